@@ -1,0 +1,2 @@
+//! The `ipvs-topo` command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Guest programs.
+fn main() {}
