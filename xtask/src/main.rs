@@ -1,2 +1,36 @@
-//! Developer commands.
-fn main() {}
+//! Every developer command of ipvs-topo: `cargo xtask <command>`.
+//!
+//! One command, one file: `main.rs` only names them. Each command's module has `Args` (clap)
+//! and `run(Args)`; what it needs beside that lives in the folder of the same name.
+
+mod paths;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The command line of `cargo xtask`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of ipvs-topo")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One developer command, in the order a newcomer meets them.
+#[derive(Subcommand)]
+enum Command {
+    /// Check that the tree, the documents and the dependency edges say the same thing.
+    Tidy(tidy::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Tidy(args) => tidy::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        anstream::eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
