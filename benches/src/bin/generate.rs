@@ -1,0 +1,66 @@
+//! `generate`: writes a made-up cluster as Kubernetes YAML, for benches and for curious people.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use benches::{Detail, Shape, write_cluster, write_folder};
+use clap::Parser;
+
+/// Write a made-up cluster as Kubernetes YAML: the same arguments give the same bytes.
+#[derive(Parser)]
+#[command(name = "generate")]
+struct Args {
+    /// Number of Services; each is one virtual server.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    services: u32,
+    /// Number of endpoints of each Service.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=5_000))]
+    endpoints: u32,
+    /// Number of nodes that the endpoints fall on.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    nodes: u32,
+    /// Number of zones that the nodes fall into.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    zones: u32,
+    /// Annotate every Service with these topology weights, such as `node=80,zone=15,*=5`.
+    #[arg(long, value_name = "LEVEL=WEIGHT,...")]
+    weights: Option<String>,
+    /// Print all that the API server would, not only the fields that decide something.
+    #[arg(long)]
+    full: bool,
+    /// Write a folder with one file for each Service, instead of one file.
+    #[arg(long, conflicts_with = "file", value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// Write this file, instead of standard output.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let shape = Shape {
+        services: args.services,
+        endpoints: args.endpoints,
+        nodes: args.nodes,
+        zones: args.zones,
+        weights: args.weights,
+        detail: if args.full {
+            Detail::Full
+        } else {
+            Detail::Lean
+        },
+    };
+    if let Some(folder) = &args.folder {
+        return write_folder(&shape, folder).with_context(|| folder.display().to_string());
+    }
+    let mut out: Box<dyn Write> = match &args.file {
+        Some(path) => Box::new(File::create(path).with_context(|| path.display().to_string())?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let mut out = BufWriter::with_capacity(1 << 20, &mut out);
+    write_cluster(&shape, &mut out)?;
+    out.flush()?;
+    Ok(())
+}

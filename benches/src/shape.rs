@@ -1,0 +1,176 @@
+//! How large a generated cluster is, and what its nodes, Services and endpoints are called.
+
+use std::net::Ipv4Addr;
+
+/// Kubernetes' default `--max-endpoints-per-slice`.
+pub const ENDPOINTS_PER_SLICE: usize = 100;
+/// The port every generated Service listens on.
+pub const SERVICE_PORT: u16 = 80;
+/// The port every generated endpoint listens on.
+pub const ENDPOINT_PORT: u16 = 8080;
+/// Holds the ClusterIP of every generated Service.
+pub const SERVICE_CIDR: &str = "10.96.0.0/12";
+/// The namespace of every generated Service.
+pub const NAMESPACE: &str = "load";
+
+/// First ClusterIP; the addresses below it belong to `kubernetes` and `kube-dns` by custom.
+const FIRST_CLUSTER_IP: u32 = u32::from_be_bytes([10, 96, 0, 16]);
+/// First pod address; pods are numbered through the whole cluster, as one address pool would.
+const FIRST_POD_IP: u32 = u32::from_be_bytes([10, 128, 0, 2]);
+/// First node address.
+const FIRST_NODE_IP: u32 = u32::from_be_bytes([172, 16, 0, 1]);
+
+/// How much of what the API server would say is printed for each object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The fields that decide something, and no others.
+    #[default]
+    Lean,
+    /// All that `kubectl get -o yaml` prints: uids, resource versions, owners, pod references.
+    Full,
+}
+
+/// The size and policy of a generated cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of Services; each has one ClusterIP and one TCP port, so one virtual server.
+    pub services: u32,
+    /// Number of endpoints of each Service, all ready.
+    pub endpoints: u32,
+    /// Number of nodes; endpoints fall on them as from a die. At least 1.
+    pub nodes: u32,
+    /// Number of zones; node `i` is in zone `i mod zones`. At least 1.
+    pub zones: u32,
+    /// Value of the annotation `topology.ipvs-topo.io/weights` on every Service, if any.
+    pub weights: Option<String>,
+    /// How much is printed for each object.
+    pub detail: Detail,
+}
+
+/// A generated node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRecord {
+    /// `node-0001` and so on.
+    pub name: String,
+    /// The zone it is in.
+    pub zone: String,
+    /// Its InternalIP.
+    pub address: Ipv4Addr,
+}
+
+/// A generated Service with its endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceRecord {
+    /// `svc-00001` and so on.
+    pub name: String,
+    /// Its ClusterIP.
+    pub cluster_ip: Ipv4Addr,
+    /// Its endpoints; a caller may take some away before printing.
+    pub endpoints: Vec<EndpointRecord>,
+}
+
+/// A generated endpoint: ready, serving, not terminating.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointRecord {
+    /// The pod's address.
+    pub address: Ipv4Addr,
+    /// The node that the pod runs on.
+    pub node: String,
+    /// The zone of that node.
+    pub zone: String,
+}
+
+impl Default for Shape {
+    /// 1,000 Services of 10 endpoints on 100 nodes in 3 zones, without a policy.
+    fn default() -> Self {
+        Self {
+            services: 1_000,
+            endpoints: 10,
+            nodes: 100,
+            zones: 3,
+            weights: None,
+            detail: Detail::Lean,
+        }
+    }
+}
+
+impl Shape {
+    /// Node number `index`, counted from 0.
+    pub fn node(&self, index: u32) -> NodeRecord {
+        NodeRecord {
+            name: format!("node-{:04}", index + 1),
+            zone: format!("zone-{}", index % self.zones.max(1) + 1),
+            address: Ipv4Addr::from_bits(FIRST_NODE_IP + index),
+        }
+    }
+
+    /// Service number `index`, counted from 0.
+    pub fn service(&self, index: u32) -> ServiceRecord {
+        ServiceRecord {
+            name: format!("svc-{:05}", index + 1),
+            cluster_ip: Ipv4Addr::from_bits(FIRST_CLUSTER_IP + index),
+            endpoints: (0..self.endpoints)
+                .map(|nth| self.endpoint(index * self.endpoints + nth))
+                .collect(),
+        }
+    }
+
+    /// The endpoint with this number, counted through all Services.
+    fn endpoint(&self, number: u32) -> EndpointRecord {
+        let node = self.node(scatter(number) % self.nodes.max(1));
+        EndpointRecord {
+            address: Ipv4Addr::from_bits(FIRST_POD_IP + number),
+            node: node.name,
+            zone: node.zone,
+        }
+    }
+}
+
+/// Spreads neighbouring numbers evenly over all numbers: the finaliser of MurmurHash3.
+fn scatter(number: u32) -> u32 {
+    let mut hash = number.wrapping_add(0x9e37_79b9);
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn addresses_of_pods_and_services_are_unique_and_apart() {
+        let shape = Shape {
+            services: 500,
+            endpoints: 20,
+            ..Shape::default()
+        };
+        let services: Vec<_> = (0..500).map(|index| shape.service(index)).collect();
+        let vips: BTreeSet<_> = services.iter().map(|service| service.cluster_ip).collect();
+        let pods: BTreeSet<_> = services
+            .iter()
+            .flat_map(|service| service.endpoints.iter().map(|endpoint| endpoint.address))
+            .collect();
+        assert_eq!(vips.len(), 500);
+        assert_eq!(pods.len(), 10_000);
+        assert!(vips.is_disjoint(&pods));
+    }
+
+    #[test]
+    fn endpoints_fall_evenly_on_the_zones() {
+        let shape = Shape::default();
+        let mut hits = [0_u32; 3];
+        for number in 0..9_000 {
+            let zone = shape.endpoint(number).zone;
+            let index: usize = zone.trim_start_matches("zone-").parse().unwrap();
+            hits[index - 1] += 1;
+        }
+        // 100 nodes in 3 zones: the first zone has 34 of them.
+        assert!(
+            hits.iter().all(|hits| (2_700..=3_300).contains(hits)),
+            "{hits:?}"
+        );
+    }
+}
