@@ -3,12 +3,14 @@
 //! One command, one file: `main.rs` only names them. Each command's module has `Args` (clap)
 //! and `run(Args)`; what it needs beside that lives in the folder of the same name.
 
+mod cargo;
 mod paths;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// The command line of `cargo xtask`.
 #[derive(Parser)]
@@ -21,16 +23,24 @@ struct Cli {
 /// One developer command, in the order a newcomer meets them.
 #[derive(Subcommand)]
 enum Command {
+    /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
+    Test(test::Args),
     /// Check that the tree, the documents and the dependency edges say the same thing.
     Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Test(args) => test::run(&args),
         Command::Tidy(args) => tidy::run(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// The command line as clap sees it, for the check that documents name commands that exist.
+fn command_line() -> clap::Command {
+    Cli::command()
 }

@@ -1,0 +1,116 @@
+//! Running one command: its output kept, its progress shown, its time taken.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// A silent command shows a sign of life this often.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// How a command ended.
+pub(super) struct Finished {
+    pub(super) success: bool,
+    /// Its stdout and stderr, in the order they came.
+    pub(super) output: String,
+}
+
+/// Runs a command to its end; a command that cannot be started is a failure with the reason as output.
+pub(super) fn run(command: Command) -> Finished {
+    try_run(command).unwrap_or_else(|error| Finished {
+        success: false,
+        output: format!("could not be started: {error}\n"),
+    })
+}
+
+fn try_run(mut command: Command) -> std::io::Result<Finished> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()?;
+    // The command holds our ends of the pipe: the reader sees the end only once they are gone.
+    drop(command);
+    let (sender, lines) = mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        let mut reader = BufReader::new(reader);
+        let mut line = Vec::new();
+        while matches!(reader.read_until(b'\n', &mut line), Ok(count) if count > 0) {
+            if sender
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
+                break;
+            }
+            line.clear();
+        }
+    });
+    let output = collect(&lines);
+    let success = child.wait()?.success();
+    // The thread ended when the pipe did; a panic in it would have ended `collect` early.
+    let success = success && reading.join().is_ok();
+    Ok(Finished { success, output })
+}
+
+/// Gathers lines until the command is done, with a line of our own when it has been silent or busy for long.
+fn collect(lines: &mpsc::Receiver<String>) -> String {
+    let started = Instant::now();
+    let mut next = HEARTBEAT;
+    let mut output = String::new();
+    loop {
+        match lines.recv_timeout(next.saturating_sub(started.elapsed())) {
+            Ok(line) => output.push_str(&line),
+            Err(RecvTimeoutError::Timeout) => {
+                let last = output.lines().next_back().unwrap_or("no output yet");
+                let seconds = started.elapsed().as_secs();
+                anstream::println!("test:   still at it after {seconds} s: {}", shortened(last));
+                next += HEARTBEAT;
+            }
+            Err(RecvTimeoutError::Disconnected) => return output,
+        }
+    }
+}
+
+/// At most 100 characters of a line.
+fn shortened(line: &str) -> String {
+    let line = line.trim();
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or(line)),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Finished {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command)
+    }
+
+    #[test]
+    fn both_streams_are_kept_in_order_and_failure_is_seen() {
+        let finished = sh("echo one; echo two >&2; echo three; exit 3");
+        assert!(!finished.success);
+        assert_eq!(finished.output, "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_fails_with_the_reason() {
+        let finished = run(Command::new("/nonexistent/program"));
+        assert!(!finished.success);
+        assert!(finished.output.starts_with("could not be started: "));
+    }
+
+    #[test]
+    fn a_long_line_is_shortened_for_the_sign_of_life() {
+        assert_eq!(
+            shortened(&"ä".repeat(150)),
+            format!("{}...", "ä".repeat(100))
+        );
+        assert_eq!(shortened(" short \n"), "short");
+    }
+}

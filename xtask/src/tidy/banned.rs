@@ -1,0 +1,222 @@
+//! Rule: calls that would break an invariant appear only where they are meant to.
+
+use syn::spanned::Spanned as _;
+use syn::visit::{self, Visit};
+use syn::{ItemMod, UseTree};
+
+use super::problem::Problem;
+use super::source::{Source, is_test_only, lines};
+
+/// One call, and where it may stand.
+struct Ban {
+    /// The last segments of the path.
+    call: &'static [&'static str],
+    /// Prefixes of the files that may use it.
+    allowed: &'static [&'static str],
+    /// The sentence after "is banned here: ".
+    instead: &'static str,
+}
+
+const BANS: &[Ban] = &[
+    Ban {
+        call: &["Instant", "now"],
+        allowed: &[
+            "crates/agent/",
+            "crates/ipvs-netlink/",
+            "crates/cluster/src/source",
+            "xtask/",
+            "benches/",
+        ],
+        instead: "pure code takes the time as a value; add a parameter",
+    },
+    Ban {
+        call: &["SystemTime", "now"],
+        allowed: &["crates/agent/", "xtask/", "benches/"],
+        instead: "pure code takes the time as a value; add a parameter",
+    },
+    Ban {
+        call: &["Command", "new"],
+        allowed: &[
+            "crates/agent/src/guard",
+            "crates/agent/src/preflight",
+            "crates/agent/tests/",
+            "crates/ipvs-netlink/tests/",
+            "xtask/",
+            "benches/",
+        ],
+        instead: "only the guard starts a process (nft), and preflight (modprobe); use netlink",
+    },
+    Ban {
+        call: &["tokio", "spawn"],
+        allowed: &[
+            "crates/agent/src/run.rs",
+            "crates/agent/tests/",
+            "crates/ipvs-netlink/tests/",
+        ],
+        instead: "a task that changes state unseen; make it a trigger of the loop, or start it in crates/agent/src/run.rs",
+    },
+    Ban {
+        call: &["thread", "spawn"],
+        allowed: &[
+            "crates/cluster/src/source",
+            "crates/agent/tests/",
+            "crates/ipvs-netlink/tests/",
+            "xtask/",
+            "benches/",
+        ],
+        instead: "the agent has one thread; make it a trigger of the loop",
+    },
+    Ban {
+        call: &["process", "exit"],
+        allowed: &["xtask/guest/"],
+        instead: "destructors and buffered output are lost; return an ExitCode",
+    },
+];
+
+/// What only `topology-core` may not name at all.
+const IMPURE: &[&[&str]] = &[
+    &["std", "fs"],
+    &["std", "io"],
+    &["std", "process"],
+    &["std", "thread"],
+    &["std", "time"],
+    &["std", "env"],
+    &["std", "sync", "Mutex"],
+    &["std", "sync", "RwLock"],
+];
+
+/// Finds banned calls outside the files that may use them. Unit tests are free.
+pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources {
+        let mut finder = Finder::default();
+        finder.visit_file(&source.ast);
+        for (line, path) in &finder.paths {
+            problems.extend(verdict(source, *line, path));
+        }
+    }
+    problems
+}
+
+fn verdict(source: &Source, line: usize, path: &[String]) -> Option<Problem> {
+    let ends_with = |call: &[&str]| {
+        let start = path.len().checked_sub(call.len());
+        start
+            .and_then(|start| path.get(start..))
+            .is_some_and(|end| end == call)
+    };
+    let begins_with = |call: &[&str]| path.get(..call.len()).is_some_and(|begin| begin == call);
+    let pure = source.path.starts_with("crates/topology-core/src/");
+    if pure && IMPURE.iter().any(|call| begins_with(call)) {
+        let message = format!(
+            "`{}` is banned here: topology-core takes values and returns values; do it in the agent and pass the result",
+            path.join("::")
+        );
+        return Some(Problem::at(&source.path, line, message));
+    }
+    let ban = BANS.iter().find(|ban| ends_with(ban.call))?;
+    let allowed = ban
+        .allowed
+        .iter()
+        .any(|prefix| source.path.starts_with(prefix));
+    let message = format!("`{}` is banned here: {}", ban.call.join("::"), ban.instead);
+    (!allowed && !source.is_test()).then(|| Problem::at(&source.path, line, message))
+}
+
+/// Collects every path of a file, `use` trees included, with its line.
+#[derive(Default)]
+struct Finder {
+    paths: Vec<(usize, Vec<String>)>,
+}
+
+impl Finder {
+    fn flatten(&mut self, tree: &UseTree, mut prefix: Vec<String>) {
+        match tree {
+            UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                self.flatten(&path.tree, prefix);
+            }
+            UseTree::Name(name) => {
+                prefix.push(name.ident.to_string());
+                self.paths.push((lines(name.span()).0, prefix));
+            }
+            UseTree::Rename(rename) => {
+                prefix.push(rename.ident.to_string());
+                self.paths.push((lines(rename.span()).0, prefix));
+            }
+            UseTree::Glob(glob) => self.paths.push((lines(glob.span()).0, prefix)),
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.flatten(tree, prefix.clone());
+                }
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_test_only(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.flatten(&item.tree, Vec::new());
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string());
+        self.paths.push((lines(path.span()).0, segments.collect()));
+        visit::visit_path(self, path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::texts;
+    use super::*;
+
+    fn problems_of(path: &str, text: &str) -> Vec<String> {
+        texts(&check(&[Source::parse(path, text).unwrap()]))
+    }
+
+    #[test]
+    fn the_pure_crate_may_not_read_the_clock_or_a_file() {
+        let code = "use std::{fmt, fs::File};\nfn f() { let _ = std::time::Instant::now(); }";
+        let problems = problems_of("crates/topology-core/src/quantise.rs", code);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(
+            problems[0]
+                .starts_with("crates/topology-core/src/quantise.rs:1: `std::fs::File` is banned")
+        );
+        assert!(problems[1].contains(":2: `std::time::Instant::now` is banned"));
+    }
+
+    #[test]
+    fn a_process_is_started_by_the_guard_only() {
+        let code = "fn f() { std::process::Command::new(\"nft\"); }";
+        assert!(problems_of("crates/agent/src/guard.rs", code).is_empty());
+        assert_eq!(problems_of("crates/agent/src/routes.rs", code).len(), 1);
+        assert_eq!(
+            problems_of("crates/ipvs-netlink/src/client.rs", code).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_task_is_spawned_in_run_only() {
+        let code = "async fn f() { tokio::spawn(async {}); }";
+        assert!(problems_of("crates/agent/src/run.rs", code).is_empty());
+        assert_eq!(problems_of("crates/agent/src/reconcile.rs", code).len(), 1);
+    }
+
+    #[test]
+    fn unit_tests_may_do_what_they_need() {
+        let code = "#[cfg(test)]\nmod tests { fn f() { std::time::Instant::now(); } }";
+        assert!(problems_of("crates/topology-core/src/quantise.rs", code).is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! The commands and flags that exist: ours from clap, the agent's from its own `--help`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+
+/// One command: its flags, and the commands under it.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// `--long` and `-s`.
+    pub(super) flags: BTreeSet<String>,
+    pub(super) under: BTreeMap<String, Node>,
+}
+
+/// The programs whose command lines documents may show, by the words a command line begins with.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    pub(super) programs: BTreeMap<String, Node>,
+}
+
+impl Commands {
+    /// Asks clap for `cargo xtask` and the built agent for `ipvs-topo`.
+    pub(super) fn gather(agent: &Path) -> anyhow::Result<Self> {
+        let xtask = from_clap(&crate::command_line());
+        let agent = from_help(agent, &[])?;
+        let programs = [("cargo xtask", xtask), ("ipvs-topo", agent)];
+        Ok(Self {
+            programs: programs.map(|(name, node)| (name.to_owned(), node)).into(),
+        })
+    }
+}
+
+fn from_clap(command: &clap::Command) -> Node {
+    let long = |argument: &clap::Arg| argument.get_long().map(|name| format!("--{name}"));
+    let short = |argument: &clap::Arg| argument.get_short().map(|name| format!("-{name}"));
+    let flags = command
+        .get_arguments()
+        .flat_map(|argument| [long(argument), short(argument)])
+        .flatten()
+        .chain(["--help".to_owned(), "-h".to_owned()]);
+    let under = command
+        .get_subcommands()
+        .map(|sub| (sub.get_name().to_owned(), from_clap(sub)));
+    Node {
+        flags: flags.collect(),
+        under: under.collect(),
+    }
+}
+
+/// Reads `program words... --help`, and the help of every command it lists.
+fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<Node> {
+    let output = Command::new(program)
+        .args(words)
+        .arg("--help")
+        .output()
+        .with_context(|| format!("running {} {} --help", program.display(), words.join(" ")))?;
+    ensure!(
+        output.status.success(),
+        "{} {} --help failed",
+        program.display(),
+        words.join(" ")
+    );
+    let help = String::from_utf8_lossy(&output.stdout);
+    let mut under = BTreeMap::new();
+    for name in listed_commands(&help) {
+        let path: Vec<&str> = words.iter().copied().chain([name]).collect();
+        under.insert(name.to_owned(), from_help(program, &path)?);
+    }
+    let flags = listed_flags(&help);
+    Ok(Node { flags, under })
+}
+
+/// The names under `Commands:`; `help` itself is left out.
+fn listed_commands(help: &str) -> Vec<&str> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| line.starts_with(' ') || line.is_empty())
+        // Two spaces and a name; a description that goes on is indented further.
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect()
+}
+
+/// Every `--flag` and `-f` that opens a line.
+fn listed_flags(help: &str) -> BTreeSet<String> {
+    let opening = help
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'));
+    opening
+        .flat_map(|line| line.split([' ', ',', '=', '[', '<']))
+        .filter(|word| word.starts_with('-') && word.len() > 1)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELP: &str = "\
+Node proxy.
+
+Usage: ipvs-topo [OPTIONS] <COMMAND>
+
+Commands:
+  agent   The daemon
+  render  What this node would program
+  help    Print this message
+
+Options:
+  -o, --output <FORMAT>  One of
+      --node <NAME>      The node
+  -h, --help             Print help
+";
+
+    #[test]
+    fn commands_and_flags_are_read_from_help() {
+        assert_eq!(listed_commands(HELP), ["agent", "render"]);
+        let flags: Vec<String> = listed_flags(HELP).into_iter().collect();
+        assert_eq!(flags, ["--help", "--node", "--output", "-h", "-o"]);
+    }
+
+    #[test]
+    fn our_own_commands_come_from_clap() {
+        let node = from_clap(&crate::command_line());
+        assert!(node.under.contains_key("tidy"));
+        assert!(node.under["tidy"].flags.contains("--verbose"));
+    }
+}

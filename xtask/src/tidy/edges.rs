@@ -1,0 +1,173 @@
+//! Rule: crates depend on each other as `docs/architecture.md` says, and the pure crate stays pure.
+
+use super::members::Member;
+use super::problem::Problem;
+use super::tree::Tree;
+
+/// What one package may depend on.
+struct Room {
+    package: &'static str,
+    /// Packages of this workspace it may name (tests may name no others either).
+    inside: &'static [&'static str],
+    /// The only outside crates it may name, where that is part of the design.
+    outside: Option<&'static [&'static str]>,
+    /// Why, for the sentence that a breach prints.
+    invariant: &'static str,
+}
+
+/// The whole graph. A package that is not here is a problem of its own.
+const ROOMS: &[Room] = &[
+    Room {
+        package: "topology-core",
+        inside: &[],
+        outside: Some(&["rustc-hash", "smallvec", "thiserror"]),
+        invariant: "topology-core has no I/O, clock, async, logging, serde or Kubernetes types",
+    },
+    Room {
+        package: "ipvs-netlink",
+        inside: &[],
+        outside: Some(&["libc", "netlink-sys", "rustix", "thiserror", "tokio"]),
+        invariant: "ipvs-netlink knows the kernel and nothing of Kubernetes or topology",
+    },
+    Room {
+        package: "cluster",
+        inside: &["topology-core"],
+        outside: None,
+        invariant: "cluster turns objects into topology-core values and never touches the kernel",
+    },
+    Room {
+        package: "agent",
+        inside: &["cluster", "ipvs-netlink", "topology-core"],
+        outside: None,
+        invariant: "agent is where the three libraries meet",
+    },
+    Room {
+        package: "xtask",
+        inside: &[],
+        outside: None,
+        invariant: "xtask builds in seconds because it depends on none of the crates it runs",
+    },
+    Room {
+        package: "guest",
+        inside: &["ipvs-netlink"],
+        outside: None,
+        invariant: "guest stands for pods and clients, never for the agent",
+    },
+    Room {
+        package: "benches",
+        inside: &["cluster", "ipvs-netlink", "topology-core"],
+        outside: None,
+        invariant: "benches measure the libraries, not the agent",
+    },
+];
+
+/// Finds dependencies the design does not have, and manifests that leave the workspace's lints.
+pub(super) fn check(tree: &Tree, members: &[Member]) -> Vec<Problem> {
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let mut problems = Vec::new();
+    for member in members {
+        let manifest = format!("{}/Cargo.toml", member.folder);
+        match ROOMS.iter().find(|room| room.package == member.name) {
+            Some(room) => {
+                problems.extend(breaches(member, room, &names, &manifest));
+                problems.extend(lints(tree, &manifest));
+            }
+            // A fuzz crate is a workspace of its own that depends on the crate around it.
+            None if member.folder.ends_with("/fuzz") => {}
+            None => {
+                let message = "this package has no room in the design; add it to ROOMS in xtask/src/tidy/edges.rs and to docs/architecture.md";
+                problems.push(Problem::in_file(&manifest, message));
+            }
+        }
+    }
+    problems
+}
+
+fn breaches(member: &Member, room: &Room, names: &[&str], manifest: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for dependency in &member.dependencies {
+        let name = dependency.name.as_str();
+        let ordinary = dependency.kind.is_none();
+        let forbidden = if names.contains(&name) {
+            !room.inside.contains(&name) && name != member.name
+        } else {
+            ordinary && room.outside.is_some_and(|allowed| !allowed.contains(&name))
+        };
+        if forbidden {
+            let message = format!(
+                "`{}` depends on `{name}`, but {}; move the code that needs it, or change the design first (docs/decisions)",
+                member.name, room.invariant
+            );
+            problems.push(Problem::in_file(manifest, message));
+        }
+    }
+    problems
+}
+
+fn lints(tree: &Tree, manifest: &str) -> Option<Problem> {
+    let inherits = tree
+        .text(manifest)
+        .is_some_and(|text| text.contains("[lints]\nworkspace = true"));
+    let message =
+        "the workspace's lints do not reach this package; add `[lints]` with `workspace = true`";
+    (!inherits).then(|| Problem::in_file(manifest, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::members::Dependency;
+    use super::super::problem::texts;
+    use super::*;
+
+    fn member(name: &str, dependencies: &[(&str, Option<&str>)]) -> Member {
+        let dependency = |(name, kind): &(&str, Option<&str>)| Dependency {
+            name: (*name).into(),
+            kind: kind.map(Into::into),
+        };
+        Member {
+            name: name.into(),
+            folder: format!("crates/{name}"),
+            dependencies: dependencies.iter().map(dependency).collect(),
+            targets: Vec::new(),
+        }
+    }
+
+    fn problems_of(members: &[Member]) -> Vec<String> {
+        const LINTS: &str = "[lints]\nworkspace = true\n";
+        let tree = Tree::from([
+            ("crates/topology-core/Cargo.toml", LINTS),
+            ("crates/ipvs-netlink/Cargo.toml", LINTS),
+            ("crates/cluster/Cargo.toml", "[package]\n"),
+        ]);
+        texts(&check(&tree, members))
+    }
+
+    #[test]
+    fn the_pure_crate_may_not_take_a_clock_or_serde() {
+        let problems = problems_of(&[member("topology-core", &[("tokio", None)])]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0]
+                .contains("`topology-core` depends on `tokio`, but topology-core has no I/O")
+        );
+        assert!(problems_of(&[member("topology-core", &[("serde", Some("dev"))])]).is_empty());
+    }
+
+    #[test]
+    fn the_two_libraries_may_not_know_each_other_even_in_tests() {
+        let problems = problems_of(&[
+            member("topology-core", &[]),
+            member("ipvs-netlink", &[("topology-core", Some("dev"))]),
+        ]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("`ipvs-netlink` depends on `topology-core`"));
+    }
+
+    #[test]
+    fn a_package_without_a_room_and_a_manifest_without_lints_are_problems() {
+        let problems = problems_of(&[member("cluster", &[]), member("attic", &[])]);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].contains("the workspace's lints do not reach this package"));
+        assert!(problems[1].contains("no room in the design"));
+    }
+}

@@ -1,0 +1,154 @@
+//! Rule: every example in `manifests/examples` renders, on every node it names, without a word of complaint.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::problem::Problem;
+use super::tree::Tree;
+use crate::paths;
+
+/// Where the examples are; each child is one cluster, a folder or a file.
+const FOLDER: &str = "manifests/examples/";
+
+/// What a run of `ipvs-topo render` came to.
+struct Rendered {
+    success: bool,
+    output: String,
+    complaints: String,
+}
+
+/// Renders every example on each of its nodes.
+pub(super) fn check(tree: &Tree, agent: &Path) -> Vec<Problem> {
+    check_with(tree, &|example, node| render(agent, example, node))
+}
+
+fn check_with(tree: &Tree, render: &dyn Fn(&str, &str) -> Rendered) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let examples = examples(tree);
+    if examples.is_empty() {
+        problems.push(Problem::in_file(
+            FOLDER,
+            "there is no example; README and tests need one",
+        ));
+    }
+    for example in examples {
+        let nodes = nodes(tree, &example);
+        if nodes.is_empty() {
+            let message = "has no `kind: Node`, so nobody can render it; add the nodes it is about";
+            problems.push(Problem::in_file(&example, message));
+        }
+        for node in nodes {
+            let wrong = verdict(&render(&example, &node));
+            problems.extend(wrong.map(|wrong| {
+                let command = format!("ipvs-topo render --cluster {example} --node {node}");
+                Problem::in_file(&example, format!("`{command}` {wrong}"))
+            }));
+        }
+    }
+    problems
+}
+
+fn verdict(rendered: &Rendered) -> Option<String> {
+    let complaints = rendered.complaints.trim();
+    if !rendered.success {
+        Some(format!("failed: {complaints}"))
+    } else if !complaints.is_empty() {
+        Some(format!("warns; correct the example: {complaints}"))
+    } else if rendered.output.trim().is_empty() {
+        Some("prints nothing; give the example a Service".to_owned())
+    } else {
+        None
+    }
+}
+
+fn render(agent: &Path, example: &str, node: &str) -> Rendered {
+    let result = Command::new(agent)
+        .args(["render", "-o", "save", "--node", node, "--cluster"])
+        .arg(paths::root().join(example))
+        .output();
+    match result {
+        Ok(output) => Rendered {
+            success: output.status.success(),
+            output: String::from_utf8_lossy(&output.stdout).into_owned(),
+            complaints: String::from_utf8_lossy(&output.stderr).into_owned(),
+        },
+        Err(error) => Rendered {
+            success: false,
+            output: String::new(),
+            complaints: error.to_string(),
+        },
+    }
+}
+
+/// The direct children of the examples' folder.
+fn examples(tree: &Tree) -> BTreeSet<String> {
+    tree.under(FOLDER)
+        .filter_map(|(path, _)| path.strip_prefix(FOLDER)?.split('/').next())
+        .filter(|name| {
+            Path::new(name)
+                .extension()
+                .is_none_or(|extension| extension == "yaml" || extension == "json")
+        })
+        .map(|name| format!("{FOLDER}{name}"))
+        .collect()
+}
+
+/// The names of the Node objects in an example's YAML.
+fn nodes(tree: &Tree, example: &str) -> BTreeSet<String> {
+    let documents = tree
+        .under(example)
+        .flat_map(|(_, text)| text.split("\n---"));
+    documents
+        .filter(|document| document.lines().any(|line| line == "kind: Node"))
+        .filter_map(|document| {
+            document
+                .lines()
+                .find_map(|line| line.strip_prefix("  name: "))
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::texts;
+    use super::*;
+
+    fn problems_of(success: bool, output: &str, complaints: &str) -> Vec<String> {
+        let nodes = "kind: Node\nmetadata:\n  name: n1\n---\nkind: Node\nmetadata:\n  name: n2\n";
+        let tree = Tree::from([
+            ("manifests/examples/shop/nodes.yaml", nodes),
+            ("manifests/examples/shop/service.yaml", "kind: Service\n"),
+        ]);
+        let render = |_: &str, _: &str| Rendered {
+            success,
+            output: output.into(),
+            complaints: complaints.into(),
+        };
+        texts(&check_with(&tree, &render))
+    }
+
+    #[test]
+    fn an_example_is_rendered_on_each_of_its_nodes() {
+        let problems = problems_of(false, "", "no such field");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("manifests/examples/shop: `ipvs-topo render --cluster manifests/examples/shop --node n1` failed: no such field"));
+        assert!(problems[1].contains("--node n2"));
+    }
+
+    #[test]
+    fn warnings_and_empty_output_are_problems_too() {
+        assert!(problems_of(true, "-A", "").is_empty());
+        assert!(problems_of(true, "-A", "unknown field")[0].contains("warns"));
+        assert!(problems_of(true, "\n", "")[0].contains("prints nothing"));
+    }
+
+    #[test]
+    fn examples_without_nodes_or_no_examples_at_all_are_problems() {
+        let tree = Tree::from([("manifests/examples/a.yaml", "kind: Service\n")]);
+        let render = |_: &str, _: &str| unreachable!("there is no node to render for");
+        assert!(texts(&check_with(&tree, &render))[0].contains("has no `kind: Node`"));
+        assert!(texts(&check_with(&Tree::default(), &render))[0].contains("there is no example"));
+    }
+}
