@@ -1,1 +1,11 @@
-//! topology-core.
+//! Topology-aware endpoint selection for Kubernetes Services, as values.
+//!
+//! ```text
+//! Snapshot + Dirty -> resolve (stages S0..S11) -> VirtualServer + Decision -> diff against Mirror -> Plan
+//! ```
+//!
+//! This crate never does I/O, never reads a clock, never logs, and knows no Kubernetes or netlink type.
+
+pub mod model;
+pub mod policy;
+pub mod virtual_server;

@@ -1,0 +1,61 @@
+//! `EndpointSlices` and their endpoints.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use super::{Family, ObjectName, Protocol};
+
+/// An `EndpointSlice`: some endpoints of one Service in one family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointSlice {
+    /// `metadata.namespace` and `metadata.name` of the slice.
+    pub name: ObjectName,
+    /// The Service, in the same namespace (label `kubernetes.io/service-name`).
+    pub service: Arc<str>,
+    /// `addressType`.
+    pub family: Family,
+    /// `ports`; one without a number is left out (KP-IN-14).
+    pub ports: Vec<SlicePort>,
+    /// `endpoints`.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// One port of an `EndpointSlice`: the target port already resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlicePort {
+    /// The name of the Service port.
+    pub name: Arc<str>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The port of the pods.
+    pub port: NonZeroU16,
+}
+
+/// One endpoint; a hundred thousand are kept, so it is small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `addresses[0]`.
+    pub address: IpAddr,
+    /// `nodeName`.
+    pub node: Option<Arc<str>>,
+    /// `zone`.
+    pub zone: Option<Arc<str>>,
+    /// `conditions.ready`, true if absent.
+    pub ready: bool,
+    /// `conditions.serving`, true if absent.
+    pub serving: bool,
+    /// `conditions.terminating`, false if absent.
+    pub terminating: bool,
+    /// `hints`, if there are any.
+    pub hints: Option<Box<Hints>>,
+}
+
+/// `hints` of an endpoint (KEP-2433, KEP-3015).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// `forZones`.
+    pub zones: Vec<Arc<str>>,
+    /// `forNodes`.
+    pub nodes: Vec<Arc<str>>,
+}

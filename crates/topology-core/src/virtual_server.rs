@@ -1,0 +1,92 @@
+//! What the kernel shall hold, in the words of IPVS: virtual servers and their weighted real servers.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::model::{Family, Protocol};
+
+/// The scheduler of every virtual server: weighted round robin, whose long-run shares are exact.
+pub const DEFAULT_SCHEDULER: &str = "wrr";
+
+/// What packets a virtual server takes. Its text is the option of `ipvsadm`: `-t 10.96.0.10:80`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VirtualServerKey {
+    /// Those to an address and port.
+    Address {
+        /// The protocol.
+        protocol: Protocol,
+        /// The virtual address.
+        address: IpAddr,
+        /// The port, 1 to 65,535.
+        port: u16,
+    },
+    /// Those with a firewall mark.
+    FirewallMark {
+        /// The family of the packets.
+        family: Family,
+        /// The mark, not 0.
+        mark: u32,
+    },
+}
+
+impl VirtualServerKey {
+    /// The family of the packets it takes.
+    pub const fn family(&self) -> Family {
+        match self {
+            Self::Address { address, .. } => Family::of(*address),
+            Self::FirewallMark { family, .. } => *family,
+        }
+    }
+}
+
+impl fmt::Display for VirtualServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address {
+                protocol,
+                address,
+                port,
+            } => {
+                let option = match protocol {
+                    Protocol::Tcp => "-t",
+                    Protocol::Udp => "-u",
+                    Protocol::Sctp => "--sctp-service",
+                };
+                write!(f, "{option} {}", SocketAddr::new(*address, *port))
+            }
+            Self::FirewallMark {
+                family: Family::V4,
+                mark,
+            } => write!(f, "-f {mark}"),
+            Self::FirewallMark {
+                family: Family::V6,
+                mark,
+            } => write!(f, "-f {mark} -6"),
+        }
+    }
+}
+
+/// A virtual server and its real servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VirtualServer {
+    /// What it takes.
+    pub key: VirtualServerKey,
+    /// The name of the scheduler.
+    pub scheduler: Arc<str>,
+    /// Seconds that a client stays with its real server; none if every connection is scheduled anew.
+    pub persistence: Option<u32>,
+    /// In the order in which they enter the kernel.
+    pub real_servers: Vec<RealServer>,
+}
+
+/// A real server, reached by masquerading (NAT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RealServer {
+    /// The address of the pod.
+    pub address: IpAddr,
+    /// The port of the pod.
+    pub port: u16,
+    /// Its weight, 0 to 65,535; 0 = no new connections.
+    pub weight: u32,
+}
