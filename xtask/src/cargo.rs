@@ -75,3 +75,24 @@ pub(crate) fn metadata(manifest: &Path) -> anyhow::Result<Vec<u8>> {
     );
     Ok(output.stdout)
 }
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+}
+
+/// The names of the workspace's packages.
+pub(crate) fn packages() -> anyhow::Result<Vec<String>> {
+    let json = metadata(&paths::root().join("Cargo.toml"))?;
+    let metadata: Metadata = serde_json::from_slice(&json).context("reading cargo metadata")?;
+    Ok(metadata
+        .packages
+        .into_iter()
+        .map(|package| package.name)
+        .collect())
+}

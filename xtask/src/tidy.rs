@@ -8,6 +8,7 @@ mod commands;
 mod docs_annotations;
 mod docs_commands;
 mod docs_links;
+mod docs_metrics;
 mod docs_paths;
 mod edges;
 mod examples;
@@ -79,6 +80,9 @@ const RULES: &[Rule] = &[
     }),
     ("commands and flags in documents exist", |c| {
         docs_commands::check(&c.tree, &c.commands, &c.members)
+    }),
+    ("metrics in documents exist", |c| {
+        docs_metrics::check(&c.tree)
     }),
     ("annotations in documents exist", |c| {
         docs_annotations::check(&c.tree, &c.sources)

@@ -53,10 +53,7 @@ fn program() -> Result<PathBuf, Finished> {
     if program.exists() {
         return Ok(program);
     }
-    anstream::println!(
-        "test:   installing cargo-deny into {}",
-        root.display()
-    );
+    anstream::println!("test:   installing cargo-deny into {}", root.display());
     let mut install = cargo::command();
     install
         .args([

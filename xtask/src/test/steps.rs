@@ -148,14 +148,15 @@ fn rustdoc() -> Command {
     command
 }
 
-/// The crates that a stranger could take alone.
-const CRATES: [&str; 4] = ["topology-core", "ipvs-netlink", "cluster", "agent"];
-
-/// One gate for each crate: features and dependencies that only a neighbour asks for do not help it here.
+/// One gate for each package: features and dependencies that only a neighbour asks for do not help it here.
 fn alone() -> (Tally, String) {
+    let packages = match cargo::packages() {
+        Ok(packages) => packages,
+        Err(error) => return (Tally::gate(false), format!("{error:#}\n")),
+    };
     let mut total = Tally::default();
     let mut outputs = String::new();
-    for name in CRATES {
+    for name in &packages {
         let (tally, output) = gate(cargo_with(&["check", "--quiet", "--package", name]));
         if tally.failed > 0 {
             outputs.extend([name, " does not build alone:\n", &output]);

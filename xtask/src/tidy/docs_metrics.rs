@@ -1,0 +1,71 @@
+//! Rule: a metric that a document names is one that the agent exposes.
+//!
+//! The other direction, that `docs/operations.md` lists every metric, is a test beside the registry.
+
+use super::markdown;
+use super::problem::Problem;
+use super::tree::Tree;
+
+/// What the names begin with: ours, and those kept from kube-proxy.
+const PREFIXES: [&str; 2] = ["ipvs_topo_", "kubeproxy_"];
+/// What an exposition adds to the name that the code registers.
+const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
+/// Where the names are registered.
+const CODE: &str = "crates/agent/src/";
+
+/// Finds names of metrics that no code registers.
+pub(super) fn check(tree: &Tree) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (path, text) in markdown::living(tree) {
+        for (index, line) in text.lines().enumerate() {
+            for name in names(line).filter(|name| !registered(tree, name)) {
+                let message =
+                    format!("no code under {CODE} registers the metric `{name}`; correct the name");
+                problems.push(Problem::at(path, index + 1, message));
+            }
+        }
+    }
+    problems
+}
+
+/// The names in a line; `ipvs_topo_*` stands for all and is no name.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| {
+            PREFIXES
+                .iter()
+                .any(|prefix| word.len() > prefix.len() && word.starts_with(prefix))
+        })
+}
+
+/// Whether the code holds the name as a string, as it is or before an exposition's suffix.
+fn registered(tree: &Tree, name: &str) -> bool {
+    let stems = SUFFIXES
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix));
+    let mut candidates = stems.chain([name]).map(|stem| format!("\"{stem}\""));
+    candidates.any(|literal| tree.under(CODE).any(|(_, text)| text.contains(&literal)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::texts;
+    use super::*;
+
+    #[test]
+    fn a_metric_that_no_code_registers_is_a_problem() {
+        let tree = Tree::from([
+            (
+                "crates/agent/src/metrics.rs",
+                "registry.register(\"ipvs_topo_drains\", \"Drains\", drains);",
+            ),
+            (
+                "docs/operations.md",
+                "`ipvs_topo_drains_total`, `ipvs_topo_*`\nand `kubeproxy_gone_total`",
+            ),
+        ]);
+        let problems = texts(&check(&tree));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("docs/operations.md:2: no code under crates/agent/src/ registers the metric `kubeproxy_gone_total`"));
+    }
+}
