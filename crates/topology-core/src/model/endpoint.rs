@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Family, ObjectName, Protocol};
 
 /// An `EndpointSlice`: some endpoints of one Service in one family.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EndpointSlice {
     /// `metadata.namespace` and `metadata.name` of the slice.
     pub name: ObjectName,
@@ -22,7 +22,7 @@ pub struct EndpointSlice {
 }
 
 /// One port of an `EndpointSlice`: the target port already resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SlicePort {
     /// The name of the Service port.
     pub name: Arc<str>,
@@ -33,7 +33,7 @@ pub struct SlicePort {
 }
 
 /// One endpoint; a hundred thousand are kept, so it is small.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// `addresses[0]`.
     pub address: IpAddr,
@@ -52,7 +52,7 @@ pub struct Endpoint {
 }
 
 /// `hints` of an endpoint (KEP-2433, KEP-3015).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hints {
     /// `forZones`.
     pub zones: Vec<Arc<str>>,

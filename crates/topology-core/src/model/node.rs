@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Labels;
 
 /// A Node, as far as it places endpoints and clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     /// `metadata.name`.
     pub name: Arc<str>,

@@ -8,7 +8,7 @@ use super::ObjectName;
 use crate::policy::Policy;
 
 /// A Service with a `ClusterIP`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Service {
     /// `metadata.namespace` and `metadata.name`.
     pub name: ObjectName,
@@ -33,7 +33,7 @@ pub struct Service {
 }
 
 /// One port of a Service.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServicePort {
     /// `name`, empty if the Service has one unnamed port.
     pub name: Arc<str>,
@@ -54,7 +54,7 @@ pub enum TrafficPolicy {
 }
 
 /// A part of a Service that this version does not program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unprogrammed {
     /// The field, such as `spec.externalIPs`.
     pub field: Arc<str>,
