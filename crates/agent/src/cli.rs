@@ -1,0 +1,255 @@
+//! The command line: what may be typed, and what each flag means.
+//!
+//! Names follow kube-proxy where it has one (`--healthz-bind-address`, `--metrics-bind-address`); the names of
+//! kube-proxy that mean the same as one of ours are accepted as aliases.
+
+pub mod exit;
+pub mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use self::values::{BindAddress, Period};
+
+/// Where the agent listens unless told otherwise.
+pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
+
+/// Network affinity for Kubernetes Services, in the kernel's own load balancer.
+#[derive(Debug, Parser)]
+#[command(name = "ipvs-topo", version, propagate_version = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Colours in tables and messages: on a terminal only, always, or never.
+    #[arg(long, value_enum, global = true, default_value_t = Colour::Auto, value_name = "WHEN", alias = "color")]
+    pub colour: Colour,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 fine; 1 a difference or trouble was found; 2 wrong usage or input.";
+
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Even into a pipe or file.
+    Always,
+    /// Not even on a terminal.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the daemon: keep this node's kernel equal to what the cluster says.
+    Agent(Box<AgentArgs>),
+    /// Print what a node would program, without a kernel and without an agent.
+    Render(RenderArgs),
+    /// Show what the running agent serves, why, and what it cannot do.
+    Status(StatusArgs),
+    /// Show what would change in the kernel, as ipvsadm commands; exit 1 if anything would.
+    Diff(DiffArgs),
+    /// Tell stage by stage how the real servers of one Service were chosen and weighted.
+    Explain(ExplainArgs),
+}
+
+/// `ipvs-topo agent`.
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// File or folder with Kubernetes YAML or JSON; watched for changes.
+    #[arg(long, value_name = "PATH")]
+    pub cluster: PathBuf,
+
+    /// This node's name, as its Node object has it.
+    #[arg(long, value_name = "NAME", visible_alias = "hostname-override", value_parser = values::node_name)]
+    pub node_name: String,
+
+    /// What every virtual server gets, and the node's addresses.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+
+    /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    pub node_ip: Vec<std::net::IpAddr>,
+
+    /// How often the whole kernel table is compared with what it should hold.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        visible_alias = "ipvs-sync-period"
+    )]
+    pub check_period: Period,
+
+    /// How long a leaving real server may keep its connections.
+    #[arg(long, value_name = "DURATION", default_value = "15m")]
+    pub drain_timeout: Period,
+
+    /// Where /healthz and /livez are served; "" turns them off.
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:10256", value_parser = values::healthz_address)]
+    pub healthz_bind_address: BindAddress,
+
+    /// Where /metrics, /proxyMode and /configz are served; "" turns them off.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:10249", value_parser = values::metrics_address)]
+    pub metrics_bind_address: BindAddress,
+
+    /// Unix socket for `status`, `diff` and `explain`; made with mode 0600.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+
+    /// How log lines are written (to standard error).
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, visible_alias = "logging-format")]
+    pub log_format: LogFormat,
+
+    /// Log more: -v every kernel write, -vv everything.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// What `agent`, `render`, `diff` and `explain` must agree on to reach the same result.
+#[derive(Debug, Clone, Args)]
+pub struct ServiceArgs {
+    /// The cluster's Service address ranges; `ServiceCIDR` objects in the input win.
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
+    pub service_cidr: Vec<topology_core::model::Cidr>,
+
+    /// The kernel scheduler of every virtual server.
+    #[arg(long, value_name = "NAME", default_value = "wrr", visible_alias = "ipvs-scheduler", value_parser = values::scheduler)]
+    pub scheduler: String,
+}
+
+/// A cluster read from files, seen from one node.
+#[derive(Debug, Args)]
+pub struct RenderArgs {
+    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
+    #[arg(long, value_name = "PATH")]
+    pub cluster: PathBuf,
+
+    /// The node to see the cluster from.
+    #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
+    pub node: String,
+
+    /// What the agent of that node would be started with.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+
+    /// A table for people, `ipvsadm-save -n` lines (sorted) for tools, or JSON for both.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = RenderFormat::Table)]
+    pub output: RenderFormat,
+}
+
+/// `ipvs-topo status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Only this Service.
+    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
+    pub service: Option<String>,
+
+    /// A table, a wider table, or JSON.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = StatusFormat::Table)]
+    pub output: StatusFormat,
+
+    /// Show again every two seconds until interrupted.
+    #[arg(short, long)]
+    pub watch: bool,
+
+    /// The agent's socket.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+}
+
+/// `ipvs-topo diff`: with `--cluster`, files against this machine's kernel; else the agent's wish against it.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// File or folder with Kubernetes YAML or JSON, or `-`; without it the running agent is asked.
+    #[arg(long, value_name = "PATH", requires = "node")]
+    pub cluster: Option<PathBuf>,
+
+    /// The node to see the cluster from.
+    #[arg(long, value_name = "NAME", requires = "cluster", visible_alias = "node-name", value_parser = values::node_name)]
+    pub node: Option<String>,
+
+    /// What the agent of that node would be started with.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+
+    /// Lines for people, or JSON.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
+    pub output: TextFormat,
+
+    /// The agent's socket.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "cluster")]
+    pub socket: PathBuf,
+}
+
+/// `ipvs-topo explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The Service, and one of its ports (name or number) if not all.
+    #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
+    pub target: values::Target,
+
+    /// File or folder with Kubernetes YAML or JSON, or `-`; without it the running agent is asked.
+    #[arg(long, value_name = "PATH", requires = "node")]
+    pub cluster: Option<PathBuf>,
+
+    /// The node to see the cluster from.
+    #[arg(long, value_name = "NAME", requires = "cluster", visible_alias = "node-name", value_parser = values::node_name)]
+    pub node: Option<String>,
+
+    /// What the agent of that node would be started with.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+
+    /// Words for people, or JSON.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
+    pub output: TextFormat,
+
+    /// The agent's socket.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "cluster")]
+    pub socket: PathBuf,
+}
+
+/// How `render` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RenderFormat {
+    /// For people.
+    Table,
+    /// The lines of `ipvsadm-save -n`, sorted bytewise.
+    Save,
+    /// The JSON of `docs/operations.md`.
+    Json,
+}
+
+/// How `status` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// For people; fits 80 columns.
+    Table,
+    /// For people with a wide terminal: counters, bytes and reasons too.
+    Wide,
+    /// Everything the agent knows.
+    Json,
+}
+
+/// How `diff` and `explain` print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One readable line for each event.
+    Text,
+    /// One JSON object for each event.
+    Json,
+}

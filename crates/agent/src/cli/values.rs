@@ -1,0 +1,188 @@
+//! What may stand behind a flag: parsed once, here, with a message that says what would be right.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use topology_core::model::{Cidr, ParseCidrError};
+
+/// Where a server listens; `None` turns it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BindAddress(pub Option<SocketAddr>);
+
+/// A length of time as Go and Kubernetes write it: `30s`, `1m30s`, `500ms`; more than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period(pub Duration);
+
+/// What `explain` is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// `namespace/name`.
+    pub service: String,
+    /// Name or number of a Service port; all ports if absent.
+    pub port: Option<String>,
+}
+
+impl FromStr for Period {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed: jiff::SignedDuration = text.parse().map_err(|_why: jiff::Error| {
+            format!("{text:?} is not a duration; write for example 30s, 1m30s or 500ms")
+        })?;
+        match Duration::try_from(parsed) {
+            Ok(length) if !length.is_zero() => Ok(Self(length)),
+            _ => Err(format!("{text:?} must be more than zero")),
+        }
+    }
+}
+
+/// `--healthz-bind-address`; port 10256 if none is written.
+pub fn healthz_address(text: &str) -> Result<BindAddress, String> {
+    bind_address(text, 10256)
+}
+
+/// `--metrics-bind-address`; port 10249 if none is written.
+pub fn metrics_address(text: &str) -> Result<BindAddress, String> {
+    bind_address(text, 10249)
+}
+
+/// An address as kube-proxy takes it: `IP:PORT`, or `IP` alone with the usual port, or nothing for "off".
+fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
+    if text.is_empty() {
+        return Ok(BindAddress(None));
+    }
+    let address = text.parse::<SocketAddr>().or_else(|_| {
+        text.parse::<IpAddr>()
+            .map(|ip| SocketAddr::new(ip, default_port))
+    });
+    match address {
+        Ok(address) if address.port() != 0 => Ok(BindAddress(Some(address))),
+        Ok(_) => Err(
+            "port 0 is no fixed port; write 1 to 65535, or \"\" to turn this server off".to_owned(),
+        ),
+        Err(_) => Err(format!(
+            "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}, or \"\" to turn this server off"
+        )),
+    }
+}
+
+/// A Service address range, for example `10.96.0.0/12`.
+pub fn cidr(text: &str) -> Result<Cidr, String> {
+    text.parse()
+        .map_err(|error: ParseCidrError| error.to_string())
+}
+
+/// A Node's name: lower-case letters, digits, `-` and `.` (RFC 1123), trimmed and lower-cased as kube-proxy does.
+pub fn node_name(text: &str) -> Result<String, String> {
+    let name = text.trim().to_ascii_lowercase();
+    let fits = !name.is_empty()
+        && name.len() <= 253
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.');
+    if fits {
+        Ok(name)
+    } else {
+        Err(format!(
+            "{text:?} is not a node name; `kubectl get nodes` lists them"
+        ))
+    }
+}
+
+/// `namespace/name`.
+pub fn service_name(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((namespace, name))
+            if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "{text:?} is not NAMESPACE/SERVICE; write for example shop/cart"
+        )),
+    }
+}
+
+/// `namespace/name` or `namespace/name:port`.
+pub fn service_port(text: &str) -> Result<Target, String> {
+    let (service, port) = text
+        .split_once(':')
+        .map_or((text, None), |(service, port)| (service, Some(port)));
+    if port.is_some_and(str::is_empty) {
+        return Err(format!(
+            "{text:?} ends in ':'; write the port's name or number behind it"
+        ));
+    }
+    Ok(Target {
+        service: service_name(service)?,
+        port: port.map(str::to_owned),
+    })
+}
+
+/// A kernel scheduler's name: at most 15 bytes (`IP_VS_SCHEDNAME_MAXLEN` is 16, the zero included).
+pub fn scheduler(text: &str) -> Result<String, String> {
+    let fits = (1..=15).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "{text:?} is not a scheduler; the kernel knows rr wrr lc wlc lblc lblcr sh dh sed nq fo ovf mh"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kp_cf_17_an_address_without_port_gets_the_usual_one_and_an_empty_one_turns_off() {
+        let bind = |text: &str| {
+            metrics_address(text).map(|bind| bind.0.map(|address| address.to_string()))
+        };
+        assert_eq!(bind("127.0.0.1:9"), Ok(Some("127.0.0.1:9".to_owned())));
+        assert_eq!(bind("::1"), Ok(Some("[::1]:10249".to_owned())));
+        assert_eq!(bind(""), Ok(None));
+        assert!(bind("localhost:80").unwrap_err().contains("0.0.0.0:10249"));
+        assert!(bind("0.0.0.0:0").unwrap_err().contains("1 to 65535"));
+    }
+
+    #[test]
+    fn a_period_is_more_than_zero_and_written_as_in_go() {
+        let period = |text: &str| text.parse::<Period>().map(|period| period.0);
+        assert_eq!(period("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(period("500ms"), Ok(Duration::from_millis(500)));
+        assert!(period("0s").unwrap_err().contains("more than zero"));
+        assert!(period("-1s").unwrap_err().contains("more than zero"));
+        assert!(period("30").unwrap_err().contains("write for example 30s"));
+    }
+
+    #[test]
+    fn kp_ni_03_a_node_name_is_trimmed_and_lower_cased() {
+        assert_eq!(node_name(" N1.Example "), Ok("n1.example".to_owned()));
+        assert!(node_name("n 1").is_err());
+        assert!(node_name("").is_err());
+    }
+
+    #[test]
+    fn a_target_is_a_service_with_or_without_a_port() {
+        let target = |service: &str, port: Option<&str>| {
+            Ok(Target {
+                service: service.to_owned(),
+                port: port.map(str::to_owned),
+            })
+        };
+        assert_eq!(service_port("shop/cart"), target("shop/cart", None));
+        assert_eq!(
+            service_port("shop/cart:http"),
+            target("shop/cart", Some("http"))
+        );
+        assert!(service_port("shop/cart:").is_err());
+        assert!(service_port("cart").is_err());
+        assert!(service_port("a/b/c").is_err());
+    }
+}
