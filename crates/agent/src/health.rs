@@ -1,0 +1,201 @@
+//! `/healthz` and `/livez` as kube-proxy answers them (KP-HC-01 to KP-HC-05).
+//!
+//! Load balancers and cloud controllers ask `/healthz`: "send traffic for Services through this node?".
+//! The kubelet asks `/livez`: "does the proxy do its work?". Both are judged here from one [`Standing`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::metrics::Metrics;
+use crate::metrics::record::Probe;
+
+/// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
+pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
+
+/// What health is judged from, at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// By family (`IPv4`, `IPv6`); empty before the first pass.
+    pub families: BTreeMap<&'static str, FamilyStanding>,
+    /// Whether traffic from outside may be sent to this node; `None` before the Node object was looked for.
+    pub node_eligible: Option<bool>,
+}
+
+/// One family's part of a [`Standing`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FamilyStanding {
+    /// When a pass last ended.
+    pub last_updated: Timestamp,
+    /// When the oldest change was seen that is not in the kernel yet.
+    pub oldest_pending: Option<Timestamp>,
+}
+
+/// The body of both answers, with kube-proxy's names.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body {
+    last_updated: Timestamp,
+    current_time: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_eligible: Option<bool>,
+    healthy: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    status: BTreeMap<&'static str, FamilyBody>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FamilyBody {
+    last_updated: Timestamp,
+    healthy: bool,
+}
+
+/// The two endpoints; `standing` is asked anew for each answer.
+pub fn router<S>(standing: S, metrics: Metrics) -> Router
+where
+    S: Fn() -> Standing + Send + Sync + 'static,
+{
+    let standing = Arc::new(standing);
+    let answer = move |probe| {
+        let (standing, metrics) = (Arc::clone(&standing), metrics.clone());
+        get(move || async move { answer(probe, &standing(), &metrics) })
+    };
+    Router::new()
+        .route("/healthz", answer(Probe::Healthz))
+        .route("/livez", answer(Probe::Livez))
+}
+
+fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {
+    let (fine, body) = judge(probe, standing, Timestamp::now());
+    let status = if fine {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    metrics.probed(probe, status.as_u16());
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (
+        status,
+        headers,
+        axum::Json(body).into_response().into_body(),
+    )
+        .into_response()
+}
+
+/// The verdict and the body that tells it. `lastUpdated` is this moment when all is well, else the most recent
+/// pass of any family; `healthy` is about the proxy alone, whether or not the node is eligible.
+fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
+    let status: BTreeMap<_, _> = standing
+        .families
+        .iter()
+        .map(|(&family, one)| (family, judge_family(one, now)))
+        .collect();
+    // Healthy while starting: no family has begun yet (KP-HC-03).
+    let healthy = status.values().all(|family| family.healthy);
+    let eligible = standing.node_eligible.unwrap_or(true);
+    let (fine, node_eligible) = match probe {
+        Probe::Healthz => (healthy && eligible, Some(eligible)),
+        Probe::Livez => (healthy, None),
+    };
+    let latest = status.values().map(|family| family.last_updated).max();
+    let last_updated = latest.filter(|_| !fine).unwrap_or(now);
+    (
+        fine,
+        Body {
+            last_updated,
+            current_time: now,
+            node_eligible,
+            healthy,
+            status,
+        },
+    )
+}
+
+/// Healthy: nothing waits, or the oldest that waits is younger than the limit (strictly, KP-HC-03).
+fn judge_family(family: &FamilyStanding, now: Timestamp) -> FamilyBody {
+    let healthy = family
+        .oldest_pending
+        .is_none_or(|since| now.duration_since(since) < PENDING_LIMIT);
+    FamilyBody {
+        last_updated: family.last_updated,
+        healthy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn standing(oldest_pending: Option<i64>, node_eligible: Option<bool>) -> Standing {
+        let family = FamilyStanding {
+            last_updated: at(100),
+            oldest_pending: oldest_pending.map(at),
+        };
+        Standing {
+            families: BTreeMap::from([("IPv4", family)]),
+            node_eligible,
+        }
+    }
+
+    fn json(probe: Probe, standing: &Standing, now: i64) -> (bool, serde_json::Value) {
+        let (fine, body) = judge(probe, standing, at(now));
+        (fine, serde_json::to_value(body).unwrap())
+    }
+
+    #[test]
+    fn kp_hc_03_healthy_while_starting_and_while_nothing_waits() {
+        assert!(json(Probe::Healthz, &Standing::default(), 1000).0);
+        assert!(json(Probe::Livez, &standing(None, Some(true)), 1_000_000).0);
+    }
+
+    #[test]
+    fn kp_hc_03_unhealthy_once_the_oldest_change_waited_sixty_seconds() {
+        let waiting = standing(Some(200), Some(true));
+        assert!(json(Probe::Livez, &waiting, 259).0);
+        assert!(!json(Probe::Livez, &waiting, 260).0);
+        assert!(!json(Probe::Healthz, &waiting, 260).0);
+    }
+
+    #[test]
+    fn kp_hc_01_an_ineligible_node_fails_healthz_and_not_livez() {
+        let leaving = standing(None, Some(false));
+        let (fine, body) = json(Probe::Healthz, &leaving, 300);
+        assert!(!fine);
+        assert_eq!(
+            (&body["nodeEligible"], &body["healthy"]),
+            (&false.into(), &true.into())
+        );
+        assert!(json(Probe::Livez, &leaving, 300).0);
+    }
+
+    #[test]
+    fn kp_hc_04_the_body_has_kube_proxys_fields() {
+        let (_, healthz) = json(Probe::Healthz, &standing(Some(200), Some(true)), 300);
+        let expected = serde_json::json!({
+            "lastUpdated": "1970-01-01T00:01:40Z", "currentTime": "1970-01-01T00:05:00Z",
+            "nodeEligible": true, "healthy": false,
+            "status": {"IPv4": {"lastUpdated": "1970-01-01T00:01:40Z", "healthy": false}},
+        });
+        assert_eq!(healthz, expected);
+        let (_, livez) = json(Probe::Livez, &standing(None, Some(true)), 300);
+        assert_eq!(livez.get("nodeEligible"), None);
+        assert_eq!(
+            livez.pointer("/lastUpdated").unwrap(),
+            "1970-01-01T00:05:00Z"
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Every figure the agent exposes: kube-proxy's names where they apply, ours under `ipvs_topo_`.
+//!
+//! The loop records what happens (`metrics::record`); what merely *is* (counts of servers, shares, warnings)
+//! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
+//! Names and meanings are listed in `docs/operations.md`; a test holds the list and the registry together.
+
+pub mod figures;
+pub mod http;
+pub mod record;
+pub mod text;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use self::figures::{Figures, Gauges};
+
+/// All metrics of one agent; clones share them.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    /// Held for a whole scrape: gauges are cleared and filled anew.
+    gauges: Arc<Mutex<Gauges>>,
+    counts: Counts,
+}
+
+/// What the loop and the servers count up.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    pub(crate) pass_seconds: Family<FamilyLabel, Histogram, fn() -> Histogram>,
+    pub(crate) programming_seconds: Family<FamilyLabel, Histogram, fn() -> Histogram>,
+    pub(crate) endpoint_changes: Counter,
+    pub(crate) service_changes: Counter,
+    pub(crate) healthz: Family<CodeLabel, Counter>,
+    pub(crate) livez: Family<CodeLabel, Counter>,
+    pub(crate) conntrack_seconds: Family<FamilyLabel, Histogram, fn() -> Histogram>,
+    pub(crate) conntrack_deleted: Family<FamilyLabel, Counter>,
+    pub(crate) writes: Family<WriteLabels, Counter>,
+    pub(crate) apply_seconds: Histogram,
+    pub(crate) latency_seconds: Histogram,
+    pub(crate) drains: Family<ResultLabel, Counter>,
+    pub(crate) repairs: Family<CauseLabel, Counter>,
+}
+
+/// `ip_family`, as kube-proxy writes it: `IPv4` or `IPv6`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct FamilyLabel {
+    pub(crate) ip_family: &'static str,
+}
+
+/// The HTTP status an endpoint answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CodeLabel {
+    pub(crate) code: u16,
+}
+
+/// One kind of kernel write and how it came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct WriteLabels {
+    pub(crate) step: &'static str,
+    pub(crate) result: &'static str,
+}
+
+/// How something ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct ResultLabel {
+    pub(crate) result: &'static str,
+}
+
+/// Why something was needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CauseLabel {
+    pub(crate) cause: &'static str,
+}
+
+impl Metrics {
+    /// A registry with every metric at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let counts = Counts::new();
+        counts.register(&mut registry);
+        let gauges = Gauges::default();
+        gauges.register(&mut registry);
+        Self {
+            registry: Arc::new(registry),
+            gauges: Arc::new(Mutex::new(gauges)),
+            counts,
+        }
+    }
+
+    /// The whole exposition in the `OpenMetrics` text format, with the figures of this moment.
+    ///
+    /// # Errors
+    /// Only if the text cannot be written to memory.
+    pub fn expose(&self, figures: &Figures) -> Result<String, std::fmt::Error> {
+        // A scrape that panicked while holding the lock left gauges that are about to be replaced.
+        let gauges = self.gauges.lock().unwrap_or_else(PoisonError::into_inner);
+        gauges.fill(figures);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Counts {
+    fn new() -> Self {
+        Self {
+            pass_seconds: Family::new_with_constructor(pass_histogram),
+            programming_seconds: Family::new_with_constructor(programming_histogram),
+            endpoint_changes: Counter::default(),
+            service_changes: Counter::default(),
+            healthz: Family::default(),
+            livez: Family::default(),
+            conntrack_seconds: Family::new_with_constructor(pass_histogram),
+            conntrack_deleted: Family::default(),
+            writes: Family::default(),
+            apply_seconds: fine_histogram(),
+            latency_seconds: fine_histogram(),
+            drains: Family::default(),
+            repairs: Family::default(),
+        }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        self.register_kube_proxy(registry);
+        self.register_own(registry);
+    }
+
+    /// kube-proxy's names; the encoder adds `_total` to a counter's name.
+    fn register_kube_proxy(&self, registry: &mut Registry) {
+        let rules = registry.sub_registry_with_prefix("kubeproxy");
+        rules.register(
+            "sync_proxy_rules_duration_seconds",
+            "Length of one pass",
+            self.pass_seconds.clone(),
+        );
+        rules.register(
+            "network_programming_duration_seconds",
+            "Time from a change in the input to its acknowledgement by the kernel",
+            self.programming_seconds.clone(),
+        );
+        rules.register(
+            "sync_proxy_rules_endpoint_changes",
+            "EndpointSlice changes seen",
+            self.endpoint_changes.clone(),
+        );
+        rules.register(
+            "sync_proxy_rules_service_changes",
+            "Service changes seen",
+            self.service_changes.clone(),
+        );
+        rules.register("proxy_healthz", "Answers of /healthz", self.healthz.clone());
+        rules.register("proxy_livez", "Answers of /livez", self.livez.clone());
+        rules.register(
+            "conntrack_reconciler_sync_duration_seconds",
+            "Length of one cleaning of UDP connection-tracking entries",
+            self.conntrack_seconds.clone(),
+        );
+        rules.register(
+            "conntrack_reconciler_deleted_entries",
+            "UDP connection-tracking entries deleted",
+            self.conntrack_deleted.clone(),
+        );
+    }
+
+    fn register_own(&self, registry: &mut Registry) {
+        let own = registry.sub_registry_with_prefix("ipvs_topo");
+        own.register(
+            "kernel_writes",
+            "Writes to the kernel by step and result",
+            self.writes.clone(),
+        );
+        own.register(
+            "apply_duration_seconds",
+            "Time to apply one plan",
+            self.apply_seconds.clone(),
+        );
+        own.register(
+            "change_latency_seconds",
+            "Time from a change in the input to its acknowledgement by the kernel, finely",
+            self.latency_seconds.clone(),
+        );
+        own.register(
+            "drains",
+            "Drained real servers by how the drain ended",
+            self.drains.clone(),
+        );
+        own.register(
+            "repairs",
+            "Kernel entries put right by cause",
+            self.repairs.clone(),
+        );
+    }
+}
+
+/// kube-proxy's buckets of a pass (KP-MX-01): 1 ms doubled 14 times.
+fn pass_histogram() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+/// kube-proxy's buckets of the programming time (KP-MX-04): 0.25, 0.5, 1 to 59, 60 to 115 by 5, 120 to 300 by 30.
+fn programming_histogram() -> Histogram {
+    let seconds = (1..60)
+        .chain((60..120).step_by(5))
+        .chain((120..=300).step_by(30))
+        .map(f64::from);
+    Histogram::new([0.25, 0.5].into_iter().chain(seconds))
+}
+
+/// 50 us doubled 17 times, to 6.5 s: one change takes about a millisecond, a cold start seconds.
+fn fine_histogram() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_05, 2.0, 18))
+}
+
+#[cfg(test)]
+mod tests;

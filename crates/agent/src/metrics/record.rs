@@ -1,0 +1,126 @@
+//! What the loop and the servers report: one method for each kind of event.
+
+use std::time::Duration;
+
+use topology_core::model::Family;
+
+use super::{CauseLabel, CodeLabel, FamilyLabel, Metrics, ResultLabel, WriteLabels};
+
+/// Which health endpoint answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// `/healthz`.
+    Healthz,
+    /// `/livez`.
+    Livez,
+}
+
+/// How a drained real server left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainEnd {
+    /// Its last connection ended.
+    Idle,
+    /// Its deadline passed with connections left.
+    Deadline,
+    /// It is wanted again.
+    Returned,
+}
+
+impl Metrics {
+    /// A pass (incremental or full) over keys of this family ended.
+    pub fn pass_ended(&self, family: Family, took: Duration) {
+        let label = family_label(family);
+        self.counts()
+            .pass_seconds
+            .get_or_create(&label)
+            .observe(took.as_secs_f64());
+    }
+
+    /// A plan was applied, whatever the outcome of its steps.
+    pub fn plan_applied(&self, took: Duration) {
+        self.counts().apply_seconds.observe(took.as_secs_f64());
+    }
+
+    /// One step reached the kernel; `step` and `result` are words of a closed list, for example
+    /// `add-real-server` and `done`.
+    pub fn kernel_write(&self, step: &'static str, result: &'static str) {
+        self.counts()
+            .writes
+            .get_or_create(&WriteLabels { step, result })
+            .inc();
+    }
+
+    /// A change of the input is in the kernel, this long after it was seen.
+    pub fn change_programmed(&self, family: Family, took: Duration) {
+        let seconds = took.as_secs_f64();
+        self.counts().latency_seconds.observe(seconds);
+        self.counts()
+            .programming_seconds
+            .get_or_create(&family_label(family))
+            .observe(seconds);
+    }
+
+    /// So many Services and `EndpointSlice`s changed in the input.
+    pub fn input_changed(&self, services: u64, slices: u64) {
+        self.counts().service_changes.inc_by(services);
+        self.counts().endpoint_changes.inc_by(slices);
+    }
+
+    /// A drained real server left.
+    pub fn drain_ended(&self, end: DrainEnd) {
+        let result = match end {
+            DrainEnd::Idle => "idle",
+            DrainEnd::Deadline => "deadline",
+            DrainEnd::Returned => "returned",
+        };
+        self.counts()
+            .drains
+            .get_or_create(&ResultLabel { result })
+            .inc();
+    }
+
+    /// So many kernel entries were put right; `cause` is a word of a closed list, for example `missing`.
+    pub fn repaired(&self, cause: &'static str, entries: u64) {
+        self.counts()
+            .repairs
+            .get_or_create(&CauseLabel { cause })
+            .inc_by(entries);
+    }
+
+    /// UDP connection-tracking entries were cleaned.
+    pub fn conntrack_cleaned(&self, family: Family, deleted: u64, took: Duration) {
+        let label = family_label(family);
+        self.counts()
+            .conntrack_seconds
+            .get_or_create(&label)
+            .observe(took.as_secs_f64());
+        self.counts()
+            .conntrack_deleted
+            .get_or_create(&label)
+            .inc_by(deleted);
+    }
+
+    /// A health endpoint answered with this HTTP status.
+    pub fn probed(&self, probe: Probe, code: u16) {
+        let family = match probe {
+            Probe::Healthz => &self.counts().healthz,
+            Probe::Livez => &self.counts().livez,
+        };
+        family.get_or_create(&CodeLabel { code }).inc();
+    }
+}
+
+/// kube-proxy's word for a family.
+pub(crate) fn family_label(family: Family) -> FamilyLabel {
+    FamilyLabel {
+        ip_family: family_word(family),
+    }
+}
+
+/// `IPv4` or `IPv6`.
+pub(crate) const fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    }
+}

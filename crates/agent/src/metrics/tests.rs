@@ -1,0 +1,124 @@
+//! The names that dashboards rely on, as a scraper sees them.
+
+use std::time::Duration;
+
+use topology_core::model::Family;
+
+use super::figures::{Figures, TierShare};
+use super::record::{DrainEnd, Probe};
+use super::text::Format;
+use super::*;
+
+/// Metrics in which everything happened once.
+fn eventful() -> (Metrics, Figures) {
+    let metrics = Metrics::new();
+    let took = Duration::from_millis(3);
+    metrics.pass_ended(Family::V4, took);
+    metrics.plan_applied(took);
+    metrics.kernel_write("add-real-server", "done");
+    metrics.change_programmed(Family::V4, took);
+    metrics.input_changed(2, 5);
+    metrics.drain_ended(DrainEnd::Idle);
+    metrics.repaired("missing", 1);
+    metrics.conntrack_cleaned(Family::V6, 7, took);
+    metrics.probed(Probe::Healthz, 200);
+    metrics.probed(Probe::Livez, 503);
+    let share = TierShare {
+        service: "shop/cart".to_owned(),
+        port: "http".to_owned(),
+        family: "IPv4",
+        tier: "zone".to_owned(),
+        wanted: 0.15,
+        programmed: 0.152,
+    };
+    let figures = Figures {
+        virtual_servers: [("IPv4", 2)].into(),
+        real_servers: [(("IPv4", "active"), 6), (("IPv4", "draining"), 1)].into(),
+        foreign: [("virtual-server", 3)].into(),
+        warnings: [("Input".to_owned(), 4)].into(),
+        shares: vec![share],
+        last_pass: [("IPv4", 1.5)].into(),
+        last_queued: [("IPv4", 1.25)].into(),
+        without_local_endpoints: [("IPv4", 1)].into(),
+        objects: [("Service".to_owned(), 2)].into(),
+        ..Figures::default()
+    };
+    (metrics, figures)
+}
+
+/// `(name, type)` of every family, sorted.
+fn families(text: &str) -> Vec<(String, String)> {
+    let mut families: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+        .map(|(name, kind)| (name.to_owned(), kind.to_owned()))
+        .collect();
+    families.sort();
+    families
+}
+
+#[test]
+fn kp_mx_01_to_11_keep_kube_proxys_names_and_types() {
+    let (metrics, figures) = eventful();
+    let text = Format::Prometheus.convert(metrics.expose(&figures).unwrap());
+    let kube_proxy: Vec<_> = families(&text)
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("kubeproxy_"))
+        .collect();
+    let expected = [
+        ("conntrack_reconciler_deleted_entries_total", "counter"),
+        ("conntrack_reconciler_sync_duration_seconds", "histogram"),
+        ("network_programming_duration_seconds", "histogram"),
+        ("proxy_healthz_total", "counter"),
+        ("proxy_livez_total", "counter"),
+        ("sync_proxy_rules_duration_seconds", "histogram"),
+        ("sync_proxy_rules_endpoint_changes_pending", "gauge"),
+        ("sync_proxy_rules_endpoint_changes_total", "counter"),
+        ("sync_proxy_rules_last_queued_timestamp_seconds", "gauge"),
+        ("sync_proxy_rules_last_timestamp_seconds", "gauge"),
+        ("sync_proxy_rules_no_local_endpoints_total", "gauge"),
+        ("sync_proxy_rules_service_changes_pending", "gauge"),
+        ("sync_proxy_rules_service_changes_total", "counter"),
+    ];
+    let expected: Vec<_> = expected
+        .map(|(name, kind)| (format!("kubeproxy_{name}"), kind.to_owned()))
+        .into();
+    assert_eq!(kube_proxy, expected);
+}
+
+#[test]
+fn samples_carry_kube_proxys_labels_and_buckets() {
+    let (metrics, figures) = eventful();
+    let text = metrics.expose(&figures).unwrap();
+    for sample in [
+        "kubeproxy_sync_proxy_rules_duration_seconds_bucket{le=\"0.004\",ip_family=\"IPv4\"} 1",
+        "kubeproxy_network_programming_duration_seconds_bucket{le=\"0.25\",ip_family=\"IPv4\"} 1",
+        "kubeproxy_network_programming_duration_seconds_bucket{le=\"115.0\",ip_family=\"IPv4\"} 1",
+        "kubeproxy_sync_proxy_rules_endpoint_changes_total 5",
+        "kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family=\"IPv4\",traffic_policy=\"internal\"} 1",
+        "kubeproxy_proxy_healthz_total{code=\"200\"} 1",
+        "kubeproxy_proxy_livez_total{code=\"503\"} 1",
+        "kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family=\"IPv6\"} 7",
+        "ipvs_topo_kernel_writes_total{step=\"add-real-server\",result=\"done\"} 1",
+        "ipvs_topo_real_servers{ip_family=\"IPv4\",state=\"draining\"} 1",
+        "ipvs_topo_foreign{kind=\"virtual-server\"} 3",
+        "ipvs_topo_warnings{code=\"Input\"} 4",
+    ] {
+        assert!(
+            text.lines().any(|line| line == sample),
+            "{sample} is missing in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn pain_40_a_figure_that_is_no_longer_true_disappears() {
+    let (metrics, figures) = eventful();
+    assert!(metrics.expose(&figures).unwrap().contains("shop/cart"));
+    assert!(
+        !metrics
+            .expose(&Figures::default())
+            .unwrap()
+            .contains("shop/cart")
+    );
+}
