@@ -1,0 +1,13 @@
+//! How results are shown: JSON views, `ipvsadm-save` lines, tables.
+//!
+//! The views are structs of their own, so that the JSON contract does not move when a domain type does.
+
+pub mod bar;
+pub mod grid;
+pub mod print;
+pub mod save;
+pub mod server;
+pub mod status;
+pub mod summary;
+pub mod time;
+pub mod view;

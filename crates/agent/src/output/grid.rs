@@ -1,0 +1,323 @@
+//! Aligned columns without lines: what fits is shown, what is empty is left out.
+//!
+//! One [`Grid`] measures all rows first, so that several blocks under one heading line up with each other.
+
+use owo_colors::OwoColorize as _;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Heading, in capitals.
+    pub title: &'static str,
+    /// Where its text stands.
+    pub side: Side,
+    /// What becomes of it when the terminal is narrow.
+    pub narrow: Narrow,
+}
+
+/// Where a column's text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// What becomes of a column when the terminal is narrow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narrow {
+    /// Stays as it is.
+    Keep,
+    /// Is cut to no less than so many characters.
+    Shrink(usize),
+    /// Is left out, lowest number first, after everything was cut.
+    Drop(u8),
+}
+
+/// How a cell looks on a terminal with colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Look {
+    /// As the terminal has it.
+    #[default]
+    Plain,
+    /// Bold: what the eye should find first.
+    Strong,
+    /// Dim: there if wanted.
+    Quiet,
+    /// Green.
+    Good,
+    /// Yellow.
+    Warn,
+    /// Red.
+    Bad,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    /// Its text, without control characters.
+    pub text: String,
+    /// Its look.
+    pub look: Look,
+}
+
+/// Measured columns.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    columns: Vec<Column>,
+    /// Width of each column; 0 leaves it out.
+    widths: Vec<usize>,
+}
+
+impl Column {
+    /// A column of words.
+    pub const fn left(title: &'static str) -> Self {
+        Self {
+            title,
+            side: Side::Left,
+            narrow: Narrow::Keep,
+        }
+    }
+
+    /// A column of numbers.
+    pub const fn right(title: &'static str) -> Self {
+        Self {
+            title,
+            side: Side::Right,
+            narrow: Narrow::Keep,
+        }
+    }
+
+    /// The same column, cut to no less than `least` characters where it is narrow.
+    #[must_use]
+    pub const fn shrink(self, least: usize) -> Self {
+        Self {
+            narrow: Narrow::Shrink(least),
+            ..self
+        }
+    }
+
+    /// The same column, left out where it is narrow; lowest rank first.
+    #[must_use]
+    pub const fn droppable(self, rank: u8) -> Self {
+        Self {
+            narrow: Narrow::Drop(rank),
+            ..self
+        }
+    }
+}
+
+impl Cell {
+    /// A cell in a look of its own.
+    pub fn new(text: impl Into<String>, look: Look) -> Self {
+        Self {
+            text: text.into(),
+            look,
+        }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::new(text, Look::Plain)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::new(text, Look::Plain)
+    }
+}
+
+impl Grid {
+    /// Measures `rows` and fits them into `width` columns of the terminal, `None` for no limit.
+    pub fn measure(
+        columns: &[Column],
+        rows: &[&[Cell]],
+        indent: usize,
+        width: Option<usize>,
+    ) -> Self {
+        let mut widths = vec![0; columns.len()];
+        for row in rows {
+            for (wide, cell) in widths.iter_mut().zip(*row) {
+                *wide = (*wide).max(cell.text.chars().count());
+            }
+        }
+        for (wide, column) in widths.iter_mut().zip(columns) {
+            if *wide > 0 {
+                *wide = (*wide).max(column.title.chars().count());
+            }
+        }
+        let mut grid = Self {
+            columns: columns.to_vec(),
+            widths,
+        };
+        if let Some(width) = width {
+            grid.shrink(width.saturating_sub(indent));
+            grid.drop_columns(width.saturating_sub(indent));
+        }
+        grid
+    }
+
+    /// Columns of the terminal that a full line takes.
+    pub fn width(&self) -> usize {
+        let shown = self.widths.iter().filter(|wide| **wide > 0);
+        shown
+            .fold(0, |sum, wide| sum + wide + GAP)
+            .saturating_sub(GAP)
+    }
+
+    /// The heading line.
+    pub fn heading(&self) -> String {
+        let cells: Vec<_> = self
+            .columns
+            .iter()
+            .map(|column| Cell::new(column.title, Look::Quiet))
+            .collect();
+        self.line(&cells, &Cell::default())
+    }
+
+    /// One line: `cells` for the first columns, then `tail` as it is, wherever the cells end.
+    pub fn line(&self, cells: &[Cell], tail: &Cell) -> String {
+        let mut line = String::new();
+        let mut owed = 0;
+        let columns = self.columns.iter().zip(&self.widths).zip(cells);
+        for ((column, &wide), cell) in columns.filter(|((_, wide), _)| **wide > 0) {
+            let text = cut(&cell.text, wide);
+            let spare = wide - text.chars().count();
+            let (before, after) = match column.side {
+                Side::Left => (0, spare),
+                Side::Right => (spare, 0),
+            };
+            line.push_str(&" ".repeat(owed + before));
+            line.push_str(&paint(&text, cell.look));
+            owed = after + GAP;
+        }
+        if !tail.text.is_empty() {
+            line.push_str(&" ".repeat(owed));
+            line.push_str(&paint(&tail.text, tail.look));
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// Cuts the widest of the columns that may be cut until the line fits or none is left.
+    fn shrink(&mut self, width: usize) {
+        while self.width() > width {
+            let excess = self.width() - width;
+            let widest =
+                self.columns
+                    .iter()
+                    .zip(self.widths.iter_mut())
+                    .filter_map(|(column, wide)| {
+                        let Narrow::Shrink(least) = column.narrow else {
+                            return None;
+                        };
+                        let spare = wide.saturating_sub(least);
+                        (spare > 0).then_some((spare, wide))
+                    });
+            let Some((spare, wide)) = widest.max_by_key(|(spare, _)| *spare) else {
+                return;
+            };
+            *wide -= spare.min(excess);
+        }
+    }
+
+    fn drop_columns(&mut self, width: usize) {
+        while self.width() > width {
+            let next =
+                self.columns
+                    .iter()
+                    .zip(self.widths.iter_mut())
+                    .filter_map(|(column, wide)| {
+                        let Narrow::Drop(rank) = column.narrow else {
+                            return None;
+                        };
+                        (*wide > 0).then_some((rank, wide))
+                    });
+            let Some((_, wide)) = next.min_by_key(|(rank, _)| *rank) else {
+                return;
+            };
+            *wide = 0;
+        }
+    }
+}
+
+/// `text` in at most `wide` characters; what was cut is marked.
+fn cut(text: &str, wide: usize) -> String {
+    if text.chars().count() <= wide {
+        return text.to_owned();
+    }
+    text.chars()
+        .take(wide.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
+/// `text` in a look; the colours are taken out again where they are not wanted (`output::print`).
+pub fn paint(text: &str, look: Look) -> String {
+    match look {
+        Look::Plain => text.to_owned(),
+        _ if text.is_empty() => String::new(),
+        Look::Strong => text.bold().to_string(),
+        Look::Quiet => text.dimmed().to_string(),
+        Look::Good => text.green().to_string(),
+        Look::Warn => text.yellow().to_string(),
+        Look::Bad => text.red().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [
+        Column::left("NAME").shrink(4),
+        Column::left("ZONE").droppable(0),
+        Column::right("N"),
+    ];
+
+    fn lines(rows: &[[&str; 3]], width: Option<usize>) -> Vec<String> {
+        let rows: Vec<Vec<Cell>> = rows
+            .iter()
+            .map(|row| row.iter().map(|&cell| cell.into()).collect())
+            .collect();
+        let cells: Vec<&[Cell]> = rows.iter().map(Vec::as_slice).collect();
+        let grid = Grid::measure(&COLUMNS, &cells, 0, width);
+        rows.iter()
+            .map(|row| grid.line(row, &Cell::default()))
+            .collect()
+    }
+
+    #[test]
+    fn words_stand_left_and_numbers_right() {
+        assert_eq!(
+            lines(&[["a", "x", "1"], ["longer", "y", "100"]], None),
+            ["a       x       1", "longer  y     100"]
+        );
+    }
+
+    #[test]
+    fn an_empty_column_is_left_out() {
+        assert_eq!(lines(&[["a", "", "1"]], None), ["a     1"]);
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_first_and_drops_then() {
+        let rows = [["a-very-long-name", "zone-1", "1"]];
+        assert_eq!(lines(&rows, Some(20)), ["a-very-l…  zone-1  1"]);
+        assert_eq!(lines(&rows, Some(12)), ["a-v…  1"]);
+    }
+
+    #[test]
+    fn a_line_has_no_blanks_at_its_end() {
+        assert_eq!(
+            lines(&[["a", "", ""], ["b", "z", ""]], None),
+            ["a", "b     z"]
+        );
+    }
+}

@@ -1,0 +1,29 @@
+//! What `ipvsadm-save -n` would print, sorted bytewise.
+//!
+//! The form was taken from `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, then `-p SECONDS` if persistent (a full
+//! netmask is not printed), and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. Bytewise, every `-A` stands
+//! before every `-a`, so the lines can be given to `ipvsadm-restore` as they are.
+
+use std::net::SocketAddr;
+
+use topology_core::virtual_server::VirtualServer;
+
+/// The lines of these virtual servers, each ended by a newline.
+pub fn save(servers: &[&VirtualServer]) -> String {
+    let mut lines: Vec<String> = servers.iter().flat_map(|server| lines(server)).collect();
+    lines.sort_unstable();
+    lines.concat()
+}
+
+fn lines(server: &VirtualServer) -> impl Iterator<Item = String> {
+    let key = &server.key;
+    let persistence = server
+        .persistence
+        .map_or_else(String::new, |seconds| format!(" -p {seconds}"));
+    let head = format!("-A {key} -s {}{persistence}\n", server.scheduler);
+    let reals = server.real_servers.iter().map(move |real| {
+        let place = SocketAddr::new(real.address, real.port);
+        format!("-a {key} -r {place} -m -w {}\n", real.weight)
+    });
+    std::iter::once(head).chain(reals)
+}

@@ -1,0 +1,318 @@
+//! Virtual servers as a table: who is in, at which level, with which share, and who is out and why.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+
+use super::bar::{bar, percent};
+use super::grid::{Cell, Column, Grid, Look, paint};
+use super::time::{brief, length};
+use super::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
+
+/// Blanks before each row of a block.
+const INDENT: usize = 2;
+/// Columns of the longest bar, and of the shortest that is worth drawing.
+const BAR: std::ops::RangeInclusive<usize> = 6..=20;
+/// Excluded endpoints of one reason that are named one by one; more are counted.
+const NAMED: usize = 5;
+
+const BASIC: [Column; 6] = [
+    Column::left("LEVEL").shrink(6),
+    Column::left("REAL SERVER"),
+    Column::left("NODE").shrink(6),
+    Column::left("ZONE").droppable(0),
+    Column::right("WEIGHT"),
+    Column::right("SHARE"),
+];
+
+const LIVE: [Column; 4] = [
+    Column::left("STATE").droppable(1),
+    Column::right("ACTIVE"),
+    Column::right("INACT"),
+    Column::right("NEW/S"),
+];
+
+const WIDE: [Column; 5] = [
+    Column::right("PERSIST"),
+    Column::right("TOTAL"),
+    Column::right("IN B/S"),
+    Column::right("OUT B/S"),
+    Column::left("WHY"),
+];
+
+/// How much a table shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What would be programmed.
+    Planned,
+    /// And how it does in the kernel.
+    Live,
+    /// And every counter and reason; as wide as it gets.
+    Wide,
+}
+
+/// Where excluded endpoints' words begin: behind the zone.
+const PLACE: usize = 4;
+
+struct Row {
+    cells: Vec<Cell>,
+    tail: Cell,
+    /// Share to draw a bar for.
+    share: Option<f64>,
+}
+
+/// All virtual servers, one block each, columns lined up over all of them.
+pub fn table(servers: &[ServerView], detail: Detail, width: Option<usize>) -> String {
+    let columns = columns(detail);
+    let blocks: Vec<_> = servers
+        .iter()
+        .map(|server| (server, rows(server, detail)))
+        .collect();
+    let cells: Vec<_> = blocks
+        .iter()
+        .flat_map(|(_, rows)| rows)
+        .map(|row| row.cells.as_slice())
+        .collect();
+    let width = width.filter(|_| detail != Detail::Wide);
+    let grid = Grid::measure(&columns, &cells, INDENT, width);
+    let mut text = String::new();
+    for (number, (server, rows)) in blocks.iter().enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        block(
+            &mut text,
+            server,
+            rows,
+            &grid,
+            bar_width(detail, &grid, width),
+        );
+    }
+    text
+}
+
+fn columns(detail: Detail) -> Vec<Column> {
+    let mut columns = BASIC.to_vec();
+    if detail != Detail::Planned {
+        columns.extend(LIVE);
+    }
+    if detail == Detail::Wide {
+        columns.extend(WIDE);
+    }
+    columns
+}
+
+/// Columns for bars: what is left beside the numbers, if it is worth it.
+fn bar_width(detail: Detail, grid: &Grid, width: Option<usize>) -> usize {
+    let left = width.map_or(*BAR.end(), |width| {
+        width.saturating_sub(grid.width() + 2 * INDENT)
+    });
+    if detail == Detail::Wide || left < *BAR.start() {
+        0
+    } else {
+        left.min(*BAR.end())
+    }
+}
+
+fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_width: usize) {
+    // Writing to a String cannot fail.
+    let _written = writeln!(text, "{}", title(server));
+    for line in notes(server) {
+        let _written = writeln!(text, "{line}");
+    }
+    if rows.is_empty() {
+        return;
+    }
+    let pad = " ".repeat(INDENT);
+    let _written = writeln!(text, "{pad}{}", grid.heading());
+    for row in rows {
+        let drawn = row
+            .share
+            .map(|share| Cell::new(bar(share, bar_width), Look::Plain));
+        let line = grid.line(&row.cells, drawn.as_ref().unwrap_or(&row.tail));
+        let _written = writeln!(text, "{pad}{line}");
+    }
+}
+
+/// `shop/cart:http  TCP 10.96.0.10:80  wrr`.
+fn title(server: &ServerView) -> String {
+    let name = match server.port_name.as_str() {
+        "" => server.service.clone(),
+        port => format!("{}:{port}", server.service),
+    };
+    let place = match (server.address, server.port, server.fwmark) {
+        (Some(address), Some(port), _) => {
+            format!("{} {}", server.protocol, SocketAddr::new(address, port))
+        }
+        (_, _, Some(mark)) => format!("mark {mark}"),
+        _ => server.protocol.clone(),
+    };
+    let affinity = match server.persistence_seconds {
+        0 => String::new(),
+        seconds => format!(", clients stick for {}", length(seconds.into())),
+    };
+    let kind = paint(
+        &format!("{}, {}{affinity}", server.kind, server.scheduler),
+        Look::Quiet,
+    );
+    format!("{}  {}  {kind}", paint(&name, Look::Strong), place)
+}
+
+/// The policy in words, then what is wrong.
+fn notes(server: &ServerView) -> Vec<String> {
+    let mut notes = vec![paint(&server.policy.words, Look::Plain)];
+    if let Some(kernel) = &server.kernel
+        && let Some(error) = &kernel.error
+    {
+        let retry = kernel
+            .retry_in_seconds
+            .map_or_else(String::new, |left| format!("; next try in {left} s"));
+        notes.push(paint(
+            &format!("not as it should be in the kernel: {error}{retry}"),
+            Look::Bad,
+        ));
+    }
+    if server.real_servers.iter().all(|real| real.weight == 0) {
+        notes.push(paint(
+            "no endpoint takes connections: clients are refused at once",
+            Look::Warn,
+        ));
+    }
+    notes
+}
+
+fn rows(server: &ServerView, detail: Detail) -> Vec<Row> {
+    let mut rows = Vec::with_capacity(server.real_servers.len());
+    let mut last_level = None;
+    for real in &server.real_servers {
+        let level = real
+            .level
+            .as_deref()
+            .filter(|level| last_level != Some(*level));
+        last_level = real.level.as_deref();
+        rows.push(real_row(real, level.unwrap_or_default(), detail));
+    }
+    rows.extend(excluded_rows(&server.excluded, detail));
+    rows
+}
+
+fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
+    let draining = real.state == "draining";
+    let look = if draining { Look::Warn } else { Look::Plain };
+    let mut cells = place(
+        level,
+        real.address,
+        real.port,
+        real.node.as_deref(),
+        real.zone.as_deref(),
+        look,
+    );
+    cells.push(Cell::new(real.weight.to_string(), look));
+    cells.push(Cell::new(percent(real.share), look));
+    if detail != Detail::Planned {
+        cells.extend(live_cells(real, look));
+    }
+    if detail == Detail::Wide {
+        cells.extend(wide_cells(real));
+    }
+    Row {
+        cells,
+        tail: Cell::default(),
+        share: Some(real.share),
+    }
+}
+
+fn place(
+    level: &str,
+    address: IpAddr,
+    port: u16,
+    node: Option<&str>,
+    zone: Option<&str>,
+    look: Look,
+) -> Vec<Cell> {
+    vec![
+        Cell::new(level, look),
+        Cell::new(SocketAddr::new(address, port).to_string(), look),
+        Cell::new(node.unwrap_or_default(), look),
+        Cell::new(zone.unwrap_or_default(), look),
+    ]
+}
+
+fn live_cells(real: &RealServerView, look: Look) -> Vec<Cell> {
+    let state = match real.drain_seconds_left {
+        Some(left) => format!("drains {}", brief(left)),
+        None => real.state.clone(),
+    };
+    let count = |pick: fn(&ConnectionsView) -> u64| {
+        Cell::from(
+            real.connections
+                .as_ref()
+                .map_or_else(String::new, |c| pick(c).to_string()),
+        )
+    };
+    vec![
+        Cell::new(state, look),
+        count(|connections| connections.active.into()),
+        count(|connections| connections.inactive.into()),
+        count(|connections| connections.per_second),
+    ]
+}
+
+fn wide_cells(real: &RealServerView) -> Vec<Cell> {
+    let count = |pick: fn(&ConnectionsView) -> u64| {
+        Cell::from(
+            real.connections
+                .as_ref()
+                .map_or_else(String::new, |c| pick(c).to_string()),
+        )
+    };
+    vec![
+        count(|connections| connections.persistent.into()),
+        count(|connections| connections.total),
+        count(|connections| connections.bytes_in_per_second),
+        count(|connections| connections.bytes_out_per_second),
+        Cell::new(real.reason.clone(), Look::Quiet),
+    ]
+}
+
+/// Named one by one while they are few; a large Service's rest is counted by reason.
+fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for group in excluded.chunk_by(|left, right| left.words == right.words) {
+        let named = if detail == Detail::Wide || group.len() <= NAMED + 1 {
+            group.len()
+        } else {
+            NAMED
+        };
+        for one in group.iter().take(named) {
+            let cells = place(
+                "out",
+                one.address,
+                one.port,
+                one.node.as_deref(),
+                one.zone.as_deref(),
+                Look::Quiet,
+            );
+            rows.push(Row {
+                cells,
+                tail: Cell::new(one.words.clone(), Look::Quiet),
+                share: None,
+            });
+        }
+        if let (1.., Some(one)) = (group.len() - named, group.first()) {
+            let mut cells = vec![
+                Cell::new("out", Look::Quiet),
+                Cell::new(format!("{} more", group.len() - named), Look::Quiet),
+            ];
+            cells.resize(PLACE, Cell::default());
+            rows.push(Row {
+                cells,
+                tail: Cell::new(one.words.clone(), Look::Quiet),
+                share: None,
+            });
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests;

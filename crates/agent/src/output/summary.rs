@@ -1,0 +1,128 @@
+//! The head and the tail of `status`: how things stand, and what needs attention.
+
+use std::fmt::Write as _;
+
+use super::grid::{Look, paint};
+use super::server::{Detail, table};
+use super::status::{ForeignView, HeadView, InputView, KernelView, StatusView};
+use super::time::length;
+use super::view::{NotProgrammedView, WarningView};
+
+/// Foreign entries that are named; more are counted.
+const NAMED: usize = 20;
+
+/// The whole status as text.
+pub fn status(view: &StatusView, detail: Detail, width: Option<usize>) -> String {
+    let StatusView { head, services } = view;
+    let mut text = head_lines(head);
+    text.push('\n');
+    if services.virtual_servers.is_empty() {
+        text.push_str("no virtual servers\n");
+    }
+    text.push_str(&table(&services.virtual_servers, detail, width));
+    text.push_str(&not_programmed(&services.not_programmed));
+    text.push_str(&foreign(&head.foreign));
+    let node = head.node_warnings.iter().cloned();
+    text.push_str(&section("Wrong with this node", Look::Warn, node));
+    text.push_str(&warnings(&head.warnings, &services.findings));
+    text
+}
+
+fn head_lines(head: &HeadView) -> String {
+    let line = |label: &str, words: &str| {
+        let label = paint(&format!("{label:<7}"), Look::Quiet);
+        format!("{label} {words}\n")
+    };
+    let agent = &head.agent;
+    let up = length(agent.uptime_seconds);
+    let node = paint(&head.node, Look::Strong);
+    let process = format!("agent {} (pid {}), up {up}", agent.version, agent.pid);
+    [
+        line("node", &format!("{node}, {process}")),
+        line("input", &input(&head.input)),
+        line("kernel", &kernel(&head.kernel)),
+    ]
+    .concat()
+}
+
+fn input(input: &InputView) -> String {
+    let source = &input.source;
+    if !input.ready {
+        let words = format!("{source}, not read completely yet: nothing is changed before");
+        return paint(&words, Look::Warn);
+    }
+    let services = many(input.services, "Service");
+    let endpoints = many(input.endpoints, "endpoint");
+    let changed = ago(", changed", input.last_change_seconds);
+    format!("{source}, {services}, {endpoints}{changed}")
+}
+
+fn kernel(kernel: &KernelView) -> String {
+    let standing = if kernel.in_sync {
+        paint("in sync", Look::Good)
+    } else if kernel.waiting > 0 {
+        let failed = many(kernel.waiting, "virtual server");
+        paint(&format!("{failed} not as wanted, tried again"), Look::Bad)
+    } else {
+        let waits = kernel.oldest_pending_seconds.map(length);
+        let waits = waits.map_or_else(String::new, |length| format!(" for {length}"));
+        paint(&format!("a change waits{waits}"), Look::Warn)
+    };
+    let servers = many(kernel.virtual_servers, "virtual server");
+    let reals = many(kernel.real_servers + kernel.draining, "real server");
+    let drain = match kernel.draining {
+        0 => String::new(),
+        count => format!(" ({count} draining)"),
+    };
+    let compared = ago(", compared", kernel.last_pass_seconds);
+    format!("{standing}, {servers}, {reals}{drain}{compared}")
+}
+
+/// `, changed 5 s ago`, or nothing.
+fn ago(words: &str, seconds: Option<u64>) -> String {
+    seconds.map_or_else(String::new, |seconds| {
+        format!("{words} {} ago", length(seconds))
+    })
+}
+
+/// `1 Service`, `2 Services`.
+pub fn many(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+/// The section about what is asked for and not done.
+pub fn not_programmed(parts: &[NotProgrammedView]) -> String {
+    let line =
+        |part: &NotProgrammedView| format!("{}: {}: {}", part.service, part.field, part.reason);
+    section("Not yet programmed", Look::Warn, parts.iter().map(line))
+}
+
+fn warnings(input: &[WarningView], findings: &[WarningView]) -> String {
+    let lines = input
+        .iter()
+        .chain(findings)
+        .map(|warning| warning.text.clone());
+    section("Wrong with the input", Look::Warn, lines)
+}
+
+fn foreign(foreign: &[ForeignView]) -> String {
+    let line = |one: &ForeignView| format!("{} {}", one.kind, one.what);
+    let hidden = foreign.len().saturating_sub(NAMED);
+    let rest = (hidden > 0).then(|| format!("and {hidden} more; -o json lists all"));
+    let lines = foreign.iter().take(NAMED).map(line).chain(rest);
+    section("Of others, left alone", Look::Plain, lines)
+}
+
+/// A heading and its lines; nothing without lines.
+fn section(title: &str, look: Look, lines: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        // Writing to a String cannot fail.
+        if text.is_empty() {
+            let _written = writeln!(text, "\n{}", paint(title, look));
+        }
+        let _written = writeln!(text, "  {line}");
+    }
+    text
+}

@@ -1,0 +1,222 @@
+//! The JSON contract of `render`, `status`, `diff` and `explain`, as structs.
+//!
+//! Fields are added, never renamed or removed: scripts read this.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// `render -o json`: what one node programs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// The node that the cluster is seen from.
+    pub node: String,
+    /// By Service, port name and address.
+    pub virtual_servers: Vec<ServerView>,
+    /// Parts of Services that this version does not program.
+    pub not_programmed: Vec<NotProgrammedView>,
+    /// What is wrong with the input.
+    pub warnings: Vec<WarningView>,
+}
+
+/// One virtual server and why it holds what it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerView {
+    /// `namespace/name`.
+    pub service: String,
+    /// The Service port's name; empty if it has none.
+    pub port_name: String,
+    /// What kind of address this is: `ClusterIP`.
+    pub kind: String,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+    /// The virtual address; absent for a firewall mark.
+    pub address: Option<IpAddr>,
+    /// The virtual port; absent for a firewall mark.
+    pub port: Option<u16>,
+    /// The firewall mark, if this virtual server has one instead of an address.
+    pub fwmark: Option<u32>,
+    /// The kernel scheduler.
+    pub scheduler: String,
+    /// Session affinity; 0 is none.
+    pub persistence_seconds: u32,
+    /// How the real servers were chosen.
+    pub policy: PolicyView,
+    /// Chosen endpoints, in the order of their level, then address.
+    pub real_servers: Vec<RealServerView>,
+    /// Endpoints that are out, and why.
+    pub excluded: Vec<ExcludedView>,
+    /// What is in the kernel beside this; only from a running agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<ServerKernelView>,
+}
+
+/// How the real servers of one virtual server were chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyView {
+    /// Who said so: `annotation`, `topologyKeys`, `trafficPolicy`, `hints`, `none`.
+    pub source: String,
+    /// `hard`, `prefer`, `weighted`, `balanced`, `none`.
+    pub mode: String,
+    /// The same for people.
+    pub words: String,
+    /// Nearest first; empty without levels.
+    pub levels: Vec<LevelView>,
+}
+
+/// One level of a policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LevelView {
+    /// `node`, `zone`, `region`, a label key, or `any`.
+    pub level: String,
+    /// Chosen endpoints in it.
+    pub endpoints: usize,
+    /// Share of new connections the policy asks for, 0 to 1.
+    pub wanted: f64,
+    /// Share that the weights give, 0 to 1.
+    pub programmed: f64,
+}
+
+/// A chosen endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RealServerView {
+    /// The endpoint's address.
+    pub address: IpAddr,
+    /// The endpoint's port.
+    pub port: u16,
+    /// Its node, if the slice says so.
+    pub node: Option<String>,
+    /// Its zone, if known.
+    pub zone: Option<String>,
+    /// The level that took it in; absent without levels.
+    pub level: Option<String>,
+    /// The weight in the kernel; 0 takes no new connections.
+    pub weight: u32,
+    /// Share of new connections, 0 to 1.
+    pub share: f64,
+    /// `active`, or `draining` for one that leaves.
+    pub state: String,
+    /// Why it was chosen, or why it drains.
+    pub reason: String,
+    /// Only from a running agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<ConnectionsView>,
+    /// When a draining real server goes even with connections left: seconds from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_seconds_left: Option<u64>,
+}
+
+/// An endpoint that is out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExcludedView {
+    /// The endpoint's address.
+    pub address: IpAddr,
+    /// The endpoint's port.
+    pub port: u16,
+    /// Its node, if the slice says so.
+    pub node: Option<String>,
+    /// Its zone, if known.
+    pub zone: Option<String>,
+    /// One word of a closed list: `NotReady`, `OtherZone` and so on; see docs/topology.md.
+    pub reason: String,
+    /// The same for people.
+    pub words: String,
+}
+
+/// Part of a Service that is not in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotProgrammedView {
+    /// `namespace/name`.
+    pub service: String,
+    /// The field that asks for it.
+    pub field: String,
+    /// Why it is not programmed.
+    pub reason: String,
+}
+
+/// Something wrong with the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WarningView {
+    /// One word of a closed list.
+    pub code: String,
+    /// Where it was read; absent if it concerns several objects.
+    pub file: Option<String>,
+    /// Line in the file, from 1.
+    pub line: Option<u64>,
+    /// `Kind namespace/name`.
+    pub object: Option<String>,
+    /// Path of the field.
+    pub field: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub remedy: Option<String>,
+    /// All of it on one line.
+    pub text: String,
+}
+
+/// Connections of one real server, from the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionsView {
+    /// Established.
+    pub active: u32,
+    /// Closing, or held open for late packets.
+    pub inactive: u32,
+    /// Held by session affinity.
+    pub persistent: u32,
+    /// Since the real server was added.
+    pub total: u64,
+    /// New connections each second, by the kernel's estimator.
+    pub per_second: u64,
+    /// Bytes from clients since the real server was added.
+    pub bytes_in: u64,
+    /// Bytes to clients since the real server was added.
+    pub bytes_out: u64,
+    /// Bytes from clients each second.
+    pub bytes_in_per_second: u64,
+    /// Bytes to clients each second.
+    pub bytes_out_per_second: u64,
+}
+
+/// What the kernel holds of a virtual server, beside its real servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerKernelView {
+    /// `programmed`, `pending` or `failed`.
+    pub state: String,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Seconds until the next try, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in_seconds: Option<u64>,
+}
+
+/// `diff -o json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiffView {
+    /// Whether the kernel is as it should be.
+    pub equal: bool,
+    /// What would be done, in order.
+    pub steps: Vec<StepView>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepView {
+    /// `add`, `edit`, `delete`, or `other` for what is not a virtual or real server.
+    pub change: String,
+    /// The command that an operator would type.
+    pub command: String,
+}
