@@ -5,6 +5,7 @@
 
 mod cargo;
 mod paths;
+mod picture;
 mod test;
 mod tidy;
 
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
     Test(test::Args),
+    /// Draw terminal output from standard input as an SVG.
+    Picture(picture::Args),
     /// Check that the tree, the documents and the dependency edges say the same thing.
     Tidy(tidy::Args),
 }
@@ -32,6 +35,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Test(args) => test::run(&args),
+        Command::Picture(args) => picture::run(&args),
         Command::Tidy(args) => tidy::run(&args),
     };
     result.unwrap_or_else(|error| {

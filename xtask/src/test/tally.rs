@@ -19,14 +19,14 @@ impl Tally {
     }
 
     /// What the lines of a runner add up to: `test result:` lines of libtest, and lines that are
-    /// nothing but `N passed, N failed`.
+    /// nothing but `N passed, N failed`. An indented line is a quotation and does not count.
     ///
     /// An ignored test counts as failed: a test that does not run proves nothing. A runner that
     /// exits with failure without naming a failed test counts as one failure (it did not build, or crashed),
     /// and so does one that ran no test at all.
     pub(super) fn of_runner(output: &str, success: bool) -> Self {
         let mut total = Self::default();
-        for line in output.lines().map(str::trim) {
+        for line in output.lines().map(str::trim_end) {
             if let Some(tally) = libtest(line).or_else(|| closing(line)) {
                 total.add(tally);
             }
@@ -97,6 +97,8 @@ mod tests {
     #[test]
     fn a_closing_line_counts_only_when_it_stands_alone() {
         assert_eq!(Tally::of_runner("12 passed, 1 failed", false), tally(12, 1));
+        let quoted = "    5 passed, 5 failed\n12 passed, 1 failed";
+        assert_eq!(Tally::of_runner(quoted, false), tally(12, 1));
         assert_eq!(
             Tally::of_runner("so far 12 passed, 0 failed here", true),
             tally(0, 1)
