@@ -1,2 +1,40 @@
-//! Guest programs.
-fn main() {}
+//! `guest`: what runs inside the QEMU guests beside the agent. One subcommand, one file.
+
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The command line of `guest`.
+#[derive(Parser)]
+#[command(
+    name = "guest",
+    about = "Programs that stand for pods, clients and load inside the QEMU guests"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run test binaries, one test per process, each in namespaces of its own.
+    Suite(suite::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Suite(args) => suite::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        say(&format!("guest: error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+/// Writes one line to standard error, where the person who runs the guest looks.
+#[expect(clippy::print_stderr, reason = "a command-line program's own messages")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,105 @@
+//! What every other kernel test relies on: the guest's kernel, its programs, and a world of its
+//! own for each test.
+
+#![expect(
+    clippy::panic,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::process::Command;
+
+/// Runs a shell line; its standard output. Panics with what it said when it fails.
+fn shell(line: &str) -> String {
+    match Command::new("sh").args(["-ec", line]).output() {
+        Ok(done) if done.status.success() => String::from_utf8_lossy(&done.stdout).into_owned(),
+        other => panic!("`{line}`: {other:?}"),
+    }
+}
+
+#[test]
+fn a_test_finds_an_empty_ipvs_table_and_leaves_none_behind_first() {
+    assert_eq!(shell("ipvsadm -S -n"), "");
+    shell("ipvsadm -A -t 192.0.2.1:80 -s wrr");
+}
+
+#[test]
+fn a_test_finds_an_empty_ipvs_table_and_leaves_none_behind_second() {
+    assert_eq!(shell("ipvsadm -S -n"), "");
+    shell("ipvsadm -A -t 192.0.2.1:80 -s wrr");
+}
+
+#[test]
+fn lo_is_up() {
+    assert_eq!(shell("cat /sys/class/net/lo/operstate").trim(), "unknown");
+    assert!(shell("ip -br link show lo").contains("UP"));
+}
+
+#[test]
+fn named_network_namespaces_of_tests_do_not_meet_first() {
+    shell("ip netns add pod && ip -n pod link set lo up");
+    assert_eq!(shell("ip netns list").lines().count(), 1);
+}
+
+#[test]
+fn named_network_namespaces_of_tests_do_not_meet_second() {
+    shell("ip netns add pod && ip -n pod link set lo up");
+    assert_eq!(shell("ip netns list").lines().count(), 1);
+}
+
+#[test]
+fn the_kernel_loads_schedulers_and_links_on_its_own() {
+    shell("ipvsadm -A -t 192.0.2.1:80 -s mh");
+    shell("ip link add kube-ipvs0 type dummy");
+    shell("ip link add v0 type veth peer name v1");
+    shell("ip link add br0 type bridge");
+    shell("ip link add mon0 type nlmon");
+}
+
+#[test]
+fn sctp_servers_and_tunnels_are_there() {
+    shell("ipvsadm -A --sctp-service 192.0.2.1:80 -s rr");
+    shell("ipvsadm -A -t [2001:db8::1]:80 -s wlc");
+    shell("ipvsadm -a -t [2001:db8::1]:80 -r [2001:db8::2]:80 -m");
+}
+
+#[test]
+fn nft_builds_a_table_with_every_kind_of_rule_that_the_guard_needs() {
+    shell(
+        "nft -f - <<'END'
+table inet probe {
+  set hairpin { type ipv4_addr . ipv4_addr; }
+  chain input {
+    type filter hook input priority 150; policy accept;
+    fib daddr type local meta l4proto tcp reject with tcp reset
+    ct original ip daddr 192.0.2.1 reject with icmpx port-unreachable
+  }
+  chain post { type nat hook postrouting priority srcnat; ip saddr . ip daddr @hairpin masquerade; }
+}
+table arp probe { chain input { type filter hook input priority 0; arp daddr ip 192.0.2.1 drop; }; }
+END",
+    );
+    assert!(shell("nft list ruleset").contains("tcp reset"));
+}
+
+#[test]
+fn the_clock_is_set_and_names_of_protocols_are_known() {
+    let year: u32 = shell("date -u +%Y").trim().parse().unwrap();
+    assert!(year >= 2025, "{year}");
+    assert!(shell("cat /etc/protocols").contains("sctp"));
+}
+
+#[test]
+fn every_program_that_the_shell_promises_starts() {
+    for line in [
+        "curl --version",
+        "conntrack --version",
+        "strace -V",
+        "tcpdump --version",
+        "ss -V",
+        "nft --version",
+        "ip -V",
+        "ipvsadm --version",
+    ] {
+        assert!(!shell(line).is_empty(), "{line}");
+    }
+}
