@@ -8,6 +8,7 @@ mod paths;
 mod picture;
 mod test;
 mod tidy;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,8 @@ enum Command {
     Picture(picture::Args),
     /// Check that the tree, the documents and the dependency edges say the same thing.
     Tidy(tidy::Args),
+    /// Boot real kernels under QEMU: run the kernel tests, a shell or one command in them.
+    Vm(vm::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Tidy(args) => tidy::run(&args),
+        Command::Vm(args) => vm::run(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("error: {error:#}");

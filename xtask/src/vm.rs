@@ -1,0 +1,96 @@
+//! `cargo xtask vm`: real kernels on any machine, under QEMU without KVM.
+//!
+//! Nothing is installed and no root is needed: kernels, QEMU and the guests' programs are Debian
+//! packages, found through the package index and unpacked into the cache folder.
+
+pub(crate) mod archive;
+pub(crate) mod build;
+pub(crate) mod command;
+pub(crate) mod image;
+pub(crate) mod initramfs;
+pub(crate) mod kernel;
+pub(crate) mod machine;
+pub(crate) mod modules;
+pub(crate) mod progress;
+pub(crate) mod shell;
+pub(crate) mod store;
+pub(crate) mod suite;
+pub(crate) mod tools;
+
+use std::process::{ExitCode, ExitStatus};
+
+use clap::Subcommand;
+
+use kernel::{Kernel, Line};
+use machine::{Machine, Spec};
+use store::Store;
+use tools::Tools;
+
+/// Options of `cargo xtask vm`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run every package's kernel tests on real kernels.
+    Test(suite::Args),
+    /// A shell in a guest with the agent, ipvsadm, nft, ip, curl and the examples.
+    Shell(shell::Guest),
+    /// Run one command in a guest: `cargo xtask vm run -- ipvsadm -Ln`.
+    Run(shell::RunArgs),
+    /// Ask the package index again, and fetch the newest kernels and tools.
+    Update,
+}
+
+/// Runs `cargo xtask vm`.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.action {
+        Action::Test(args) => suite::run(args),
+        Action::Shell(guest) => shell::shell(guest),
+        Action::Run(args) => shell::run(args),
+        Action::Update => update(),
+    }
+}
+
+fn update() -> anyhow::Result<ExitCode> {
+    let store = Store::open(true)?;
+    Tools::find(&store)?;
+    for line in Line::ALL {
+        let kernel = Kernel::find(&store, line)?;
+        anstream::println!("{line}: {}", kernel.release);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that is needed to boot guests.
+pub(crate) struct Lab {
+    store: Store,
+    tools: Tools,
+}
+
+impl Lab {
+    /// Finds the tools, and fetches them the first time.
+    pub(crate) fn open() -> anyhow::Result<Self> {
+        let store = Store::open(false)?;
+        let tools = Tools::find(&store)?;
+        Ok(Self { store, tools })
+    }
+
+    /// The newest kernel of a line, fetched the first time.
+    pub(crate) fn kernel(&self, line: Line) -> anyhow::Result<Kernel> {
+        Kernel::find(&self.store, line)
+    }
+
+    /// Boots a guest whose job is read line by line.
+    pub(crate) fn start(&self, spec: &Spec<'_>) -> anyhow::Result<Machine> {
+        Machine::start(&self.store, &self.tools, spec)
+    }
+
+    /// Boots a guest on the person's terminal.
+    pub(crate) fn interact(&self, spec: &Spec<'_>) -> anyhow::Result<ExitStatus> {
+        machine::interact(&self.store, &self.tools, spec)
+    }
+}

@@ -1,0 +1,217 @@
+//! Builds what runs in guests: static binaries, so that a guest needs none of the host's libraries.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+use super::image::Addition;
+use super::progress::Step;
+use crate::paths;
+
+/// The guests' target; with glibc and `crt-static`, because it is there wherever Rust is.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The feature that marks tests for a real kernel.
+const FEATURE: &str = "kernel-tests";
+
+/// The packages whose programs every guest holds.
+const PROGRAMS: [&str; 2] = ["agent", "guest"];
+
+/// Builds the agent and `guest`, and places them in `usr/bin`; the examples beside them.
+pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
+    let step = Step::begin("building the agent and the guest programs");
+    let packages = testable_packages()?;
+    let mut cargo = cargo("build");
+    for name in PROGRAMS {
+        cargo.args(["--package", name]);
+    }
+    // With the feature on, tests and programs are linked with the same libraries.
+    for package in packages
+        .iter()
+        .filter(|p| PROGRAMS.contains(&p.name.as_str()))
+    {
+        cargo.args(["--features", &format!("{}/{FEATURE}", package.name)]);
+    }
+    let mut additions: Vec<Addition> = executables(&mut cargo)?
+        .into_iter()
+        .map(|built| Addition::Program {
+            path: format!("usr/bin/{}", built.name),
+            from: built.executable,
+        })
+        .collect();
+    if additions.len() < PROGRAMS.len() {
+        bail!(
+            "cargo built {} programs instead of {}",
+            additions.len(),
+            PROGRAMS.len()
+        );
+    }
+    additions.push(Addition::Tree {
+        path: "examples".to_owned(),
+        from: paths::root().join("manifests/examples"),
+    });
+    step.done("");
+    Ok(additions)
+}
+
+/// Builds every package's kernel tests, and places them in `tests`.
+pub(crate) fn tests() -> anyhow::Result<Vec<Addition>> {
+    let step = Step::begin("building the kernel tests");
+    let packages = testable_packages()?;
+    let mut cargo = cargo("test");
+    cargo.arg("--no-run");
+    for package in &packages {
+        cargo
+            .args(["--package", &package.name])
+            .args(["--features", &format!("{}/{FEATURE}", package.name)]);
+        for target in &package.tests {
+            cargo.args(["--test", target]);
+        }
+    }
+    let additions: Vec<Addition> = executables(&mut cargo)?
+        .into_iter()
+        .filter(|built| built.is_test)
+        .map(|built| Addition::Program {
+            path: format!("tests/{}", built.test_name()),
+            from: built.executable,
+        })
+        .collect();
+    let wanted: usize = packages.iter().map(|package| package.tests.len()).sum();
+    if additions.len() != wanted {
+        bail!(
+            "cargo built {} test binaries instead of {wanted}",
+            additions.len()
+        );
+    }
+    step.done(&format!("({wanted} binaries)"));
+    Ok(additions)
+}
+
+/// A package with kernel tests.
+struct Testable {
+    name: String,
+    tests: Vec<String>,
+}
+
+/// Every package of the workspace that has test targets with `required-features` naming the feature.
+fn testable_packages() -> anyhow::Result<Vec<Testable>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+        targets: Vec<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+        #[serde(default, rename = "required-features")]
+        required_features: Vec<String>,
+    }
+    let text = super::command::output(
+        Command::new(cargo_program())
+            .current_dir(paths::root())
+            .args(["metadata", "--no-deps", "--format-version", "1"]),
+    )?;
+    let metadata: Metadata = serde_json::from_str(&text)?;
+    Ok(metadata
+        .packages
+        .into_iter()
+        .map(|package| Testable {
+            name: package.name,
+            tests: package
+                .targets
+                .into_iter()
+                .filter(|target| target.required_features.iter().any(|f| f == FEATURE))
+                .map(|target| target.name)
+                .collect(),
+        })
+        .filter(|package| !package.tests.is_empty())
+        .collect())
+}
+
+/// One executable that cargo built.
+struct Built {
+    package: String,
+    name: String,
+    is_test: bool,
+    executable: PathBuf,
+}
+
+impl Built {
+    /// `agent` for the target `kernel` of the package `agent`, else `agent.TARGET`.
+    fn test_name(&self) -> String {
+        if self.name == "kernel" {
+            self.package.clone()
+        } else {
+            format!("{}.{}", self.package, self.name)
+        }
+    }
+}
+
+/// Runs `cargo` and reads from its messages what it built.
+fn executables(cargo: &mut Command) -> anyhow::Result<Vec<Built>> {
+    #[derive(Deserialize)]
+    struct Message {
+        executable: Option<PathBuf>,
+        manifest_path: Option<PathBuf>,
+        target: Option<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+        kind: Vec<String>,
+    }
+    let done = cargo
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    if !done.status.success() {
+        bail!("the build for the guests failed ({})", done.status);
+    }
+    let mut built = Vec::new();
+    for line in String::from_utf8_lossy(&done.stdout).lines() {
+        let message: Message = serde_json::from_str(line).context("cargo's messages changed")?;
+        let (Some(executable), Some(manifest), Some(target)) =
+            (message.executable, message.manifest_path, message.target)
+        else {
+            continue;
+        };
+        built.push(Built {
+            package: package_name(&manifest)?,
+            is_test: target.kind.iter().any(|kind| kind == "test"),
+            name: target.name,
+            executable,
+        });
+    }
+    Ok(built)
+}
+
+/// The name of the package, which is the name of its folder in this workspace.
+fn package_name(manifest: &std::path::Path) -> anyhow::Result<String> {
+    let folder = manifest.parent().and_then(|folder| folder.file_name());
+    Ok(folder
+        .context("a manifest without a folder")?
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// `cargo SUBCOMMAND` for the guests.
+fn cargo(subcommand: &str) -> Command {
+    let mut cargo = Command::new(cargo_program());
+    cargo
+        .current_dir(paths::root())
+        .arg(subcommand)
+        .args(["--profile", "guest", "--target", TARGET, "--locked"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+    cargo
+}
+
+fn cargo_program() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}

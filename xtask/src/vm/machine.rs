@@ -1,0 +1,241 @@
+//! One guest: a QEMU process with two serial ports. The first is the kernel's console and goes
+//! to a file; the second belongs to the job and is read line by line (or is the person's
+//! terminal). KVM is never used, so that a guest behaves the same on every machine.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+
+use super::command;
+use super::image::{self, Addition};
+use super::kernel::Kernel;
+use super::store::{self, Store};
+use super::tools::Tools;
+
+/// Lines of the console that are shown when something fails.
+const TAIL: usize = 40;
+
+/// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
+const CPU: &str = "qemu64,+rdrand";
+
+/// Kernel arguments that save seconds of every boot and change nothing that is tested: no
+/// self-tests of ciphers, no mitigations for a processor that is not there.
+const FASTER: &str = "mitigations=off cryptomgr.notests \
+     initcall_blacklist=crypto_kdf108_init,jent_mod_init";
+
+/// What a guest is to be.
+pub(crate) struct Spec<'a> {
+    /// The kernel it boots.
+    pub(crate) kernel: &'a Kernel,
+    /// What its image holds beside the base: the job above all, as `job`.
+    pub(crate) additions: Vec<Addition>,
+    /// Its memory in MiB.
+    pub(crate) memory: u32,
+    /// Whether it has a network card that reaches this host's loopback at 10.0.2.2.
+    pub(crate) network: bool,
+    /// How long it may take from power-on to power-off.
+    pub(crate) limit: Duration,
+}
+
+/// A guest that is running.
+pub(crate) struct Machine {
+    child: Child,
+    lines: Receiver<String>,
+    /// The kernel's console.
+    pub(crate) console: PathBuf,
+    deadline: Instant,
+}
+
+impl Machine {
+    /// Packs the image and turns the guest on.
+    pub(crate) fn start(store: &Store, tools: &Tools, spec: &Spec<'_>) -> anyhow::Result<Self> {
+        let run = RunFolder::create(store)?;
+        let mut qemu = run.qemu(store, tools, spec)?;
+        qemu.args(["-chardev", "stdio,id=job,signal=off"])
+            .args(["-serial", "chardev:job"]);
+        let mut child = qemu
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(run.folder.join("qemu.log"))?)
+            .spawn()
+            .context("cannot start QEMU")?;
+        let output = child.stdout.take().context("QEMU has no output")?;
+        let (send, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(output);
+            let mut line = Vec::new();
+            while reader
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|read| read > 0)
+            {
+                let text = String::from_utf8_lossy(&line)
+                    .trim_end_matches(['\r', '\n'])
+                    .to_owned();
+                line.clear();
+                if send.send(text).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self {
+            child,
+            lines,
+            console: run.console(),
+            deadline: Instant::now() + spec.limit,
+        })
+    }
+
+    /// The next line of the job, or `None` when the guest is gone. An error when its time is up.
+    pub(crate) fn line(&mut self) -> anyhow::Result<Option<String>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Timeout) => bail!(self.report("the guest's time is up")),
+        }
+    }
+
+    /// The first of `words` that the kernel said.
+    pub(crate) fn alarm<'a>(&self, words: &[&'a str]) -> Option<&'a str> {
+        let console = fs::read(&self.console).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console);
+        words.iter().copied().find(|word| console.contains(word))
+    }
+
+    /// What to tell a person when the guest failed: `what`, and the end of its console.
+    pub(crate) fn report(&self, what: &str) -> String {
+        let console = fs::read(&self.console).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console);
+        let lines: Vec<&str> = console.lines().collect();
+        let tail = lines
+            .get(lines.len().saturating_sub(TAIL)..)
+            .unwrap_or_default();
+        let qemu = fs::read_to_string(self.console.with_file_name("qemu.log")).unwrap_or_default();
+        format!(
+            "{what}; the end of its console ({}):\n{}\n{qemu}",
+            self.console.display(),
+            tail.join("\n")
+        )
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Gone already is as good as ended here.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Boots a guest with the person's terminal on its second serial port, until it powers off.
+pub(crate) fn interact(
+    store: &Store,
+    tools: &Tools,
+    spec: &Spec<'_>,
+) -> anyhow::Result<ExitStatus> {
+    let run = RunFolder::create(store)?;
+    let mut qemu = run.qemu(store, tools, spec)?;
+    qemu.args(["-chardev", "stdio,id=job,signal=off,mux=on"])
+        .args(["-serial", "chardev:job", "-mon", "chardev=job"]);
+    qemu.status().context("cannot start QEMU")
+}
+
+/// A folder for the files of one run. Old ones are removed when a new one is made.
+struct RunFolder {
+    folder: PathBuf,
+}
+
+impl RunFolder {
+    fn create(store: &Store) -> anyhow::Result<Self> {
+        let runs = store.folder("runs")?;
+        store::remove_old(&runs, &runs)?;
+        let name = format!("{}-{}", clock(), std::process::id());
+        let folder = runs.join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder })
+    }
+
+    fn console(&self) -> PathBuf {
+        self.folder.join("console.log")
+    }
+
+    /// QEMU with everything but the second serial port.
+    fn qemu(&self, store: &Store, tools: &Tools, spec: &Spec<'_>) -> anyhow::Result<Command> {
+        let base = image::base(store, spec.kernel, tools)?;
+        let initramfs = self.folder.join("initramfs");
+        image::extend(&base, &spec.additions, &initramfs)?;
+        let mut qemu = tools.host("setpriv")?;
+        // Whatever ends this process ends the guest too.
+        qemu.args(["--pdeathsig", "KILL"])
+            .args(tools.invocation("qemu-system-x86_64")?)
+            .args(["-accel", "tcg,thread=multi", "-cpu", CPU, "-smp", "2"])
+            .args([
+                "-machine",
+                "pc",
+                "-nodefaults",
+                "-display",
+                "none",
+                "-no-reboot",
+            ])
+            .args(["-m", &spec.memory.to_string()])
+            .arg("-L")
+            .arg(tools.file("usr/share/qemu"))
+            .arg("-L")
+            .arg(tools.file("usr/share/seabios"))
+            .arg("-kernel")
+            .arg(&spec.kernel.image)
+            .arg("-initrd")
+            .arg(&initramfs)
+            .args(["-append", &kernel_arguments()])
+            .arg("-chardev")
+            .arg(file_device("console", &self.console()))
+            .args(["-serial", "chardev:console"]);
+        let card = if spec.network {
+            "user,model=virtio-net-pci"
+        } else {
+            "none"
+        };
+        qemu.args(["-nic", card]);
+        Ok(qemu)
+    }
+}
+
+fn file_device(id: &str, path: &Path) -> String {
+    // A comma in a path is written twice in QEMU's options.
+    format!(
+        "file,id={id},path={}",
+        path.display().to_string().replace(',', ",,")
+    )
+}
+
+fn kernel_arguments() -> String {
+    let (rows, columns) = terminal_size();
+    format!(
+        "console=ttyS0 panic=-1 oops=panic rdinit=/init {FASTER} guest.name=n1 \
+         guest.rows={rows} guest.columns={columns}"
+    )
+}
+
+/// Rows and columns of the person's terminal, as `stty` tells them.
+fn terminal_size() -> (u16, u16) {
+    let size = command::output(Command::new("stty").arg("size").stdin(Stdio::inherit()));
+    let mut words = size.iter().flat_map(|text| text.split_whitespace());
+    let mut next = |default| {
+        words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(default)
+    };
+    (next(24), next(80))
+}
+
+fn clock() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,175 @@
+//! `cargo xtask vm shell` and `cargo xtask vm run`: a person, or one command, in a guest.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use guest_wire::{Line, Record};
+
+use super::image::Addition;
+use super::kernel::Line as KernelLine;
+use super::machine::Spec;
+use super::progress::Step;
+use super::{Lab, build};
+
+/// Options of both.
+#[derive(clap::Args)]
+pub(crate) struct Guest {
+    /// The kernel to boot.
+    #[arg(long, default_value = "6.12")]
+    kernel: KernelLine,
+    /// A file of this machine to place in the guest's /root; may be given again.
+    #[arg(long, value_name = "FILE")]
+    add: Vec<PathBuf>,
+    /// A network card that reaches this machine's loopback at 10.0.2.2.
+    #[arg(long)]
+    network: bool,
+    /// Leave out the agent and the guest programs: nothing has to be built.
+    #[arg(long)]
+    bare: bool,
+    /// Memory in MiB.
+    #[arg(long, default_value_t = 1024)]
+    memory: u32,
+}
+
+/// Options of `cargo xtask vm run`.
+#[derive(clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    guest: Guest,
+    /// Minutes it may take.
+    #[arg(long, default_value_t = 10)]
+    limit: u64,
+    /// The command, by a shell: one word is a shell line, more are a program and its arguments.
+    #[arg(required = true, last = true)]
+    command: Vec<String>,
+}
+
+/// What a person finds at the top of the shell.
+const GREETING: &str = "\
+cat <<'END'
+A guest of its own: break what you like. The agent is `ipvs-topo`, examples are in /examples;
+ipvsadm, nft, ip, curl, conntrack, tcpdump and strace are here. Leave with `exit` or Ctrl-A X.
+END
+cd /root
+export PS1='guest:\\w# '
+exec bash --norc -i
+";
+
+/// Gives the person a shell in a guest.
+pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
+    let lab = Lab::open()?;
+    let mut additions = additions(guest)?;
+    additions.push(text("job", GREETING));
+    additions.push(text("interactive", ""));
+    let kernel = lab.kernel(guest.kernel)?;
+    anstream::eprintln!("  booting {} (a few seconds)", kernel.release);
+    let status = lab.interact(&spec(guest, &kernel, additions, Duration::MAX))?;
+    Ok(ExitCode::from(u8::from(!status.success())))
+}
+
+/// Runs one command in a guest; its output and its exit status become ours.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let lab = Lab::open()?;
+    let mut additions = additions(&args.guest)?;
+    additions.push(text("job", &format!("cd /root\n{}\n", line(&args.command))));
+    let kernel = lab.kernel(args.guest.kernel)?;
+    let mut step = Some(Step::begin(format!("booting {}", kernel.release)));
+    let limit = Duration::from_secs(60 * args.limit);
+    let mut machine = lab.start(&spec(&args.guest, &kernel, additions, limit))?;
+    let mut status = None;
+    while let Some(text) = machine.line()? {
+        if let Some(step) = step.take() {
+            step.done("");
+        }
+        match Line::parse(&text) {
+            Line::Text(text) => anstream::println!("{text}"),
+            Line::Record(before, Record::Exit { status: ended }) => {
+                if let Some(text) = before {
+                    anstream::println!("{text}");
+                }
+                status = Some(ended);
+            }
+            Line::Record(..) | Line::Broken(_) => anstream::println!("{text}"),
+        }
+    }
+    let Some(status) = status else {
+        bail!(machine.report("the guest ended before the command did"));
+    };
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+fn spec<'a>(
+    guest: &Guest,
+    kernel: &'a super::kernel::Kernel,
+    additions: Vec<Addition>,
+    limit: Duration,
+) -> Spec<'a> {
+    Spec {
+        kernel,
+        additions,
+        memory: guest.memory,
+        network: guest.network,
+        limit,
+    }
+}
+
+fn additions(guest: &Guest) -> anyhow::Result<Vec<Addition>> {
+    let mut additions = if guest.bare {
+        Vec::new()
+    } else {
+        build::programs()?
+    };
+    for file in &guest.add {
+        let name = file
+            .file_name()
+            .with_context(|| format!("{} is not a file", file.display()))?;
+        let path = format!("root/{}", name.to_string_lossy());
+        let from = file.clone();
+        additions.push(if file.is_dir() {
+            Addition::Tree { path, from }
+        } else {
+            Addition::Program { path, from }
+        });
+    }
+    Ok(additions)
+}
+
+fn text(path: &str, content: &str) -> Addition {
+    Addition::Text {
+        path: path.to_owned(),
+        content: content.to_owned(),
+    }
+}
+
+/// The shell line for `words`.
+fn line(words: &[String]) -> String {
+    match words {
+        [one] => one.clone(),
+        more => more
+            .iter()
+            .map(|word| quote(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// `word` as the shell reads it back.
+pub(crate) fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_is_a_shell_line_and_more_are_quoted() {
+        assert_eq!(line(&["ip a | wc".to_owned()]), "ip a | wc");
+        assert_eq!(
+            line(&["echo".to_owned(), "it's".to_owned()]),
+            r"'echo' 'it'\''s'"
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! `cargo xtask vm test`: every package's kernel tests on real kernels, test by test.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use guest_wire::{Line, Outcome, Record};
+
+use super::image::Addition;
+use super::kernel::Line as KernelLine;
+use super::machine::Spec;
+use super::progress::Step;
+use super::{Lab, build};
+
+/// Words in a kernel's console that are never all right, whatever the tests say.
+const ALARMS: [&str; 5] = [
+    "BUG:",
+    "Oops:",
+    "Kernel panic",
+    "general protection fault",
+    "UBSAN:",
+];
+
+/// Options of `cargo xtask vm test`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The kernel to boot; each of them when left out.
+    #[arg(long)]
+    kernel: Option<KernelLine>,
+    /// Run only tests whose name contains this.
+    filter: Option<String>,
+    /// Seconds that one test may take.
+    #[arg(long, default_value_t = 60)]
+    limit: u64,
+    /// Minutes that one kernel's suite may take.
+    #[arg(long, default_value_t = 10)]
+    suite_limit: u64,
+}
+
+/// What came out of a suite.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Tests that passed.
+    pub(crate) passed: usize,
+    /// Tests that did not.
+    pub(crate) failed: usize,
+}
+
+/// Runs the suites and prints `N passed, N failed`.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let counts = all(args)?;
+    anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(ExitCode::from(u8::from(counts.failed > 0)))
+}
+
+/// Runs the suites on each kernel asked for.
+fn all(args: &Args) -> anyhow::Result<Counts> {
+    let lab = Lab::open()?;
+    let mut additions = build::programs()?;
+    additions.extend(build::tests()?);
+    additions.push(job(args));
+    let mut sum = Counts::default();
+    let kernels = args
+        .kernel
+        .map_or(KernelLine::ALL.to_vec(), |line| vec![line]);
+    for line in kernels {
+        let counts = one(&lab, line, additions.clone(), args)?;
+        sum.passed += counts.passed;
+        sum.failed += counts.failed;
+    }
+    Ok(sum)
+}
+
+/// The shell line that the guest runs.
+fn job(args: &Args) -> Addition {
+    let filter = args.filter.as_ref().map_or(String::new(), |filter| {
+        format!(" --filter {}", super::shell::quote(filter))
+    });
+    Addition::Text {
+        path: "job".to_owned(),
+        content: format!("exec guest suite /tests --limit {}{filter}\n", args.limit),
+    }
+}
+
+/// Runs the suite on one kernel, printing each test as it ends.
+fn one(
+    lab: &Lab,
+    line: KernelLine,
+    additions: Vec<Addition>,
+    args: &Args,
+) -> anyhow::Result<Counts> {
+    let kernel = lab.kernel(line)?;
+    let mut boot = Some(Step::begin(format!("booting {}", kernel.release)));
+    let mut machine = lab.start(&Spec {
+        kernel: &kernel,
+        additions,
+        memory: 1024,
+        network: false,
+        limit: Duration::from_secs(60 * args.suite_limit),
+    })?;
+    let mut tally = Tally::default();
+    let mut began = Instant::now();
+    while let Some(text) = machine.line()? {
+        if let Some(step) = boot.take() {
+            step.done("");
+            began = Instant::now();
+        }
+        if let Err(trouble) = tally.take(Line::parse(&text)) {
+            bail!(machine.report(&trouble));
+        }
+    }
+    let counts = tally
+        .verdict()
+        .map_err(|trouble| anyhow::anyhow!(machine.report(&trouble)))?;
+    if let Some(alarm) = machine.alarm(&ALARMS) {
+        bail!(machine.report(&format!("the kernel said `{alarm}`")));
+    }
+    anstream::println!(
+        "{}: {} passed, {} failed in {:.1} s",
+        kernel.release,
+        counts.passed,
+        counts.failed,
+        began.elapsed().as_secs_f64()
+    );
+    Ok(counts)
+}
+
+/// What a suite has told so far.
+#[derive(Default)]
+struct Tally {
+    planned: Option<usize>,
+    seen: Counts,
+    ended: Option<Counts>,
+    status: Option<i32>,
+}
+
+impl Tally {
+    /// Takes one line in, and prints it when it is for people.
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        match line {
+            Line::Text(text) => show_text(&text),
+            Line::Broken(text) => return Err(format!("a record was cut short: {text}")),
+            Line::Record(before, record) => {
+                if let Some(text) = before {
+                    show_text(&text);
+                }
+                self.record(record);
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Plan { tests } => self.planned = Some(tests),
+            Record::End { passed, failed } => self.ended = Some(Counts { passed, failed }),
+            Record::Exit { status } => self.status = Some(status),
+            Record::Test {
+                name,
+                outcome,
+                milliseconds,
+                output,
+            } => {
+                let word = match outcome {
+                    Outcome::Passed => "ok",
+                    Outcome::Failed => "FAILED",
+                    Outcome::TimedOut => "FAILED (time limit)",
+                };
+                match outcome {
+                    Outcome::Passed => self.seen.passed += 1,
+                    Outcome::Failed | Outcome::TimedOut => self.seen.failed += 1,
+                }
+                let seconds = Duration::from_millis(milliseconds).as_secs_f64();
+                anstream::println!("{word} {name} ({seconds:.2} s)");
+                if !output.is_empty() {
+                    anstream::println!("{}", indent(&output));
+                }
+            }
+        }
+    }
+
+    /// The counts, if the suite ran to its end and every test it planned was heard of.
+    fn verdict(&self) -> Result<Counts, String> {
+        let Some(planned) = self.planned else {
+            return Err("the guest ended before its suite began".to_owned());
+        };
+        let heard = self.seen.passed + self.seen.failed;
+        if self.ended != Some(self.seen) || heard != planned || self.status.is_none() {
+            return Err(format!(
+                "the guest ended early: {heard} of {planned} tests were heard of"
+            ));
+        }
+        if planned == 0 {
+            return Err("no test matches".to_owned());
+        }
+        Ok(self.seen)
+    }
+}
+
+fn show_text(text: &str) {
+    if !text.is_empty() {
+        anstream::eprintln!("    {text}");
+    }
+}
+
+fn indent(text: &str) -> String {
+    text.lines()
+        .fold(String::new(), |all, line| all + "    " + line + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(records: Vec<Record>) -> Result<Counts, String> {
+        let mut tally = Tally::default();
+        for record in records {
+            tally.record(record);
+        }
+        tally.verdict()
+    }
+
+    fn passed() -> Record {
+        Record::Test {
+            name: "a::b".to_owned(),
+            outcome: Outcome::Passed,
+            milliseconds: 1,
+            output: String::new(),
+        }
+    }
+
+    fn end() -> Record {
+        Record::End {
+            passed: 1,
+            failed: 0,
+        }
+    }
+
+    #[test]
+    fn a_whole_suite_passes() {
+        let records = vec![
+            Record::Plan { tests: 1 },
+            passed(),
+            end(),
+            Record::Exit { status: 0 },
+        ];
+        assert_eq!(
+            tally(records),
+            Ok(Counts {
+                passed: 1,
+                failed: 0
+            })
+        );
+    }
+
+    #[test]
+    fn a_guest_that_crashes_anywhere_never_passes() {
+        let whole = [
+            Record::Plan { tests: 1 },
+            passed(),
+            end(),
+            Record::Exit { status: 0 },
+        ];
+        for length in 0..whole.len() {
+            let cut: Vec<Record> = whole.iter().take(length).cloned().collect();
+            assert!(tally(cut).is_err(), "cut after {length} records");
+        }
+    }
+
+    #[test]
+    fn a_test_that_was_planned_and_not_heard_of_fails_the_suite() {
+        let records = vec![
+            Record::Plan { tests: 2 },
+            passed(),
+            end(),
+            Record::Exit { status: 0 },
+        ];
+        assert!(tally(records).is_err());
+    }
+
+    #[test]
+    fn a_filter_that_matches_nothing_is_not_success() {
+        let end = Record::End {
+            passed: 0,
+            failed: 0,
+        };
+        let records = vec![Record::Plan { tests: 0 }, end, Record::Exit { status: 0 }];
+        assert_eq!(tally(records), Err("no test matches".to_owned()));
+    }
+}

@@ -1,0 +1,176 @@
+//! Programs from Debian's archive: QEMU and what else the host needs, and what goes into guests.
+//!
+//! They are unpacked with everything they depend on, the C library included, and started through
+//! their own dynamic loader. Nothing is installed, no root is needed, and whatever the machine
+//! has in its own `/usr` makes no difference.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use super::command;
+use super::store::{Store, Wanted};
+
+/// QEMU 10 and the rest come from here: QEMU 7.2 of bookworm itself crashes 6.12 at random.
+const SUITE: &str = "bookworm-backports";
+
+/// What the host runs.
+const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
+
+/// What guests hold.
+const GUEST_PACKAGES: [&str; 11] = [
+    "busybox-static",
+    "dash",
+    "bash",
+    "ipvsadm",
+    "nftables",
+    "iproute2",
+    "curl",
+    "conntrack",
+    "strace",
+    "tcpdump",
+    "netbase",
+];
+
+/// Folders that hold programs.
+const PROGRAM_FOLDERS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
+
+/// Folders that hold libraries.
+const LIBRARY_FOLDERS: [&str; 4] = [
+    "usr/lib/x86_64-linux-gnu",
+    "lib/x86_64-linux-gnu",
+    "usr/lib/x86_64-linux-gnu/systemd",
+    "lib/x86_64-linux-gnu/systemd",
+];
+
+/// The unpacked programs.
+pub(crate) struct Tools {
+    root: PathBuf,
+    /// Changes when any package does.
+    pub(crate) identity: String,
+}
+
+impl Tools {
+    /// The programs, fetched when needed.
+    pub(crate) fn find(store: &Store) -> anyhow::Result<Self> {
+        let packages: Vec<&str> = HOST_PACKAGES.into_iter().chain(GUEST_PACKAGES).collect();
+        let unpacked = store.ensure(&Wanted {
+            name: "tools",
+            resolve: &|archive| archive.closure_names(SUITE, &packages),
+            fetch: &|archive| archive.closure(SUITE, &packages),
+        })?;
+        Ok(Self {
+            root: unpacked.root,
+            identity: unpacked.identity,
+        })
+    }
+
+    /// A command that runs `program` on the host.
+    pub(crate) fn host(&self, program: &str) -> anyhow::Result<Command> {
+        let mut words = self.invocation(program)?.into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        Ok(command)
+    }
+
+    /// The words that start `program` on the host: loader, library path, program.
+    pub(crate) fn invocation(&self, program: &str) -> anyhow::Result<Vec<OsString>> {
+        let libraries = std::env::join_paths(LIBRARY_FOLDERS.map(|folder| self.root.join(folder)))?;
+        Ok(vec![
+            self.loader()?.into_os_string(),
+            // A program with several names (kmod) goes by this.
+            "--argv0".into(),
+            program.into(),
+            "--library-path".into(),
+            libraries,
+            self.program(program)?.into_os_string(),
+        ])
+    }
+
+    /// The file of `program`.
+    pub(crate) fn program(&self, program: &str) -> anyhow::Result<PathBuf> {
+        self.first(&PROGRAM_FOLDERS, program)
+    }
+
+    /// A file of the packages by its path.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// The dynamic loader.
+    pub(crate) fn loader(&self) -> anyhow::Result<PathBuf> {
+        self.first(&LIBRARY_FOLDERS, "ld-linux-x86-64.so.2")
+    }
+
+    /// The libraries that `program` is linked with, directly or not.
+    pub(crate) fn libraries(&self, program: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        let libraries = std::env::join_paths(LIBRARY_FOLDERS.map(|folder| self.root.join(folder)))?;
+        let listed = command::output(
+            Command::new(self.loader()?)
+                .arg("--library-path")
+                .arg(libraries)
+                .arg("--list")
+                .arg(program),
+        )?;
+        parse_libraries(&listed)
+            .with_context(|| format!("`{}` cannot be started", program.display()))
+    }
+
+    fn first(&self, folders: &[&str], name: &str) -> anyhow::Result<PathBuf> {
+        folders
+            .iter()
+            .map(|folder| self.inside(&self.root.join(folder).join(name)))
+            .find(|path| path.exists())
+            .with_context(|| format!("no {name} below {}", self.root.display()))
+    }
+
+    /// Where `path` leads: an absolute link in the packages means a file of the packages.
+    fn inside(&self, path: &Path) -> PathBuf {
+        match std::fs::read_link(path) {
+            Ok(target) if target.is_absolute() => {
+                self.root.join(target.strip_prefix("/").unwrap_or(&target))
+            }
+            _ => path.to_owned(),
+        }
+    }
+}
+
+/// The paths in what the loader lists: `NAME => PATH (ADDRESS)`.
+fn parse_libraries(listed: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for (name, rest) in listed
+        .lines()
+        .filter_map(|line| line.trim().split_once(" => "))
+    {
+        if rest.starts_with("not found") {
+            bail!("its library {name} is missing");
+        }
+        if let Some((path, _address)) = rest.rsplit_once(" (") {
+            found.push(PathBuf::from(path));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_named() {
+        let error = parse_libraries("\tliba.so.1 => not found\n").unwrap_err();
+        assert!(error.to_string().contains("liba.so.1"));
+    }
+
+    #[test]
+    fn the_loader_itself_and_the_kernels_library_are_not_files_to_copy() {
+        let listed =
+            "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /r/libc.so.6 (0x2)\n\t/r/ld.so (0x3)\n";
+        assert_eq!(
+            parse_libraries(listed).unwrap(),
+            [PathBuf::from("/r/libc.so.6")]
+        );
+    }
+}
