@@ -86,14 +86,10 @@ fn listed_commands(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Every `--flag` and `-f` that opens a line.
+/// Every `--flag` and `-f` that the text names, aliases included.
 fn listed_flags(help: &str) -> BTreeSet<String> {
-    let opening = help
-        .lines()
-        .filter(|line| line.trim_start().starts_with('-'));
-    opening
-        .flat_map(|line| line.split([' ', ',', '=', '[', '<']))
-        .filter(|word| word.starts_with('-') && word.len() > 1)
+    help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| word.starts_with('-') && word.trim_matches('-') != "")
         .map(str::to_owned)
         .collect()
 }
@@ -114,7 +110,7 @@ Commands:
 
 Options:
   -o, --output <FORMAT>  One of
-      --node <NAME>      The node
+      --node <NAME>      The node [aliases: --node-name]
   -h, --help             Print help
 ";
 
@@ -122,7 +118,10 @@ Options:
     fn commands_and_flags_are_read_from_help() {
         assert_eq!(listed_commands(HELP), ["agent", "render"]);
         let flags: Vec<String> = listed_flags(HELP).into_iter().collect();
-        assert_eq!(flags, ["--help", "--node", "--output", "-h", "-o"]);
+        assert_eq!(
+            flags,
+            ["--help", "--node", "--node-name", "--output", "-h", "-o"]
+        );
     }
 
     #[test]
