@@ -8,4 +8,8 @@
 
 pub mod model;
 pub mod policy;
+pub mod quantise;
+pub mod ratio;
+pub mod resolve;
+pub mod snapshot;
 pub mod virtual_server;

@@ -10,6 +10,7 @@ mod topology_keys;
 
 pub use annotations::{PREFIX, from_annotations};
 pub use error::{PolicyError, PolicyWarning};
+pub(crate) use level::ZONE;
 pub use level::{Level, LevelKey};
 pub use topology_keys::from_topology_keys;
 

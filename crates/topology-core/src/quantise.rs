@@ -1,0 +1,222 @@
+//! From shares to the integer weights of IPVS `wrr`.
+//!
+//! `wrr` gives every real server exactly weight / gcd picks per cycle (`net/netfilter/ipvs/ip_vs_wrr.c`), so
+//! integer weights mean exact shares. Small weights mean short cycles and short runs on one real server; the
+//! stages below look for the smallest that are exact, then for the smallest that are near enough.
+//!
+//! | stage | weights | accepted if |
+//! |---|---|---|
+//! | [`Stage::Exact`] | shares x least common denominator | largest <= 256 |
+//! | [`Stage::Search`] | `max(1, round(m x share / largest share))`, smallest m <= 1,024 | every tier within [`tolerance`] |
+//! | [`Stage::WideExact`] | as exact | largest <= 65,535 |
+//! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
+//! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
+
+use crate::ratio::{Ratio, gcd};
+
+/// The largest weight ever given to a real server.
+pub const MAX_WEIGHT: u32 = 65_535;
+/// The largest weight the first stage accepts.
+const EXACT_LIMIT: u32 = 256;
+/// How far the first search goes.
+const SEARCH_LIMIT: u32 = 1_024;
+
+/// Endpoints of one tier that get the same share each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// The tier, for the tolerance, which is judged tier by tier.
+    pub tier: usize,
+    /// The wanted share of each endpoint, > 0.
+    pub share: Ratio,
+    /// How many endpoints, > 0.
+    pub count: u32,
+}
+
+/// How the weights were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Exact, largest weight at most 256.
+    Exact,
+    /// Rounded, within the tolerance, m at most 1,024.
+    Search,
+    /// Exact, largest weight at most 65,535.
+    WideExact,
+    /// Rounded, within the tolerance, m at most 65,535.
+    WideSearch,
+    /// The largest weight is 65,535 and some share is outside the tolerance.
+    Clamped,
+}
+
+impl Stage {
+    /// The word for it in output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Search => "search",
+            Self::WideExact => "wide-exact",
+            Self::WideSearch => "wide-search",
+            Self::Clamped => "clamped",
+        }
+    }
+}
+
+/// Weights, one for each class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quantised {
+    /// The weight of each endpoint of the class, 1 to 65,535; their greatest common divisor is 1.
+    pub weights: Vec<u32>,
+    /// How they were found.
+    pub stage: Stage,
+    /// Picks in one cycle of `wrr`: the sum of all endpoints' weights.
+    pub cycle: u64,
+}
+
+/// The weights of `classes`, whose shares should sum up to 1 over all endpoints.
+pub fn quantise(classes: &[Class]) -> Quantised {
+    let exact = exact_weights(classes);
+    let within = |limit: u32| {
+        let fits = exact
+            .as_ref()
+            .filter(|weights| weights.iter().all(|weight| *weight <= limit));
+        fits.cloned()
+    };
+    let (weights, stage) = within(EXACT_LIMIT)
+        .map(|weights| (weights, Stage::Exact))
+        .or_else(|| Some((search(classes, 1, SEARCH_LIMIT)?, Stage::Search)))
+        .or_else(|| Some((within(MAX_WEIGHT)?, Stage::WideExact)))
+        .or_else(|| {
+            Some((
+                search(classes, SEARCH_LIMIT + 1, MAX_WEIGHT)?,
+                Stage::WideSearch,
+            ))
+        })
+        .unwrap_or_else(|| (Scale::new(classes).weights(MAX_WEIGHT), Stage::Clamped));
+    let cycle = cycle(classes, &weights);
+    Quantised {
+        weights,
+        stage,
+        cycle,
+    }
+}
+
+/// How far the achieved share of a tier may be from the `wanted` one:
+/// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
+pub fn tolerance(wanted: Ratio) -> Ratio {
+    let relative = (wanted * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
+    relative.min(Ratio::new(5, 1_000))
+}
+
+/// The share of each tier that `weights` achieve, by the tier's index.
+pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
+    let cycle = cycle(classes, weights);
+    let tiers = classes
+        .iter()
+        .map(|class| class.tier + 1)
+        .max()
+        .unwrap_or(0);
+    (0..tiers)
+        .map(|tier| {
+            let of_tier = classes
+                .iter()
+                .zip(weights)
+                .filter(|(class, _)| class.tier == tier);
+            let picks = of_tier
+                .map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
+                .sum();
+            Ratio::new(picks, cycle)
+        })
+        .collect()
+}
+
+fn cycle(classes: &[Class], weights: &[u32]) -> u64 {
+    let picks = classes.iter().zip(weights);
+    picks
+        .map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
+        .sum()
+}
+
+/// Shares times their least common denominator, in lowest terms; none if a weight would exceed 65,535.
+fn exact_weights(classes: &[Class]) -> Option<Vec<u32>> {
+    let denominator = classes.iter().try_fold(1_u128, |lcm, class| {
+        let other = class.share.denominator();
+        lcm.checked_mul(other / gcd(lcm, other))
+    })?;
+    let scaled = |class: &Class| {
+        class
+            .share
+            .numerator()
+            .checked_mul(denominator / class.share.denominator())
+    };
+    let weights: Vec<u128> = classes.iter().map(scaled).collect::<Option<_>>()?;
+    let common = weights
+        .iter()
+        .fold(0, |common, weight| gcd(common, *weight))
+        .max(1);
+    let fitting = |weight: &u128| {
+        u32::try_from(weight / common)
+            .ok()
+            .filter(|weight| *weight <= MAX_WEIGHT)
+    };
+    weights.iter().map(fitting).collect()
+}
+
+fn search(classes: &[Class], from: u32, to: u32) -> Option<Vec<u32>> {
+    let scale = Scale::new(classes);
+    let wanted = wanted(classes);
+    (from..=to)
+        .map(|largest| scale.weights(largest))
+        .find(|weights| near_enough(classes, &wanted, weights))
+}
+
+fn wanted(classes: &[Class]) -> Vec<Ratio> {
+    let tiers = classes
+        .iter()
+        .map(|class| class.tier + 1)
+        .max()
+        .unwrap_or(0);
+    (0..tiers)
+        .map(|tier| {
+            let of_tier = classes.iter().filter(|class| class.tier == tier);
+            of_tier
+                .map(|class| class.share * Ratio::new(u64::from(class.count), 1))
+                .sum()
+        })
+        .collect()
+}
+
+fn near_enough(classes: &[Class], wanted: &[Ratio], weights: &[u32]) -> bool {
+    let achieved = achieved(classes, weights);
+    wanted
+        .iter()
+        .zip(achieved)
+        .all(|(wanted, achieved)| achieved.distance(*wanted) <= tolerance(*wanted))
+}
+
+/// Each class's share relative to the largest.
+struct Scale(Vec<Ratio>);
+
+impl Scale {
+    fn new(classes: &[Class]) -> Self {
+        let largest = classes
+            .iter()
+            .map(|class| class.share)
+            .max()
+            .unwrap_or(Ratio::ONE);
+        Self(classes.iter().map(|class| class.share / largest).collect())
+    }
+
+    /// `max(1, round half up)` with the largest weight `largest`, in lowest terms.
+    fn weights(&self, largest: u32) -> Vec<u32> {
+        let round = |ratio: &Ratio| {
+            let (top, bottom) = (ratio.numerator(), ratio.denominator());
+            let rounded = (2 * u128::from(largest) * top + bottom) / (2 * bottom);
+            u32::try_from(rounded).unwrap_or(MAX_WEIGHT).max(1)
+        };
+        let weights: Vec<u32> = self.0.iter().map(round).collect();
+        let common = weights
+            .iter()
+            .fold(0, |common, weight| gcd(common, u128::from(*weight)));
+        let common = u32::try_from(common).unwrap_or(1).max(1);
+        weights.into_iter().map(|weight| weight / common).collect()
+    }
+}

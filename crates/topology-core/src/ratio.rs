@@ -1,0 +1,215 @@
+//! Exact fractions.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Add, Div, Mul, Sub};
+
+/// A fraction >= 0 in lowest terms.
+///
+/// Arithmetic is exact while numerator and denominator fit 128 bits; beyond that the lowest bits of both are
+/// given up together, an error below one part in 2^60. Shares of policies stay far inside the exact range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ratio {
+    numerator: u128,
+    denominator: u128,
+}
+
+/// Numbers up to this many bits may be multiplied without overflow.
+const HALF: u32 = 63;
+
+impl Ratio {
+    /// Nothing.
+    pub const ZERO: Self = Self {
+        numerator: 0,
+        denominator: 1,
+    };
+    /// All.
+    pub const ONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
+
+    /// `numerator / denominator`; 0 if the denominator is 0.
+    pub fn new(numerator: u64, denominator: u64) -> Self {
+        Self::reduced(u128::from(numerator), u128::from(denominator))
+    }
+
+    /// Numerator, in lowest terms.
+    pub const fn numerator(self) -> u128 {
+        self.numerator
+    }
+
+    /// Denominator, in lowest terms, not 0.
+    pub const fn denominator(self) -> u128 {
+        self.denominator
+    }
+
+    /// Whether it is 0.
+    pub const fn is_zero(self) -> bool {
+        self.numerator == 0
+    }
+
+    /// The nearest float, for people to read.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a float is asked for; 53 bits are plenty to print"
+    )]
+    pub fn to_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
+    /// The difference whichever is larger.
+    #[must_use]
+    pub fn distance(self, other: Self) -> Self {
+        if self > other {
+            self - other
+        } else {
+            other - self
+        }
+    }
+
+    fn reduced(numerator: u128, denominator: u128) -> Self {
+        if denominator == 0 || numerator == 0 {
+            return Self::ZERO;
+        }
+        let common = gcd(numerator, denominator);
+        Self {
+            numerator: numerator / common,
+            denominator: denominator / common,
+        }
+    }
+
+    /// The same value, to 2^-60, in numbers that may be multiplied.
+    fn small(self) -> Self {
+        let bits = |number: u128| 128 - number.leading_zeros();
+        let extra = bits(self.numerator.max(self.denominator)).saturating_sub(HALF);
+        if extra == 0 {
+            return self;
+        }
+        Self {
+            numerator: self.numerator >> extra,
+            denominator: (self.denominator >> extra).max(1),
+        }
+    }
+}
+
+/// The greatest common divisor; the other number if one is 0.
+pub(crate) fn gcd(a: u128, b: u128) -> u128 {
+    if let (Ok(mut a), Ok(mut b)) = (u64::try_from(a), u64::try_from(b)) {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        return u128::from(a);
+    }
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Add for Ratio {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (a, b) = (self.small(), other.small());
+        Self::reduced(
+            a.numerator * b.denominator + b.numerator * a.denominator,
+            a.denominator * b.denominator,
+        )
+    }
+}
+
+impl Sub for Ratio {
+    type Output = Self;
+
+    /// The difference, 0 where it would be negative.
+    fn sub(self, other: Self) -> Self {
+        let (a, b) = (self.small(), other.small());
+        Self::reduced(
+            (a.numerator * b.denominator).saturating_sub(b.numerator * a.denominator),
+            a.denominator * b.denominator,
+        )
+    }
+}
+
+impl Mul for Ratio {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        let (a, b) = (self.small(), other.small());
+        Self::reduced(a.numerator * b.numerator, a.denominator * b.denominator)
+    }
+}
+
+impl Div for Ratio {
+    type Output = Self;
+
+    /// The quotient; 0 if the divisor is 0.
+    fn div(self, other: Self) -> Self {
+        let (a, b) = (self.small(), other.small());
+        Self::reduced(a.numerator * b.denominator, a.denominator * b.numerator)
+    }
+}
+
+impl std::iter::Sum for Ratio {
+    fn sum<I: Iterator<Item = Self>>(ratios: I) -> Self {
+        ratios.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl Ord for Ratio {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (a, b) = (self.small(), other.small());
+        (a.numerator * b.denominator).cmp(&(b.numerator * a.denominator))
+    }
+}
+
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Ratio {
+    /// As a percentage with at most two decimals: `80 %`, `0.1 %`, `66.67 %`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hundredths = format!("{:.2}", self.to_f64() * 100.0);
+        write!(
+            f,
+            "{} %",
+            hundredths.trim_end_matches('0').trim_end_matches('.')
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ratio;
+
+    #[test]
+    fn arithmetic_is_exact() {
+        assert_eq!(Ratio::new(1, 3) + Ratio::new(1, 6), Ratio::new(1, 2));
+        assert_eq!(Ratio::new(1, 2) - Ratio::new(1, 3), Ratio::new(1, 6));
+        assert_eq!(Ratio::new(1, 3) - Ratio::new(1, 2), Ratio::ZERO);
+        assert_eq!(Ratio::new(2, 3) * Ratio::new(3, 4), Ratio::new(1, 2));
+        assert_eq!(Ratio::new(1, 2) / Ratio::new(1, 4), Ratio::new(2, 1));
+        assert_eq!(Ratio::new(7, 0), Ratio::ZERO);
+        assert_eq!(Ratio::ONE / Ratio::ZERO, Ratio::ZERO);
+    }
+
+    #[test]
+    fn huge_terms_lose_bits_instead_of_overflowing() {
+        let third = Ratio::new(u64::MAX / 3, u64::MAX);
+        let product = third * third * third * third;
+        assert!((product.to_f64() - 1.0 / 81.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn percentages_are_short() {
+        assert_eq!(Ratio::new(4, 5).to_string(), "80 %");
+        assert_eq!(Ratio::new(2, 3).to_string(), "66.67 %");
+        assert_eq!(Ratio::new(1, 1000).to_string(), "0.1 %");
+        assert_eq!(Ratio::ZERO.to_string(), "0 %");
+    }
+}

@@ -1,0 +1,166 @@
+//! kube-proxy's own endpoint selection, as of 1.35 (`pkg/proxy/topology.go`; KEP-2433, KEP-3015, KEP-1669).
+//!
+//! What a Service without a policy of ours gets, and the oracle tests C1 to C30 hold us to.
+
+use crate::model::{Endpoint, TrafficPolicy};
+
+/// The traffic policies of a Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    /// `spec.internalTrafficPolicy`.
+    pub internal: TrafficPolicy,
+    /// `spec.externalTrafficPolicy`.
+    pub external: TrafficPolicy,
+    /// Whether it has a node port, load-balancer or external address.
+    pub externally_accessible: bool,
+}
+
+/// Where the proxy runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The name of the Node.
+    pub node: &'a str,
+    /// Its zone label; an empty one counts as none.
+    pub zone: Option<&'a str>,
+}
+
+/// Whether hints that name nodes count: always since Kubernetes 1.35.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeHints {
+    /// They count.
+    Honoured,
+    /// Only zones count, as up to 1.34 with the gate `PreferSameTrafficDistribution` off.
+    Ignored,
+}
+
+/// Which hints narrow the cluster list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// None.
+    Anywhere,
+    /// Those that name this node.
+    SameNode,
+    /// Those that name this zone.
+    SameZone,
+}
+
+/// The lists of endpoints, by index; a list that no policy uses is none, one that found nothing is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Categories {
+    /// For traffic of policy Cluster.
+    pub cluster: Option<Vec<usize>>,
+    /// For traffic of policy Local.
+    pub local: Option<Vec<usize>>,
+    /// Whether any endpoint anywhere could serve.
+    pub has_any: bool,
+    /// Which hints narrowed the cluster list.
+    pub topology: Topology,
+}
+
+impl Categories {
+    /// Every endpoint that either list holds, in order.
+    pub fn union(&self) -> Vec<usize> {
+        let lists = self.cluster.iter().chain(&self.local).flatten().copied();
+        lists
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Sorts the endpoints of one Service port into the lists.
+pub fn categorize(
+    endpoints: &[&Endpoint],
+    traffic: Traffic,
+    place: Place<'_>,
+    node_hints: NodeHints,
+) -> Categories {
+    let uses_cluster = traffic.internal != TrafficPolicy::Local || traffic.externally_accessible;
+    let uses_local = traffic.internal == TrafficPolicy::Local
+        || (traffic.external == TrafficPolicy::Local && traffic.externally_accessible);
+    let topology = if uses_cluster {
+        topology(endpoints, place, node_hints)
+    } else {
+        Topology::Anywhere
+    };
+    let ready_near = |endpoint: &Endpoint| endpoint.ready && is_near(endpoint, topology, place);
+    let local = |endpoint: &Endpoint| endpoint.node.as_deref() == Some(place.node);
+    Categories {
+        cluster: uses_cluster.then(|| first_list(endpoints, [&ready_near, &serves_terminating])),
+        local: uses_local.then(|| {
+            first_list(
+                endpoints,
+                [&|endpoint| endpoint.ready && local(endpoint), &|endpoint| {
+                    serves_terminating(endpoint) && local(endpoint)
+                }],
+            )
+        }),
+        has_any: endpoints
+            .iter()
+            .any(|endpoint| endpoint.ready || serves_terminating(endpoint)),
+        topology,
+    }
+}
+
+/// Whether `endpoint` goes away but still answers.
+pub(super) fn serves_terminating(endpoint: &Endpoint) -> bool {
+    endpoint.serving && endpoint.terminating
+}
+
+fn first_list(endpoints: &[&Endpoint], rules: [&dyn Fn(&Endpoint) -> bool; 2]) -> Vec<usize> {
+    let matching = |rule: &&dyn Fn(&Endpoint) -> bool| -> Vec<usize> {
+        let indices = endpoints
+            .iter()
+            .enumerate()
+            .filter(|(_, endpoint)| rule(endpoint));
+        indices.map(|(index, _)| index).collect()
+    };
+    rules
+        .iter()
+        .map(matching)
+        .find(|list| !list.is_empty())
+        .unwrap_or_default()
+}
+
+/// Hints count only if every ready endpoint has them and at least one names this place.
+fn topology(endpoints: &[&Endpoint], place: Place<'_>, node_hints: NodeHints) -> Topology {
+    let usable = |mode: Topology, hinted: fn(&Endpoint) -> bool| {
+        let mut ready = endpoints.iter().filter(|endpoint| endpoint.ready);
+        ready.clone().all(|endpoint| hinted(endpoint))
+            && ready.any(|endpoint| is_near(endpoint, mode, place))
+    };
+    if node_hints == NodeHints::Honoured && usable(Topology::SameNode, hints_nodes) {
+        Topology::SameNode
+    } else if usable(Topology::SameZone, hints_zones) {
+        Topology::SameZone
+    } else {
+        Topology::Anywhere
+    }
+}
+
+fn hints_nodes(endpoint: &Endpoint) -> bool {
+    endpoint
+        .hints
+        .as_ref()
+        .is_some_and(|hints| !hints.nodes.is_empty())
+}
+
+fn hints_zones(endpoint: &Endpoint) -> bool {
+    endpoint
+        .hints
+        .as_ref()
+        .is_some_and(|hints| !hints.zones.is_empty())
+}
+
+fn is_near(endpoint: &Endpoint, topology: Topology, place: Place<'_>) -> bool {
+    let Some(hints) = endpoint.hints.as_ref() else {
+        return topology == Topology::Anywhere;
+    };
+    match topology {
+        Topology::Anywhere => true,
+        Topology::SameNode => hints.nodes.iter().any(|node| **node == *place.node),
+        Topology::SameZone => place
+            .zone
+            .is_some_and(|zone| !zone.is_empty() && hints.zones.iter().any(|hint| **hint == *zone)),
+    }
+}

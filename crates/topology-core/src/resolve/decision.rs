@@ -1,0 +1,163 @@
+//! How a virtual server came about, for people to read.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::reason::Reason;
+use crate::policy::{LevelKey, Mode, PolicySource};
+use crate::quantise::Stage;
+use crate::ratio::Ratio;
+
+/// How the real servers and weights of one virtual server came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What decided.
+    pub source: PolicySource,
+    /// In which mode.
+    pub mode: Mode,
+    /// The levels, nearest first; a single one where no policy of ours decided.
+    pub levels: Vec<LevelDecision>,
+    /// Every endpoint of the port, by address and port, chosen or not.
+    pub endpoints: Vec<EndpointDecision>,
+    /// What was done out of the ordinary, in the order of the stages.
+    pub notes: Vec<Note>,
+    /// How the weights were found, and the picks in one cycle of `wrr`; none without real servers.
+    pub quantised: Option<(Stage, u64)>,
+    /// Why there are no real servers; clients are refused.
+    pub refusal: Option<Refusal>,
+}
+
+/// One level of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LevelDecision {
+    /// The level.
+    pub key: LevelKey,
+    /// Its weight in the policy.
+    pub configured: u32,
+    /// Its share as the policy says.
+    pub wanted: Ratio,
+    /// Its share once empty levels have given theirs away.
+    pub share: Ratio,
+    /// Its share as the weights give it.
+    pub achieved: Ratio,
+    /// Endpoints that take traffic.
+    pub usable: u32,
+    /// Endpoints whatever their condition.
+    pub total: u32,
+}
+
+/// What became of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointDecision {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// Its Node, if the slice names one.
+    pub node: Option<Arc<str>>,
+    /// Its zone, from its Node or else from the slice.
+    pub zone: Option<Arc<str>>,
+    /// Its level, if it is in one.
+    pub level: Option<LevelKey>,
+    /// Its weight; 0 if it is not chosen.
+    pub weight: u32,
+    /// Its share of new connections as the weights give it.
+    pub share: Ratio,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl EndpointDecision {
+    /// Whether it is a real server.
+    pub const fn is_chosen(&self) -> bool {
+        self.reason.is_chosen()
+    }
+}
+
+/// Why a virtual server has no real servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The port has no endpoints.
+    NoEndpoints,
+    /// None is ready, and none serves while it terminates.
+    NoneReady,
+    /// None of the usable ones is on this node, and the traffic policy is Local.
+    NoneLocal,
+    /// None of the usable ones is in the levels of a hard policy.
+    NoMatch,
+    /// This Node is unknown, so a hard policy matches nothing.
+    OwnNodeUnknown,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoEndpoints => "no endpoints",
+            Self::NoneReady => "no endpoint is ready",
+            Self::NoneLocal => "no usable endpoint on this node, traffic policy Local",
+            Self::NoMatch => "no usable endpoint in the levels of the hard policy",
+            Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
+        })
+    }
+}
+
+/// Something a stage did out of the ordinary; the text is what people read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// S4: this Node is unknown, so the policy cannot be applied.
+    OwnNodeUnknown,
+    /// S0: no endpoint is ready; those that terminate but serve are used.
+    ServingTerminating,
+    /// S6: a level without endpoints gave its share away.
+    EmptyLevel {
+        /// The level.
+        level: LevelKey,
+        /// Its share.
+        share: Ratio,
+        /// Who got it; none if it went to all levels in proportion.
+        to: Option<LevelKey>,
+    },
+}
+
+impl Note {
+    /// The number of the stage, 0 to 11.
+    pub const fn stage(&self) -> u8 {
+        match self {
+            Self::ServingTerminating => 0,
+            Self::OwnNodeUnknown => 4,
+            Self::EmptyLevel { .. } => 6,
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
+            Self::ServingTerminating => {
+                f.write_str("no endpoint is ready, those that terminate but serve are used")
+            }
+            Self::EmptyLevel {
+                level,
+                share,
+                to: Some(to),
+            } => {
+                write!(
+                    f,
+                    "level {level} has no endpoint, its {share} go to level {to}"
+                )
+            }
+            Self::EmptyLevel {
+                level,
+                share,
+                to: None,
+            } => {
+                write!(
+                    f,
+                    "level {level} has no endpoint, its {share} go to the other levels in proportion"
+                )
+            }
+        }
+    }
+}

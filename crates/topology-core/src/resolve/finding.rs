@@ -1,0 +1,81 @@
+//! What a Service's owner should know.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::model::ObjectName;
+use crate::snapshot::Frontend;
+
+/// Something about a Service port that is not as its owner wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The Service.
+    pub service: ObjectName,
+    /// The name of the port, empty if it has none.
+    pub port_name: Arc<str>,
+    /// What it is.
+    pub kind: FindingKind,
+}
+
+/// What was found, with what it takes to say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FindingKind {
+    /// An older Service has the same address, protocol and port; this one is not programmed.
+    FrontendTaken {
+        /// What both claim.
+        frontend: Frontend,
+        /// Who has it.
+        owner: ObjectName,
+    },
+    /// The virtual address is a node's own; programming it would cut the node off (T03).
+    NodeAddress {
+        /// The address.
+        address: IpAddr,
+        /// The Node that has it.
+        node: Arc<str>,
+    },
+    /// An endpoint's address can never be a real server; it is left out.
+    BadEndpoint {
+        /// The address.
+        address: IpAddr,
+        /// What it is.
+        problem: &'static str,
+    },
+}
+
+impl FindingKind {
+    /// The name of the finding, stable, for programs.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::FrontendTaken { .. } => "FrontendTaken",
+            Self::NodeAddress { .. } => "NodeAddress",
+            Self::BadEndpoint { .. } => "BadEndpoint",
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Service {}", self.service)?;
+        if !self.port_name.is_empty() {
+            write!(f, " port {}", self.port_name)?;
+        }
+        match &self.kind {
+            FindingKind::FrontendTaken { frontend, owner } => write!(
+                f,
+                ": {} {} belongs to the older Service {owner}; give one of them another clusterIP or port",
+                frontend.protocol,
+                SocketAddr::new(frontend.address, frontend.port),
+            ),
+            FindingKind::NodeAddress { address, node } => write!(
+                f,
+                ": clusterIP {address} is an address of Node {node} and is not programmed; give the Service another"
+            ),
+            FindingKind::BadEndpoint { address, problem } => write!(
+                f,
+                ": endpoint {address} {problem} and is left out; correct its EndpointSlice"
+            ),
+        }
+    }
+}

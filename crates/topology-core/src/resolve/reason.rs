@@ -1,0 +1,94 @@
+//! Why an endpoint was chosen or not.
+
+use std::fmt;
+
+/// Why an endpoint was chosen or not; the text is what people read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// It is in a level of the policy that has a share.
+    InLevel,
+    /// Every ready endpoint is used.
+    Ready,
+    /// It is on this node and the traffic policy is Local.
+    Local,
+    /// Its hints name this node.
+    NodeHint,
+    /// Its hints name this node's zone.
+    ZoneHint,
+    /// No endpoint is ready, so those that terminate but still serve are used.
+    ServingTerminating,
+    /// It is not ready.
+    NotReady,
+    /// It is terminating while others are ready.
+    Terminating,
+    /// It is on another node and the traffic policy is Local.
+    NotLocal,
+    /// Its hints name other nodes, and some endpoint's name this one.
+    HintedElsewhere,
+    /// It is in none of the policy's levels, and the policy has no `*`.
+    OutsideLevels,
+    /// Its level has no share while nearer ones have endpoints.
+    NearerLevelTakesAll,
+    /// This Node is unknown, so a hard policy matches nothing.
+    OwnNodeUnknown,
+}
+
+impl Reason {
+    /// Whether it becomes a real server.
+    pub const fn is_chosen(self) -> bool {
+        match self {
+            Self::InLevel
+            | Self::Ready
+            | Self::Local
+            | Self::NodeHint
+            | Self::ZoneHint
+            | Self::ServingTerminating => true,
+            Self::NotReady
+            | Self::Terminating
+            | Self::NotLocal
+            | Self::HintedElsewhere
+            | Self::OutsideLevels
+            | Self::NearerLevelTakesAll
+            | Self::OwnNodeUnknown => false,
+        }
+    }
+
+    /// The name of the reason, stable, for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InLevel => "InLevel",
+            Self::Ready => "Ready",
+            Self::Local => "Local",
+            Self::NodeHint => "NodeHint",
+            Self::ZoneHint => "ZoneHint",
+            Self::ServingTerminating => "ServingTerminating",
+            Self::NotReady => "NotReady",
+            Self::Terminating => "Terminating",
+            Self::NotLocal => "NotLocal",
+            Self::HintedElsewhere => "HintedElsewhere",
+            Self::OutsideLevels => "OutsideLevels",
+            Self::NearerLevelTakesAll => "NearerLevelTakesAll",
+            Self::OwnNodeUnknown => "OwnNodeUnknown",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InLevel => "in a level that has a share",
+            Self::Ready => "every ready endpoint is used",
+            Self::Local => "on this node, traffic policy Local",
+            Self::NodeHint => "hinted for this node",
+            Self::ZoneHint => "hinted for this zone",
+            Self::ServingTerminating => "terminating but serving, none is ready",
+            Self::NotReady => "not ready",
+            Self::Terminating => "terminating",
+            Self::NotLocal => "not on this node, traffic policy Local",
+            Self::HintedElsewhere => "hinted for elsewhere",
+            Self::OutsideLevels => "in none of the policy's levels",
+            Self::NearerLevelTakesAll => "nearer levels take all",
+            Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! All that is known of the cluster, and what has changed since it was last asked.
+
+mod claims;
+mod dirty;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Cidr, EndpointSlice, Node, ObjectName, Service};
+use claims::Claims;
+pub use claims::Frontend;
+pub use dirty::Dirty;
+use dirty::Marks;
+
+/// Nodes, Services and `EndpointSlices`, joined.
+///
+/// An object that is set again with equal content changes nothing and dirties nothing.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    nodes: FxHashMap<Arc<str>, Node>,
+    /// The Nodes that have each address as one of their own.
+    holders: FxHashMap<IpAddr, BTreeSet<Arc<str>>>,
+    services: BTreeMap<ObjectName, Entry>,
+    /// Which Service each slice was filed under, since its label may change.
+    slices: FxHashMap<ObjectName, ObjectName>,
+    claims: Claims,
+    service_cidrs: Vec<Cidr>,
+    marks: Marks,
+}
+
+/// A Service and its slices; either may be known before the other.
+#[derive(Debug, Default)]
+struct Entry {
+    service: Option<Service>,
+    slices: Vec<EndpointSlice>,
+}
+
+impl Snapshot {
+    /// Adds a Node or replaces the one of its name.
+    pub fn set_node(&mut self, node: Node) {
+        let old = self.nodes.get(&node.name);
+        if old == Some(&node) {
+            return;
+        }
+        self.marks.node(old, Some(&node));
+        self.release_addresses(&node.name);
+        for address in &node.addresses {
+            self.holders
+                .entry(*address)
+                .or_default()
+                .insert(node.name.clone());
+        }
+        self.nodes.insert(node.name.clone(), node);
+    }
+
+    /// Forgets a Node.
+    pub fn remove_node(&mut self, name: &str) {
+        self.release_addresses(name);
+        if let Some(old) = self.nodes.remove(name) {
+            self.marks.node(Some(&old), None);
+        }
+    }
+
+    /// Adds a Service or replaces the one of its name.
+    pub fn set_service(&mut self, service: Service) {
+        let entry = self.services.entry(service.name.clone()).or_default();
+        if entry.service.as_ref() == Some(&service) {
+            return;
+        }
+        self.marks.addresses(entry.service.as_ref(), Some(&service));
+        self.marks.service(&service.name);
+        if let Some(old) = &entry.service {
+            self.marks.services(self.claims.withdraw(old));
+        }
+        self.marks.services(self.claims.enter(&service));
+        entry.service = Some(service);
+    }
+
+    /// Forgets a Service; its slices stay until they are removed themselves.
+    pub fn remove_service(&mut self, name: &ObjectName) {
+        let Some(entry) = self.services.get_mut(name) else {
+            return;
+        };
+        let Some(old) = entry.service.take() else {
+            return;
+        };
+        self.marks.addresses(Some(&old), None);
+        self.marks.service(name);
+        self.marks.services(self.claims.withdraw(&old));
+        self.drop_if_empty(name);
+    }
+
+    /// Adds an `EndpointSlice` or replaces the one of its name.
+    pub fn set_slice(&mut self, slice: EndpointSlice) {
+        let owner = ObjectName {
+            namespace: slice.name.namespace.clone(),
+            name: slice.service.clone(),
+        };
+        if self
+            .slices
+            .get(&slice.name)
+            .is_some_and(|old| *old != owner)
+        {
+            self.remove_slice(&slice.name.clone());
+        }
+        let entry = self.services.entry(owner.clone()).or_default();
+        match entry
+            .slices
+            .iter_mut()
+            .find(|known| known.name == slice.name)
+        {
+            Some(known) if *known == slice => return,
+            Some(known) => *known = slice,
+            None => {
+                self.slices.insert(slice.name.clone(), owner.clone());
+                entry.slices.push(slice);
+                entry.slices.sort_by(|a, b| a.name.cmp(&b.name));
+                entry.slices.shrink_to_fit();
+            }
+        }
+        self.marks.service(&owner);
+    }
+
+    /// Forgets an `EndpointSlice`.
+    pub fn remove_slice(&mut self, name: &ObjectName) {
+        let Some(owner) = self.slices.remove(name) else {
+            return;
+        };
+        if let Some(entry) = self.services.get_mut(&owner) {
+            entry.slices.retain(|slice| slice.name != *name);
+        }
+        self.marks.service(&owner);
+        self.drop_if_empty(&owner);
+    }
+
+    /// Replaces the ranges that cluster IPs come from.
+    pub fn set_service_cidrs(&mut self, mut cidrs: Vec<Cidr>) {
+        cidrs.sort_unstable();
+        cidrs.dedup();
+        if cidrs != self.service_cidrs {
+            self.service_cidrs = cidrs;
+            self.marks.routes();
+        }
+    }
+
+    /// What has changed since the last call, as far as it matters on the node `me`.
+    pub fn take_dirty(&mut self, me: &str) -> Dirty {
+        let marks = std::mem::take(&mut self.marks);
+        marks.dirty(self, me)
+    }
+
+    /// The Node of that name.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// Every Node, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// The Node that has `address` as one of its own, the first by name.
+    pub fn node_with_address(&self, address: IpAddr) -> Option<&Node> {
+        self.nodes.get(self.holders.get(&address)?.first()?)
+    }
+
+    /// The Service of that name.
+    pub fn service(&self, name: &ObjectName) -> Option<&Service> {
+        self.services.get(name)?.service.as_ref()
+    }
+
+    /// Every Service, by name.
+    pub fn services(&self) -> impl Iterator<Item = &Service> {
+        self.services
+            .values()
+            .filter_map(|entry| entry.service.as_ref())
+    }
+
+    /// The slices of a Service, by name.
+    pub fn slices(&self, service: &ObjectName) -> &[EndpointSlice] {
+        self.services
+            .get(service)
+            .map_or(&[], |entry| &entry.slices)
+    }
+
+    /// The ranges that cluster IPs come from, sorted.
+    pub fn service_cidrs(&self) -> &[Cidr] {
+        &self.service_cidrs
+    }
+
+    /// The Service that `frontend` belongs to: of several claimants the oldest, then the first by name (KP-SY-18).
+    pub fn owner_of(&self, frontend: &Frontend) -> Option<&ObjectName> {
+        self.claims.owner(frontend)
+    }
+
+    fn release_addresses(&mut self, node: &str) {
+        for address in self
+            .nodes
+            .get(node)
+            .into_iter()
+            .flat_map(|node| &node.addresses)
+        {
+            if let Some(holders) = self.holders.get_mut(address) {
+                holders.remove(node);
+                if holders.is_empty() {
+                    self.holders.remove(address);
+                }
+            }
+        }
+    }
+
+    fn drop_if_empty(&mut self, name: &ObjectName) {
+        if self
+            .services
+            .get(name)
+            .is_some_and(|entry| entry.service.is_none() && entry.slices.is_empty())
+        {
+            self.services.remove(name);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Who owns a frontend when two Services claim the same address, protocol and port.
+
+use std::net::IpAddr;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::model::{ObjectName, Protocol, Service};
+
+/// An address, protocol and port that clients connect to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frontend {
+    /// The virtual address.
+    pub address: IpAddr,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The port.
+    pub port: u16,
+}
+
+/// Oldest first; a Service without a creation time comes last.
+type Rank = (i64, ObjectName);
+
+/// The claimants of every frontend, the owner first.
+#[derive(Debug, Default)]
+pub(super) struct Claims(FxHashMap<Frontend, SmallVec<[Rank; 1]>>);
+
+impl Claims {
+    /// The owner of `frontend`.
+    pub(super) fn owner(&self, frontend: &Frontend) -> Option<&ObjectName> {
+        self.0.get(frontend)?.first().map(|(_, name)| name)
+    }
+
+    /// Enters the claims of `service`; the other claimants of its frontends.
+    pub(super) fn enter(&mut self, service: &Service) -> Vec<ObjectName> {
+        let rank = rank(service);
+        let mut others = Vec::new();
+        for frontend in frontends(service) {
+            let claimants = self.0.entry(frontend).or_default();
+            others.extend(claimants.iter().map(|(_, name)| name.clone()));
+            if let Err(at) = claimants.binary_search(&rank) {
+                claimants.insert(at, rank.clone());
+            }
+        }
+        others
+    }
+
+    /// Withdraws the claims of `service`; the other claimants of its frontends.
+    pub(super) fn withdraw(&mut self, service: &Service) -> Vec<ObjectName> {
+        let mut others = Vec::new();
+        for frontend in frontends(service) {
+            let Some(claimants) = self.0.get_mut(&frontend) else {
+                continue;
+            };
+            claimants.retain(|(_, name)| *name != service.name);
+            others.extend(claimants.iter().map(|(_, name)| name.clone()));
+            if claimants.is_empty() {
+                self.0.remove(&frontend);
+            }
+        }
+        others
+    }
+}
+
+fn rank(service: &Service) -> Rank {
+    (service.created.unwrap_or(i64::MAX), service.name.clone())
+}
+
+fn frontends(service: &Service) -> impl Iterator<Item = Frontend> + '_ {
+    service.cluster_ips.iter().flat_map(|address| {
+        service.ports.iter().map(|port| Frontend {
+            address: *address,
+            protocol: port.protocol,
+            port: port.port.get(),
+        })
+    })
+}
