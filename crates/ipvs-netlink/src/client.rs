@@ -1,0 +1,11 @@
+//! The fronts for IPVS: blocking and, with the feature `tokio`, asynchronous.
+
+#[cfg(feature = "tokio")]
+mod asynchronous;
+mod blocking;
+mod core;
+mod talk;
+
+#[cfg(feature = "tokio")]
+pub use asynchronous::AsyncClient;
+pub use blocking::Client;

@@ -1,0 +1,279 @@
+//! What both fronts do, written once.
+
+use std::mem;
+
+use super::talk::Talk;
+use crate::codec::{self, CommandSource};
+use crate::error::{Attempt, Cause, Object, Verb};
+use crate::transport::{Batch, Dump, Failure, Message, Outcome, Pipeline, Request, Writer};
+use crate::wire::command::{self, Query};
+use crate::wire::{DecodeError, genl};
+use crate::{Command, Daemon, DestinationEntry, Error, Info, ServiceEntry, ServiceId, Timeouts};
+
+/// `IPVS_GENL_NAME`.
+const FAMILY: &str = "IPVS";
+
+/// A connection that knows the number of the IPVS family.
+#[derive(Debug)]
+pub(super) struct Core<T> {
+    talk: T,
+    family: u16,
+}
+
+impl<T: Talk> Core<T> {
+    pub(super) async fn open(mut talk: T) -> Result<Self, Error> {
+        let attempt = || Attempt::new(Verb::Open, Object::Family);
+        match resolve(&mut talk).await {
+            Ok(family) => Ok(Self { talk, family }),
+            Err(cause) => Err(Error::new(attempt(), cause)),
+        }
+    }
+
+    pub(super) const fn family(&self) -> u16 {
+        self.family
+    }
+
+    pub(super) fn encode(&self, commands: &[Command], first: u32) -> Vec<Vec<u8>> {
+        codec::encode(commands, self.family, self.talk.options().limits, first)
+    }
+
+    pub(super) async fn execute(
+        &mut self,
+        commands: &[Command],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        let outcomes = self.send(commands).await?;
+        let mut results: Vec<_> = outcomes
+            .into_iter()
+            .zip(commands)
+            .map(|(outcome, command)| outcome.map_err(|failure| describe(command, *failure)))
+            .collect();
+        let stale = |result: &Result<(), Error>| {
+            result
+                .as_ref()
+                .is_err_and(|error| error.errno() == Some(libc::ENOENT))
+        };
+        if results.iter().any(stale) && self.has_moved().await? {
+            self.again(commands, &mut results, stale).await?;
+        }
+        Ok(results)
+    }
+
+    /// Sends those commands again that found no family, and replaces their results.
+    async fn again(
+        &mut self,
+        commands: &[Command],
+        results: &mut [Result<(), Error>],
+        stale: impl Fn(&Result<(), Error>) -> bool,
+    ) -> Result<(), Error> {
+        let pairs = commands.iter().zip(results.iter_mut());
+        let (again, places): (Vec<_>, Vec<_>) = pairs
+            .filter(|(_, result)| stale(result))
+            .map(|(command, result)| (command.clone(), result))
+            .unzip();
+        let outcomes = self.send(&again).await?;
+        for ((outcome, command), place) in outcomes.into_iter().zip(&again).zip(places) {
+            *place = outcome.map_err(|failure| describe(command, *failure));
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, commands: &[Command]) -> Result<Vec<Outcome>, Error> {
+        let source = CommandSource::new(commands, self.family);
+        let limits = self.talk.options().limits;
+        let buffer = self.talk.socket().receive_buffer();
+        let mut pipeline = Pipeline::new(source, limits, buffer, |_, _| Ok(()));
+        match self.talk.converse(&mut pipeline).await {
+            Ok(()) => Ok(pipeline.into_outcomes()),
+            Err(error) => {
+                let object = Object::Commands(commands.len());
+                let attempt = Attempt::new(Verb::Send, object);
+                Err(Error::new(attempt, Cause::from(error)))
+            }
+        }
+    }
+
+    pub(super) async fn services(&mut self) -> Result<Vec<ServiceEntry>, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Services);
+        self.dump(Query::Services, attempt, |payload| {
+            codec::decode_service(payload)
+        })
+        .await
+    }
+
+    pub(super) async fn service(&mut self, id: &ServiceId) -> Result<ServiceEntry, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Service(*id));
+        self.ask(Query::Service(*id), attempt, codec::decode_service)
+            .await
+    }
+
+    pub(super) async fn destinations(
+        &mut self,
+        id: &ServiceId,
+    ) -> Result<Vec<DestinationEntry>, Error> {
+        let destinations = self.destinations_if_any(id).await?;
+        if destinations.is_empty() {
+            // The kernel answers with an empty list for a service that does not exist.
+            self.service(id).await?;
+        }
+        Ok(destinations)
+    }
+
+    pub(super) async fn everything(
+        &mut self,
+    ) -> Result<Vec<(ServiceEntry, Vec<DestinationEntry>)>, Error> {
+        let services = self.services().await?;
+        let mut everything = Vec::with_capacity(services.len());
+        for service in services {
+            let destinations = self.destinations_if_any(&service.service.id).await?;
+            everything.push((service, destinations));
+        }
+        Ok(everything)
+    }
+
+    async fn destinations_if_any(
+        &mut self,
+        id: &ServiceId,
+    ) -> Result<Vec<DestinationEntry>, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Destinations(*id));
+        let family = id.family();
+        self.dump(Query::Destinations(*id), attempt, |payload| {
+            codec::decode_destination(payload, family)
+        })
+        .await
+    }
+
+    pub(super) async fn daemons(&mut self) -> Result<Vec<Daemon>, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Daemons);
+        self.dump(Query::Daemons, attempt, codec::decode_daemon)
+            .await
+    }
+
+    pub(super) async fn timeouts(&mut self) -> Result<Timeouts, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Timeouts);
+        self.ask(Query::Timeouts, attempt, codec::decode_timeouts)
+            .await
+    }
+
+    pub(super) async fn info(&mut self) -> Result<Info, Error> {
+        let attempt = Attempt::new(Verb::Read, Object::Info);
+        self.ask(Query::Info, attempt, codec::decode_info).await
+    }
+
+    /// Asks for one thing.
+    async fn ask<R: Send>(
+        &mut self,
+        query: Query,
+        attempt: Attempt,
+        decode: fn(&[u8]) -> Result<R, DecodeError>,
+    ) -> Result<R, Error> {
+        let mut result = ask_once(&mut self.talk, self.family, &query, decode).await;
+        if is_missing(&result) && self.has_moved().await? {
+            result = ask_once(&mut self.talk, self.family, &query, decode).await;
+        }
+        result.map_err(|cause| Error::new(attempt, cause))
+    }
+
+    /// Asks for a list.
+    async fn dump<R: Send>(
+        &mut self,
+        query: Query,
+        attempt: Attempt,
+        decode: impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let mut result = dump_once(&mut self.talk, self.family, &query, &decode).await;
+        if is_missing(&result) && self.has_moved().await? {
+            result = dump_once(&mut self.talk, self.family, &query, &decode).await;
+        }
+        result.map_err(|cause| Error::new(attempt, cause))
+    }
+
+    /// Whether the family has another number now, as after a reload of the module.
+    async fn has_moved(&mut self) -> Result<bool, Error> {
+        match resolve(&mut self.talk).await {
+            Ok(family) => Ok(mem::replace(&mut self.family, family) != family),
+            Err(cause) => {
+                let attempt = Attempt::new(Verb::Open, Object::Family);
+                Err(Error::new(attempt, cause))
+            }
+        }
+    }
+}
+
+/// The number of the IPVS family. The kernel loads the module if it must and can.
+async fn resolve(talk: &mut impl Talk) -> Result<u16, Cause> {
+    let request = Request::new(genl::CONTROLLER, 0).with_answer();
+    let fill = |out: &mut Writer<'_>| genl::write_family_query(FAMILY, out);
+    match exchange(talk, request, fill, genl::read_family).await {
+        Err(Cause::Refused(nack)) if nack.errno == libc::ENOENT => Err(Cause::NoFamily),
+        result => result,
+    }
+}
+
+async fn ask_once<R: Send>(
+    talk: &mut impl Talk,
+    family: u16,
+    query: &Query,
+    decode: fn(&[u8]) -> Result<R, DecodeError>,
+) -> Result<R, Cause> {
+    let request = Request::new(family, 0).with_answer();
+    exchange(
+        talk,
+        request,
+        |out| command::write_query(query, out),
+        decode,
+    )
+    .await
+}
+
+async fn dump_once<R: Send>(
+    talk: &mut impl Talk,
+    family: u16,
+    query: &Query,
+    decode: &(impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync),
+) -> Result<Vec<R>, Cause> {
+    let fill = |out: &mut Writer<'_>| command::write_query(query, out);
+    let attempts = talk.options().dump_attempts;
+    let take = |message: Message<'_>| decode(message.payload).map(Some);
+    let mut dump =
+        Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
+    talk.converse(&mut dump).await.map_err(Cause::from)?;
+    Ok(dump.into_items())
+}
+
+/// One request and its one answer.
+async fn exchange<R: Send>(
+    talk: &mut impl Talk,
+    request: Request,
+    fill: impl FnOnce(&mut Writer<'_>),
+    decode: fn(&[u8]) -> Result<R, DecodeError>,
+) -> Result<R, Cause> {
+    let mut payload = Vec::new();
+    fill(&mut Writer::new(&mut payload));
+    let mut batch = Batch::new();
+    batch.push(request, &payload);
+    let mut answer = None;
+    let limits = talk.options().limits;
+    let buffer = talk.socket().receive_buffer();
+    let mut pipeline = Pipeline::new(batch, limits, buffer, |_, message: Message<'_>| {
+        answer = Some(decode(message.payload)?);
+        Ok(())
+    });
+    talk.converse(&mut pipeline).await.map_err(Cause::from)?;
+    let outcome = pipeline.into_outcomes().pop();
+    match outcome {
+        Some(Err(failure)) => Err(Cause::from(*failure)),
+        _ => answer.ok_or(Cause::NoAnswer),
+    }
+}
+
+/// Whether the kernel says that something does not exist, which may be the family.
+fn is_missing<R>(result: &Result<R, Cause>) -> bool {
+    match result {
+        Err(Cause::Refused(nack)) => nack.errno == libc::ENOENT,
+        _ => false,
+    }
+}
+
+fn describe(command: &Command, failure: Failure) -> Error {
+    Error::new(Attempt::of(command), Cause::from(failure))
+}

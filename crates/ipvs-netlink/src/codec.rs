@@ -1,0 +1,125 @@
+//! IPVS values as bytes, for those who send or capture netlink messages by themselves.
+//!
+//! [`encode`] makes finished datagrams; the `decode_` functions read the payload of one message of the IPVS family:
+//! what follows the 16 bytes of the netlink header, beginning with the generic-netlink header.
+
+use crate::transport::{self, Datagram, Limits, Request, Source, Unsendable};
+use crate::wire::service::need;
+use crate::wire::{DecodeError, command, daemon, destination, genl, service, settings};
+use crate::{Command, Daemon, DestinationEntry, Family, Info, ServiceEntry, ServiceId, Timeouts};
+
+/// Finished datagrams with these commands, numbered from `first`, each asking for one acknowledgement at its end.
+///
+/// `family` is [`Client::family_id`](crate::Client::family_id). Commands that cannot be sent at all are left out.
+///
+/// ```
+/// use ipvs_netlink::transport::Limits;
+/// use ipvs_netlink::{Command, codec};
+///
+/// let datagrams = codec::encode(&[Command::ZeroAll, Command::Flush], 0x1c, Limits::default(), 1);
+/// assert_eq!(datagrams.len(), 1);
+/// assert_eq!(datagrams[0].len(), 2 * (16 + 4));
+/// ```
+pub fn encode(commands: &[Command], family: u16, limits: Limits, first: u32) -> Vec<Vec<u8>> {
+    transport::datagrams(&mut CommandSource::new(commands, family), limits, first)
+}
+
+/// The service in an answer to `IPVS_CMD_GET_SERVICE`.
+pub fn decode_service(payload: &[u8]) -> Result<ServiceEntry, DecodeError> {
+    let table = command::read(payload)?;
+    service::entry(&need(table.service, "IPVS_CMD_ATTR_SERVICE")?)
+}
+
+/// The destination in an answer to `IPVS_CMD_GET_DEST`. `service` is the family of the service asked about.
+pub fn decode_destination(
+    payload: &[u8],
+    service: Family,
+) -> Result<DestinationEntry, DecodeError> {
+    let table = command::read(payload)?;
+    let table = need(table.destination, "IPVS_CMD_ATTR_DEST")?;
+    destination::entry(&table, service)
+}
+
+/// The daemon in an answer to `IPVS_CMD_GET_DAEMON`.
+pub fn decode_daemon(payload: &[u8]) -> Result<Daemon, DecodeError> {
+    let table = command::read(payload)?;
+    daemon::entry(&need(table.daemon, "IPVS_CMD_ATTR_DAEMON")?)
+}
+
+/// The timeouts in an answer to `IPVS_CMD_GET_CONFIG`.
+pub fn decode_timeouts(payload: &[u8]) -> Result<Timeouts, DecodeError> {
+    Ok(settings::timeouts(&command::read(payload)?))
+}
+
+/// The facts in an answer to `IPVS_CMD_GET_INFO`.
+pub fn decode_info(payload: &[u8]) -> Result<Info, DecodeError> {
+    settings::info(genl::attributes(payload)?)
+}
+
+/// The command in a request to the kernel, such as one captured from `ipvsadm`; `None` for requests that only read.
+pub fn decode_command(payload: &[u8]) -> Result<Option<Command>, DecodeError> {
+    command::read_command(payload)
+}
+
+/// Commands on their way into datagrams.
+pub(crate) struct CommandSource<'a> {
+    commands: std::slice::Iter<'a, Command>,
+    request: Request,
+}
+
+impl<'a> CommandSource<'a> {
+    pub(crate) fn new(commands: &'a [Command], family: u16) -> Self {
+        Self {
+            commands: commands.iter(),
+            request: Request::new(family, 0),
+        }
+    }
+}
+
+impl Source for CommandSource<'_> {
+    fn write_next(&mut self, datagram: &mut Datagram) -> Option<Result<(), Unsendable>> {
+        let command = self.commands.next()?;
+        Some(
+            check(command)
+                .and_then(|()| datagram.push(self.request, |out| command::write(command, out))),
+        )
+    }
+}
+
+/// Bytes of the longest name: `IP_VS_SCHEDNAME_MAXLEN` and its like, without the NUL.
+const LONGEST_NAME: usize = 15;
+
+/// Refuses what the kernel would understand as something else.
+fn check(command: &Command) -> Result<(), Unsendable> {
+    match command {
+        Command::NewService(service) | Command::SetService(service) => {
+            check_name(&service.scheduler, "a scheduler's name has 1 to 15 bytes")?;
+            if let Some(engine) = &service.persistence_engine {
+                check_name(engine, "a persistence engine's name has 1 to 15 bytes")?;
+            }
+            check_key(&service.id)
+        }
+        Command::NewDaemon(daemon) => {
+            check_name(&daemon.interface, "an interface's name has 1 to 15 bytes")
+        }
+        Command::DelService(id)
+        | Command::NewDest(id, _)
+        | Command::SetDest(id, _)
+        | Command::DelDest(id, _)
+        | Command::Zero(id) => check_key(id),
+        _ => Ok(()),
+    }
+}
+
+fn check_name(name: &str, why: &'static str) -> Result<(), Unsendable> {
+    let fits = (1..=LONGEST_NAME).contains(&name.len()) && !name.contains('\0');
+    fits.then_some(()).ok_or(Unsendable(why))
+}
+
+/// To the kernel a mark of 0 is no mark but an address.
+fn check_key(id: &ServiceId) -> Result<(), Unsendable> {
+    match id {
+        ServiceId::FirewallMark { mark: 0, .. } => Err(Unsendable("0 is not a firewall mark")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,173 @@
+//! `IPVS_SVC_ATTR_*`: a virtual service.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::unknown::{borrowed, owned};
+use super::value::{NetworkU16, Raw, Value};
+use super::{DecodeError, Writer, stats};
+use crate::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, ServiceId};
+
+/// `AF_INET` and `AF_INET6`.
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+attribute_table! {
+    /// The attributes of a service, in the order in which `ipvsadm` sends them.
+    ServiceAttributes {
+        IPVS_SVC_ATTR_AF = 1 => family: u16,
+        IPVS_SVC_ATTR_FWMARK = 5 => mark: u32,
+        IPVS_SVC_ATTR_PROTOCOL = 2 => protocol: u16,
+        IPVS_SVC_ATTR_ADDR = 3 => address: [u8; 16],
+        IPVS_SVC_ATTR_PORT = 4 => port: NetworkU16,
+        IPVS_SVC_ATTR_SCHED_NAME = 6 => scheduler: Cow<'a, str>,
+        IPVS_SVC_ATTR_PE_NAME = 11 => engine: Cow<'a, str>,
+        IPVS_SVC_ATTR_FLAGS = 7 => flags: FlagsAndMask,
+        IPVS_SVC_ATTR_TIMEOUT = 8 => timeout: u32,
+        IPVS_SVC_ATTR_NETMASK = 9 => netmask: [u8; 4],
+        IPVS_SVC_ATTR_STATS = 10 => stats: Raw<'a>,
+        IPVS_SVC_ATTR_STATS64 = 12 => stats64: Raw<'a>,
+    }
+}
+
+/// `struct ip_vs_flags`: the flags, and which of them the kernel is to take over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlagsAndMask {
+    flags: u32,
+    mask: u32,
+}
+
+impl Value<'_> for FlagsAndMask {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        let flags = u32::read(bytes, what)?;
+        let mask = u32::read(bytes.get(4..).unwrap_or_default(), what)?;
+        Ok(Self { flags, mask })
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.flags.write(out);
+        self.mask.write(out);
+    }
+}
+
+impl ServiceAttributes<'_> {
+    /// What the kernel needs to find a service.
+    pub(crate) fn key(id: &ServiceId) -> Self {
+        let mut table = Self {
+            family: Some(family_number(id.family())),
+            ..Self::default()
+        };
+        match *id {
+            ServiceId::Address {
+                protocol,
+                address,
+                port,
+            } => {
+                table.protocol = Some(protocol.number());
+                table.address = Some(address_bytes(address));
+                table.port = Some(NetworkU16(port));
+            }
+            ServiceId::FirewallMark { mark, .. } => table.mark = Some(mark),
+        }
+        table
+    }
+}
+
+impl<'a> ServiceAttributes<'a> {
+    /// What the kernel needs to make or change a service.
+    pub(crate) fn full(service: &'a Service) -> Self {
+        Self {
+            scheduler: Some(Cow::Borrowed(&service.scheduler)),
+            engine: service.persistence_engine.as_deref().map(Cow::Borrowed),
+            flags: Some(FlagsAndMask {
+                flags: service.flags.bits(),
+                mask: ServiceFlags::WRITABLE,
+            }),
+            timeout: Some(service.timeout),
+            netmask: Some(match service.netmask {
+                Netmask::V4(mask) => mask.octets(),
+                // The kernel takes the number in host order, although the attribute is called `__be32`.
+                Netmask::V6(length) => length.to_ne_bytes(),
+            }),
+            unknown: borrowed(&service.unknown),
+            ..ServiceAttributes::key(&service.id)
+        }
+    }
+}
+
+/// What the kernel finds the service by.
+pub(crate) fn id(table: &ServiceAttributes<'_>) -> Result<ServiceId, DecodeError> {
+    let family = read_family(need(table.family, "IPVS_SVC_ATTR_AF")?, "IPVS_SVC_ATTR_AF")?;
+    Ok(match table.mark.filter(|mark| *mark != 0) {
+        Some(mark) => ServiceId::FirewallMark { family, mark },
+        None => ServiceId::Address {
+            protocol: Protocol::new(need(table.protocol, "IPVS_SVC_ATTR_PROTOCOL")?),
+            address: read_address(family, need(table.address, "IPVS_SVC_ATTR_ADDR")?),
+            port: need(table.port, "IPVS_SVC_ATTR_PORT")?.0,
+        },
+    })
+}
+
+/// The service in an answer of the kernel, or in a request that makes or changes one.
+pub(crate) fn entry(table: &ServiceAttributes<'_>) -> Result<ServiceEntry, DecodeError> {
+    let id = id(table)?;
+    let netmask = need(table.netmask, "IPVS_SVC_ATTR_NETMASK")?;
+    let scheduler = need(table.scheduler.as_deref(), "IPVS_SVC_ATTR_SCHED_NAME")?;
+    let service = Service {
+        id,
+        scheduler: scheduler.to_owned(),
+        flags: ServiceFlags::from_bits(need(table.flags, "IPVS_SVC_ATTR_FLAGS")?.flags),
+        timeout: need(table.timeout, "IPVS_SVC_ATTR_TIMEOUT")?,
+        netmask: match id.family() {
+            Family::V4 => Netmask::V4(Ipv4Addr::from(netmask)),
+            Family::V6 => Netmask::V6(u32::from_ne_bytes(netmask)),
+        },
+        persistence_engine: table.engine.as_deref().map(str::to_owned),
+        unknown: owned(&table.unknown),
+    };
+    Ok(ServiceEntry {
+        service,
+        stats: stats::read(table.stats64, table.stats)?,
+    })
+}
+
+/// A value that every kernel sends.
+pub(crate) fn need<T>(value: Option<T>, what: &'static str) -> Result<T, DecodeError> {
+    value.ok_or(DecodeError::Missing { what })
+}
+
+pub(super) const fn family_number(family: Family) -> u16 {
+    match family {
+        Family::V4 => AF_INET,
+        Family::V6 => AF_INET6,
+    }
+}
+
+pub(super) fn read_family(number: u16, what: &'static str) -> Result<Family, DecodeError> {
+    match number {
+        AF_INET => Ok(Family::V4),
+        AF_INET6 => Ok(Family::V6),
+        _ => Err(DecodeError::Value {
+            what,
+            value: number.into(),
+        }),
+    }
+}
+
+/// An address in the kernel's field for both families.
+pub(super) fn address_bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, d] = address.octets();
+            [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+pub(super) fn read_address(family: Family, bytes: [u8; 16]) -> IpAddr {
+    match (family, bytes) {
+        (Family::V4, [a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).into(),
+        (Family::V6, bytes) => Ipv6Addr::from(bytes).into(),
+    }
+}

@@ -1,0 +1,33 @@
+//! `IPVS_CMD_ATTR_TIMEOUT_*` and `IPVS_INFO_ATTR_*`.
+
+use super::DecodeError;
+use super::command::CommandAttributes;
+use super::service::need;
+use super::value::Value;
+use crate::{Info, Timeouts};
+
+attribute_table! {
+    /// The attributes of the answer about the kernel's version. They share numbers with the outermost ones.
+    InfoAttributes {
+        IPVS_INFO_ATTR_VERSION = 1 => version: u32,
+        IPVS_INFO_ATTR_CONN_TAB_SIZE = 2 => connection_table_size: u32,
+    }
+}
+
+/// The timeouts in an answer of the kernel.
+pub(crate) fn timeouts(table: &CommandAttributes<'_>) -> Timeouts {
+    Timeouts {
+        tcp: table.timeout_tcp,
+        tcp_fin: table.timeout_tcp_fin,
+        udp: table.timeout_udp,
+    }
+}
+
+/// The facts in an answer of the kernel.
+pub(crate) fn info(attributes: &[u8]) -> Result<Info, DecodeError> {
+    let table = InfoAttributes::read(attributes, "IPVS_CMD_SET_INFO")?;
+    Ok(Info {
+        version: need(table.version, "IPVS_INFO_ATTR_VERSION")?,
+        connection_table_size: need(table.connection_table_size, "IPVS_INFO_ATTR_CONN_TAB_SIZE")?,
+    })
+}

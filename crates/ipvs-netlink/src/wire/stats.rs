@@ -1,0 +1,45 @@
+//! `IPVS_STATS_ATTR_*`: the same numbers in 32 and in 64 bits.
+
+use super::DecodeError;
+use super::value::{Counter, Raw, Value};
+use crate::{Rates, Stats};
+
+attribute_table! {
+    /// Counters and rates of a service or destination.
+    StatsAttributes {
+        IPVS_STATS_ATTR_CONNS = 1 => connections: Counter,
+        IPVS_STATS_ATTR_INPKTS = 2 => in_packets: Counter,
+        IPVS_STATS_ATTR_OUTPKTS = 3 => out_packets: Counter,
+        IPVS_STATS_ATTR_INBYTES = 4 => in_bytes: Counter,
+        IPVS_STATS_ATTR_OUTBYTES = 5 => out_bytes: Counter,
+        IPVS_STATS_ATTR_CPS = 6 => connection_rate: Counter,
+        IPVS_STATS_ATTR_INPPS = 7 => in_packet_rate: Counter,
+        IPVS_STATS_ATTR_OUTPPS = 8 => out_packet_rate: Counter,
+        IPVS_STATS_ATTR_INBPS = 9 => in_byte_rate: Counter,
+        IPVS_STATS_ATTR_OUTBPS = 10 => out_byte_rate: Counter,
+        IPVS_STATS_ATTR_PAD = 11 => pad: Raw<'a>,
+    }
+}
+
+/// The counters, from the 64-bit attribute where the kernel has it (4.1 and newer).
+pub(crate) fn read(wide: Option<Raw<'_>>, narrow: Option<Raw<'_>>) -> Result<Stats, DecodeError> {
+    let Some(Raw(bytes)) = wide.or(narrow) else {
+        return Ok(Stats::default());
+    };
+    let table = StatsAttributes::read(bytes, "IPVS_SVC_ATTR_STATS64")?;
+    let number = |counter: Option<Counter>| counter.unwrap_or_default().0;
+    Ok(Stats {
+        connections: number(table.connections),
+        in_packets: number(table.in_packets),
+        out_packets: number(table.out_packets),
+        in_bytes: number(table.in_bytes),
+        out_bytes: number(table.out_bytes),
+        rates: Rates {
+            connections: number(table.connection_rate),
+            in_packets: number(table.in_packet_rate),
+            out_packets: number(table.out_packet_rate),
+            in_bytes: number(table.in_byte_rate),
+            out_bytes: number(table.out_byte_rate),
+        },
+    })
+}

@@ -1,0 +1,134 @@
+//! The kinds of value that attributes hold.
+
+use std::borrow::Cow;
+
+use super::{DecodeError, Writer};
+
+/// Something that an attribute can hold, in both directions.
+pub(crate) trait Value<'a>: Sized {
+    /// Whether the attribute is marked as holding attributes.
+    const NESTED: bool = false;
+
+    /// Reads the value; `what` names it in errors.
+    fn read(bytes: &'a [u8], what: &'static str) -> Result<Self, DecodeError>;
+
+    /// Appends the value.
+    fn write(&self, out: &mut Writer<'_>);
+}
+
+/// The first `N` bytes. Longer attributes are fine: the kernel may append fields.
+fn first<const N: usize>(bytes: &[u8], what: &'static str) -> Result<[u8; N], DecodeError> {
+    bytes.first_chunk().copied().ok_or(DecodeError::Short {
+        what,
+        need: N,
+        have: bytes.len(),
+    })
+}
+
+/// Numbers in the host's byte order.
+macro_rules! host_order {
+    ($($number:ty),*) => {$(
+        impl Value<'_> for $number {
+            fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+                first(bytes, what).map(Self::from_ne_bytes)
+            }
+
+            fn write(&self, out: &mut Writer<'_>) {
+                out.bytes(&self.to_ne_bytes());
+            }
+        }
+    )*};
+}
+
+host_order!(u8, u16, u32);
+
+/// A 16-bit number in network byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NetworkU16(pub(crate) u16);
+
+impl Value<'_> for NetworkU16 {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(&self.0.to_be_bytes());
+    }
+}
+
+/// A counter: 32 bits in the older attributes, 64 in the newer ones. Written with 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counter(pub(crate) u64);
+
+impl Value<'_> for Counter {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        match bytes.first_chunk() {
+            Some(bytes) => Ok(Self(u64::from_ne_bytes(*bytes))),
+            None => u32::read(bytes, what).map(|number| Self(number.into())),
+        }
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(&self.0.to_ne_bytes());
+    }
+}
+
+/// Four bytes taken as they are, such as an IPv4 address.
+impl Value<'_> for [u8; 4] {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        first(bytes, what)
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(self);
+    }
+}
+
+/// An address field: `union nf_inet_addr`, whose first four bytes are an IPv4 address.
+impl Value<'_> for [u8; 16] {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        if let Some(bytes) = bytes.first_chunk() {
+            return Ok(*bytes);
+        }
+        let [a, b, c, d] = first(bytes, what)?;
+        let mut padded = [0; 16];
+        if let Some(start) = padded.first_chunk_mut() {
+            *start = [a, b, c, d];
+        }
+        Ok(padded)
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(self);
+    }
+}
+
+/// Text that ends with a NUL. The kernel's names are ASCII; anything else is replaced, so that one odd name does not
+/// make a whole table unreadable.
+impl<'a> Value<'a> for Cow<'a, str> {
+    fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(text))
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(self.as_bytes());
+        out.bytes(&[0]);
+    }
+}
+
+/// Attributes that are looked into only when needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Value<'a> for Raw<'a> {
+    const NESTED: bool = true;
+
+    fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
+        Ok(Self(bytes))
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.bytes(self.0);
+    }
+}

@@ -1,0 +1,61 @@
+//! Writing netlink attributes.
+
+use super::attribute::{HEADER, align};
+
+/// `NLA_F_NESTED`: the attribute holds attributes.
+const NESTED: u16 = 0x8000;
+
+/// Appends to a message. Lengths are checked: what is too long for its length field makes the whole message fail when
+/// it is finished, never a wrong length.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    buffer: &'a mut Vec<u8>,
+    too_long: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Self {
+        Self {
+            buffer,
+            too_long: false,
+        }
+    }
+
+    /// Appends bytes as they are, such as a fixed header.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Appends an attribute with these bytes and its padding. `kind` is taken as it is.
+    pub fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.framed(kind, |writer| writer.bytes(value));
+    }
+
+    /// Appends an attribute that holds what `fill` appends.
+    pub fn nested(&mut self, number: u16, fill: impl FnOnce(&mut Self)) {
+        self.framed(number | NESTED, fill);
+    }
+
+    /// Whether something did not fit into its length field.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.too_long
+    }
+
+    pub(super) fn framed(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; HEADER]);
+        fill(self);
+        let length = self.buffer.len() - start;
+        match u16::try_from(length) {
+            Ok(length) => {
+                let [l0, l1] = length.to_ne_bytes();
+                let [k0, k1] = kind.to_ne_bytes();
+                if let Some(header) = self.buffer.get_mut(start..start + HEADER) {
+                    header.copy_from_slice(&[l0, l1, k0, k1]);
+                }
+            }
+            Err(_) => self.too_long = true,
+        }
+        self.buffer.resize(start + align(length), 0);
+    }
+}
