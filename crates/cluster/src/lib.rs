@@ -1,1 +1,29 @@
-//! cluster.
+//! What the cluster says: Kubernetes YAML in, a [`Snapshot`](topology_core::snapshot::Snapshot) and
+//! what changed in it out.
+//!
+//! ```text
+//!  files ──> source ──> yaml ──> convert ──> catalog ──> Event ──> index ──> Snapshot + Dirty
+//!  folder    (what      (text    (object to   (what was   (Begin,   (gate:     for topology-core
+//!  stdin      changed)   to       domain       told        Apply,    nothing
+//!                        tree)    value +      before)     Delete,   before
+//!                                 warnings)                Complete) Complete)
+//! ```
+//!
+//! Start reading at [`source`] (how the input is read and watched), [`event`] (what a source may
+//! say, and in which order) and [`index`] (what becomes of it).
+//!
+//! Nothing in the input stops the program: a bad field, endpoint, port or object is left out and
+//! gives a [`warning::Warning`] with file, line, object, field and remedy, and the rest goes on.
+//!
+//! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
+//! and never writes to a file or an API server.
+
+pub mod event;
+pub mod index;
+pub mod object;
+pub mod source;
+pub mod warning;
+
+mod convert;
+mod intern;
+mod yaml;

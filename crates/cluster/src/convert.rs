@@ -1,0 +1,110 @@
+//! One object of a text into the domain's words, and what was wrong with it on the way.
+//!
+//! Converting never fails: a bad field is reported and counts as absent, a bad port or endpoint is
+//! left out, and only an object of which nothing useful is left is [`Outcome::Invalid`].
+//! The rules are those of kube-proxy's input handling (`KP-IN-..`), and of the API server's
+//! validation where a file could hold what the API server would have refused.
+
+mod address;
+mod endpoint_slice;
+mod field;
+mod meta;
+mod node;
+mod policy;
+mod ports;
+mod report;
+mod service;
+mod service_cidr;
+mod unprogrammed;
+
+use std::sync::Arc;
+
+use crate::intern::Interner;
+use crate::object::{Ignored, Kind, Object, ObjectKey};
+use crate::warning::Warning;
+use crate::yaml::Node;
+
+use field::Field;
+use report::Report;
+
+/// What became of one object.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    /// The object's first line.
+    pub(crate) line: u32,
+    pub(crate) outcome: Outcome,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// What an object turned out to be.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It can be used.
+    Object(Object),
+    /// It is sound and none of our business.
+    Ignored(ObjectKey, Ignored),
+    /// It is one of ours and cannot be used as it is; a warning says why.
+    Invalid(ObjectKey),
+    /// It is of another kind, to be counted under this name.
+    OtherKind(String),
+    /// It cannot be told which object it is; a warning says why.
+    Unknown,
+}
+
+/// Converts one object, found in `file`.
+pub(crate) fn object(node: &Node, file: &Arc<str>, interner: &mut Interner) -> Converted {
+    let root = Field::root(node);
+    let mut report = Report::new(file, node.line, "".into());
+    let outcome = match meta::kind_of(node) {
+        None => {
+            let message = if node.map().is_some() {
+                "an object without a kind"
+            } else {
+                "not an object"
+            };
+            report.warn(
+                &root,
+                message,
+                "write apiVersion, kind and metadata.name as Kubernetes does",
+            );
+            Outcome::Unknown
+        }
+        Some(Err(other)) => Outcome::OtherKind(other),
+        Some(Ok(kind)) => {
+            report = Report::new(file, node.line, interner.text(kind.as_str()));
+            match meta::key_of(&root, kind, interner, &mut report) {
+                Some(key) => of_kind(&root, key, interner, &mut report),
+                None => Outcome::Unknown,
+            }
+        }
+    };
+    Converted {
+        line: node.line,
+        outcome,
+        warnings: report.finish(),
+    }
+}
+
+fn of_kind(
+    root: &Field<'_>,
+    key: ObjectKey,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Outcome {
+    let converted = match key.kind {
+        Kind::Node => Ok(Some(Object::Node(node::convert(
+            root, &key, interner, report,
+        )))),
+        Kind::Service => {
+            service::convert(root, &key, interner, report).map(|it| it.map(Object::Service))
+        }
+        Kind::EndpointSlice => endpoint_slice::convert(root, &key, interner, report)
+            .map(|it| it.map(Object::EndpointSlice)),
+        Kind::ServiceCidr => Ok(service_cidr::convert(root, &key, report).map(Object::ServiceCidr)),
+    };
+    match converted {
+        Ok(Some(object)) => Outcome::Object(object),
+        Ok(None) => Outcome::Invalid(key),
+        Err(reason) => Outcome::Ignored(key, reason),
+    }
+}

@@ -1,0 +1,101 @@
+//! Which IP addresses can be programmed.
+
+use std::net::IpAddr;
+
+use topology_core::model::Family;
+
+use super::field::Field;
+use super::report::Report;
+
+const REMEDY: &str = "write an IPv4 or IPv6 address, without a prefix length or leading zeros";
+
+/// The address in `field`; nothing, and a warning, when it is not one.
+pub(crate) fn parse(field: &Field<'_>, report: &mut Report) -> Option<IpAddr> {
+    field.parse("an IP address", REMEDY, report)
+}
+
+/// The address in `field` if traffic can be sent to it. `use_` says what is skipped otherwise.
+pub(crate) fn parse_usable(
+    field: &Field<'_>,
+    skipped: &str,
+    report: &mut Report,
+) -> Option<IpAddr> {
+    let address = parse(field, report)?;
+    let Some(trouble) = trouble(address) else {
+        return Some(address);
+    };
+    report.warn(
+        field,
+        format!("{address} is {trouble}; {skipped} is skipped"),
+        "use an address that other machines can reach",
+    );
+    None
+}
+
+/// The family of an address.
+pub(crate) fn family(address: IpAddr) -> Family {
+    if address.is_ipv4() {
+        Family::V4
+    } else {
+        Family::V6
+    }
+}
+
+/// What makes an address unfit as a Service's or an endpoint's, as Kubernetes' own validation
+/// sees it (`ValidateEndpointIP`), plus multicast, broadcast and IPv4 written as IPv6.
+fn trouble(address: IpAddr) -> Option<&'static str> {
+    if address.is_unspecified() {
+        return Some("the unspecified address");
+    }
+    if address.is_loopback() {
+        return Some("a loopback address, which means another machine on every node");
+    }
+    if address.is_multicast() {
+        return Some("a multicast address");
+    }
+    match address {
+        IpAddr::V4(v4) if v4.is_link_local() => {
+            Some("a link-local address, which no router forwards")
+        }
+        IpAddr::V4(v4) if v4.is_broadcast() => Some("the broadcast address"),
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => {
+            Some("a link-local address, which no router forwards")
+        }
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Some("an IPv4 address written as IPv6"),
+        IpAddr::V4(_) | IpAddr::V6(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_cannot_be_reached_are_named() {
+        for bad in [
+            "0.0.0.0",
+            "::",
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "169.254.1.1",
+            "fe80::1",
+            "224.0.0.1",
+            "ff02::1",
+            "255.255.255.255",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(trouble(bad.parse().unwrap()).is_some(), "{bad}");
+        }
+        for good in [
+            "10.0.0.1",
+            "192.0.2.1",
+            "1.1.1.1",
+            "fd00::1",
+            "2001:db8::1",
+            "100.64.0.1",
+        ] {
+            assert_eq!(trouble(good.parse().unwrap()), None, "{good}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `discovery.k8s.io` `EndpointSlice`: which pods serve which port of a Service (KP-IN-14 to 16).
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use topology_core::model::{Endpoint, EndpointSlice, Family, Hints, SlicePort};
+
+use super::address;
+use super::field::Field;
+use super::meta;
+use super::ports;
+use super::report::Report;
+use crate::intern::Interner;
+use crate::object::{Ignored, ObjectKey};
+
+/// The label that says whose endpoints a slice holds.
+const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// Converts a slice. `Ok(None)` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    key: &ObjectKey,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Result<Option<EndpointSlice>, Ignored> {
+    if meta::has_label(root, meta::LABEL_PROXY_NAME) {
+        return Err(Ignored::OtherProxy);
+    }
+    if meta::has_label(root, meta::LABEL_HEADLESS) {
+        return Err(Ignored::Headless);
+    }
+    let Some(family) = family(root, report)? else {
+        return Ok(None);
+    };
+    let metadata = root.get("metadata");
+    let labels = metadata.get("labels");
+    let owner = labels.entry(LABEL_SERVICE_NAME);
+    let Some(service) = owner.text(report).filter(|name| !name.is_empty()) else {
+        let message =
+            format!("no label {LABEL_SERVICE_NAME}, so the endpoints belong to no Service");
+        report.warn(
+            &labels,
+            message,
+            format!("add `{LABEL_SERVICE_NAME}: <name of the Service>`"),
+        );
+        return Err(Ignored::NoService);
+    };
+    Ok(Some(EndpointSlice {
+        name: key.name.clone(),
+        service: interner.text(service),
+        family,
+        ports: slice_ports(root, interner, report),
+        endpoints: endpoints(root, family, interner, report),
+    }))
+}
+
+fn family(root: &Field<'_>, report: &mut Report) -> Result<Option<Family>, Ignored> {
+    let field = root.get("addressType");
+    match field.text(report) {
+        Some("IPv4") => Ok(Some(Family::V4)),
+        Some("IPv6") => Ok(Some(Family::V6)),
+        Some("FQDN") => Err(Ignored::Fqdn),
+        Some(other) => {
+            let message = format!("`{other}` is not an address type, so the slice cannot be used");
+            report.warn(&field, message, "use IPv4 or IPv6");
+            Ok(None)
+        }
+        None => {
+            report.warn(
+                &field,
+                "missing, so the slice cannot be used",
+                "add `addressType: IPv4` or IPv6",
+            );
+            Ok(None)
+        }
+    }
+}
+
+fn slice_ports(root: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Vec<SlicePort> {
+    let listed = root.get("ports");
+    let mut found: Vec<SlicePort> = Vec::new();
+    for entry in listed.items(report) {
+        let Some(port) = slice_port(&entry, interner, report) else {
+            continue;
+        };
+        if found
+            .iter()
+            .any(|other| other.name == port.name && other.protocol == port.protocol)
+        {
+            let message = format!(
+                "a second {} port called `{}`; it is skipped",
+                port.protocol, port.name
+            );
+            report.warn(&entry, message, "give each port its own name");
+            continue;
+        }
+        found.push(port);
+    }
+    found.shrink_to_fit();
+    found
+}
+
+fn slice_port(
+    entry: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<SlicePort> {
+    let protocol = ports::protocol(entry, report)?;
+    let number = entry.get("port");
+    if !number.is_present() {
+        report.warn(&number, "missing; a port without a number stands for all ports, which no proxy supports, and is skipped", "write the pod's port");
+        return None;
+    }
+    let port: NonZeroU16 = ports::number(&number, report)?;
+    let name = interner.text(entry.get("name").text(report).unwrap_or_default());
+    Some(SlicePort {
+        name,
+        protocol,
+        port,
+    })
+}
+
+fn endpoints(
+    root: &Field<'_>,
+    family: Family,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Vec<Endpoint> {
+    let listed = root.get("endpoints");
+    let mut found = Vec::new();
+    for entry in listed.items(report) {
+        found.extend(endpoint(&entry, family, interner, report));
+    }
+    found.shrink_to_fit();
+    found
+}
+
+fn endpoint(
+    entry: &Field<'_>,
+    family: Family,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Endpoint> {
+    if !entry.is_map(report) {
+        return None;
+    }
+    let address = first_address(entry, family, report)?;
+    let conditions = entry.get("conditions");
+    let condition = |name: &str, absent: bool, report: &mut Report| {
+        conditions.get(name).boolean(report).unwrap_or(absent)
+    };
+    Some(Endpoint {
+        address,
+        node: place(
+            entry,
+            "nodeName",
+            "kubernetes.io/hostname",
+            interner,
+            report,
+        ),
+        zone: place(
+            entry,
+            "zone",
+            "topology.kubernetes.io/zone",
+            interner,
+            report,
+        ),
+        ready: condition("ready", true, report),
+        serving: condition("serving", true, report),
+        terminating: condition("terminating", false, report),
+        hints: hints(entry, interner, report),
+    })
+}
+
+/// The endpoint's first address. The API lists several only as alternatives of one pod, and every
+/// proxy uses the first (KP-IN-14).
+fn first_address(
+    entry: &Field<'_>,
+    family: Family,
+    report: &mut Report,
+) -> Option<std::net::IpAddr> {
+    let listed = entry.get("addresses");
+    let mut items = listed.items(report);
+    let Some(first) = items.next() else {
+        report.warn(
+            &listed,
+            "no address; the endpoint is skipped",
+            "write the pod's address",
+        );
+        return None;
+    };
+    if let Some(second) = items.next() {
+        report.warn(
+            &second,
+            "only an endpoint's first address is used",
+            "give each pod its own entry",
+        );
+    }
+    let address = address::parse_usable(&first, "the endpoint", report)?;
+    if address::family(address) != family {
+        let message =
+            format!("{address} is not of the slice's addressType; the endpoint is skipped");
+        report.warn(
+            &first,
+            message,
+            "put IPv4 and IPv6 addresses into slices of their own",
+        );
+        return None;
+    }
+    Some(address)
+}
+
+/// A field of the endpoint, or the label of the same meaning in the topology map that `v1beta1`
+/// had (`topology`) and `v1` still shows (`deprecatedTopology`).
+fn place(
+    entry: &Field<'_>,
+    field: &str,
+    label: &str,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Arc<str>> {
+    let old = [entry.get("topology"), entry.get("deprecatedTopology")];
+    let text = entry.get(field).text(report).or_else(|| {
+        let [first, second] = &old;
+        first
+            .entry(label)
+            .text(report)
+            .or_else(|| second.entry(label).text(report))
+    });
+    text.filter(|text| !text.is_empty())
+        .map(|text| interner.text(text))
+}
+
+fn hints(entry: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Option<Box<Hints>> {
+    let field = entry.get("hints");
+    if !field.is_present() || !field.is_map(report) {
+        return None;
+    }
+    let mut names = |list: &str| {
+        let listed = field.get(list);
+        let mut found: Vec<Arc<str>> = Vec::new();
+        for item in listed.items(report) {
+            let name = item.get("name");
+            found.extend(
+                name.text(report)
+                    .filter(|name| !name.is_empty())
+                    .map(|name| interner.text(name)),
+            );
+        }
+        found.shrink_to_fit();
+        found
+    };
+    let hints = Hints {
+        zones: names("forZones"),
+        nodes: names("forNodes"),
+    };
+    (!hints.zones.is_empty() || !hints.nodes.is_empty()).then(|| Box::new(hints))
+}

@@ -1,0 +1,149 @@
+//! What every object has: API version and kind, name and namespace, labels.
+
+use std::sync::Arc;
+
+use topology_core::model::ObjectName;
+
+use super::field::Field;
+use super::report::Report;
+use crate::intern::Interner;
+use crate::object::{Kind, ObjectKey};
+use crate::yaml::Node;
+
+/// The label that gives an object to another proxy, whatever its value (KP-IN-01).
+pub(crate) const LABEL_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";
+/// The label of headless Services and their slices, whatever its value (KP-IN-01).
+pub(crate) const LABEL_HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// The kind of an object, or the name to count it by when it is of a kind that is not read.
+///
+/// A missing `apiVersion` is taken for the right one; a wrong group makes it another kind: a
+/// Knative `Service` is not a Service.
+pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
+    let kind = node
+        .get("kind")
+        .and_then(Node::text)
+        .filter(|kind| !kind.is_empty())?;
+    let version = node
+        .get("apiVersion")
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let (group, _) = version.split_once('/').unwrap_or(("", version));
+    Some(match (kind, group) {
+        ("Node", "") => Ok(Kind::Node),
+        ("Service", "") => Ok(Kind::Service),
+        ("EndpointSlice", "discovery.k8s.io") => Ok(Kind::EndpointSlice),
+        ("EndpointSlice", "") if version.is_empty() => Ok(Kind::EndpointSlice),
+        ("ServiceCIDR", "networking.k8s.io") => Ok(Kind::ServiceCidr),
+        ("ServiceCIDR", "") if version.is_empty() => Ok(Kind::ServiceCidr),
+        (kind, "") => Err(kind.to_owned()),
+        (kind, group) => Err(format!("{kind}.{group}")),
+    })
+}
+
+/// The object's key, when it has a usable name. Without one there is nothing to call it by.
+pub(crate) fn key_of(
+    root: &Field<'_>,
+    kind: Kind,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<ObjectKey> {
+    let metadata = root.get("metadata");
+    let name = metadata.get("name");
+    let Some(text) = name.text(report) else {
+        report.warn(
+            &name,
+            "the object has no name and is skipped",
+            "give it one",
+        );
+        return None;
+    };
+    let namespace = metadata.get("namespace");
+    let space = if kind.is_namespaced() {
+        namespace.text(report).unwrap_or("default")
+    } else {
+        ""
+    };
+    let object = if space.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{space}/{text}")
+    };
+    report.name(object);
+    for (field, text) in [(&name, text), (&namespace, space)] {
+        if !text.is_empty() && !is_dns_name(text)
+            || text.is_empty() && field.is_present() && kind.is_namespaced()
+        {
+            let message = format!("`{text}` is not a name in Kubernetes and the object is skipped");
+            report.warn(
+                field,
+                message,
+                "use lower-case letters, digits, `-` and `.`",
+            );
+            return None;
+        }
+    }
+    let name = ObjectName {
+        namespace: interner.text(space),
+        name: interner.text(text),
+    };
+    Some(ObjectKey { kind, name })
+}
+
+/// RFC 1123 as Kubernetes checks names: at most 253 lower-case letters, digits, `-` and `.`,
+/// with a letter or digit at both ends.
+fn is_dns_name(text: &str) -> bool {
+    let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    text.len() <= 253
+        && ends.into_iter().all(|end| end.is_some_and(good))
+        && text
+            .bytes()
+            .all(|byte| good(byte) || byte == b'-' || byte == b'.')
+}
+
+/// Whether the object carries the label, whatever its value.
+pub(crate) fn has_label(root: &Field<'_>, label: &str) -> bool {
+    root.get("metadata")
+        .get("labels")
+        .keys()
+        .any(|key| key == label)
+}
+
+/// The instant of `metadata.creationTimestamp` in seconds since 1970.
+pub(crate) fn created(root: &Field<'_>, report: &mut Report) -> Option<i64> {
+    let metadata = root.get("metadata");
+    let field = metadata.get("creationTimestamp");
+    let instant: jiff::Timestamp =
+        field.parse("a time", "write it as 2025-05-05T08:00:00Z", report)?;
+    Some(instant.as_second())
+}
+
+/// The shared copies of a mapping of texts, such as labels.
+pub(crate) fn texts(
+    field: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Vec<(Arc<str>, Arc<str>)> {
+    let entries = field.texts(report);
+    entries
+        .into_iter()
+        .map(|(key, value)| (interner.text(key), interner.text(value)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_as_kubernetes_does() {
+        for good in ["a", "cart-7x2kq", "n1.example.com", "0"] {
+            assert!(is_dns_name(good), "{good}");
+        }
+        let long = "a".repeat(254);
+        for bad in ["", "-a", "a-", "A", "a b", "a/b", "ä", "a\n", &long] {
+            assert!(!is_dns_name(bad), "{bad}");
+        }
+    }
+}

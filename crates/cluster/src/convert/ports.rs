@@ -1,0 +1,38 @@
+//! Ports and protocols, written alike in Services and slices.
+
+use std::num::NonZeroU16;
+
+use topology_core::model::Protocol;
+
+use super::field::Field;
+use super::report::Report;
+
+/// The protocol of a port entry; TCP when it names none. Nothing, and a warning, for others.
+pub(crate) fn protocol(entry: &Field<'_>, report: &mut Report) -> Option<Protocol> {
+    if !entry.is_map(report) {
+        return None;
+    }
+    let field = entry.get("protocol");
+    match field.text(report).unwrap_or("TCP") {
+        "TCP" => Some(Protocol::Tcp),
+        "UDP" => Some(Protocol::Udp),
+        "SCTP" => Some(Protocol::Sctp),
+        other => {
+            report.warn(
+                &field,
+                format!("`{other}` is not a protocol; the port is skipped"),
+                "use TCP, UDP or SCTP",
+            );
+            None
+        }
+    }
+}
+
+/// A port number, which may be quoted.
+pub(crate) fn number(field: &Field<'_>, report: &mut Report) -> Option<NonZeroU16> {
+    field.parse(
+        "a port number; the port is skipped",
+        "use 1 to 65535",
+        report,
+    )
+}

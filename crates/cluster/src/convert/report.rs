@@ -1,0 +1,75 @@
+//! The warnings of one object, gathered while it is converted.
+
+use std::sync::Arc;
+
+use super::field::Field;
+use crate::warning::Warning;
+
+/// So many warnings of one object are kept; the rest are counted in one more.
+const MAX_WARNINGS: usize = 20;
+
+/// Collects the warnings of one object and knows how the object is called.
+pub(crate) struct Report {
+    file: Arc<str>,
+    line: u32,
+    kind: Arc<str>,
+    object: Option<Box<str>>,
+    warnings: Vec<Warning>,
+    untold: usize,
+}
+
+impl Report {
+    /// A report on an object of `kind` that begins at `line` of `file`.
+    pub(crate) fn new(file: &Arc<str>, line: u32, kind: Arc<str>) -> Self {
+        Self {
+            file: Arc::clone(file),
+            line,
+            kind,
+            object: None,
+            warnings: Vec::new(),
+            untold: 0,
+        }
+    }
+
+    /// Says how the object is called in the warnings from here on.
+    pub(crate) fn name(&mut self, object: String) {
+        self.object = Some(object.into_boxed_str());
+    }
+
+    /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
+    pub(crate) fn warn(
+        &mut self,
+        field: &Field<'_>,
+        message: impl Into<Box<str>>,
+        remedy: impl Into<Box<str>>,
+    ) {
+        let warning = Warning {
+            kind: Arc::clone(&self.kind),
+            object: self.object.clone(),
+            field: field.to_string().into_boxed_str(),
+            ..Warning::of_file(&self.file, field.line(), message, remedy)
+        };
+        // Some fields are read for two purposes; what is wrong with them is said once.
+        if self.warnings.contains(&warning) {
+            return;
+        }
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(warning);
+        } else {
+            self.untold += 1;
+        }
+    }
+
+    /// The warnings in the order they were found.
+    pub(crate) fn finish(mut self) -> Vec<Warning> {
+        if self.untold > 0 {
+            let message = format!("{} more warnings like these", self.untold);
+            self.warnings.push(Warning {
+                kind: self.kind,
+                object: self.object,
+                ..Warning::of_file(&self.file, self.line, message, "")
+            });
+        }
+        self.warnings
+    }
+}

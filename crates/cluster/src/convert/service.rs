@@ -1,0 +1,241 @@
+//! `v1` Service: its addresses, ports, affinity, traffic policies and what it asks of topology.
+
+use std::net::IpAddr;
+
+use topology_core::model::{Service, ServicePort, TrafficPolicy};
+
+use super::field::Field;
+use super::report::Report;
+use super::{address, meta, policy, ports, unprogrammed};
+use crate::intern::Interner;
+use crate::object::{Ignored, ObjectKey};
+
+/// How long a client stays with its endpoint when the Service does not say (API default).
+const DEFAULT_AFFINITY_SECONDS: u32 = 10_800;
+/// The longest the API allows: one day.
+const MAX_AFFINITY_SECONDS: u32 = 86_400;
+
+/// Converts a Service. `Ok(None)` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    key: &ObjectKey,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Result<Option<Service>, Ignored> {
+    let spec = root.get("spec");
+    if !spec.is_map(report) {
+        report.warn(
+            &spec,
+            "the Service cannot be used without it",
+            "write the Service's spec",
+        );
+        return Ok(None);
+    }
+    ours(root, &spec, report)?;
+    let cluster_ips = cluster_ips(&spec, report);
+    let service_ports = service_ports(&spec, interner, report);
+    if cluster_ips.is_empty() || service_ports.is_empty() {
+        return Ok(None);
+    }
+    let unprogrammed = unprogrammed::list(root, &spec, interner, report);
+    let external = traffic_policy(&spec, "externalTrafficPolicy", report);
+    Ok(Some(Service {
+        name: key.name.clone(),
+        created: meta::created(root, report),
+        cluster_ips,
+        ports: service_ports,
+        session_affinity: session_affinity(&spec, report),
+        internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
+        external_traffic_policy: external,
+        externally_accessible: unprogrammed.externally_accessible,
+        policy: policy::of_service(root, &spec, external, report),
+        unprogrammed: unprogrammed.parts,
+    }))
+}
+
+/// Whether the Service is one that a node proxy serves (KP-IN-01, KP-IN-07).
+fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), Ignored> {
+    if meta::has_label(root, meta::LABEL_PROXY_NAME) {
+        return Err(Ignored::OtherProxy);
+    }
+    if spec.get("type").text(report) == Some("ExternalName") {
+        return Err(Ignored::ExternalName);
+    }
+    let cluster_ip = spec.get("clusterIP").text(report).unwrap_or_default();
+    if cluster_ip == "None" || meta::has_label(root, meta::LABEL_HEADLESS) {
+        return Err(Ignored::Headless);
+    }
+    let several = spec.get("clusterIPs");
+    if cluster_ip.is_empty() && !several.is_present() {
+        let field = spec.get("clusterIP");
+        let message =
+            "no cluster IP; where there is no API server to allocate one, the file must name it";
+        report.warn(
+            &field,
+            message,
+            "add `clusterIP: <address>`, or None for a headless Service",
+        );
+        return Err(Ignored::NoClusterIp);
+    }
+    match several
+        .items(report)
+        .next()
+        .and_then(|first| first.text(report))
+    {
+        Some("None") => Err(Ignored::Headless),
+        _ => Ok(()),
+    }
+}
+
+/// The cluster IPs, one of each family at most, the primary first (KP-IN-09).
+///
+/// `spec.clusterIPs` is the truth; `spec.clusterIP` repeats its first and is used alone.
+/// `spec.ipFamilies` says what the addresses show by themselves, so it is not needed.
+fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
+    let mut found: Vec<IpAddr> = Vec::new();
+    let several = spec.get("clusterIPs");
+    for entry in several.items(report) {
+        let Some(ip) = address::parse_usable(&entry, "this cluster IP", report) else {
+            continue;
+        };
+        if found.iter().any(|other| other.is_ipv4() == ip.is_ipv4()) {
+            let message = format!("{ip} is a second address of its family and is skipped");
+            report.warn(
+                &entry,
+                message,
+                "give at most one IPv4 and one IPv6 address",
+            );
+            continue;
+        }
+        found.push(ip);
+    }
+    if !several.is_present() {
+        let single = spec.get("clusterIP");
+        found.extend(address::parse_usable(&single, "this cluster IP", report));
+    }
+    if found.is_empty() {
+        let field = if several.is_present() {
+            several
+        } else {
+            spec.get("clusterIP")
+        };
+        report.warn(
+            &field,
+            "no usable cluster IP, so the Service cannot be used",
+            "name at least one good address",
+        );
+    }
+    found.shrink_to_fit();
+    found
+}
+
+fn service_ports(
+    spec: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Vec<ServicePort> {
+    let listed = spec.get("ports");
+    let mut found: Vec<ServicePort> = Vec::new();
+    for entry in listed.items(report) {
+        let Some(port) = service_port(&entry, interner, report) else {
+            continue;
+        };
+        let same = |other: &ServicePort| {
+            other.protocol == port.protocol && (other.name == port.name || other.port == port.port)
+        };
+        if let Some(other) = found.iter().find(|other| same(other)) {
+            let message = if other.port == port.port {
+                format!(
+                    "a second {} port {}; it is skipped",
+                    port.protocol, port.port
+                )
+            } else {
+                format!(
+                    "a second {} port called `{}`; it is skipped",
+                    port.protocol, port.name
+                )
+            };
+            report.warn(&entry, message, "give each port its own name and number");
+            continue;
+        }
+        found.push(port);
+    }
+    if found.is_empty() {
+        report.warn(
+            &listed,
+            "no usable port, so the Service cannot be used",
+            "name at least one port",
+        );
+    }
+    found.shrink_to_fit();
+    found
+}
+
+fn service_port(
+    entry: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<ServicePort> {
+    let protocol = ports::protocol(entry, report)?;
+    let number = entry.get("port");
+    if !number.is_present() {
+        report.warn(
+            &number,
+            "missing; the port is skipped",
+            "write the Service's port, 1 to 65535",
+        );
+        return None;
+    }
+    let port = ports::number(&number, report)?;
+    let name = interner.text(entry.get("name").text(report).unwrap_or_default());
+    Some(ServicePort {
+        name,
+        protocol,
+        port,
+    })
+}
+
+/// Seconds that a client stays with its endpoint, for `sessionAffinity: ClientIP` (KP-IN-12).
+fn session_affinity(spec: &Field<'_>, report: &mut Report) -> Option<u32> {
+    let field = spec.get("sessionAffinity");
+    match field.text(report)? {
+        "None" => return None,
+        "ClientIP" => {}
+        other => {
+            report.warn(
+                &field,
+                format!("`{other}` is not an affinity and counts as None"),
+                "use ClientIP or None",
+            );
+            return None;
+        }
+    }
+    let config = spec.get("sessionAffinityConfig");
+    let client_ip = config.get("clientIP");
+    let timeout = client_ip.get("timeoutSeconds");
+    let remedy = "use 1 to 86400";
+    let seconds: Option<u32> = timeout.parse("a number of seconds; 10800 is used", remedy, report);
+    let seconds = seconds.unwrap_or(DEFAULT_AFFINITY_SECONDS);
+    if (1..=MAX_AFFINITY_SECONDS).contains(&seconds) {
+        return Some(seconds);
+    }
+    report.warn(
+        &timeout,
+        format!("{seconds} seconds are out of range; {DEFAULT_AFFINITY_SECONDS} is used"),
+        remedy,
+    );
+    Some(DEFAULT_AFFINITY_SECONDS)
+}
+
+fn traffic_policy(spec: &Field<'_>, name: &str, report: &mut Report) -> TrafficPolicy {
+    let field = spec.get(name);
+    match field.text(report) {
+        None | Some("Cluster") => TrafficPolicy::Cluster,
+        Some("Local") => TrafficPolicy::Local,
+        Some(other) => {
+            let message = format!("`{other}` is not a traffic policy and counts as Cluster");
+            report.warn(&field, message, "use Cluster or Local");
+            TrafficPolicy::Cluster
+        }
+    }
+}

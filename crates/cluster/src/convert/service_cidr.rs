@@ -1,0 +1,37 @@
+//! `networking.k8s.io` `ServiceCIDR`: the ranges that cluster IPs are taken from.
+
+use topology_core::model::Cidr;
+
+use super::field::Field;
+use super::report::Report;
+use crate::object::{ObjectKey, ServiceCidr};
+
+/// Converts a `ServiceCIDR`. `None` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    key: &ObjectKey,
+    report: &mut Report,
+) -> Option<ServiceCidr> {
+    let spec = root.get("spec");
+    let listed = spec.get("cidrs");
+    let mut cidrs: Vec<Cidr> = Vec::new();
+    for entry in listed.items(report) {
+        cidrs.extend(entry.parse::<Cidr>(
+            "a range of addresses and is skipped",
+            "write it as 10.96.0.0/12",
+            report,
+        ));
+    }
+    if cidrs.is_empty() {
+        report.warn(
+            &listed,
+            "no usable range, so the object cannot be used",
+            "name at least one",
+        );
+        return None;
+    }
+    Some(ServiceCidr {
+        name: key.name.name.clone(),
+        cidrs,
+    })
+}

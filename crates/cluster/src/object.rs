@@ -1,0 +1,143 @@
+//! The objects that this program understands, in the domain's words.
+
+use std::fmt;
+use std::sync::Arc;
+
+use topology_core::model::{Cidr, EndpointSlice, Node, ObjectName, Service};
+
+/// The kinds of objects that are read. Every other kind is skipped and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `v1` Node.
+    Node,
+    /// `v1` Service.
+    Service,
+    /// `discovery.k8s.io` `EndpointSlice` (`v1` and `v1beta1`).
+    EndpointSlice,
+    /// `networking.k8s.io` `ServiceCIDR` (`v1`, `v1beta1` and `v1alpha1`).
+    ServiceCidr,
+}
+
+impl Kind {
+    /// The name of the kind in YAML.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Node => "Node",
+            Self::Service => "Service",
+            Self::EndpointSlice => "EndpointSlice",
+            Self::ServiceCidr => "ServiceCIDR",
+        }
+    }
+
+    /// Whether objects of the kind live in a namespace.
+    pub(crate) fn is_namespaced(self) -> bool {
+        matches!(self, Self::Service | Self::EndpointSlice)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What tells one object from another: its kind and its name.
+///
+/// The namespace is empty for kinds that have none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// The object's kind.
+    pub kind: Kind,
+    /// The object's namespace and name.
+    pub name: ObjectName,
+}
+
+impl ObjectKey {
+    /// `shop/cart`, or `n1` for kinds without a namespace.
+    pub(crate) fn short_name(&self) -> String {
+        let name = &self.name;
+        if name.namespace.is_empty() {
+            name.name.to_string()
+        } else {
+            name.to_string()
+        }
+    }
+}
+
+/// `Service shop/cart`, `Node n1`.
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.short_name())
+    }
+}
+
+/// A `ServiceCIDR`: ranges that Service addresses are taken from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServiceCidr {
+    /// The object's name.
+    pub name: Arc<str>,
+    /// One range for each address family, at most two.
+    pub cidrs: Vec<Cidr>,
+}
+
+/// An object that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// A node of the cluster.
+    Node(Node),
+    /// A Service with at least one cluster IP.
+    Service(Service),
+    /// Endpoints of one Service and one address family.
+    EndpointSlice(EndpointSlice),
+    /// Ranges of Service addresses.
+    ServiceCidr(ServiceCidr),
+}
+
+impl Object {
+    /// The object's kind and name.
+    pub fn key(&self) -> ObjectKey {
+        let global = |name: &Arc<str>| ObjectName {
+            namespace: "".into(),
+            name: Arc::clone(name),
+        };
+        let (kind, name) = match self {
+            Self::Node(node) => (Kind::Node, global(&node.name)),
+            Self::Service(service) => (Kind::Service, service.name.clone()),
+            Self::EndpointSlice(slice) => (Kind::EndpointSlice, slice.name.clone()),
+            Self::ServiceCidr(cidr) => (Kind::ServiceCidr, global(&cidr.name)),
+        };
+        ObjectKey { kind, name }
+    }
+}
+
+/// Why a sound object is none of this program's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ignored {
+    /// `clusterIP: None`, or the label `service.kubernetes.io/headless`: clients use the endpoints.
+    Headless,
+    /// `type: ExternalName`: a DNS alias.
+    ExternalName,
+    /// The label `service.kubernetes.io/service-proxy-name` gives it to another proxy.
+    OtherProxy,
+    /// The Service has no cluster IP yet.
+    NoClusterIp,
+    /// The slice holds host names (`addressType: FQDN`), which no proxy resolves.
+    Fqdn,
+    /// The slice has no label `kubernetes.io/service-name`, so it belongs to no Service.
+    NoService,
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Headless => "headless",
+            Self::ExternalName => "of type ExternalName",
+            Self::OtherProxy => {
+                "left to another proxy by its label service.kubernetes.io/service-proxy-name"
+            }
+            Self::NoClusterIp => "without a cluster IP",
+            Self::Fqdn => "of addressType FQDN",
+            Self::NoService => "without the label kubernetes.io/service-name",
+        })
+    }
+}

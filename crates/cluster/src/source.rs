@@ -1,0 +1,210 @@
+//! Where the cluster's objects come from: [`read`] a file, a folder or standard input once, or
+//! [`watch`] it.
+//!
+//! Both go through the same steps: list the files, parse what changed in them, compare with what
+//! was told before, tell the difference. `read` feeds the events to an [`Index`] at once.
+
+mod catalog;
+mod disk;
+mod parse;
+mod parts;
+mod place;
+mod text;
+mod watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use topology_core::model::Cidr;
+use topology_core::snapshot::Snapshot;
+
+use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::index::Index;
+use crate::intern::Interner;
+use crate::object::{Ignored, ObjectKey};
+use crate::warning::Warning;
+
+use catalog::Catalog;
+use disk::Disk;
+use place::Place;
+use text::{Objects, Text};
+
+pub use watch::{Watch, watch};
+
+/// What standard input is called in warnings.
+const STDIN: &str = "<stdin>";
+
+/// What the files do not say themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where Service addresses come from, if no `ServiceCIDR` object says it.
+    pub service_cidrs: Vec<Cidr>,
+}
+
+/// A cluster that was read once.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The cluster.
+    pub snapshot: Snapshot,
+    /// Everything that is wrong in the input, by file and line.
+    pub warnings: Vec<Warning>,
+    /// How many objects of kinds that are not read there were, by kind.
+    pub skipped: BTreeMap<Arc<str>, usize>,
+    /// The objects that are sound and none of our business, and why.
+    pub ignored: BTreeMap<ObjectKey, Ignored>,
+    /// `Partial` when some file could not be used at all; a warning names it.
+    pub completeness: Completeness,
+}
+
+/// Why nothing could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The path cannot be looked at.
+    #[error("{}: {source}; name an existing file or folder, or - for standard input", path.display())]
+    Path {
+        /// The path as given.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The folder holds nothing to read.
+    #[error("{}: no file in this folder ends in .yaml, .yml or .json; add one or name another folder", path.display())]
+    NoFiles {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// Not one file could be used. The warnings say why; there is at least one.
+    #[error("{}", Lines(.warnings))]
+    Unusable {
+        /// One for each file.
+        warnings: Vec<Warning>,
+    },
+    /// Changes cannot be noticed.
+    #[error("{}: cannot be watched: {message}", path.display())]
+    Watch {
+        /// The path as given.
+        path: PathBuf,
+        /// What is in the way, and what helps.
+        message: String,
+    },
+}
+
+/// Warnings, one a line.
+struct Lines<'a>(&'a [Warning]);
+
+impl std::fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rest = self.0.iter();
+        rest.next().map_or(Ok(()), |first| first.fmt(f))?;
+        rest.try_for_each(|warning| write!(f, "\n{warning}"))
+    }
+}
+
+/// Reads a file, every YAML and JSON file below a folder, or standard input (`-`).
+///
+/// What is wrong in a file gives warnings, and everything else goes on. It is an error only when
+/// nothing could be used at all: no such path, no file in the folder, or every file refused.
+pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
+    match Place::new(path) {
+        Place::Stdin => read_batches(stdin_batches(), options),
+        Place::Path(root) => read_files(&root, options),
+    }
+}
+
+/// Reads a text that is called `name` in warnings.
+pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
+    read_batches(text_batches(name, Ok(text)), options)
+}
+
+/// What standard input says, read to its end.
+fn stdin_batches() -> [Batch; 3] {
+    let mut text = Vec::new();
+    let result = io::stdin().lock().read_to_end(&mut text);
+    text_batches(STDIN, result.map(|_| &*text))
+}
+
+/// A full list from one text.
+fn text_batches(name: &str, text: io::Result<&[u8]>) -> [Batch; 3] {
+    let mut catalog = Catalog::default();
+    let changes = catalog.update([name.into()].into(), &mut Memory(text, Interner::default()));
+    [
+        Event::Begin.into(),
+        changes.into(),
+        Event::Complete(catalog.completeness()).into(),
+    ]
+}
+
+fn read_batches(batches: [Batch; 3], options: &Options) -> Result<Loaded, ReadError> {
+    let mut index = Index::new(options.service_cidrs.clone());
+    for batch in batches {
+        index.apply(batch);
+    }
+    let is_useless = index.completeness() == Some(Completeness::Partial);
+    finish(index, is_useless)
+}
+
+fn read_files(root: &Path, options: &Options) -> Result<Loaded, ReadError> {
+    let fail = |source| ReadError::Path {
+        path: root.to_owned(),
+        source,
+    };
+    let listing = place::list(root).map_err(fail)?;
+    if listing.files.is_empty() {
+        return Err(ReadError::NoFiles {
+            path: root.to_owned(),
+        });
+    }
+    let mut index = Index::new(options.service_cidrs.clone());
+    let mut catalog = Catalog::default();
+    let mut disk = Disk::default();
+    index.apply(Event::Begin.into());
+    for warning in listing.warnings {
+        index.apply(FileReport::of(warning).into());
+    }
+    for file in listing.files.into_keys() {
+        index.apply(catalog.update(BTreeSet::from([file]), &mut disk).into());
+    }
+    index.apply(Event::Complete(catalog.completeness()).into());
+    finish(index, catalog.is_useless())
+}
+
+fn finish(index: Index, is_useless: bool) -> Result<Loaded, ReadError> {
+    let warnings: Vec<Warning> = index.warnings().cloned().collect();
+    if is_useless {
+        return Err(ReadError::Unusable { warnings });
+    }
+    Ok(Loaded {
+        warnings,
+        skipped: index.skipped(),
+        ignored: index.ignored().clone(),
+        completeness: index.completeness().unwrap_or(Completeness::Partial),
+        snapshot: index.into_snapshot(),
+    })
+}
+
+/// One text in memory, or why there is none.
+struct Memory<'a>(io::Result<&'a [u8]>, Interner);
+
+impl catalog::Files for Memory<'_> {
+    fn read(
+        &mut self,
+        name: &Arc<str>,
+        known: &Text,
+        objects: &mut Objects,
+    ) -> Result<Option<Text>, Warning> {
+        let Self(bytes, interner) = self;
+        let bytes = bytes
+            .as_ref()
+            .map_err(|error| parse::unreadable(name, &error.to_string()))?;
+        text::read(name, Cursor::new(bytes), known, interner, objects).map(Some)
+    }
+}
+
+impl From<catalog::Changes> for Batch {
+    fn from(changes: catalog::Changes) -> Self {
+        let catalog::Changes { events, reports } = changes;
+        Self { events, reports }
+    }
+}

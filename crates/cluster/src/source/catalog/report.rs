@@ -1,0 +1,69 @@
+//! What is to be said about one file, put together from its own warnings and its neighbours'.
+
+use std::sync::Arc;
+
+use super::{Catalog, File};
+use crate::event::FileReport;
+use crate::object::ObjectKey;
+use crate::source::parse::{Claim, State};
+use crate::warning::Warning;
+
+impl Catalog {
+    /// The report on a file; an empty one when the file does not exist (any more).
+    pub(super) fn report(&self, name: &Arc<str>) -> FileReport {
+        let Some(file) = self.files.get(name) else {
+            return FileReport::empty(name);
+        };
+        let mut warnings: Vec<Warning> = file.text.warnings().collect();
+        warnings.extend(file.refused.clone());
+        warnings.extend(file.text.repeats(name));
+        warnings.extend(file.held.iter().map(|claim| held(name, claim, file)));
+        warnings.extend(file.claims().filter_map(|claim| self.stays(name, &claim)));
+        warnings.extend(self.contested.iter().filter_map(|key| self.lost(name, key)));
+        warnings.sort_by_key(|warning| warning.line);
+        FileReport {
+            file: Arc::clone(name),
+            warnings,
+            skipped: file.text.skipped(),
+        }
+    }
+
+    /// That an object which cannot be used any more stays as it was.
+    fn stays(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
+        let told = self.entries.get(&claim.key)?.told;
+        if claim.state != State::Invalid || !matches!(told, Some(State::Good(_))) {
+            return None;
+        }
+        let message = "cannot be used as it is now; its last good version stays in use";
+        let remedy = "see the other warnings about it";
+        Some(Warning::of_object(
+            file, claim.line, &claim.key, message, remedy,
+        ))
+    }
+
+    /// That another file writes the object too, and counts.
+    fn lost(&self, file: &Arc<str>, key: &ObjectKey) -> Option<Warning> {
+        let places = &self.entries.get(key)?.places;
+        let winner = places.last().filter(|winner| winner.file != *file)?;
+        let here = places.iter().find(|place| place.file == *file)?;
+        let place = format!("{}:{}", winner.file, winner.line);
+        Some(repeated(key, file, here.line, &place))
+    }
+}
+
+/// That the object is written again at `winner`, which counts.
+pub(crate) fn repeated(key: &ObjectKey, file: &Arc<str>, line: u32, winner: &str) -> Warning {
+    let message = format!("written again at {winner}, which comes later and counts");
+    Warning::of_object(file, line, key, message, "remove one of the two")
+}
+
+/// That an object has gone from the file and is kept all the same.
+fn held(name: &Arc<str>, claim: &Claim, file: &File) -> Warning {
+    let why = if file.refused.is_some() {
+        "the file cannot be read"
+    } else {
+        "something in the file has no kind or no name and may be what is left of it"
+    };
+    let message = format!("not in the file any more, but kept: {why}");
+    Warning::of_object(name, 0, &claim.key, message, "complete the file")
+}

@@ -1,0 +1,56 @@
+//! Reads the catalog's files from the disk.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::catalog::Files;
+use super::parse::unreadable;
+use super::place::Stamp;
+use super::text::{self, Objects, Text};
+use crate::intern::Interner;
+use crate::warning::Warning;
+
+/// How often a file is read again that changes while it is read.
+const ATTEMPTS: usize = 3;
+
+/// Files on the disk, under the names that the user gave them.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    interner: Interner,
+}
+
+impl Disk {
+    /// Forgets texts that no object uses any more.
+    pub(crate) fn sweep(&mut self) {
+        self.interner.sweep();
+    }
+}
+
+impl Files for Disk {
+    fn read(
+        &mut self,
+        name: &Arc<str>,
+        known: &Text,
+        objects: &mut Objects,
+    ) -> Result<Option<Text>, Warning> {
+        let cannot = |error: io::Error| unreadable(name, &error.to_string());
+        let path = Path::new(&**name);
+        for _ in 0..ATTEMPTS {
+            let file = match File::open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                result => result.map_err(cannot)?,
+            };
+            let metadata = file.metadata().map_err(cannot)?;
+            if metadata.is_dir() {
+                return Ok(None);
+            }
+            let text = text::read(name, &file, known, &mut self.interner, objects);
+            if Stamp::of(&file.metadata().map_err(cannot)?) == Stamp::of(&metadata) {
+                return text.map(Some);
+            }
+        }
+        Err(unreadable(name, "it is being written to"))
+    }
+}

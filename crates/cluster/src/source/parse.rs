@@ -1,0 +1,147 @@
+//! One part of a text into objects, with what is wrong in it and what was skipped.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::BufRead;
+use std::sync::Arc;
+
+use super::parts::Part;
+use super::text::Objects;
+use crate::convert::{self, Converted, Outcome};
+use crate::intern::Interner;
+use crate::object::{Ignored, Object, ObjectKey};
+use crate::warning::Warning;
+use crate::yaml::{self, SyntaxError};
+
+/// What one part of a text says. Lines are counted within the part, from 1.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) part: Part,
+    /// The objects of ours, in the order of the text.
+    pub(crate) claims: Vec<Claim>,
+    /// The rest, which most chunks do not have.
+    pub(crate) rest: Option<Box<Rest>>,
+}
+
+/// What a chunk holds besides objects of ours.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// What is wrong, in the order of the text.
+    pub(crate) warnings: Vec<Warning>,
+    /// Objects of kinds that are not read, by kind.
+    pub(crate) skipped: BTreeMap<Arc<str>, usize>,
+    /// How many objects could not be told from others: no kind, or no name.
+    pub(crate) unknown: usize,
+}
+
+/// That a text writes an object, and in which state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) key: ObjectKey,
+    pub(crate) line: u32,
+    pub(crate) state: State,
+}
+
+/// What was found under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It can be used; a fingerprint of its content.
+    Good(u64),
+    /// It is none of our business.
+    Ignored(Ignored),
+    /// It cannot be used as it is.
+    Invalid,
+}
+
+/// Reads one part. Objects that can be used go to `objects`, their claims into the chunk.
+///
+/// `first_line` is the part's first line in the file; it is used for errors only.
+pub(crate) fn parse(
+    reader: impl BufRead,
+    part: Part,
+    first_line: u32,
+    file: &Arc<str>,
+    interner: &mut Interner,
+    objects: &mut Objects,
+) -> Result<Chunk, Warning> {
+    let mut claims = Vec::new();
+    let mut rest = Rest::default();
+    let result = yaml::read(reader, |node| {
+        let Converted {
+            line,
+            outcome,
+            warnings,
+        } = convert::object(&node, file, interner);
+        rest.warnings.extend(warnings);
+        let (key, state) = match outcome {
+            Outcome::Object(object) => {
+                let key = object.key();
+                let fingerprint = fingerprint(&object);
+                objects.put(file, key.clone(), fingerprint, object);
+                (key, State::Good(fingerprint))
+            }
+            Outcome::Ignored(key, reason) => (key, State::Ignored(reason)),
+            Outcome::Invalid(key) => (key, State::Invalid),
+            Outcome::OtherKind(kind) => {
+                *rest.skipped.entry(interner.text(&kind)).or_default() += 1;
+                return;
+            }
+            Outcome::Unknown => {
+                rest.unknown += 1;
+                return;
+            }
+        };
+        claims.push(Claim { key, line, state });
+    });
+    result.map_err(|error| refused(&error, file, first_line))?;
+    claims.shrink_to_fit();
+    let Rest {
+        warnings,
+        skipped,
+        unknown,
+    } = &rest;
+    let empty = warnings.is_empty() && skipped.is_empty() && *unknown == 0;
+    Ok(Chunk {
+        part,
+        claims,
+        rest: (!empty).then(|| Box::new(rest)),
+    })
+}
+
+/// A hash of everything that counts in an object: labels and fields that are not read do not.
+fn fingerprint(object: &Object) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    object.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The warning for a text that is refused as a whole.
+fn refused(error: &SyntaxError, file: &Arc<str>, first_line: u32) -> Warning {
+    let at = |line: u32| line.saturating_add(first_line).saturating_sub(1);
+    match error {
+        SyntaxError::Io(message) => unreadable(file, message),
+        SyntaxError::Broken { line, message } => {
+            let message = format!("not valid YAML: {message}; nothing new in the file is used");
+            Warning::of_file(file, at(*line), message, "correct it here or just above")
+        }
+        SyntaxError::TooMuch { line, message } => {
+            let message = format!("refused: {message}; nothing new in the file is used");
+            Warning::of_file(
+                file,
+                at(*line),
+                message,
+                "write objects as `kubectl get -o yaml` does",
+            )
+        }
+    }
+}
+
+/// The warning for a file that cannot be read.
+pub(crate) fn unreadable(file: &Arc<str>, message: &str) -> Warning {
+    Warning::of_file(
+        file,
+        0,
+        format!("cannot be read: {message}; nothing new in the file is used"),
+        "check the file and its permissions",
+    )
+}

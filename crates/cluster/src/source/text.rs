@@ -1,0 +1,193 @@
+//! One file: its parts, parsed again only where they changed.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read, Seek};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::catalog::repeated;
+use super::parse::{self, Chunk, Claim};
+use super::parts::{self, Part};
+use crate::intern::Interner;
+use crate::object::{Object, ObjectKey};
+use crate::warning::Warning;
+
+/// How much of a file is held at once while it is read.
+const BUFFER: usize = 64 * 1024;
+
+/// What one file says.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Text {
+    chunks: Vec<Arc<Chunk>>,
+}
+
+/// Usable objects that were read, by their key.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// Of objects written more than once the last counts, by path and line.
+    read: FxHashMap<ObjectKey, Delivered>,
+}
+
+#[derive(Debug)]
+struct Delivered {
+    file: Arc<str>,
+    fingerprint: u64,
+    object: Object,
+}
+
+impl Objects {
+    /// Takes an object that was read from `file`.
+    pub(crate) fn put(
+        &mut self,
+        file: &Arc<str>,
+        key: ObjectKey,
+        fingerprint: u64,
+        object: Object,
+    ) {
+        if self.read.get(&key).is_none_or(|other| other.file <= *file) {
+            self.read.insert(
+                key,
+                Delivered {
+                    file: Arc::clone(file),
+                    fingerprint,
+                    object,
+                },
+            );
+        }
+    }
+
+    /// The fingerprint of the object that is here under `key`.
+    pub(crate) fn fingerprint(&self, key: &ObjectKey) -> Option<u64> {
+        Some(self.read.get(key)?.fingerprint)
+    }
+
+    /// Takes the object out, if it is the one with that fingerprint.
+    pub(crate) fn take(&mut self, key: &ObjectKey, fingerprint: u64) -> Option<Object> {
+        if self.fingerprint(key) != Some(fingerprint) {
+            return None;
+        }
+        Some(self.read.remove(key)?.object)
+    }
+}
+
+/// Reads a file. Parts that `known` has already are taken from it; their objects are not
+/// delivered again.
+pub(crate) fn read(
+    file: &Arc<str>,
+    source: impl Read + Seek,
+    known: &Text,
+    interner: &mut Interner,
+    objects: &mut Objects,
+) -> Result<Text, Warning> {
+    let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
+    let known: FxHashMap<Part, &Arc<Chunk>> = known
+        .chunks
+        .iter()
+        .map(|chunk| (chunk.part, chunk))
+        .collect();
+    let mut reader = BufReader::with_capacity(BUFFER, source);
+    let parts = parts::cut(&mut reader).map_err(unreadable)?;
+    reader.rewind().map_err(unreadable)?;
+    let mut chunks = Vec::with_capacity(parts.len());
+    let mut first_line = 1_u32;
+    for part in parts {
+        if let Some(chunk) = known.get(&part) {
+            let length = i64::try_from(part.length).unwrap_or(i64::MAX);
+            reader.seek_relative(length).map_err(unreadable)?;
+            chunks.push(Arc::clone(chunk));
+        } else {
+            let mut text = reader.by_ref().take(part.length);
+            let chunk = parse::parse(&mut text, part, first_line, file, interner, objects)?;
+            std::io::copy(&mut text, &mut std::io::sink()).map_err(unreadable)?;
+            chunks.push(Arc::new(chunk));
+        }
+        first_line = first_line.saturating_add(part.lines);
+    }
+    Ok(Text { chunks })
+}
+
+impl Text {
+    /// Every object that the file writes, with its line in the file, in the order of the text; of
+    /// an object written twice the last, as with `kubectl apply`.
+    pub(crate) fn last_claims(&self) -> Vec<Claim> {
+        let mut claims: Vec<Claim> = self.claims().collect();
+        let last = last_places(&claims);
+        if last.len() < claims.len() {
+            let mut at = 0..;
+            claims.retain(|claim| at.next().as_ref() == last.get(&claim.key));
+        }
+        claims
+    }
+
+    /// The warnings for objects that are written twice in the file.
+    pub(crate) fn repeats(&self, file: &Arc<str>) -> Vec<Warning> {
+        let claims: Vec<Claim> = self.claims().collect();
+        let last = last_places(&claims);
+        if last.len() == claims.len() {
+            return Vec::new();
+        }
+        let earlier = claims.iter().enumerate().filter_map(|(at, claim)| {
+            let winner = last.get(&claim.key).filter(|winner| **winner != at)?;
+            let place = format!("line {}", claims.get(*winner)?.line);
+            Some(repeated(&claim.key, file, claim.line, &place))
+        });
+        earlier.collect()
+    }
+
+    fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.with_lines().flat_map(|(before, chunk)| {
+            chunk.claims.iter().map(move |claim| Claim {
+                line: claim.line.saturating_add(before),
+                ..claim.clone()
+            })
+        })
+    }
+
+    /// What is wrong in the file, with lines in the file.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
+        self.with_lines().flat_map(|(before, chunk)| {
+            let warnings = chunk.rest.iter().flat_map(|rest| &rest.warnings);
+            warnings.map(move |warning| Warning {
+                line: warning.line.saturating_add(before),
+                ..warning.clone()
+            })
+        })
+    }
+
+    /// How many objects of kinds that are not read the file holds, by kind.
+    pub(crate) fn skipped(&self) -> BTreeMap<Arc<str>, usize> {
+        let mut sum = BTreeMap::new();
+        for (kind, count) in self.rests().flat_map(|rest| &rest.skipped) {
+            *sum.entry(Arc::clone(kind)).or_default() += count;
+        }
+        sum
+    }
+
+    /// Whether the file holds something that may be an object nobody can name.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.rests().any(|rest| rest.unknown > 0)
+    }
+
+    fn rests(&self) -> impl Iterator<Item = &parse::Rest> {
+        self.chunks.iter().filter_map(|chunk| chunk.rest.as_deref())
+    }
+
+    /// Each chunk with the number of lines before it.
+    fn with_lines(&self) -> impl Iterator<Item = (u32, &Chunk)> {
+        self.chunks.iter().scan(0_u32, |before, chunk| {
+            let here = *before;
+            *before = before.saturating_add(chunk.part.lines);
+            Some((here, &**chunk))
+        })
+    }
+}
+
+/// Where each object is written last.
+fn last_places(claims: &[Claim]) -> FxHashMap<ObjectKey, usize> {
+    claims
+        .iter()
+        .enumerate()
+        .map(|(at, claim)| (claim.key.clone(), at))
+        .collect()
+}

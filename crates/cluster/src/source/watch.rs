@@ -1,0 +1,82 @@
+//! Follows a file or folder: every change of it becomes the events that it amounts to.
+
+mod follow;
+mod lookout;
+mod signal;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+use tokio::sync::mpsc as async_mpsc;
+
+use super::ReadError;
+use super::place::Place;
+use crate::event::Batch;
+
+use follow::Follower;
+use lookout::Lookout;
+use signal::Signal;
+
+/// How many batches may wait for the consumer before the reading thread waits for it.
+const WAITING_BATCHES: usize = 8;
+
+/// A followed place. Dropping it ends the following.
+#[derive(Debug)]
+pub struct Watch {
+    batches: async_mpsc::Receiver<Batch>,
+    signals: mpsc::Sender<Signal>,
+}
+
+/// Follows a file or a folder, or reads standard input (`-`) once.
+///
+/// The first batch begins with [`Event::Begin`](crate::event::Event::Begin); `Complete` follows
+/// when every file was read. A path that does not exist yet is waited for, and so is the first file
+/// of an empty folder: until then there is one report that says so, and no `Complete`.
+///
+/// Fails only when the operating system offers no way to notice changes.
+pub fn watch(path: &Path) -> Result<Watch, ReadError> {
+    let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
+    let (signals, received) = mpsc::channel();
+    let thread = thread::Builder::new().name("cluster-files".to_owned());
+    let spawned = match Place::new(path) {
+        Place::Stdin => thread.spawn(move || read_stdin(&sender, &received)),
+        Place::Path(given) => {
+            let lookout = Lookout::new(&given, signals.clone())?;
+            thread.spawn(move || Follower::new(&given, lookout, sender).run(&received))
+        }
+    };
+    spawned.map_err(|source| ReadError::Path {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Watch { batches, signals })
+}
+
+/// Reads standard input to its end, tells it, and waits until nobody listens any more.
+fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
+    for batch in super::stdin_batches() {
+        batches.blocking_send(batch).ok()?;
+    }
+    while !matches!(signals.recv().ok()?, Signal::Stop) {}
+    None
+}
+
+impl Watch {
+    /// The next batch, as soon as there is one. `None` only if following broke down; when standard
+    /// input has been told, or nothing changes, the future waits.
+    ///
+    /// Nothing is lost when the future is dropped before it is ready.
+    pub async fn next(&mut self) -> Option<Batch> {
+        self.batches.recv().await
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The thread may have ended before; then there is nobody to tell.
+        drop(self.signals.send(Signal::Stop));
+    }
+}

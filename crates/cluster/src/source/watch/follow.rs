@@ -1,0 +1,258 @@
+//! The following thread: bursts of file system messages in, batches of events out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::lookout::{Lookout, Meaning};
+use super::signal::{self, Burst, Signal};
+use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::source::catalog::{Catalog, Changes};
+use crate::source::disk::Disk;
+use crate::source::place::{self, Listing, Stamp};
+use crate::warning::Warning;
+
+/// How many events a batch has at most.
+const BATCH: usize = 256;
+
+/// How often to look at files whose folder cannot be watched.
+const POLL: Duration = Duration::from_secs(5);
+
+/// Follows one path. Its methods return `None` when nobody listens any more.
+pub(super) struct Follower<'a> {
+    given: &'a Path,
+    lookout: Lookout,
+    batches: mpsc::Sender<Batch>,
+    catalog: Catalog,
+    disk: Disk,
+    /// The files that exist, as they were when they were read.
+    stamps: BTreeMap<Arc<str>, Stamp>,
+    /// The last `Complete` that was told.
+    told: Option<Completeness>,
+    /// What was said of folders and of the path as a whole.
+    remarks: BTreeMap<Arc<str>, FileReport>,
+    poll: Option<Duration>,
+}
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(given: &'a Path, lookout: Lookout, batches: mpsc::Sender<Batch>) -> Self {
+        Self {
+            given,
+            lookout,
+            batches,
+            catalog: Catalog::default(),
+            disk: Disk::default(),
+            stamps: BTreeMap::new(),
+            told: None,
+            remarks: BTreeMap::new(),
+            poll: None,
+        }
+    }
+
+    /// Reads everything, then follows the changes until nobody listens any more.
+    pub(super) fn run(&mut self, signals: &Receiver<Signal>) -> Option<()> {
+        self.send(Event::Begin.into())?;
+        self.look_at_all()?;
+        while let Some(burst) = signal::burst(signals, self.poll) {
+            self.follow(burst)?;
+            self.disk.sweep();
+        }
+        None
+    }
+
+    fn follow(&mut self, burst: Burst) -> Option<()> {
+        let mut names = BTreeSet::new();
+        let mut all = burst.lost;
+        for path in burst.paths {
+            match self
+                .lookout
+                .meaning(&path, |name| self.stamps.contains_key(name))
+            {
+                Meaning::File(name) => drop(names.insert(name)),
+                Meaning::Listing => all = true,
+                Meaning::Nothing => {}
+            }
+        }
+        if all {
+            return self.look_at_all();
+        }
+        let now = names.into_iter().map(|name| {
+            let stamp = Stamp::at(Path::new(&*name));
+            (name, stamp)
+        });
+        let changed = self.note(now.collect());
+        self.read(changed)?;
+        self.complete()
+    }
+
+    /// Lists the files and reads those that changed.
+    fn look_at_all(&mut self) -> Option<()> {
+        let mut warnings = self.lookout.watch_surroundings();
+        let listing = match self.list(&mut warnings) {
+            Ok(listing) => listing,
+            Err(error) => {
+                warnings.push(self.missing(&error));
+                if self.given_was_a_folder() {
+                    return self.remark(warnings);
+                }
+                Listing::default()
+            }
+        };
+        self.poll = (!warnings.is_empty()).then_some(POLL);
+        warnings.extend(listing.warnings);
+        if listing.files.is_empty() && self.told.is_none() && warnings.is_empty() {
+            let message =
+                "no file in this folder ends in .yaml, .yml or .json yet; waiting for one";
+            warnings.push(Warning::of_file(&self.given_name(), 0, message, "add one"));
+        }
+        self.remark(warnings)?;
+        let gone = self
+            .stamps
+            .keys()
+            .filter(|name| !listing.files.contains_key(*name));
+        let mut now: BTreeMap<Arc<str>, Option<Stamp>> =
+            gone.map(|name| (Arc::clone(name), None)).collect();
+        now.extend(
+            listing
+                .files
+                .into_iter()
+                .map(|(name, stamp)| (name, Some(stamp))),
+        );
+        let changed = self.note(now);
+        self.read(changed)?;
+        self.complete()
+    }
+
+    /// Lists until every folder was watched before it was listed.
+    fn list(&mut self, warnings: &mut Vec<Warning>) -> io::Result<Listing> {
+        loop {
+            let listing = place::list(self.given)?;
+            let (any_new, more) = self.lookout.watch(&listing.folders);
+            if !any_new {
+                warnings.extend(more);
+                return Ok(listing);
+            }
+        }
+    }
+
+    /// Takes note of how files are now and says which of them are not as they were read.
+    fn note(&mut self, now: BTreeMap<Arc<str>, Option<Stamp>>) -> BTreeSet<Arc<str>> {
+        let mut changed = BTreeSet::new();
+        for (name, stamp) in now {
+            let before = match stamp {
+                Some(stamp) => self.stamps.insert(Arc::clone(&name), stamp),
+                None => self.stamps.remove(&name),
+            };
+            if before != stamp {
+                changed.insert(name);
+            }
+        }
+        changed
+    }
+
+    /// Reads files and tells what changed. Files are compared all together, so that an object that
+    /// moves from one to another does not go in between; only the first reading, of which nothing
+    /// is used before its end, takes them one by one to hold less at a time.
+    fn read(&mut self, changed: BTreeSet<Arc<str>>) -> Option<()> {
+        if self.told.is_some() {
+            return self.read_together(changed);
+        }
+        changed
+            .into_iter()
+            .try_for_each(|name| self.read_together([name].into()))
+    }
+
+    fn read_together(&mut self, changed: BTreeSet<Arc<str>>) -> Option<()> {
+        if changed.is_empty() {
+            return Some(());
+        }
+        let Changes { events, reports } = self.catalog.update(changed, &mut self.disk);
+        let mut events = events.into_iter().peekable();
+        while events.peek().is_some() {
+            let events = events.by_ref().take(BATCH).collect();
+            self.send(Batch {
+                events,
+                reports: Vec::new(),
+            })?;
+        }
+        self.send(Batch {
+            events: Vec::new(),
+            reports,
+        })
+    }
+
+    /// Tells that the first full reading has ended, or that its last gap was filled.
+    fn complete(&mut self) -> Option<()> {
+        let completeness = self.catalog.completeness();
+        let is_news = match self.told {
+            None => !self.stamps.is_empty(),
+            Some(told) => told == Completeness::Partial && completeness == Completeness::Whole,
+        };
+        if !is_news {
+            return Some(());
+        }
+        self.told = Some(completeness);
+        self.send(Event::Complete(completeness).into())
+    }
+
+    /// Says what is to be said of folders and of the path, and takes back what was said before.
+    fn remark(&mut self, warnings: Vec<Warning>) -> Option<()> {
+        let mut now: BTreeMap<Arc<str>, FileReport> = BTreeMap::new();
+        for warning in warnings {
+            let empty = || FileReport::empty(&warning.file);
+            now.entry(Arc::clone(&warning.file))
+                .or_insert_with(empty)
+                .warnings
+                .push(warning);
+        }
+        let over = self.remarks.keys().filter(|name| !now.contains_key(*name));
+        let over: Vec<FileReport> = over.map(FileReport::empty).collect();
+        let news = now
+            .iter()
+            .filter(|(name, report)| self.remarks.get(*name) != Some(*report));
+        let mut reports: Vec<FileReport> = news.map(|(_, report)| report.clone()).collect();
+        reports.extend(over);
+        self.remarks = now;
+        self.send(Batch {
+            events: Vec::new(),
+            reports,
+        })
+    }
+
+    /// Whether what has gone is a folder with files in it. Then its files may be elsewhere (a
+    /// file system that was unmounted), and nobody deleted them one by one.
+    fn given_was_a_folder(&self) -> bool {
+        !self.stamps.is_empty() && !self.stamps.contains_key(&self.given_name())
+    }
+
+    fn missing(&self, error: &io::Error) -> Warning {
+        let message = if self.given_was_a_folder() {
+            format!("{error}; what was in this folder stays in use until it is back")
+        } else {
+            format!("{error}; waiting for it")
+        };
+        Warning::of_file(
+            &self.given_name(),
+            0,
+            message,
+            "create it or start with another path",
+        )
+    }
+
+    fn given_name(&self) -> Arc<str> {
+        self.given.to_string_lossy().into()
+    }
+
+    /// Hands a batch over, waiting while the consumer is busy. Empty ones are not worth it.
+    fn send(&mut self, batch: Batch) -> Option<()> {
+        if batch.events.is_empty() && batch.reports.is_empty() {
+            return Some(());
+        }
+        self.batches.blocking_send(batch).ok()
+    }
+}

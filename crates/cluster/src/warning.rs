@@ -1,0 +1,144 @@
+//! What is wrong in the input, said so that a person can go and fix it.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::object::ObjectKey;
+
+/// One thing in the input that is not used as written; everything else goes on.
+///
+/// Its [`Display`](fmt::Display) is one line:
+/// `shop.yaml:12: Service shop/cart: spec.ports[0].port: 0 is not a port; use 1 to 65535`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Warning {
+    /// The file as the user named it, `<stdin>` for `-`.
+    pub file: Arc<str>,
+    /// The line in the file, counted from 1; 0 when the file as a whole is meant.
+    pub line: u32,
+    /// The kind of the object, empty when it has none or the file as a whole is meant.
+    pub kind: Arc<str>,
+    /// `namespace/name` of the object (`name` for a Node or `ServiceCIDR`), when it is known.
+    pub object: Option<Box<str>>,
+    /// The field, as `kubectl explain` and `jsonpath` write it; empty when the object is meant.
+    pub field: Box<str>,
+    /// What is wrong and what is done about it.
+    pub message: Box<str>,
+    /// What would be right.
+    pub remedy: Box<str>,
+}
+
+impl Warning {
+    /// A warning about a file as a whole, or about a line whose object is not known.
+    pub(crate) fn of_file(
+        file: &Arc<str>,
+        line: u32,
+        message: impl Into<Box<str>>,
+        remedy: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            file: Arc::clone(file),
+            line,
+            kind: "".into(),
+            object: None,
+            field: "".into(),
+            message: message.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A warning about an object as a whole.
+    pub(crate) fn of_object(
+        file: &Arc<str>,
+        line: u32,
+        key: &ObjectKey,
+        message: impl Into<Box<str>>,
+        remedy: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            kind: key.kind.as_str().into(),
+            object: Some(key.short_name().into()),
+            ..Self::of_file(file, line, message, remedy)
+        }
+    }
+
+    /// What the warning says, without the line.
+    ///
+    /// A line added at the top of a file moves every warning below it; it makes none of them new.
+    pub fn gist(&self) -> impl Hash + Eq + '_ {
+        let Self {
+            file,
+            line: _,
+            kind,
+            object,
+            field,
+            message,
+            remedy,
+        } = self;
+        (file, kind, object, field, message, remedy)
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        match (&*self.kind, &self.object) {
+            ("", None) => {}
+            (kind, None) => write!(f, ": {kind}")?,
+            (kind, Some(object)) => write!(f, ": {kind} {object}")?,
+        }
+        if !self.field.is_empty() {
+            write!(f, ": {}", self.field)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning() -> Warning {
+        Warning {
+            file: "shop.yaml".into(),
+            line: 12,
+            kind: "Service".into(),
+            object: Some("shop/cart".into()),
+            field: "spec.ports[0].port".into(),
+            message: "0 is not a port".into(),
+            remedy: "use 1 to 65535".into(),
+        }
+    }
+
+    #[test]
+    fn a_warning_is_one_line_with_place_object_field_and_remedy() {
+        assert_eq!(
+            warning().to_string(),
+            "shop.yaml:12: Service shop/cart: spec.ports[0].port: 0 is not a port; use 1 to 65535"
+        );
+        let whole = Warning::of_file(&"shop.yaml".into(), 0, "cannot be read", "");
+        assert_eq!(whole.to_string(), "shop.yaml: cannot be read");
+    }
+
+    #[test]
+    fn moving_a_line_does_not_make_a_warning_new() {
+        let here = warning();
+        let moved = Warning {
+            line: 99,
+            ..warning()
+        };
+        assert!(moved.gist() == here.gist());
+        let other = Warning {
+            field: "spec.ports[1].port".into(),
+            ..warning()
+        };
+        assert!(other.gist() != here.gist());
+    }
+}

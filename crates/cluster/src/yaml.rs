@@ -1,0 +1,90 @@
+//! The only place that knows a YAML parser: text in, one [`Node`] per object out.
+//!
+//! JSON is read by the same parser, because every JSON text is YAML.
+//! The text is read as a stream: what is held at any time is one object, not the file.
+//! The elements of a top-level `items:` list (`kubectl get -o yaml`) count as objects of their own,
+//! so a list of 20,000 objects needs no more memory than the largest of them.
+//!
+//! Scalars stay text with a mark whether they were quoted; what `no` or `0123` means is decided
+//! where the wanted type is known (see [`Node::text`], [`Node::boolean`]).
+
+mod build;
+mod chars;
+mod list;
+mod map;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use std::io::BufRead;
+
+use granit_parser::{ErrorKind, Parser, ScanError};
+
+pub(crate) use build::MAX_DEPTH;
+pub(crate) use node::{Node, Value};
+
+use build::Builder;
+use chars::Chars;
+
+/// Why a text is not YAML that this program accepts. The whole text is refused then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SyntaxError {
+    /// The text could not be read to its end.
+    #[error("{0}")]
+    Io(String),
+    /// The text breaks the rules of YAML at `line`.
+    #[error("{message}")]
+    Broken {
+        /// Counted from 1.
+        line: u32,
+        /// What the parser says.
+        message: String,
+    },
+    /// The text is YAML but would cost more than any cluster's objects do.
+    #[error("{message}")]
+    TooMuch {
+        /// Counted from 1.
+        line: u32,
+        /// Which limit was passed.
+        message: String,
+    },
+}
+
+/// Reads every document of `reader` and hands each object to `sink` in the order of the text.
+///
+/// Lines are counted from 1. Empty documents are skipped. After an error nothing more is delivered, and what was delivered
+/// before it should be dropped by callers to whom half a text is worth nothing.
+pub(crate) fn read(reader: impl BufRead, mut sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
+    let mut options = granit_parser::options! {
+        flow_nesting_limit: MAX_DEPTH as usize,
+        block_nesting_limit: MAX_DEPTH as usize,
+    };
+    options.set_emit_comments(false);
+    let mut builder = Builder::default();
+    for event in Parser::new_from_fallible_iter_with_options(Chars::new(reader), options) {
+        let (event, span) = event.map_err(|error| scan_error(&error))?;
+        let line = line_number(span.start.line());
+        builder.event(event, line, &mut sink)?;
+    }
+    Ok(())
+}
+
+fn scan_error(error: &ScanError) -> SyntaxError {
+    let line = line_number(error.marker().line());
+    match error.kind() {
+        ErrorKind::InputIo { error } => SyntaxError::Io(error.to_string()),
+        ErrorKind::RecursionLimitExceeded => SyntaxError::TooMuch {
+            line,
+            message: format!("nested more than {MAX_DEPTH} levels deep"),
+        },
+        _ => SyntaxError::Broken {
+            line,
+            message: error.info().replace('\n', " "),
+        },
+    }
+}
+
+/// A line of the parser's, which counts from 1 as we do.
+fn line_number(line: usize) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,270 @@
+//! Parser events into [`Node`]s, one object at a time, within limits.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use granit_parser::{Event, ScalarStyle, Tag};
+use rustc_hash::FxHashMap;
+
+use super::list::{self, ListKind};
+use super::map;
+use super::{Node, SyntaxError, Value};
+
+/// How deep an object may nest; Kubernetes objects stay below 20.
+pub(crate) const MAX_DEPTH: u32 = 64;
+
+/// What one object may weigh: a value counts 1, and 1 more for each 64 bytes of text.
+/// Aliases count as often as they are used, which is what stops a "billion laughs" text.
+/// An `EndpointSlice` of 1,000 endpoints weighs about 25,000.
+pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
+
+/// Turns the events of one text into objects.
+#[derive(Default)]
+pub(super) struct Builder {
+    stack: Vec<Frame>,
+    /// Finished anchored values of the current document, by the parser's anchor number.
+    anchors: FxHashMap<usize, Built>,
+    /// What the aliases of the current document weigh together.
+    aliased: u64,
+    /// The list whose elements are being delivered one by one.
+    list: Option<Rc<ListKind>>,
+}
+
+/// A collection that is not closed yet.
+struct Frame {
+    line: u32,
+    anchor: usize,
+    weight: u64,
+    depth: u32,
+    open: Open,
+}
+
+enum Open {
+    List(Vec<Node>),
+    Map {
+        entries: Vec<(Box<str>, Node)>,
+        key: Option<Box<str>>,
+        merges: Vec<Node>,
+    },
+}
+
+/// A finished value with what it costs.
+#[derive(Clone)]
+struct Built {
+    node: Node,
+    weight: u64,
+    depth: u32,
+}
+
+/// The key that stands for "what this mapping has besides", before it gets its value.
+const MERGE_KEY: &str = "<<";
+
+impl Builder {
+    /// Takes the next event; `line` is its line in the file.
+    pub(super) fn event(
+        &mut self,
+        event: Event<'_>,
+        line: u32,
+        sink: &mut impl FnMut(Node),
+    ) -> Result<(), SyntaxError> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let built = scalar(text, style, tag.as_deref(), line);
+                self.place(built, anchor, sink)
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(line, anchor, Open::List(Vec::new()));
+                Ok(())
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(
+                    line,
+                    anchor,
+                    Open::Map {
+                        entries: Vec::new(),
+                        key: None,
+                        merges: Vec::new(),
+                    },
+                );
+                Ok(())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(sink),
+            Event::Alias(id) => {
+                let built = self.alias(id, line)?;
+                self.place(built, 0, sink)
+            }
+            Event::DocumentStart(..) | Event::DocumentEnd => {
+                *self = Self::default();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn alias(&mut self, id: usize, line: u32) -> Result<Built, SyntaxError> {
+        let built = self
+            .anchors
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| SyntaxError::Broken {
+                line,
+                message: "an alias inside the value it stands for".to_owned(),
+            })?;
+        self.aliased = self.aliased.saturating_add(built.weight);
+        if self.aliased > MAX_WEIGHT {
+            let message = format!("aliases that stand for more than {MAX_WEIGHT} values");
+            return Err(SyntaxError::TooMuch { line, message });
+        }
+        Ok(built)
+    }
+
+    fn open(&mut self, line: u32, anchor: usize, open: Open) {
+        self.stack.push(Frame {
+            line,
+            anchor,
+            weight: 1,
+            depth: 0,
+            open,
+        });
+    }
+
+    fn close(&mut self, sink: &mut impl FnMut(Node)) -> Result<(), SyntaxError> {
+        let Some(Frame {
+            line,
+            anchor,
+            weight,
+            depth,
+            open,
+        }) = self.stack.pop()
+        else {
+            return Ok(());
+        };
+        let value = match open {
+            Open::List(items) => Value::List(items),
+            Open::Map {
+                entries, merges, ..
+            } => Value::Map(map::finish(entries, &merges, line)?),
+        };
+        self.place(
+            Built {
+                node: Node::new(line, value),
+                weight,
+                depth: depth + 1,
+            },
+            anchor,
+            sink,
+        )
+    }
+
+    /// Puts a finished value where it belongs: into its collection, or out to `sink`.
+    fn place(
+        &mut self,
+        mut built: Built,
+        anchor: usize,
+        sink: &mut impl FnMut(Node),
+    ) -> Result<(), SyntaxError> {
+        if anchor != 0 {
+            let line = built.node.line;
+            built.node = Node::new(line, Value::Shared(Rc::new(built.node)));
+            self.anchors.insert(anchor, built.clone());
+        }
+        if let Some(list) = self.streaming(&built.node) {
+            list::deliver(list::inherit(built.node, &list), sink);
+            return Ok(());
+        }
+        let level = u32::try_from(self.stack.len()).unwrap_or(u32::MAX);
+        if let Some(frame) = self.stack.last_mut() {
+            return frame.take(built, level);
+        }
+        list::deliver(built.node, sink);
+        Ok(())
+    }
+
+    /// The list that `node` is an element of, when the element can be delivered at once: the
+    /// innermost open collection is a top-level `items:`, and the element's kind is known.
+    fn streaming(&mut self, node: &Node) -> Option<Rc<ListKind>> {
+        let [
+            Frame {
+                open: Open::Map { key, entries, .. },
+                anchor: 0,
+                ..
+            },
+            items,
+        ] = &*self.stack
+        else {
+            return None;
+        };
+        let Frame {
+            open: Open::List(_),
+            anchor: 0,
+            ..
+        } = items
+        else {
+            return None;
+        };
+        if key.as_deref() != Some("items") || node.map().is_none() {
+            return None;
+        }
+        let list = self
+            .list
+            .get_or_insert_with(|| Rc::new(ListKind::of(entries)));
+        (node.get("kind").is_some() || list.kind.is_some()).then(|| Rc::clone(list))
+    }
+}
+
+impl Frame {
+    fn take(&mut self, built: Built, level: u32) -> Result<(), SyntaxError> {
+        let Built {
+            node,
+            weight,
+            depth,
+        } = built;
+        let line = node.line;
+        self.weight = self.weight.saturating_add(weight);
+        self.depth = self.depth.max(depth);
+        if self.weight > MAX_WEIGHT {
+            let message = format!("one object of more than {MAX_WEIGHT} values");
+            return Err(SyntaxError::TooMuch { line, message });
+        }
+        if level.saturating_add(self.depth) > MAX_DEPTH {
+            let message = format!("nested more than {MAX_DEPTH} levels deep, aliases counted");
+            return Err(SyntaxError::TooMuch { line, message });
+        }
+        match &mut self.open {
+            Open::List(items) => items.push(node),
+            Open::Map {
+                entries,
+                key,
+                merges,
+            } => match key.take() {
+                Some(name) if &*name == MERGE_KEY => merges.push(node),
+                Some(name) => entries.push((name, node)),
+                None => *key = Some(key_text(&node)?),
+            },
+        }
+        Ok(())
+    }
+}
+
+fn scalar(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, line: u32) -> Built {
+    let weight = 1 + text.len() as u64 / 64;
+    let plain = style == ScalarStyle::Plain && tag.is_none();
+    let value = Value::Scalar {
+        text: text.into_owned().into_boxed_str(),
+        plain,
+    };
+    Built {
+        node: Node::new(line, value),
+        weight,
+        depth: 0,
+    }
+}
+
+fn key_text(node: &Node) -> Result<Box<str>, SyntaxError> {
+    node.text()
+        .map(Box::from)
+        .ok_or_else(|| SyntaxError::Broken {
+            line: node.line,
+            message: "the key of a mapping must be text".to_owned(),
+        })
+}

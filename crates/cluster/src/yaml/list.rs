@@ -1,0 +1,92 @@
+//! Kubernetes lists: `kind: List`, `kind: ServiceList` and the like, whose `items` are the objects.
+
+use super::{Node, Value};
+
+/// What a list says about its elements: a `ServiceList` holds Services that do not repeat it.
+pub(super) struct ListKind {
+    /// The elements' kind, unless the list is a plain `List`, or its kind is written after its items.
+    pub(super) kind: Option<Box<str>>,
+    api_version: Option<Box<str>>,
+}
+
+impl ListKind {
+    /// Reads what is known of the list from the entries written so far.
+    pub(super) fn of(entries: &[(Box<str>, Node)]) -> Self {
+        let text = |name: &str| {
+            let (_, node) = entries.iter().find(|(key, _)| &**key == name)?;
+            node.text()
+        };
+        let kind = text("kind")
+            .and_then(|kind| kind.strip_suffix("List"))
+            .filter(|kind| !kind.is_empty());
+        Self {
+            kind: kind.map(Box::from),
+            api_version: text("apiVersion").map(Box::from),
+        }
+    }
+}
+
+/// Gives an element that names no kind of its own the kind that its list implies.
+pub(super) fn inherit(node: Node, list: &ListKind) -> Node {
+    let missing = |key: &str| node.get(key).is_none();
+    let kind = list.kind.as_ref().filter(|_| missing("kind"));
+    let version = list.api_version.as_ref().filter(|_| missing("apiVersion"));
+    let (Some(kind), Some(_)) = (kind, node.map()) else {
+        return node;
+    };
+    let line = node.line;
+    let mut entries = node.into_map().unwrap_or_default();
+    for (key, text) in [("kind", Some(kind)), ("apiVersion", version)] {
+        if let Some(text) = text {
+            entries.retain(|(name, _)| &**name != key);
+            entries.push((
+                key.into(),
+                Node::new(
+                    line,
+                    Value::Scalar {
+                        text: text.clone(),
+                        plain: true,
+                    },
+                ),
+            ));
+        }
+    }
+    Node::new(line, Value::Map(entries))
+}
+
+/// Hands an object to `sink`, or the elements of a list one by one; nothing for an empty document.
+///
+/// Lists in lists end with the nesting limit of the parser.
+pub(super) fn deliver(node: Node, sink: &mut dyn FnMut(Node)) {
+    if node.is_null() {
+        return;
+    }
+    if !is_list(&node) {
+        return sink(node);
+    }
+    let mut entries = node.into_map().unwrap_or_default();
+    let list = ListKind::of(&entries);
+    let items = entries
+        .iter()
+        .position(|(key, _)| &**key == "items")
+        .map(|at| entries.swap_remove(at));
+    for item in items
+        .and_then(|(_, items)| items.into_list())
+        .unwrap_or_default()
+    {
+        deliver(inherit(item, &list), sink);
+    }
+}
+
+/// A list is what calls itself one and has no name of its own (a custom kind may end in "List").
+fn is_list(node: &Node) -> bool {
+    let named = node
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .is_some();
+    !named
+        && node
+            .get("kind")
+            .and_then(Node::text)
+            .is_some_and(|kind| kind.ends_with("List"))
+}

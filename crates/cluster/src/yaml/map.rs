@@ -1,0 +1,47 @@
+//! The last touches to a mapping: what `<<` brings in, and keys written twice.
+
+use rustc_hash::FxHashSet;
+
+use super::{Node, SyntaxError};
+
+/// Adds what `<<` brings in (own keys win, earlier merges win) and refuses keys written twice.
+pub(super) fn finish(
+    mut entries: Vec<(Box<str>, Node)>,
+    merges: &[Node],
+    line: u32,
+) -> Result<Vec<(Box<str>, Node)>, SyntaxError> {
+    if let Some((key, node)) = repeated(&entries) {
+        let message = format!("the key `{key}` is written twice in one mapping");
+        return Err(SyntaxError::Broken {
+            line: node.line,
+            message,
+        });
+    }
+    for merge in merges {
+        let sources = merge.list().unwrap_or(std::slice::from_ref(merge));
+        for source in sources {
+            let more = source.map().ok_or_else(|| SyntaxError::Broken {
+                line,
+                message: "`<<` takes a mapping or a list of mappings".to_owned(),
+            })?;
+            let own: FxHashSet<Box<str>> = entries.iter().map(|(key, _)| key.clone()).collect();
+            entries.extend(more.iter().filter(|(key, _)| !own.contains(key)).cloned());
+        }
+    }
+    entries.shrink_to_fit();
+    Ok(entries)
+}
+
+fn repeated(entries: &[(Box<str>, Node)]) -> Option<&(Box<str>, Node)> {
+    if entries.len() <= 16 {
+        return entries.iter().enumerate().find_map(|(index, entry)| {
+            entries
+                .iter()
+                .take(index)
+                .any(|(key, _)| *key == entry.0)
+                .then_some(entry)
+        });
+    }
+    let mut seen = FxHashSet::default();
+    entries.iter().find(|(key, _)| !seen.insert(key))
+}

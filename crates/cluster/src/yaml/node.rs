@@ -1,0 +1,118 @@
+//! A parsed object: a small tree in which every value knows its line.
+
+use std::rc::Rc;
+
+/// One value of a document and the line it stands on (counted from 1).
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) line: u32,
+    value: Value,
+}
+
+/// What a [`Node`] holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// A scalar as written, escapes resolved. `plain` when it was neither quoted nor tagged.
+    Scalar {
+        /// The text.
+        text: Box<str>,
+        /// Whether YAML would look for a number, a boolean or null in it.
+        plain: bool,
+    },
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in the order of the text, keys unique.
+    Map(Vec<(Box<str>, Node)>),
+    /// An anchored value, shared by its aliases (never copied, so aliases cannot multiply memory).
+    Shared(Rc<Node>),
+}
+
+impl Node {
+    pub(crate) fn new(line: u32, value: Value) -> Self {
+        Self { line, value }
+    }
+
+    /// What the node holds, with aliases followed (never [`Value::Shared`]).
+    pub(crate) fn value(&self) -> &Value {
+        let mut node = self;
+        while let Value::Shared(shared) = &node.value {
+            node = shared;
+        }
+        &node.value
+    }
+
+    /// The entries of a mapping, taken out of the node (copied if the mapping is shared).
+    pub(crate) fn into_map(self) -> Option<Vec<(Box<str>, Node)>> {
+        match self.value {
+            Value::Map(entries) => Some(entries),
+            Value::Shared(shared) => Rc::unwrap_or_clone(shared).into_map(),
+            Value::Scalar { .. } | Value::List(_) => None,
+        }
+    }
+
+    /// The elements of a list, taken out of the node (copied if the list is shared).
+    pub(crate) fn into_list(self) -> Option<Vec<Node>> {
+        match self.value {
+            Value::List(items) => Some(items),
+            Value::Shared(shared) => Rc::unwrap_or_clone(shared).into_list(),
+            Value::Scalar { .. } | Value::Map(_) => None,
+        }
+    }
+
+    /// Whether the value is absent: nothing, `~` or `null`, unquoted.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value(), Value::Scalar { text, plain: true }
+            if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// The scalar as text: `zone: no` is the text `no`, and `1.10` keeps its last zero.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self.value() {
+            Value::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The scalar as a boolean: exactly `true` or `false`, quoted or not. `no` is not one.
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        match self.text()? {
+            "true" | "True" | "TRUE" => Some(true),
+            "false" | "False" | "FALSE" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list.
+    pub(crate) fn list(&self) -> Option<&[Node]> {
+        match self.value() {
+            Value::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The entries of a mapping.
+    pub(crate) fn map(&self) -> Option<&[(Box<str>, Node)]> {
+        match self.value() {
+            Value::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of `key`, when this is a mapping that has it and it is not null.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let (_, node) = self.map()?.iter().find(|(name, _)| &**name == key)?;
+        (!node.is_null()).then_some(node)
+    }
+
+    /// What a person would call the value, for warnings: "a list", "`yes`".
+    pub(crate) fn describe(&self) -> String {
+        match self.value() {
+            Value::Scalar { text, .. } if text.chars().count() > 60 => {
+                format!("`{}...`", text.chars().take(60).collect::<String>())
+            }
+            Value::Scalar { text, .. } => format!("`{text}`"),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) | Value::Shared(_) => "a mapping".to_owned(),
+        }
+    }
+}
