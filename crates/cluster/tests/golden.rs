@@ -1,0 +1,97 @@
+//! Folders of YAML and what is made of them: events, warnings and counts, as text.
+//!
+//! Every folder in `tests/cases` is a test. `UPDATE=1 cargo test -p cluster --test golden` writes
+//! what is found into each `expected.txt`; read the difference before committing it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cluster::event::Event;
+
+/// One test for each case, and one that none was forgotten.
+macro_rules! cases {
+    ($($test:ident: $folder:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            run($folder);
+        })*
+
+        #[test]
+        fn every_case_has_a_test() {
+            let known = BTreeSet::from([$($folder.to_owned()),*]);
+            let found = fs::read_dir(folder("")).unwrap();
+            let found: BTreeSet<String> =
+                found.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            assert_eq!(known, found);
+        }
+    };
+}
+
+cases! {
+    annotations_that_are_wrong_are_told_and_the_service_goes_on_pain_23: "annotations",
+    a_broken_file_is_left_out_and_the_others_go_on: "broken-file",
+    a_yaml_bomb_is_one_error_and_the_others_go_on: "bomb",
+    endpoints_that_cannot_be_used_are_left_out_one_by_one_kp_in_14: "endpoints",
+    objects_of_no_concern_are_told_apart_kp_in_01_kp_in_07: "ignored",
+    objects_that_cannot_be_used_at_all_are_named: "invalid",
+    kubectl_lists_and_json_are_read: "lists",
+    nodes_and_service_cidrs_are_read: "nodes",
+    ports_that_are_wrong_are_left_out_one_by_one: "ports",
+    objects_written_twice_have_one_winner: "repeated",
+    what_is_not_programmed_yet_is_named_kp_in_10_kp_in_11_kp_in_13: "unprogrammed",
+    the_old_field_topology_keys_is_read_v1_to_v13: "topology-keys",
+    addresses_that_cannot_be_a_service_s_are_left_out_kp_in_09: "vips",
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cases")
+        .join(name)
+}
+
+fn run(name: &str) {
+    let folder = folder(name);
+    let input = folder.join("input");
+    let (events, reports) = common::first_list(&input);
+    let mut text = String::new();
+    for event in &events {
+        match event {
+            Event::Begin => {}
+            Event::Apply(object) => text.push_str(&common::show(object)),
+            Event::Ignore(key, reason) => writeln!(text, "{key}: ignored, {reason}").unwrap(),
+            Event::Keep(key) => writeln!(text, "{key}: kept as it was").unwrap(),
+            Event::Delete(key) => writeln!(text, "{key}: deleted").unwrap(),
+            Event::Complete(completeness) => writeln!(text, "-- {completeness:?}").unwrap(),
+        }
+    }
+    let root = format!("{}/", input.display());
+    for report in &reports {
+        for warning in &report.warnings {
+            writeln!(text, "{}", warning.to_string().replace(&root, "")).unwrap();
+        }
+        for (kind, count) in &report.skipped {
+            writeln!(
+                text,
+                "{}: skipped {count} {kind}",
+                report.file.replace(&root, "")
+            )
+            .unwrap();
+        }
+    }
+    let expected = folder.join("expected.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&expected, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&expected).unwrap_or_default();
+    assert!(text == expected, "found:\n{text}\nexpected:\n{expected}");
+}
