@@ -6,7 +6,9 @@
 //!
 //! This crate never does I/O, never reads a clock, never logs, and knows no Kubernetes or netlink type.
 
+pub mod mirror;
 pub mod model;
+pub mod plan;
 pub mod policy;
 pub mod quantise;
 pub mod ratio;

@@ -1,0 +1,317 @@
+//! What the kernel holds, as far as it is known, and whose it is.
+//!
+//! The mirror is what makes the cost of a change the cost of the change: a key is read from the kernel at start and
+//! after a failure, otherwise the outcomes of our own steps keep it true.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::model::Protocol;
+use crate::plan::Step;
+use crate::virtual_server::{RealServer, VirtualServerKey};
+
+/// A virtual server as the kernel holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// The name of its scheduler.
+    pub scheduler: Arc<str>,
+    /// Seconds of persistence; none without.
+    pub persistence: Option<u32>,
+    /// Whether everything else (flags, netmask, persistence engine) is as we write it.
+    pub plain: bool,
+    /// Its real servers, by address and port.
+    pub real_servers: Vec<ObservedReal>,
+}
+
+/// A real server as the kernel holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObservedReal {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// Its weight; 0 = no new connections.
+    pub weight: u32,
+    /// Whether everything else (forwarding method, thresholds) is as we write it.
+    pub plain: bool,
+}
+
+/// A real server that finishes its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drain {
+    /// When it is removed whatever its connections, in milliseconds of the caller's clock.
+    pub until: u64,
+    /// Its connections, active and inactive, when it was last read; none if not read since it began.
+    pub connections: Option<u64>,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The kernel did it.
+    Done,
+    /// What was to be added is there already, in a state we do not know.
+    AlreadyExists,
+    /// What was to be changed or removed is not there.
+    Missing,
+    /// The kernel refused.
+    Failed,
+    /// Nobody knows: its answer was lost, or a step before it failed.
+    Unknown,
+}
+
+/// Whether the mirror's word on a key can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// It can.
+    Known,
+    /// The key has to be read from the kernel first.
+    Unknown,
+}
+
+/// The drains of one virtual server, by address and port.
+type Drains = BTreeMap<(IpAddr, u16), Drain>;
+
+/// Everything known of the kernel's IPVS table.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    servers: BTreeMap<VirtualServerKey, Observed>,
+    ours: FxHashSet<VirtualServerKey>,
+    distrusted: FxHashSet<VirtualServerKey>,
+    drains: FxHashMap<VirtualServerKey, Drains>,
+    drain_timeout: u64,
+}
+
+impl Mirror {
+    /// An empty mirror; `ours` are the keys on the ownership record, and a real server whose weight is set to 0 may
+    /// finish its connections for `drain_timeout` milliseconds.
+    pub fn new(ours: impl IntoIterator<Item = VirtualServerKey>, drain_timeout: u64) -> Self {
+        Self {
+            ours: ours.into_iter().collect(),
+            drain_timeout,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in a read of one key, with the connections (active and inactive) of each of its real servers in order;
+    /// none if the kernel has no such virtual server.
+    ///
+    /// A real server seen with weight 0 for the first time drains from `now` on: so draining survives a restart.
+    pub fn observe(
+        &mut self,
+        key: VirtualServerKey,
+        observed: Option<(Observed, &[u64])>,
+        now: u64,
+    ) {
+        self.distrusted.remove(&key);
+        let before = self.drains.remove(&key).unwrap_or_default();
+        let Some((mut observed, connections)) = observed else {
+            self.servers.remove(&key);
+            return;
+        };
+        let until = now.saturating_add(self.drain_timeout);
+        let weightless = observed
+            .real_servers
+            .iter()
+            .zip(connections)
+            .filter(|(real, _)| real.weight == 0);
+        let drains: Drains = weightless
+            .map(|(real, connections)| {
+                let at = (real.address, real.port);
+                let until = before.get(&at).map_or(until, |drain| drain.until);
+                (
+                    at,
+                    Drain {
+                        until,
+                        connections: Some(*connections),
+                    },
+                )
+            })
+            .collect();
+        if !drains.is_empty() {
+            self.drains.insert(key, drains);
+        }
+        observed
+            .real_servers
+            .sort_unstable_by_key(|real| (real.address, real.port));
+        observed.real_servers.shrink_to_fit();
+        self.servers.insert(key, observed);
+    }
+
+    /// Puts `key` on the record as ours.
+    pub fn own(&mut self, key: VirtualServerKey) {
+        self.ours.insert(key);
+    }
+
+    /// Whether `key` is on the record as ours. A virtual server that is not is foreign: it is never touched.
+    pub fn is_ours(&self, key: &VirtualServerKey) -> bool {
+        self.ours.contains(key)
+    }
+
+    /// What the kernel holds under `key`.
+    pub fn get(&self, key: &VirtualServerKey) -> Option<&Observed> {
+        self.servers.get(key)
+    }
+
+    /// Every key the kernel holds, ours and foreign, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &VirtualServerKey> {
+        self.servers.keys()
+    }
+
+    /// How a real server's drain stands; none if it does not drain.
+    pub fn drain(&self, key: &VirtualServerKey, address: IpAddr, port: u16) -> Option<&Drain> {
+        self.drains.get(key)?.get(&(address, port))
+    }
+
+    /// How many real servers drain.
+    pub fn draining(&self) -> usize {
+        self.drains.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether the mirror's word on `key` can be relied on.
+    pub fn trust(&self, key: &VirtualServerKey) -> Trust {
+        if self.distrusted.contains(key) {
+            Trust::Unknown
+        } else {
+            Trust::Known
+        }
+    }
+
+    /// Marks `key` as to be read again before the next step.
+    pub fn distrust(&mut self, key: VirtualServerKey) {
+        self.distrusted.insert(key);
+    }
+
+    /// Takes in what became of `step`. Anything but success, or the absence of what was to go, makes the key unknown.
+    pub fn commit(&mut self, step: &Step, outcome: Outcome, now: u64) {
+        let gone = matches!(
+            step,
+            Step::DeleteServer { .. } | Step::DeleteReal { .. } | Step::ForgetFlows { .. }
+        );
+        match outcome {
+            Outcome::Done => self.apply(step, now),
+            Outcome::Missing if gone => self.apply(step, now),
+            Outcome::Missing | Outcome::AlreadyExists | Outcome::Failed | Outcome::Unknown => {
+                self.distrust(*step.key());
+            }
+        }
+    }
+
+    fn apply(&mut self, step: &Step, now: u64) {
+        match step {
+            Step::AddServer {
+                key,
+                scheduler,
+                persistence,
+            } => {
+                let observed = Observed {
+                    scheduler: scheduler.clone(),
+                    persistence: *persistence,
+                    plain: true,
+                    real_servers: Vec::new(),
+                };
+                self.servers.insert(*key, observed);
+                self.ours.insert(*key);
+            }
+            Step::EditServer {
+                key,
+                scheduler,
+                persistence,
+            } => {
+                if let Some(server) = self.servers.get_mut(key) {
+                    server.scheduler = scheduler.clone();
+                    server.persistence = *persistence;
+                    server.plain = true;
+                }
+            }
+            Step::AddReal { key, real } | Step::EditReal { key, real } => self.set_real(*key, real),
+            Step::DrainReal { key, address, port } => {
+                self.set_real(
+                    *key,
+                    &RealServer {
+                        address: *address,
+                        port: *port,
+                        weight: 0,
+                    },
+                );
+                let drain = Drain {
+                    until: now.saturating_add(self.drain_timeout),
+                    connections: None,
+                };
+                self.drains
+                    .entry(*key)
+                    .or_default()
+                    .insert((*address, *port), drain);
+            }
+            Step::DeleteReal { key, address, port } => self.remove_real(key, *address, *port),
+            Step::DeleteServer { key } => {
+                self.servers.remove(key);
+                self.drains.remove(key);
+                self.ours.remove(key);
+            }
+            Step::ForgetFlows { .. } => {}
+        }
+    }
+
+    fn set_real(&mut self, key: VirtualServerKey, real: &RealServer) {
+        let Some(server) = self.servers.get_mut(&key) else {
+            return;
+        };
+        let RealServer {
+            address,
+            port,
+            weight,
+        } = *real;
+        let observed = ObservedReal {
+            address,
+            port,
+            weight,
+            plain: true,
+        };
+        match find(&server.real_servers, address, port) {
+            Ok(at) => {
+                if let Some(known) = server.real_servers.get_mut(at) {
+                    *known = observed;
+                }
+            }
+            Err(at) => server.real_servers.insert(at, observed),
+        }
+        self.end_drain(&key, address, port);
+    }
+
+    fn remove_real(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {
+        if let Some(server) = self.servers.get_mut(key)
+            && let Ok(at) = find(&server.real_servers, address, port)
+        {
+            server.real_servers.remove(at);
+        }
+        self.end_drain(key, address, port);
+    }
+
+    fn end_drain(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {
+        if let Some(drains) = self.drains.get_mut(key) {
+            drains.remove(&(address, port));
+            if drains.is_empty() {
+                self.drains.remove(key);
+            }
+        }
+    }
+}
+
+fn find(real_servers: &[ObservedReal], address: IpAddr, port: u16) -> Result<usize, usize> {
+    real_servers.binary_search_by_key(&(address, port), |real| (real.address, real.port))
+}
+
+/// Whether leaving real servers of `key` may finish their connections: those of UDP have none to finish (KP-GT-01).
+pub(crate) fn drains(key: &VirtualServerKey) -> bool {
+    !matches!(
+        key,
+        VirtualServerKey::Address {
+            protocol: Protocol::Udp,
+            ..
+        }
+    )
+}

@@ -1,0 +1,383 @@
+//! The difference between what the kernel shall hold and what it holds, as steps in a safe order.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::mirror::{Mirror, Observed, ObservedReal, drains};
+use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
+
+/// One change of the kernel. Its text is the command an operator would type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Add a virtual server without real servers.
+    AddServer {
+        /// What it takes.
+        key: VirtualServerKey,
+        /// The name of the scheduler.
+        scheduler: Arc<str>,
+        /// Seconds of persistence; none without.
+        persistence: Option<u32>,
+    },
+    /// Change the attributes of a virtual server in place; its connections stay.
+    EditServer {
+        /// What it takes.
+        key: VirtualServerKey,
+        /// The name of the scheduler.
+        scheduler: Arc<str>,
+        /// Seconds of persistence; none without.
+        persistence: Option<u32>,
+    },
+    /// Delete a virtual server with its real servers.
+    DeleteServer {
+        /// What it takes.
+        key: VirtualServerKey,
+    },
+    /// Add a real server.
+    AddReal {
+        /// The virtual server.
+        key: VirtualServerKey,
+        /// The real server.
+        real: RealServer,
+    },
+    /// Change the weight of a real server; its connections stay.
+    EditReal {
+        /// The virtual server.
+        key: VirtualServerKey,
+        /// The real server with its new weight.
+        real: RealServer,
+    },
+    /// Set the weight of a leaving real server to 0, so that its connections can end.
+    DrainReal {
+        /// The virtual server.
+        key: VirtualServerKey,
+        /// The address of the real server.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+    },
+    /// Delete a real server.
+    DeleteReal {
+        /// The virtual server.
+        key: VirtualServerKey,
+        /// The address of the real server.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+    },
+    /// Delete the conntrack entries of clients that used a UDP real server, so that their next packet is scheduled
+    /// anew.
+    ForgetFlows {
+        /// The virtual server.
+        key: VirtualServerKey,
+        /// The address of the real server.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+    },
+}
+
+impl Step {
+    /// The virtual server it is about.
+    pub const fn key(&self) -> &VirtualServerKey {
+        match self {
+            Self::AddServer { key, .. }
+            | Self::EditServer { key, .. }
+            | Self::DeleteServer { key }
+            | Self::AddReal { key, .. }
+            | Self::EditReal { key, .. }
+            | Self::DrainReal { key, .. }
+            | Self::DeleteReal { key, .. }
+            | Self::ForgetFlows { key, .. } => key,
+        }
+    }
+
+    /// The name of the kind of step, stable, for metrics.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::AddServer { .. } => "add_server",
+            Self::EditServer { .. } => "edit_server",
+            Self::DeleteServer { .. } => "delete_server",
+            Self::AddReal { .. } => "add_real",
+            Self::EditReal { .. } => "edit_real",
+            Self::DrainReal { .. } => "drain_real",
+            Self::DeleteReal { .. } => "delete_real",
+            Self::ForgetFlows { .. } => "forget_flows",
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server =
+            |f: &mut fmt::Formatter<'_>, option, key, scheduler, persistence: &Option<u32>| {
+                write!(f, "ipvsadm {option} {key} -s {scheduler}")?;
+                persistence.map_or(Ok(()), |seconds| write!(f, " -p {seconds}"))
+            };
+        let real = |f: &mut fmt::Formatter<'_>, option, key, address, port, weight| {
+            write!(
+                f,
+                "ipvsadm {option} {key} -r {} -m -w {weight}",
+                SocketAddr::new(address, port)
+            )
+        };
+        match self {
+            Self::AddServer {
+                key,
+                scheduler,
+                persistence,
+            } => server(f, "-A", key, scheduler, persistence),
+            Self::EditServer {
+                key,
+                scheduler,
+                persistence,
+            } => server(f, "-E", key, scheduler, persistence),
+            Self::DeleteServer { key } => write!(f, "ipvsadm -D {key}"),
+            Self::AddReal { key, real: to } => real(f, "-a", key, to.address, to.port, to.weight),
+            Self::EditReal { key, real: to } => real(f, "-e", key, to.address, to.port, to.weight),
+            Self::DrainReal { key, address, port } => real(f, "-e", key, *address, *port, 0),
+            Self::DeleteReal { key, address, port } => {
+                write!(
+                    f,
+                    "ipvsadm -d {key} -r {}",
+                    SocketAddr::new(*address, *port)
+                )
+            }
+            Self::ForgetFlows { key, address, port } => {
+                if let VirtualServerKey::Address {
+                    address: vip,
+                    port: vip_port,
+                    ..
+                } = key
+                {
+                    write!(
+                        f,
+                        "conntrack -D -p udp --orig-dst {vip} --orig-port-dst {vip_port} "
+                    )?;
+                }
+                write!(f, "--reply-src {address} --reply-port-src {port}")
+            }
+        }
+    }
+}
+
+/// Steps in order, and when to look again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Additions first, removals last: after each step the virtual server serves.
+    pub steps: Vec<Step>,
+    /// When a drain wants to be looked at again, in milliseconds of the caller's clock; the caller then reads the
+    /// key from the kernel, for the connections, and asks anew.
+    pub wake_at: Option<u64>,
+}
+
+/// How the difference is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whether a desired key that the kernel holds and the record does not call ours is taken over.
+    pub adopt: bool,
+    /// Milliseconds between two looks at the connections of draining real servers.
+    pub drain_poll: u64,
+}
+
+/// The steps from what the kernel holds under `key` to `desired`; none for a foreign virtual server.
+///
+/// The key must be known to the mirror: read it first if its trust is [`crate::mirror::Trust::Unknown`].
+pub fn diff(
+    desired: Option<&VirtualServer>,
+    mirror: &Mirror,
+    key: &VirtualServerKey,
+    now: u64,
+    options: &Options,
+) -> Plan {
+    match (desired, mirror.get(key)) {
+        (None, Some(observed)) if mirror.is_ours(key) => removal(key, observed),
+        (Some(desired), None) => addition(desired),
+        (Some(desired), Some(observed)) if options.adopt || mirror.is_ours(key) => Change {
+            desired,
+            observed,
+            mirror,
+            now,
+            options,
+        }
+        .plan(),
+        (None, None) | (_, Some(_)) => Plan::default(),
+    }
+}
+
+fn removal(key: &VirtualServerKey, observed: &Observed) -> Plan {
+    let mut steps = vec![Step::DeleteServer { key: *key }];
+    if !drains(key) {
+        let forget = |real: &ObservedReal| Step::ForgetFlows {
+            key: *key,
+            address: real.address,
+            port: real.port,
+        };
+        steps.extend(observed.real_servers.iter().map(forget));
+    }
+    Plan {
+        steps,
+        wake_at: None,
+    }
+}
+
+fn addition(desired: &VirtualServer) -> Plan {
+    let VirtualServer {
+        key,
+        scheduler,
+        persistence,
+        real_servers,
+    } = desired;
+    let server = Step::AddServer {
+        key: *key,
+        scheduler: scheduler.clone(),
+        persistence: *persistence,
+    };
+    let reals = real_servers.iter().map(|real| Step::AddReal {
+        key: *key,
+        real: *real,
+    });
+    Plan {
+        steps: std::iter::once(server).chain(reals).collect(),
+        wake_at: None,
+    }
+}
+
+/// A virtual server that stays.
+struct Change<'a> {
+    desired: &'a VirtualServer,
+    observed: &'a Observed,
+    mirror: &'a Mirror,
+    now: u64,
+    options: &'a Options,
+}
+
+/// The steps of a change by kind, in the order in which they are taken.
+#[derive(Default)]
+struct Phases {
+    edit: Vec<Step>,
+    add: Vec<Step>,
+    raise: Vec<Step>,
+    lower: Vec<Step>,
+    drain: Vec<Step>,
+    delete: Vec<Step>,
+    wake_at: Option<u64>,
+}
+
+impl Change<'_> {
+    fn plan(&self) -> Plan {
+        let mut phases = Phases::default();
+        self.edit_server(&mut phases);
+        for real in &self.desired.real_servers {
+            self.keep_real(real, &mut phases);
+        }
+        if self.observed.real_servers.len() + phases.add.len() > self.desired.real_servers.len() {
+            self.leavers(&mut phases);
+        }
+        let Phases {
+            edit,
+            add,
+            raise,
+            lower,
+            drain,
+            delete,
+            wake_at,
+        } = phases;
+        Plan {
+            steps: [edit, add, raise, lower, drain, delete]
+                .into_iter()
+                .flatten()
+                .collect(),
+            wake_at,
+        }
+    }
+
+    fn edit_server(&self, phases: &mut Phases) {
+        let VirtualServer {
+            key,
+            scheduler,
+            persistence,
+            ..
+        } = self.desired;
+        let observed = self.observed;
+        if observed.scheduler != *scheduler
+            || observed.persistence != *persistence
+            || !observed.plain
+        {
+            let step = Step::EditServer {
+                key: *key,
+                scheduler: scheduler.clone(),
+                persistence: *persistence,
+            };
+            phases.edit.push(step);
+        }
+    }
+
+    fn keep_real(&self, real: &RealServer, phases: &mut Phases) {
+        let key = self.desired.key;
+        let known = &self.observed.real_servers;
+        let at = known
+            .binary_search_by_key(&(real.address, real.port), |real| (real.address, real.port));
+        match at.ok().and_then(|at| known.get(at)) {
+            None => phases.add.push(Step::AddReal { key, real: *real }),
+            Some(known) if known.weight == real.weight && known.plain => {}
+            Some(known) => {
+                let steps = if real.weight > known.weight {
+                    &mut phases.raise
+                } else {
+                    &mut phases.lower
+                };
+                steps.push(Step::EditReal { key, real: *real });
+            }
+        }
+    }
+
+    fn leavers(&self, phases: &mut Phases) {
+        let stays: rustc_hash::FxHashSet<(IpAddr, u16)> = self
+            .desired
+            .real_servers
+            .iter()
+            .map(|real| (real.address, real.port))
+            .collect();
+        let leaving = |real: &&ObservedReal| !stays.contains(&(real.address, real.port));
+        for real in self.observed.real_servers.iter().filter(leaving) {
+            self.let_go(real, phases);
+        }
+    }
+
+    fn let_go(&self, real: &ObservedReal, phases: &mut Phases) {
+        let key = self.desired.key;
+        let ObservedReal {
+            address,
+            port,
+            weight,
+            ..
+        } = *real;
+        if !drains(&key) {
+            phases.delete.push(Step::DeleteReal { key, address, port });
+            phases.delete.push(Step::ForgetFlows { key, address, port });
+            return;
+        }
+        if weight > 0 {
+            phases.drain.push(Step::DrainReal { key, address, port });
+            phases.wake(self.now.saturating_add(self.options.drain_poll));
+            return;
+        }
+        match self.mirror.drain(&key, address, port) {
+            Some(drain) if drain.until > self.now && drain.connections != Some(0) => {
+                phases.wake(
+                    drain
+                        .until
+                        .min(self.now.saturating_add(self.options.drain_poll)),
+                );
+            }
+            _ => phases.delete.push(Step::DeleteReal { key, address, port }),
+        }
+    }
+}
+
+impl Phases {
+    fn wake(&mut self, at: u64) {
+        self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
+    }
+}
