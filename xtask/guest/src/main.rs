@@ -1,5 +1,7 @@
 //! `guest`: what runs inside the QEMU guests beside the agent. One subcommand, one file.
 
+mod load;
+mod serve;
 mod suite;
 
 use std::process::ExitCode;
@@ -19,12 +21,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// A pod: answer every connection with a name.
+    Serve(serve::Args),
+    /// A client: connect again and again, and count who answered.
+    Load(load::Args),
     /// Run test binaries, one test per process, each in namespaces of its own.
     Suite(suite::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Suite(args) => suite::run(&args),
     };
     result.unwrap_or_else(|error| {

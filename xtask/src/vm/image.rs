@@ -39,8 +39,12 @@ const PROGRAMS: [&str; 12] = [
 /// Names under which guests find kmod.
 const KMOD_NAMES: [&str; 5] = ["depmod", "insmod", "lsmod", "modprobe", "rmmod"];
 
-/// Programs of `util-linux` that busybox has in a lesser form.
-const UTIL_LINUX: [&str; 3] = ["nsenter", "setpriv", "unshare"];
+/// Programs that start others. busybox has all of them, but started by its own they would find
+/// its small `ip` before the real one.
+const STARTERS: [&str; 13] = [
+    "chroot", "chrt", "env", "find", "nice", "nohup", "nsenter", "setpriv", "setsid", "taskset",
+    "timeout", "unshare", "xargs",
+];
 
 /// One file that a run adds to the image.
 #[derive(Debug, Clone)]
@@ -153,7 +157,7 @@ fn add_busybox(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
         *name == "sh"
             || PROGRAMS.contains(name)
             || KMOD_NAMES.contains(name)
-            || UTIL_LINUX.contains(name)
+            || STARTERS.contains(name)
     };
     for name in names
         .lines()
@@ -167,7 +171,7 @@ fn add_busybox(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
 /// The other programs with every library they are linked with.
 fn add_programs(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
     let mut libraries = vec![tools.loader()?];
-    for name in PROGRAMS.into_iter().chain(UTIL_LINUX) {
+    for name in PROGRAMS.into_iter().chain(STARTERS) {
         let program = tools.program(name)?;
         image.program(&format!("usr/bin/{name}"), &read(&program)?)?;
         libraries.extend(tools.libraries(&program)?);

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 use super::command;
-use super::store::{Store, Wanted};
+use super::store::{Store, Wanted, fingerprint};
 
 /// QEMU 10 and the rest come from here: QEMU 7.2 of bookworm itself crashes 6.12 at random.
 const SUITE: &str = "bookworm-backports";
@@ -20,8 +20,10 @@ const SUITE: &str = "bookworm-backports";
 const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
 
 /// What guests hold.
-const GUEST_PACKAGES: [&str; 11] = [
+const GUEST_PACKAGES: [&str; 13] = [
     "busybox-static",
+    "coreutils",
+    "findutils",
     "dash",
     "bash",
     "ipvsadm",
@@ -57,7 +59,8 @@ impl Tools {
     pub(crate) fn find(store: &Store) -> anyhow::Result<Self> {
         let packages: Vec<&str> = HOST_PACKAGES.into_iter().chain(GUEST_PACKAGES).collect();
         let unpacked = store.ensure(&Wanted {
-            name: "tools",
+            // Work trees that want other packages do not take these away from each other.
+            name: &format!("tools-{}", fingerprint(&packages)),
             resolve: &|archive| archive.closure_names(SUITE, &packages),
             fetch: &|archive| archive.closure(SUITE, &packages),
         })?;

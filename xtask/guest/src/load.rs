@@ -1,0 +1,163 @@
+//! `guest load`: a client. It asks for the server's name again and again, each time over a new
+//! connection (or from a new UDP port), and counts the answers by name and the failures by cause.
+
+mod tally;
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+pub(crate) use tally::Tally;
+
+/// Options of `guest load`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Address and port to connect to.
+    #[arg(long)]
+    target: SocketAddr,
+    /// How many connections; without it, until standard input ends.
+    #[arg(long)]
+    connections: Option<u64>,
+    /// Send datagrams instead of connecting.
+    #[arg(long)]
+    udp: bool,
+    /// How many connections are under way at the same time.
+    #[arg(long, default_value_t = 1)]
+    parallel: usize,
+    /// At most so many connections a second, for each one under way.
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Milliseconds to wait for an answer before it counts as failed.
+    #[arg(long, default_value_t = 3000)]
+    patience: u64,
+    /// How the result is printed.
+    #[arg(short, long, default_value = "text")]
+    output: Output,
+}
+
+/// How the result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    /// One line for each name.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs the load and prints the tally; fails when a request did.
+#[expect(clippy::print_stdout, reason = "the result of a command-line program")]
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let tally = measure(args);
+    match args.output {
+        Output::Text => print!("{tally}"),
+        Output::Json => println!("{}", serde_json::to_string(&tally)?),
+    }
+    Ok(ExitCode::from(u8::from(tally.failed > 0)))
+}
+
+fn measure(args: &Args) -> Tally {
+    let left = Left {
+        stop: stop_flag(args.connections.is_none()),
+        count: AtomicU64::new(args.connections.unwrap_or(u64::MAX)),
+    };
+    let began = Instant::now();
+    let mut sum = Tally::default();
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..args.parallel)
+            .map(|_| scope.spawn(|| client(args, &left)))
+            .collect();
+        for client in clients {
+            // A client that panicked would be missing from the sum, which its reader compares.
+            if let Ok(tally) = client.join() {
+                sum.add(tally);
+            }
+        }
+    });
+    sum.seconds = began.elapsed().as_secs_f64();
+    sum
+}
+
+/// What is still to be done, shared by all clients.
+struct Left {
+    stop: Arc<AtomicBool>,
+    count: AtomicU64,
+}
+
+impl Left {
+    /// Takes one request from what is left; false when nothing is.
+    fn take(&self) -> bool {
+        let take_one = |count: u64| count.checked_sub(1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed) && self.count.fetch_update(set, fetch, take_one).is_ok()
+    }
+}
+
+/// One request after the other until nothing is left.
+fn client(args: &Args, left: &Left) -> Tally {
+    let patience = Duration::from_millis(args.patience);
+    let pause = args.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
+    let mut tally = Tally::default();
+    while left.take() {
+        let asked = Instant::now();
+        let answer = if args.udp {
+            datagram(args.target, patience)
+        } else {
+            connection(args.target, patience)
+        };
+        tally.record(answer, asked.elapsed());
+        if let Some(rest) = pause.and_then(|pause| pause.checked_sub(asked.elapsed())) {
+            std::thread::sleep(rest);
+        }
+    }
+    tally
+}
+
+/// A flag that is raised at the end of standard input, when `watch` says so.
+fn stop_flag(watch: bool) -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    if watch {
+        let raised = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            // An input that cannot be read has ended too.
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+            raised.store(true, Ordering::Relaxed);
+        });
+    }
+    stop
+}
+
+fn connection(target: SocketAddr, patience: Duration) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&target, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    whole(&answer)
+}
+
+fn datagram(target: SocketAddr, patience: Duration) -> std::io::Result<String> {
+    let any: SocketAddr = if target.is_ipv4() {
+        ([0, 0, 0, 0], 0).into()
+    } else {
+        ([0u16; 8], 0).into()
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(target)?;
+    socket.set_read_timeout(Some(patience))?;
+    socket.send(b"?")?;
+    let mut answer = [0; 2048];
+    let length = socket.recv(&mut answer)?;
+    whole(&String::from_utf8_lossy(
+        answer.get(..length).unwrap_or_default(),
+    ))
+}
+
+/// The name in an answer that came whole.
+fn whole(answer: &str) -> std::io::Result<String> {
+    answer
+        .strip_suffix('\n')
+        .map(str::to_owned)
+        .ok_or_else(|| std::io::Error::other("the answer was cut short"))
+}

@@ -1,0 +1,97 @@
+//! What a load came to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Answers by name, failures by cause.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Tally {
+    /// Connections tried.
+    pub(crate) requests: u64,
+    /// Those that gave no whole answer in time.
+    pub(crate) failed: u64,
+    /// How often each server answered.
+    pub(crate) answers: BTreeMap<String, u64>,
+    /// Why requests failed, and how many.
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// How long it all took.
+    pub(crate) seconds: f64,
+    /// The longest time one request took, in milliseconds.
+    pub(crate) slowest_milliseconds: u64,
+}
+
+impl Tally {
+    /// Counts one request.
+    pub(crate) fn record(&mut self, answer: std::io::Result<String>, took: Duration) {
+        self.requests += 1;
+        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.slowest_milliseconds = self.slowest_milliseconds.max(milliseconds);
+        match answer {
+            Ok(name) => *self.answers.entry(name).or_default() += 1,
+            Err(error) => {
+                self.failed += 1;
+                *self.errors.entry(error.to_string()).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Tally {
+    /// Adds what another client counted. The time is not added: clients run side by side.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self {
+            requests,
+            failed,
+            answers,
+            errors,
+            seconds: _,
+            slowest_milliseconds,
+        } = other;
+        self.requests += requests;
+        self.failed += failed;
+        self.slowest_milliseconds = self.slowest_milliseconds.max(slowest_milliseconds);
+        for (name, count) in answers {
+            *self.answers.entry(name).or_default() += count;
+        }
+        for (cause, count) in errors {
+            *self.errors.entry(cause).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, count) in &self.answers {
+            writeln!(f, "{count:6} {name}")?;
+        }
+        for (cause, count) in &self.errors {
+            writeln!(f, "{count:6} failed: {cause}")?;
+        }
+        writeln!(
+            f,
+            "{} requests, {} failed, {:.2} s, slowest {} ms",
+            self.requests, self.failed, self.seconds, self.slowest_milliseconds
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_failures_are_counted_apart() {
+        let mut tally = Tally::default();
+        tally.record(Ok("a".to_owned()), Duration::from_millis(2));
+        tally.record(Ok("a".to_owned()), Duration::from_millis(9));
+        tally.record(Err(std::io::Error::other("refused")), Duration::ZERO);
+        assert_eq!((tally.requests, tally.failed), (3, 1));
+        assert_eq!(tally.answers["a"], 2);
+        assert_eq!(tally.errors["refused"], 1);
+        assert_eq!(tally.slowest_milliseconds, 9);
+    }
+}

@@ -1,0 +1,71 @@
+//! `guest serve`: a pod. It tells whoever connects its name, so that a client can count who
+//! answered. One thread and no process per connection: guests are emulated.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+/// Options of `guest serve`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Address and port to listen on.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// What every answer says.
+    #[arg(long)]
+    name: String,
+    /// Answer datagrams instead of connections.
+    #[arg(long)]
+    udp: bool,
+    /// Keep connections open after the answer, until the client closes.
+    #[arg(long, conflicts_with = "udp")]
+    hold: bool,
+}
+
+/// Serves until killed.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let answer = format!("{}\n", args.name);
+    let place = || format!("cannot listen on {}", args.listen);
+    if args.udp {
+        datagrams(&UdpSocket::bind(args.listen).with_context(place)?, &answer)
+    } else {
+        let listener = TcpListener::bind(args.listen).with_context(place)?;
+        connections(&listener, &answer, args.hold)
+    }
+}
+
+fn connections(listener: &TcpListener, answer: &str, hold: bool) -> anyhow::Result<ExitCode> {
+    let mut held: Vec<TcpStream> = Vec::new();
+    loop {
+        let (mut stream, _client) = listener.accept()?;
+        // A client that is gone already is no reason to stop serving the others.
+        let answered = stream.write_all(answer.as_bytes());
+        if hold && answered.is_ok() {
+            held.retain(is_open);
+            held.push(stream);
+        }
+    }
+}
+
+/// Whether the client still holds its end.
+fn is_open(stream: &TcpStream) -> bool {
+    let mut byte = [0];
+    let peeked = stream
+        .set_nonblocking(true)
+        .and_then(|()| stream.peek(&mut byte));
+    match peeked {
+        Ok(read) => read > 0,
+        Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+    }
+}
+
+fn datagrams(socket: &UdpSocket, answer: &str) -> anyhow::Result<ExitCode> {
+    let mut request = [0; 2048];
+    loop {
+        let (_length, client) = socket.recv_from(&mut request)?;
+        // A client that is gone already is no reason to stop serving the others.
+        drop(socket.send_to(answer.as_bytes(), client));
+    }
+}
