@@ -28,9 +28,9 @@ pub(crate) struct Args {
 
 /// Runs every step, then prints `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let steps = steps::all();
+    let steps = steps::ALL;
     if args.list {
-        for step in &steps {
+        for step in steps {
             anstream::println!("{:12} {}", step.name, step.purpose);
         }
         return Ok(ExitCode::SUCCESS);

@@ -19,55 +19,68 @@ pub(super) struct Step {
 }
 
 /// Every step in the order they run.
-pub(super) fn all() -> Vec<Step> {
-    vec![
-        Step {
-            name: "format",
-            purpose: "rustfmt has nothing to change",
-            run: || gate(cargo_with(&["fmt", "--all", "--check"])),
-        },
-        Step {
-            name: "lints",
-            purpose: "clippy has no warning, in every target and feature",
-            run: || gate(clippy()),
-        },
-        Step {
-            name: "alone",
-            purpose: "each crate builds with its own manifest only",
-            run: alone,
-        },
-        Step {
-            name: "tests",
-            purpose: "unit, property and golden tests",
-            run: || runner(tests(&["--lib", "--bins", "--tests", "--examples"])),
-        },
-        Step {
-            name: "doctests",
-            purpose: "the examples in the documentation of public items",
-            run: || runner(tests(&["--doc"])),
-        },
-        Step {
-            name: "rustdoc",
-            purpose: "the documentation builds without a warning",
-            run: || gate(rustdoc()),
-        },
-        Step {
-            name: "tidy",
-            purpose: "tree, documents and dependency edges say the same thing",
-            run: || gate(xtask(&["tidy"])),
-        },
-        Step {
-            name: "dependencies",
-            purpose: "licences, banned crates and sources of every dependency",
-            run: deny::check,
-        },
-        Step {
-            name: "advisories",
-            purpose: "known security advisories, where the database can be had",
-            run: deny::advisories,
-        },
-    ]
-}
+pub(super) const ALL: &[Step] = &[
+    Step {
+        name: "format",
+        purpose: "rustfmt has nothing to change",
+        run: || gate(cargo_with(&["fmt", "--all", "--check"])),
+    },
+    Step {
+        name: "lints",
+        purpose: "clippy has no warning, in every target and feature",
+        run: || gate(clippy()),
+    },
+    Step {
+        name: "alone",
+        purpose: "each crate builds with its own manifest only",
+        run: alone,
+    },
+    Step {
+        name: "tests",
+        purpose: "unit, property and golden tests",
+        run: || runner(tests(&["--lib", "--bins", "--tests", "--examples"])),
+    },
+    Step {
+        name: "doctests",
+        purpose: "the examples in the documentation of public items",
+        run: || runner(tests(&["--doc"])),
+    },
+    Step {
+        name: "rustdoc",
+        purpose: "the documentation builds without a warning",
+        run: || gate(rustdoc()),
+    },
+    Step {
+        name: "tidy",
+        purpose: "tree, documents and dependency edges say the same thing",
+        run: || gate(xtask(&["tidy"])),
+    },
+    Step {
+        name: "dependencies",
+        purpose: "licences, banned crates and sources of every dependency",
+        run: deny::check,
+    },
+    Step {
+        name: "advisories",
+        purpose: "known security advisories, where the database can be had",
+        run: deny::advisories,
+    },
+    Step {
+        name: "vm-6.1",
+        purpose: "the kernel tests on Linux 6.1",
+        run: || runner(xtask(&["vm", "test", "--kernel", "6.1"])),
+    },
+    Step {
+        name: "vm-6.12",
+        purpose: "the kernel tests on Linux 6.12",
+        run: || runner(xtask(&["vm", "test", "--kernel", "6.12"])),
+    },
+    Step {
+        name: "vm-sid",
+        purpose: "the kernel tests on Debian's newest kernel",
+        run: || runner(xtask(&["vm", "test", "--kernel", "sid"])),
+    },
+];
 
 impl Step {
     /// Runs the step and prints one line about it, and its output if it failed.

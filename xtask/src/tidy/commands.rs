@@ -89,7 +89,7 @@ fn listed_commands(help: &str) -> Vec<&str> {
 /// Every `--flag` and `-f` that the text names, aliases included.
 fn listed_flags(help: &str) -> BTreeSet<String> {
     help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-        .filter(|word| word.starts_with('-') && word.trim_matches('-') != "")
+        .filter(|word| word.starts_with('-') && !word.trim_matches('-').is_empty())
         .map(str::to_owned)
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Nodes.
+//! Nodes: names, labels and addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Services.
+//! Services and their ports.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
