@@ -142,65 +142,71 @@ impl Counts {
 
     /// kube-proxy's names; the encoder adds `_total` to a counter's name.
     fn register_kube_proxy(&self, registry: &mut Registry) {
-        let rules = registry.sub_registry_with_prefix("kubeproxy");
-        rules.register(
-            "sync_proxy_rules_duration_seconds",
+        registry.register(
+            "kubeproxy_sync_proxy_rules_duration_seconds",
             "Length of one pass",
             self.pass_seconds.clone(),
         );
-        rules.register(
-            "network_programming_duration_seconds",
+        registry.register(
+            "kubeproxy_network_programming_duration_seconds",
             "Time from a change in the input to its acknowledgement by the kernel",
             self.programming_seconds.clone(),
         );
-        rules.register(
-            "sync_proxy_rules_endpoint_changes",
+        registry.register(
+            "kubeproxy_sync_proxy_rules_endpoint_changes",
             "EndpointSlice changes seen",
             self.endpoint_changes.clone(),
         );
-        rules.register(
-            "sync_proxy_rules_service_changes",
+        registry.register(
+            "kubeproxy_sync_proxy_rules_service_changes",
             "Service changes seen",
             self.service_changes.clone(),
         );
-        rules.register("proxy_healthz", "Answers of /healthz", self.healthz.clone());
-        rules.register("proxy_livez", "Answers of /livez", self.livez.clone());
-        rules.register(
-            "conntrack_reconciler_sync_duration_seconds",
+        registry.register(
+            "kubeproxy_proxy_healthz",
+            "Answers of /healthz",
+            self.healthz.clone(),
+        );
+        registry.register(
+            "kubeproxy_proxy_livez",
+            "Answers of /livez",
+            self.livez.clone(),
+        );
+        registry.register(
+            "kubeproxy_conntrack_reconciler_sync_duration_seconds",
             "Length of one cleaning of UDP connection-tracking entries",
             self.conntrack_seconds.clone(),
         );
-        rules.register(
-            "conntrack_reconciler_deleted_entries",
+        registry.register(
+            "kubeproxy_conntrack_reconciler_deleted_entries",
             "UDP connection-tracking entries deleted",
             self.conntrack_deleted.clone(),
         );
     }
 
     fn register_own(&self, registry: &mut Registry) {
-        let own = registry.sub_registry_with_prefix("ipvs_topo");
-        own.register(
-            "kernel_writes",
+        registry.register(
+            "ipvs_topo_kernel_writes",
             "Writes to the kernel by step and result",
             self.writes.clone(),
         );
-        own.register(
-            "apply_duration_seconds",
+        registry.register(
+            "ipvs_topo_apply_duration_seconds",
             "Time to apply one plan",
             self.apply_seconds.clone(),
         );
-        own.register(
-            "change_latency_seconds",
+        registry.register(
+            "ipvs_topo_change_latency_seconds",
             "Time from a change in the input to its acknowledgement by the kernel, finely",
             self.latency_seconds.clone(),
         );
-        own.register(
-            "drains",
+        registry.register(
+            "ipvs_topo_drains",
             "Drained real servers by how the drain ended",
             self.drains.clone(),
         );
-        own.register(
-            "repairs",
+        registry.register(
+            "ipvs_topo_repairs",
             "Kernel entries put right by cause",
             self.repairs.clone(),
         );

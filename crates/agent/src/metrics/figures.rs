@@ -149,26 +149,25 @@ struct ShareLabels {
 
 impl Gauges {
     pub(crate) fn register(&self, registry: &mut Registry) {
-        self.register_kube_proxy(registry.sub_registry_with_prefix("kubeproxy"));
-        self.register_own(registry.sub_registry_with_prefix("ipvs_topo"));
-        let process = registry.sub_registry_with_prefix("process");
-        process.register(
-            "cpu_seconds",
+        self.register_kube_proxy(registry);
+        self.register_own(registry);
+        registry.register(
+            "process_cpu_seconds",
             "User and system time",
             self.process.cpu.clone(),
         );
-        process.register(
-            "resident_memory_bytes",
+        registry.register(
+            "process_resident_memory_bytes",
             "Resident memory",
             self.process.resident.clone(),
         );
-        process.register(
-            "start_time_seconds",
+        registry.register(
+            "process_start_time_seconds",
             "Start, since 1970",
             self.process.start.clone(),
         );
-        process.register(
-            "open_fds",
+        registry.register(
+            "process_open_fds",
             "Open file descriptors",
             self.process.open_files.clone(),
         );
@@ -176,27 +175,27 @@ impl Gauges {
 
     fn register_kube_proxy(&self, registry: &mut Registry) {
         registry.register(
-            "sync_proxy_rules_last_timestamp_seconds",
+            "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
             "When the last pass ended, since 1970",
             self.last_pass.clone(),
         );
         registry.register(
-            "sync_proxy_rules_last_queued_timestamp_seconds",
+            "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds",
             "When the last change was queued, since 1970",
             self.last_queued.clone(),
         );
         registry.register(
-            "sync_proxy_rules_service_changes_pending",
+            "kubeproxy_sync_proxy_rules_service_changes_pending",
             "Service changes seen and not yet in the kernel",
             self.pending_services.clone(),
         );
         registry.register(
-            "sync_proxy_rules_endpoint_changes_pending",
+            "kubeproxy_sync_proxy_rules_endpoint_changes_pending",
             "EndpointSlice changes seen and not yet in the kernel",
             self.pending_slices.clone(),
         );
         registry.register(
-            "sync_proxy_rules_no_local_endpoints_total",
+            "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
             "Services that may use local endpoints only, and have endpoints but none here",
             self.without_local_endpoints.clone(),
         );
@@ -204,47 +203,47 @@ impl Gauges {
 
     fn register_own(&self, registry: &mut Registry) {
         registry.register(
-            "virtual_servers",
+            "ipvs_topo_virtual_servers",
             "Virtual servers",
             self.virtual_servers.clone(),
         );
         registry.register(
-            "real_servers",
+            "ipvs_topo_real_servers",
             "Real servers by state",
             self.real_servers.clone(),
         );
         registry.register(
-            "foreign",
+            "ipvs_topo_foreign",
             "Kernel entries of others, left alone",
             self.foreign.clone(),
         );
         registry.register(
-            "waiting_for_retry",
+            "ipvs_topo_waiting_for_retry",
             "Keys that failed and wait",
             self.waiting.clone(),
         );
         registry.register(
-            "warnings",
+            "ipvs_topo_warnings",
             "Warnings about the input by code",
             self.warnings.clone(),
         );
         registry.register(
-            "tier_share",
+            "ipvs_topo_tier_share",
             "Share of a level, wanted and programmed",
             self.shares.clone(),
         );
         registry.register(
-            "oldest_pending_seconds",
+            "ipvs_topo_oldest_pending_seconds",
             "Age of the oldest change that is not in the kernel",
             self.oldest_pending.clone(),
         );
         registry.register(
-            "input_objects",
+            "ipvs_topo_input_objects",
             "Objects in the input by kind",
             self.objects.clone(),
         );
         registry.register(
-            "input_ready",
+            "ipvs_topo_input_ready",
             "1 after the first full read",
             self.input_ready.clone(),
         );
