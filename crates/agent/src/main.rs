@@ -1,2 +1,31 @@
-//! The `ipvs-topo` command.
-fn main() {}
+//! The `ipvs-topo` command: reads the command line, runs one command, ends with its exit code.
+
+use std::process::ExitCode;
+
+use agent::cli::exit::{Failure, Outcome};
+use agent::cli::{Cli, Command};
+use agent::output::print;
+use agent::{explain, render, status};
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    print::choose(cli.colour);
+    run(&cli.command).map_or_else(|failure| report(&failure), ExitCode::from)
+}
+
+fn run(command: &Command) -> Result<Outcome, Failure> {
+    match command {
+        Command::Render(args) => render::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Agent(_) | Command::Diff(_) => {
+            Err(Failure::trouble("this build has no data plane yet"))
+        }
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    print::aside(&format!("ipvs-topo: {}", failure.message()));
+    ExitCode::from(failure.code())
+}

@@ -3,11 +3,14 @@
 //! The views are structs of their own, so that the JSON contract does not move when a domain type does.
 
 pub mod bar;
+pub mod describe;
 pub mod grid;
 pub mod print;
 pub mod save;
 pub mod server;
+pub mod stages;
 pub mod status;
 pub mod summary;
 pub mod time;
 pub mod view;
+pub mod words;

@@ -157,25 +157,27 @@ fn title(server: &ServerView) -> String {
     format!("{}  {}  {kind}", paint(&name, Look::Strong), place)
 }
 
-/// The policy in words, then what is wrong.
+/// The policy in words, what was out of the ordinary, what is wrong.
 fn notes(server: &ServerView) -> Vec<String> {
-    let mut notes = vec![paint(&server.policy.words, Look::Plain)];
+    let mut notes = vec![server.policy.words.clone()];
+    notes.extend(server.notes.iter().map(|note| paint(note, Look::Warn)));
+    if let Some(refusal) = &server.refusal {
+        notes.push(paint(
+            &format!("clients are refused: {refusal}"),
+            Look::Warn,
+        ));
+    }
     if let Some(kernel) = &server.kernel
         && let Some(error) = &kernel.error
     {
         let retry = kernel
             .retry_in_seconds
-            .map_or_else(String::new, |left| format!("; next try in {left} s"));
-        notes.push(paint(
-            &format!("not as it should be in the kernel: {error}{retry}"),
-            Look::Bad,
-        ));
-    }
-    if server.real_servers.iter().all(|real| real.weight == 0) {
-        notes.push(paint(
-            "no endpoint takes connections: clients are refused at once",
-            Look::Warn,
-        ));
+            .map(|left| format!("; next try in {left} s"));
+        let words = format!(
+            "not in the kernel as wanted: {error}{}",
+            retry.unwrap_or_default()
+        );
+        notes.push(paint(&words, Look::Bad));
     }
     notes
 }

@@ -44,6 +44,10 @@ pub struct ServerView {
     pub persistence_seconds: u32,
     /// How the real servers were chosen.
     pub policy: PolicyView,
+    /// What was done out of the ordinary, for people.
+    pub notes: Vec<String>,
+    /// Why nobody takes connections, for people; absent if somebody does.
+    pub refusal: Option<String>,
     /// Chosen endpoints, in the order of their level, then address.
     pub real_servers: Vec<RealServerView>,
     /// Endpoints that are out, and why.
@@ -57,13 +61,13 @@ pub struct ServerView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyView {
-    /// Who said so: `annotation`, `topologyKeys`, `trafficPolicy`, `hints`, `none`.
+    /// Who said so: `trafficPolicyLocal`, `annotation`, `topologyKeys`, `hints`, `uniform`.
     pub source: String,
-    /// `hard`, `prefer`, `weighted`, `balanced`, `none`.
+    /// `hard`, `prefer`, `weighted`, `none`.
     pub mode: String,
     /// The same for people.
     pub words: String,
-    /// Nearest first; empty without levels.
+    /// Nearest first; empty if nobody asked for levels.
     pub levels: Vec<LevelView>,
 }
 
@@ -71,12 +75,16 @@ pub struct PolicyView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LevelView {
-    /// `node`, `zone`, `region`, a label key, or `any`.
+    /// As annotations write it: `node`, `zone`, `region`, a label key, or `*`.
     pub level: String,
-    /// Chosen endpoints in it.
-    pub endpoints: usize,
-    /// Share of new connections the policy asks for, 0 to 1.
+    /// Endpoints in it that take connections.
+    pub usable: u32,
+    /// Endpoints in it, whatever their condition.
+    pub total: u32,
+    /// Share of new connections that the policy asks for, 0 to 1.
     pub wanted: f64,
+    /// The same once empty levels have given theirs away.
+    pub share: f64,
     /// Share that the weights give, 0 to 1.
     pub programmed: f64,
 }
@@ -219,4 +227,25 @@ pub struct StepView {
     pub change: String,
     /// The command that an operator would type.
     pub command: String,
+}
+
+/// `explain -o json`, one element for each virtual server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExplainView {
+    /// The virtual server.
+    #[serde(flatten)]
+    pub server: ServerView,
+    /// How it came about.
+    pub stages: Vec<StageView>,
+}
+
+/// One stage of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageView {
+    /// `source`, or `S0` to `S11`.
+    pub stage: String,
+    /// What it is about.
+    pub name: String,
+    /// What it did, for people.
+    pub lines: Vec<String>,
 }

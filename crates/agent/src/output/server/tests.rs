@@ -62,7 +62,7 @@ fn cart() -> ServerView {
         fwmark: None,
         scheduler: "wrr".to_owned(),
         persistence_seconds: 0,
-        policy: policy("80 % on this node, 15 % in its zone, 5 % anywhere (annotation)"),
+        policy: policy("80 % on this node, 15 % in this zone, 5 % anywhere (annotation)"),
         real_servers: vec![
             real("10.244.1.2", "n1", "a", "node", 96, 0.8),
             real("10.244.2.2", "n2", "a", "zone", 9, 0.075),
@@ -70,6 +70,8 @@ fn cart() -> ServerView {
             real("10.244.3.2", "n3", "b", "any", 2, 0.05 / 3.0),
             real("10.244.4.2", "n4", "c", "any", 0, 0.0),
         ],
+        notes: Vec::new(),
+        refusal: None,
         excluded: vec![out("10.244.3.9", "n3", "not ready")],
         kernel: None,
     }
@@ -148,6 +150,8 @@ fn a_server_that_takes_nobody_and_one_that_failed_say_so() {
     let mut server = cart();
     server.real_servers.clear();
     server.persistence_seconds = 10_800;
+    server.refusal = Some("no endpoint is ready".to_owned());
+    server.notes = vec!["level zone has no endpoint, its 15 % go to level *".to_owned()];
     server.kernel = Some(ServerKernelView {
         state: "failed".to_owned(),
         error: Some("ipvsadm -A -t 10.96.0.10:80 -s wrrr: unknown scheduler".to_owned()),

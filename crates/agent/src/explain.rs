@@ -1,0 +1,76 @@
+//! `ipvs-topo explain`: how the real servers of one Service were chosen and weighted.
+
+use std::path::Path;
+
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::values::Target;
+use crate::cli::{ExplainArgs, TextFormat};
+use crate::client;
+use crate::offline::Offline;
+use crate::output::view::{ExplainView, ServerView};
+use crate::output::{print, stages};
+
+/// Runs the command.
+///
+/// # Errors
+/// The input cannot be read, no agent answers, or there is no such Service or port.
+pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
+    let views = match (&args.cluster, &args.node) {
+        (Some(cluster), Some(node)) => offline(cluster, node, args)?,
+        _ => ask(args)?,
+    };
+    let views = only(views, &args.target)?;
+    print::result(&match args.output {
+        TextFormat::Json => print::json(&views)?,
+        TextFormat::Text => stages::text(&views, print::width()),
+    })?;
+    Ok(Outcome::Fine)
+}
+
+fn offline(cluster: &Path, node: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+    let offline = Offline::read(cluster, node, &args.service)?;
+    let resolution = offline.resolve_one(&args.target.service)?;
+    for finding in &resolution.findings {
+        print::aside(&format!("warning: {finding}"));
+    }
+    Ok(resolution.servers.iter().map(stages::explain).collect())
+}
+
+fn ask(args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+    let path = format!("/v1/explain?name={}", args.target.service);
+    client::block_on(client::get(&args.socket, &path))
+}
+
+/// The virtual servers of the port asked for.
+fn only(views: Vec<ExplainView>, target: &Target) -> Result<Vec<ExplainView>, Failure> {
+    let Some(wanted) = &target.port else {
+        return Ok(views);
+    };
+    let fits = |server: &ServerView| {
+        server.port_name == *wanted || server.port.is_some_and(|port| port.to_string() == *wanted)
+    };
+    let (found, others): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| fits(&view.server));
+    if found.is_empty() {
+        let names: Vec<_> = others.iter().map(|view| port_word(&view.server)).collect();
+        return Err(Failure::input(format_args!(
+            "Service {} has no port {wanted}; it has {}",
+            target.service,
+            if names.is_empty() {
+                "none that is programmed".to_owned()
+            } else {
+                names.join(", ")
+            }
+        )));
+    }
+    Ok(found)
+}
+
+fn port_word(server: &ServerView) -> String {
+    let number = server
+        .port
+        .map_or_else(String::new, |port| port.to_string());
+    match server.port_name.as_str() {
+        "" => number,
+        name => format!("{name} ({number})"),
+    }
+}

@@ -1,0 +1,135 @@
+//! A cluster read from files once, seen from one node: what `render`, `diff` and `explain` share.
+
+use std::path::Path;
+
+use cluster::source::{Loaded, Options, read};
+use topology_core::model::{Node, ObjectName};
+use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use crate::cli::ServiceArgs;
+use crate::cli::exit::Failure;
+use crate::output::describe;
+use crate::output::view::{NodeView, NotProgrammedView, WarningView};
+
+/// Nodes that are named when the one asked for is not there.
+const NAMED: usize = 5;
+
+/// A cluster and the place it is seen from.
+#[derive(Debug)]
+pub struct Offline {
+    /// What was read.
+    pub loaded: Loaded,
+    /// Where one stands.
+    pub me: Viewpoint,
+}
+
+/// Everything that a node would program.
+#[derive(Debug)]
+pub struct Resolved {
+    /// By Service, port and address.
+    pub servers: Vec<ResolvedServer>,
+    /// What is wrong with the input, and with Services as far as resolving them showed.
+    pub warnings: Vec<WarningView>,
+    /// Parts of Services that are not programmed.
+    pub not_programmed: Vec<NotProgrammedView>,
+}
+
+impl Offline {
+    /// Reads `cluster`, a file, a folder, or `-` for standard input.
+    ///
+    /// # Errors
+    /// Nothing could be read; what is wrong in parts gives warnings.
+    pub fn read(cluster: &Path, node: &str, args: &ServiceArgs) -> Result<Self, Failure> {
+        let options = Options {
+            service_cidrs: args.service_cidr.clone(),
+        };
+        let loaded = read(cluster, &options).map_err(Failure::input)?;
+        let me = Viewpoint {
+            node: node.into(),
+            scheduler: args.scheduler.as_str().into(),
+        };
+        Ok(Self { loaded, me })
+    }
+
+    /// Resolves every Service.
+    pub fn resolve(&self) -> Resolved {
+        let snapshot = &self.loaded.snapshot;
+        let mut resolved = Resolved {
+            servers: Vec::new(),
+            warnings: self.loaded.warnings.iter().map(describe::warning).collect(),
+            not_programmed: Vec::new(),
+        };
+        resolved
+            .warnings
+            .extend(unknown_node(snapshot, &self.me.node));
+        for service in snapshot.services() {
+            let Resolution { servers, findings } = resolve(snapshot, &self.me, &service.name);
+            resolved.servers.extend(servers);
+            resolved
+                .warnings
+                .extend(findings.iter().map(describe::finding));
+            let parts = service.unprogrammed.iter();
+            resolved
+                .not_programmed
+                .extend(parts.map(|part| describe::not_programmed(&service.name, part)));
+        }
+        resolved
+    }
+
+    /// Resolves one Service.
+    ///
+    /// # Errors
+    /// The input has none of that name.
+    pub fn resolve_one(&self, name: &str) -> Result<Resolution, Failure> {
+        let service = name
+            .split_once('/')
+            .map(|(namespace, name)| ObjectName::new(namespace, name));
+        let known = service.filter(|service| self.loaded.snapshot.service(service).is_some());
+        let service = known.ok_or_else(|| {
+            Failure::input(format_args!(
+                "the input has no Service {name} with a cluster IP"
+            ))
+        })?;
+        Ok(resolve(&self.loaded.snapshot, &self.me, &service))
+    }
+}
+
+impl Resolved {
+    /// The same for JSON and tables.
+    pub fn view(self, node: &str) -> NodeView {
+        NodeView {
+            node: node.to_owned(),
+            virtual_servers: self.servers.iter().map(describe::server).collect(),
+            not_programmed: self.not_programmed,
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// A warning if the cluster has Nodes, but not this one: most likely the name is mistyped.
+fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
+    if snapshot.node(node).is_some() {
+        return None;
+    }
+    let mut names: Vec<&Node> = snapshot.nodes().collect();
+    names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+    let count = names.len();
+    let some: Vec<&str> = names.iter().take(NAMED).map(|node| &*node.name).collect();
+    let known = match (count, count.saturating_sub(NAMED)) {
+        (0, _) => "the input has no Node".to_owned(),
+        (_, 0) => format!("the input has {}", some.join(", ")),
+        (_, more) => format!("the input has {} and {more} more", some.join(", ")),
+    };
+    let message = format!("there is no Node {node}, so no endpoint is near it");
+    Some(WarningView {
+        code: "NodeUnknown".to_owned(),
+        file: None,
+        line: None,
+        object: Some(format!("Node {node}")),
+        field: None,
+        text: format!("Node {node}: {message}; {known}"),
+        message,
+        remedy: Some(known),
+    })
+}

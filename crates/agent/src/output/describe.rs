@@ -1,0 +1,193 @@
+//! The one place where a decision becomes a view.
+
+use std::net::SocketAddr;
+
+use topology_core::model::{ObjectName, Unprogrammed};
+use topology_core::policy::{LevelKey, PolicySource};
+use topology_core::resolve::{
+    Decision, EndpointDecision, Finding, LevelDecision, Reason, ResolvedServer,
+};
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::view::{
+    ExcludedView, LevelView, NotProgrammedView, PolicyView, RealServerView, ServerView, WarningView,
+};
+use super::words;
+
+/// A resolved virtual server, without anything from a kernel.
+pub fn server(resolved: &ResolvedServer) -> ServerView {
+    let (protocol, address, fwmark) = frontend(&resolved.server.key);
+    let decision = &resolved.decision;
+    let (chosen, excluded): (Vec<_>, Vec<_>) = decision
+        .endpoints
+        .iter()
+        .partition(|endpoint| endpoint.is_chosen());
+    let mut real_servers: Vec<_> = chosen
+        .iter()
+        .map(|one| (rank(decision, one), *one))
+        .collect();
+    real_servers.sort_by_key(|(rank, one)| (*rank, one.address, one.port));
+    ServerView {
+        service: resolved.service.to_string(),
+        port_name: resolved.port_name.to_string(),
+        kind: resolved.kind.word().to_owned(),
+        protocol,
+        address: address.map(|address| address.ip()),
+        port: address.map(|address| address.port()),
+        fwmark,
+        scheduler: resolved.server.scheduler.to_string(),
+        persistence_seconds: resolved.server.persistence.unwrap_or_default(),
+        policy: policy(decision),
+        notes: decision.notes.iter().map(ToString::to_string).collect(),
+        refusal: decision.refusal.map(|refusal| refusal.to_string()),
+        real_servers: real_servers
+            .into_iter()
+            .map(|(_, one)| real_server(decision, one))
+            .collect(),
+        excluded: excluded.into_iter().map(excluded_endpoint).collect(),
+        kernel: None,
+    }
+}
+
+/// Protocol, address and mark of a key; a mark takes packets of any protocol.
+fn frontend(key: &VirtualServerKey) -> (String, Option<SocketAddr>, Option<u32>) {
+    match *key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => (
+            protocol.to_string(),
+            Some(SocketAddr::new(address, port)),
+            None,
+        ),
+        VirtualServerKey::FirewallMark { mark, .. } => (String::new(), None, Some(mark)),
+    }
+}
+
+fn policy(decision: &Decision) -> PolicyView {
+    let levels = if has_levels(decision) {
+        decision.levels.as_slice()
+    } else {
+        &[]
+    };
+    PolicyView {
+        source: decision.source.word().to_owned(),
+        mode: decision.mode.word().to_owned(),
+        words: words::policy(decision),
+        levels: levels.iter().map(level).collect(),
+    }
+}
+
+/// Whether anybody asked for levels: without a policy all endpoints are in one that says nothing.
+fn has_levels(decision: &Decision) -> bool {
+    decision.source != PolicySource::Uniform && decision.mode.word() != "none"
+}
+
+fn level(level: &LevelDecision) -> LevelView {
+    LevelView {
+        level: level.key.to_string(),
+        usable: level.usable,
+        total: level.total,
+        wanted: level.wanted.to_f64(),
+        share: level.share.to_f64(),
+        programmed: level.achieved.to_f64(),
+    }
+}
+
+/// The place of an endpoint's level, nearest first.
+fn rank(decision: &Decision, endpoint: &EndpointDecision) -> usize {
+    let same = |level: &LevelDecision| Some(&level.key) == endpoint.level.as_ref();
+    decision.levels.iter().position(same).unwrap_or(usize::MAX)
+}
+
+fn real_server(decision: &Decision, endpoint: &EndpointDecision) -> RealServerView {
+    let level = endpoint.level.as_ref().filter(|_| has_levels(decision));
+    RealServerView {
+        address: endpoint.address,
+        port: endpoint.port,
+        node: endpoint.node.as_deref().map(str::to_owned),
+        zone: endpoint.zone.as_deref().map(str::to_owned),
+        level: level.map(LevelKey::to_string),
+        weight: endpoint.weight,
+        share: endpoint.share.to_f64(),
+        state: "active".to_owned(),
+        reason: reason(decision, endpoint),
+        connections: None,
+        drain_seconds_left: None,
+    }
+}
+
+/// Why an endpoint was chosen: with its level's share, where it has one.
+fn reason(decision: &Decision, endpoint: &EndpointDecision) -> String {
+    let level = decision.levels.get(rank(decision, endpoint));
+    let Some(level) = level.filter(|_| endpoint.reason == Reason::InLevel) else {
+        return endpoint.reason.to_string();
+    };
+    let LevelDecision {
+        key, share, usable, ..
+    } = level;
+    match usable {
+        1 => format!("alone in level {key}, which has {share}"),
+        count => format!("one of {count} in level {key}, which has {share}"),
+    }
+}
+
+fn excluded_endpoint(endpoint: &EndpointDecision) -> ExcludedView {
+    ExcludedView {
+        address: endpoint.address,
+        port: endpoint.port,
+        node: endpoint.node.as_deref().map(str::to_owned),
+        zone: endpoint.zone.as_deref().map(str::to_owned),
+        reason: endpoint.reason.code().to_owned(),
+        words: endpoint.reason.to_string(),
+    }
+}
+
+/// What a Service asks for and does not get.
+pub fn not_programmed(service: &ObjectName, part: &Unprogrammed) -> NotProgrammedView {
+    NotProgrammedView {
+        service: service.to_string(),
+        field: part.field.to_string(),
+        reason: part.reason.to_string(),
+    }
+}
+
+/// What resolving a Service showed.
+pub fn finding(finding: &Finding) -> WarningView {
+    WarningView {
+        code: finding.kind.code().to_owned(),
+        file: None,
+        line: None,
+        object: Some(format!("Service {}", finding.service)),
+        field: None,
+        message: finding.to_string(),
+        remedy: None,
+        text: finding.to_string(),
+    }
+}
+
+/// What is wrong in a file.
+pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let object = match (&*warning.kind, &warning.object) {
+        ("", _) => None,
+        (kind, None) => Some(kind.to_owned()),
+        (kind, Some(name)) => Some(format!("{kind} {name}")),
+    };
+    let code = match (&object, &*warning.field) {
+        (None, _) => "File",
+        (Some(_), "") => "Object",
+        (Some(_), _) => "Field",
+    };
+    WarningView {
+        code: code.to_owned(),
+        file: text(&warning.file),
+        line: (warning.line > 0).then(|| warning.line.into()),
+        object,
+        field: text(&warning.field),
+        message: warning.message.to_string(),
+        remedy: text(&warning.remedy),
+        text: warning.to_string(),
+    }
+}

@@ -1,0 +1,77 @@
+//! Policies in words: what a Service's owner asked for, on one line.
+
+use topology_core::policy::{LevelKey, Mode, PolicySource};
+use topology_core::resolve::{Decision, LevelDecision};
+
+use super::bar::short_percent;
+
+/// The policy of a decision on one line.
+pub fn policy(decision: &Decision) -> String {
+    let source = match decision.source {
+        PolicySource::TrafficPolicyLocal => {
+            return "endpoints on this node only (internalTrafficPolicy: Local)".to_owned();
+        }
+        PolicySource::Hints => return hints(&decision.levels),
+        PolicySource::Uniform => return "every ready endpoint alike (no policy)".to_owned(),
+        PolicySource::Annotation => "annotation",
+        PolicySource::TopologyKeys => "topologyKeys",
+    };
+    let words = match decision.mode {
+        Mode::None => "every ready endpoint alike".to_owned(),
+        Mode::Weighted => weighted(&decision.levels),
+        Mode::Prefer | Mode::Hard => ordered(&decision.levels),
+    };
+    format!("{words} ({source})")
+}
+
+fn hints(levels: &[LevelDecision]) -> String {
+    let place = match levels.first().map(|level| &level.key) {
+        Some(LevelKey::Node) => "this node",
+        _ => "this zone",
+    };
+    format!("endpoints hinted for {place} (EndpointSlice hints)")
+}
+
+/// `80 % on this node, 15 % in this zone, 5 % anywhere`.
+fn weighted(levels: &[LevelDecision]) -> String {
+    let mut words: Vec<_> = levels
+        .iter()
+        .map(|level| match level.configured {
+            0 => format!("{} if nearer levels are empty", place(&level.key)),
+            _ => format!(
+                "{} {}",
+                short_percent(level.wanted.to_f64()),
+                place(&level.key)
+            ),
+        })
+        .collect();
+    if is_bounded(levels) {
+        words.push("nowhere else".to_owned());
+    }
+    words.join(", ")
+}
+
+/// `on this node, else in this zone, else anywhere`.
+fn ordered(levels: &[LevelDecision]) -> String {
+    let mut words: Vec<_> = levels.iter().map(|level| place(&level.key)).collect();
+    if is_bounded(levels) {
+        words.push("refused".to_owned());
+    }
+    words.join(", else ")
+}
+
+fn is_bounded(levels: &[LevelDecision]) -> bool {
+    levels.last().is_none_or(|level| level.key != LevelKey::Any)
+}
+
+/// Where a level is, seen from this node.
+fn place(key: &LevelKey) -> String {
+    match key {
+        LevelKey::Node => "on this node".to_owned(),
+        LevelKey::Any => "anywhere".to_owned(),
+        LevelKey::Label(label) if label.contains('/') && key.to_string() == **label => {
+            format!("with the same {label}")
+        }
+        LevelKey::Label(_) => format!("in this {key}"),
+    }
+}

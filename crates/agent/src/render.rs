@@ -1,0 +1,48 @@
+//! `ipvs-topo render`: what a node would program, without a kernel and without an agent.
+
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::{RenderArgs, RenderFormat};
+use crate::offline::{Offline, Resolved};
+use crate::output::server::{Detail, table};
+use crate::output::view::NodeView;
+use crate::output::{print, save, summary};
+
+/// Runs the command. Warnings go to standard error, or into the JSON.
+///
+/// # Errors
+/// Nothing could be read.
+pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
+    let resolved = Offline::read(&args.cluster, &args.node, &args.service)?.resolve();
+    if args.output != RenderFormat::Json {
+        warn(&resolved);
+    }
+    let text = match args.output {
+        RenderFormat::Save => save::save(
+            &resolved
+                .servers
+                .iter()
+                .map(|one| &one.server)
+                .collect::<Vec<_>>(),
+        ),
+        RenderFormat::Json => print::json(&resolved.view(&args.node))?,
+        RenderFormat::Table => text(&resolved.view(&args.node), print::width()),
+    };
+    print::result(&text)?;
+    Ok(Outcome::Fine)
+}
+
+fn warn(resolved: &Resolved) {
+    for warning in &resolved.warnings {
+        print::aside(&format!("warning: {}", warning.text));
+    }
+}
+
+/// The view as a table for a terminal of `width` columns.
+pub fn text(view: &NodeView, width: Option<usize>) -> String {
+    if view.virtual_servers.is_empty() && view.not_programmed.is_empty() {
+        return "no Service with a cluster IP\n".to_owned();
+    }
+    let mut text = table(&view.virtual_servers, Detail::Planned, width);
+    text.push_str(&summary::not_programmed(&view.not_programmed));
+    text
+}
