@@ -3,6 +3,7 @@
 //! One command, one file: `main.rs` only names them. Each command's module has `Args` (clap)
 //! and `run(Args)`; what it needs beside that lives in the folder of the same name.
 
+mod bench;
 mod cargo;
 mod paths;
 mod picture;
@@ -25,6 +26,8 @@ struct Cli {
 /// One developer command, in the order a newcomer meets them.
 #[derive(Subcommand)]
 enum Command {
+    /// Measure what the agent costs on a real kernel, and hold it against the targets.
+    Bench(bench::Args),
     /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
     Test(test::Args),
     /// Draw terminal output from standard input as an SVG.
@@ -37,6 +40,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Bench(args) => bench::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Tidy(args) => tidy::run(&args),

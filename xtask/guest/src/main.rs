@@ -1,5 +1,6 @@
 //! `guest`: what runs inside the QEMU guests beside the agent. One subcommand, one file.
 
+mod bench;
 mod load;
 mod serve;
 mod suite;
@@ -25,6 +26,8 @@ enum Command {
     Serve(serve::Args),
     /// A client: connect again and again, and count who answered.
     Load(load::Args),
+    /// Measure what the agent costs on this kernel.
+    Bench(bench::Args),
     /// Run test binaries, one test per process, each in namespaces of its own.
     Suite(suite::Args),
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Suite(args) => suite::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -55,7 +55,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "guest",
-        inside: &["guest-wire", "ipvs-netlink"],
+        inside: &["benches", "guest-wire", "ipvs-netlink"],
         outside: None,
         invariant: "guest stands for pods and clients, never for the agent",
     },

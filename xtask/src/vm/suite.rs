@@ -155,6 +155,8 @@ impl Tally {
             Record::Plan { tests } => self.planned = Some(tests),
             Record::End { passed, failed } => self.ended = Some(Counts { passed, failed }),
             Record::Exit { status } => self.status = Some(status),
+            // Nothing measures in a suite.
+            Record::Report(_) => {}
             Record::Test {
                 name,
                 outcome,

@@ -8,13 +8,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod report;
+
 use serde::{Deserialize, Serialize};
 
 /// The byte a record begins with: RS, as in RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';
 
 /// Something that happened in a guest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Record {
     /// A suite is about to run that many tests. Comes once, before the first [`Record::Test`].
@@ -40,6 +42,8 @@ pub enum Record {
         /// How many did not.
         failed: usize,
     },
+    /// What was measured; once, by `guest bench all`.
+    Report(Box<report::Report>),
     /// The job ended; the last record of every guest.
     Exit {
         /// Its exit status.
@@ -70,7 +74,7 @@ impl Record {
 }
 
 /// One line of a guest's job, told apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     /// Text to be shown.
     Text(String),

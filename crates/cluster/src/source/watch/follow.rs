@@ -172,15 +172,16 @@ impl<'a> Follower<'a> {
             return Some(());
         }
         let Changes { events, reports } = self.catalog.update(changed, &mut self.disk);
-        let mut events = events.into_iter();
-        while events.len() > BATCH {
+        let mut events = events.into_iter().peekable();
+        while events.peek().is_some() {
+            let events = events.by_ref().take(BATCH).collect();
             self.send(Batch {
-                events: events.by_ref().take(BATCH).collect(),
+                events,
                 reports: Vec::new(),
             })?;
         }
         self.send(Batch {
-            events: events.collect(),
+            events: Vec::new(),
             reports,
         })
     }

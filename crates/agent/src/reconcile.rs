@@ -1,4 +1,0 @@
-//! The loop's memory: who asks for what, and what waits.
-
-mod books;
-mod retry;

@@ -1,0 +1,60 @@
+//! `guest bench`: what the agent costs on this kernel, told as raw readings.
+//!
+//! `all` runs the whole; the others are its parts, each for one fresh network namespace, which is
+//! an empty IPVS table. The parts drive the real agent and look at it from outside.
+
+mod agent;
+mod all;
+mod bare;
+mod cold;
+mod messages;
+mod namespace;
+mod process;
+mod scrape;
+mod steady;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// `guest bench`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(clap::Subcommand)]
+enum Part {
+    /// Measure everything at every size.
+    All(all::AllArgs),
+    /// Let the agent fill an empty kernel.
+    Cold(cold::ColdArgs),
+    /// Let the bare loop fill an empty kernel.
+    Floor(cold::FloorArgs),
+    /// Change, restart and leave alone an agent on a full kernel.
+    Steady(steady::SteadyArgs),
+}
+
+/// Runs one part; its readings go to standard output as JSON.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let done = match &args.part {
+        Part::All(args) => all::all(args),
+        Part::Cold(args) => print_json(&cold::cold(args)?),
+        Part::Floor(args) => print_json(&cold::floor(args)?),
+        Part::Steady(args) => print_json(&steady::steady(args, &all::shape(args.services()))?),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&serde_json::to_string(value)?)
+}
+
+/// Writes one line to standard output.
+fn print(line: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}

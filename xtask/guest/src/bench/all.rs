@@ -1,0 +1,154 @@
+//! The whole run: every cluster size, every measurement in a fresh network namespace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use benches::{Shape, write_cluster, write_folder};
+use guest_wire::Record;
+use guest_wire::report::{Load, Memory, Report, Size};
+use serde::de::DeserializeOwned;
+
+use super::cold::Cold;
+use super::namespace;
+use super::steady::Steady;
+use crate::say;
+
+/// `guest bench all`.
+#[derive(clap::Args)]
+pub(crate) struct AllArgs {
+    /// The agent's binary.
+    #[arg(long, default_value = "/usr/bin/ipvs-topo")]
+    agent: PathBuf,
+    /// Numbers of virtual servers, smallest first.
+    #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
+    sizes: Vec<u32>,
+    /// How many times what alternates is measured.
+    #[arg(long, default_value_t = 3)]
+    repeat: u32,
+    /// How many endpoints leave and come back.
+    #[arg(long, default_value_t = 25)]
+    changes: u32,
+    /// A folder in memory for the clusters.
+    #[arg(long, default_value = "/tmp/bench")]
+    scratch: PathBuf,
+}
+
+/// The cluster with that many Services.
+pub(crate) fn shape(services: u32) -> Shape {
+    Shape {
+        services,
+        weights: Some("node=80,zone=15,*=5".to_owned()),
+        ..Shape::default()
+    }
+}
+
+/// Measures everything and tells the report as one record.
+pub(crate) fn all(args: &AllArgs) -> Result<()> {
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let mut report = Report {
+        kernel: kernel.trim().to_owned(),
+        endpoints: shape(0).endpoints,
+        sizes: Vec::new(),
+    };
+    for services in &args.sizes {
+        fs::create_dir_all(&args.scratch)?;
+        report.sizes.push(size(args, *services)?);
+        fs::remove_dir_all(&args.scratch)?;
+    }
+    super::print(&Record::Report(Box::new(report)).to_line()?)
+}
+
+fn size(args: &AllArgs, services: u32) -> Result<Size> {
+    let shape = shape(services);
+    let (load, memory_file) = load(args, &shape)?;
+    say(&format!("{services}: changes, idle, restarts"));
+    let folder = args.scratch.join("folder");
+    write_folder(&shape, &folder)?;
+    let steady: Steady = measure(&[
+        "steady",
+        "--agent",
+        text(&args.agent)?,
+        "--folder",
+        text(&folder)?,
+        "--services",
+        &services.to_string(),
+        "--changes",
+        &args.changes.to_string(),
+        "--repeat",
+        &args.repeat.to_string(),
+    ])?;
+    let Steady {
+        change,
+        restart,
+        idle,
+        memory,
+    } = steady;
+    Ok(Size {
+        services,
+        load,
+        change,
+        restart,
+        idle,
+        memory_file,
+        memory_folder: memory,
+    })
+}
+
+/// The agent and the bare loop take turns at filling empty kernels.
+fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
+    let cluster = args.scratch.join("cluster.yaml");
+    let messages = args.scratch.join("messages");
+    let mut file = std::io::BufWriter::new(fs::File::create(&cluster)?);
+    write_cluster(shape, &mut file)?;
+    file.into_inner()?;
+    let mut load = Load::default();
+    let mut memory = Memory::default();
+    for round in 1..=args.repeat {
+        say(&format!(
+            "{}: cold load {round} of {}",
+            shape.services, args.repeat
+        ));
+        let (agent, cluster, messages) = (text(&args.agent)?, text(&cluster)?, text(&messages)?);
+        let cold: Cold = measure(&[
+            "cold",
+            "--agent",
+            agent,
+            "--cluster",
+            cluster,
+            "--messages",
+            messages,
+        ])?;
+        load.floor
+            .push(measure(&["floor", "--messages", messages])?);
+        load.agent.push(cold.start);
+        memory = cold.memory;
+    }
+    fs::remove_file(&cluster)?;
+    Ok((load, memory))
+}
+
+/// Runs one measurement in a network namespace of its own.
+fn measure<T: DeserializeOwned>(arguments: &[&str]) -> Result<T> {
+    namespace::settle()?;
+    let what = arguments.first().copied().unwrap_or_default();
+    let output = Command::new("unshare")
+        .arg("--net")
+        .arg(std::env::current_exe()?)
+        .arg("bench")
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("unshare")?;
+    ensure!(
+        output.status.success(),
+        "the measurement `{what}` failed ({})",
+        output.status
+    );
+    serde_json::from_slice(&output.stdout).with_context(|| format!("the answer of `{what}`"))
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path that is not text")
+}

@@ -1,0 +1,121 @@
+//! What /proc says about a running process: CPU time, context switches, memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use guest_wire::report::Memory;
+
+/// One reading of a process; two of them make a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Time spent on a CPU by all threads that live, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Voluntary context switches of all threads that live: each is a sleep, so the next wake-up is one too.
+    pub(crate) sleeps: u64,
+}
+
+impl Reading {
+    /// What happened between `earlier` and this reading.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            sleeps: self.sleeps.saturating_sub(earlier.sleeps),
+        }
+    }
+
+    /// CPU time as a duration.
+    pub(crate) fn cpu(self) -> Duration {
+        Duration::from_nanos(self.cpu_ns)
+    }
+}
+
+/// Reads CPU time and context switches of process `pid`, over all its threads.
+pub(crate) fn read(pid: u32) -> Result<Reading> {
+    let mut reading = Reading::default();
+    for thread in threads(pid)? {
+        reading.cpu_ns += cpu_of(&thread)?;
+        reading.sleeps += field(&text(&thread.join("status"))?, "voluntary_ctxt_switches:")?;
+    }
+    Ok(reading)
+}
+
+/// Reads the resident memory of process `pid`.
+pub(crate) fn memory(pid: u32) -> Result<Memory> {
+    let status = text(&PathBuf::from(format!("/proc/{pid}/status")))?;
+    Ok(Memory {
+        resident_kib: field(&status, "VmRSS:")?,
+        peak_kib: field(&status, "VmHWM:")?,
+    })
+}
+
+/// Idle time of all CPUs together since boot, in clock ticks (`/proc/stat`, fields 4 and 5 of `cpu`).
+pub(crate) fn idle_ticks() -> Result<u64> {
+    let stat = text(Path::new("/proc/stat"))?;
+    let line = stat.lines().next().context("/proc/stat is empty")?;
+    Ok(line
+        .split_whitespace()
+        .skip(4)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum())
+}
+
+fn threads(pid: u32) -> Result<Vec<PathBuf>> {
+    let folder = format!("/proc/{pid}/task");
+    let entries = fs::read_dir(&folder).with_context(|| folder.clone())?;
+    Ok(entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?)
+}
+
+/// The first field of `schedstat` is time on a CPU in ns (Documentation/scheduler/sched-stats.rst).
+fn cpu_of(thread: &Path) -> Result<u64> {
+    let path = thread.join("schedstat");
+    text(&path)?
+        .split_whitespace()
+        .next()
+        .and_then(|ns| ns.parse().ok())
+        .with_context(|| format!("{} has no CPU time", path.display()))
+}
+
+fn text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+/// The number after `name` at the beginning of a line.
+fn field(status: &str, name: &str) -> Result<u64> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|value| value.parse().ok())
+        .with_context(|| format!("no `{name}` in a status file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_process_has_used_cpu_time_and_memory() {
+        let pid = std::process::id();
+        let before = read(pid).unwrap();
+        let mut sum = 0_u64;
+        for number in 0..20_000_000_u64 {
+            sum = std::hint::black_box(sum ^ number);
+        }
+        let used = read(pid).unwrap().since(before);
+        assert!(used.cpu() > Duration::from_micros(100), "{used:?} {sum}");
+        let memory = memory(pid).unwrap();
+        assert!(memory.resident_kib > 0 && memory.peak_kib >= memory.resident_kib);
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let status = "nonvoluntary_ctxt_switches:\t7\nvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(field(status, "voluntary_ctxt_switches:").unwrap(), 3);
+        assert!(field(status, "VmRSS:").is_err());
+    }
+}

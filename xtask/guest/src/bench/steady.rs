@@ -1,0 +1,233 @@
+//! A full kernel: one endpoint changes, nothing changes, the agent starts again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use benches::{Shape, service_file, write_service};
+use guest_wire::report::{Change, Idle, Memory, Restart};
+use ipvs_netlink::{Client, Protocol, ServiceId};
+use serde::{Deserialize, Serialize};
+
+use super::agent::{self, Agent};
+use super::bare::Bare;
+use super::{messages, namespace, process};
+
+/// How long the settled agent is watched while no check is due.
+const QUIET: Duration = Duration::from_secs(10);
+/// The period of the checks that are then watched, in seconds.
+const CHECK_SECONDS: u32 = 5;
+/// How many of them.
+const CHECKS: u32 = 3;
+/// How often the kernel is asked whether it has changed.
+const LOOK: Duration = Duration::from_micros(500);
+/// A change that takes longer than this has failed.
+const CHANGE_LIMIT: Duration = Duration::from_secs(10);
+/// Left to the agent after each change, to finish what follows it.
+const AFTERMATH: Duration = Duration::from_millis(150);
+
+/// `guest bench steady`: everything that is measured on a full kernel.
+#[derive(clap::Args)]
+pub(crate) struct SteadyArgs {
+    /// The agent's binary.
+    #[arg(long)]
+    agent: PathBuf,
+    /// The cluster, a folder with one file for each Service.
+    #[arg(long)]
+    folder: PathBuf,
+    /// The number of Services in it.
+    #[arg(long)]
+    services: u32,
+    /// How many endpoints leave and come back.
+    #[arg(long)]
+    changes: u32,
+    /// How many times the agent starts again.
+    #[arg(long)]
+    repeat: u32,
+}
+
+impl SteadyArgs {
+    /// The number of Services in the cluster.
+    pub(crate) fn services(&self) -> u32 {
+        self.services
+    }
+}
+
+/// What `guest bench steady` found.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Steady {
+    /// One endpoint leaving and coming back.
+    pub(crate) change: Change,
+    /// Starting again.
+    pub(crate) restart: Restart,
+    /// Nothing happening.
+    pub(crate) idle: Idle,
+    /// Memory of the settled agent.
+    pub(crate) memory: Memory,
+}
+
+/// Fills this namespace's table and measures on it.
+pub(crate) fn steady(args: &SteadyArgs, shape: &Shape) -> Result<Steady> {
+    namespace::prepare()?;
+    let agent = start(args, agent::NO_CHECK)?;
+    namespace::settle()?;
+    let memory = process::memory(agent.pid())?;
+    let (quiet_seconds, quiet_wakeups) = quiet(&agent)?;
+    let change = change(args, shape, &agent)?;
+    agent.kill()?;
+    let restart = restart(args)?;
+    let agent = start(args, CHECK_SECONDS)?;
+    let idle = Idle {
+        quiet_seconds,
+        quiet_wakeups,
+        ..checks(&agent)?
+    };
+    agent.kill()?;
+    Ok(Steady {
+        change,
+        restart,
+        idle,
+        memory,
+    })
+}
+
+fn start(args: &SteadyArgs, check_seconds: u32) -> Result<Agent> {
+    Agent::start(&agent::Start {
+        binary: &args.agent,
+        cluster: &args.folder,
+        check_seconds,
+        log: args.folder.with_extension("log"),
+    })
+}
+
+/// Watches an agent to which nothing happens: for how long, and how often it woke.
+fn quiet(agent: &Agent) -> Result<(f64, u64)> {
+    let before = process::read(agent.pid())?;
+    let begin = Instant::now();
+    sleep(QUIET);
+    let seen = process::read(agent.pid())?.since(before);
+    Ok((begin.elapsed().as_secs_f64(), seen.sleeps))
+}
+
+/// Watches some periodic checks.
+fn checks(agent: &Agent) -> Result<Idle> {
+    let length = Duration::from_secs(u64::from(CHECK_SECONDS * CHECKS));
+    let before = process::read(agent.pid())?;
+    sleep(length);
+    let cpu = process::read(agent.pid())?.since(before).cpu();
+    Ok(Idle {
+        checked_seconds: length.as_secs_f64(),
+        checks: u64::from(CHECKS),
+        check_cpu_ms: cpu.as_secs_f64() * 1e3 / f64::from(CHECKS),
+        ..Idle::default()
+    })
+}
+
+/// Takes one endpoint away and gives it back, in Services all over the cluster.
+fn change(args: &SteadyArgs, shape: &Shape, agent: &Agent) -> Result<Change> {
+    let mut watcher = Watcher::open()?;
+    let mut change = Change::default();
+    let before = agent.metrics()?;
+    for round in 0..args.changes {
+        let index = round.wrapping_mul(7_919) % args.services;
+        for present in [Present::No, Present::Yes] {
+            let reading = process::read(agent.pid())?;
+            let wall = watcher.replace(&args.folder, shape, index, present)?;
+            sleep(AFTERMATH);
+            let cpu = process::read(agent.pid())?.since(reading).cpu();
+            change.cpu_ms.push(cpu.as_secs_f64() * 1e3);
+            change.wall_ms.push(wall.as_secs_f64() * 1e3);
+        }
+    }
+    let after = agent.metrics()?;
+    let rise = |name| after.sum(name) - before.sum(name);
+    change.latency_ms = 1e3 * rise("ipvs_topo_change_latency_seconds_sum")
+        / rise("ipvs_topo_change_latency_seconds_count");
+    change.cpu_ms.sort_by(f64::total_cmp);
+    change.wall_ms.sort_by(f64::total_cmp);
+    Ok(change)
+}
+
+/// Whether the last endpoint of a Service is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Present {
+    Yes,
+    No,
+}
+
+/// Changes a file and sees when the kernel follows.
+struct Watcher {
+    client: Client,
+}
+
+impl Watcher {
+    fn open() -> Result<Self> {
+        Ok(Self {
+            client: Client::open()?,
+        })
+    }
+
+    /// Replaces the file of a Service; how long until the kernel shows its last endpoint come or gone.
+    fn replace(
+        &mut self,
+        folder: &Path,
+        shape: &Shape,
+        index: u32,
+        present: Present,
+    ) -> Result<Duration> {
+        let mut service = shape.service(index);
+        let Some(last) = service.endpoints.last().cloned() else {
+            bail!("a Service without endpoints cannot lose one");
+        };
+        if present == Present::No {
+            service.endpoints.pop();
+        }
+        let mut text = Vec::new();
+        write_service(shape, &service, &mut text)?;
+        let fresh = folder.with_extension("fresh");
+        fs::write(&fresh, text)?;
+        let id = ServiceId::address(
+            Protocol::TCP,
+            service.cluster_ip.into(),
+            benches::shape::SERVICE_PORT,
+        );
+        let begin = Instant::now();
+        fs::rename(&fresh, service_file(folder, &service))?;
+        while self.serves(&id, last.address.into())? != present {
+            if begin.elapsed() > CHANGE_LIMIT {
+                bail!(
+                    "the kernel did not follow the change of {} in {CHANGE_LIMIT:?}",
+                    service.name
+                );
+            }
+            sleep(LOOK);
+        }
+        Ok(begin.elapsed())
+    }
+
+    /// Whether this address takes new connections for the virtual server.
+    fn serves(&mut self, id: &ServiceId, address: std::net::IpAddr) -> Result<Present> {
+        let entries = self.client.destinations(id)?;
+        let serves = entries
+            .iter()
+            .any(|entry| entry.destination.address == address && entry.destination.weight > 0);
+        Ok(if serves { Present::Yes } else { Present::No })
+    }
+}
+
+/// Starts the agent again on the kernel that it left correct, alternating with a bare dump.
+fn restart(args: &SteadyArgs) -> Result<Restart> {
+    let requests = messages::dump_requests()?;
+    let mut restart = Restart::default();
+    for _ in 0..args.repeat {
+        namespace::settle()?;
+        let (dump, _) = Bare::open()?.dump(&requests)?;
+        restart.dump.push(dump.as_secs_f64());
+        let agent = start(args, agent::NO_CHECK)?;
+        restart.agent.push(agent.start_report()?);
+        agent.kill()?;
+    }
+    Ok(restart)
+}

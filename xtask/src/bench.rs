@@ -1,0 +1,159 @@
+//! `cargo xtask bench`: what the agent costs on a real kernel, held against targets.
+//!
+//! The guest (`guest bench`) measures and tells raw readings; this side forms the figures, prints
+//! them, and writes `docs/bench.json` and `docs/bench.svg`.
+
+mod figures;
+mod svg;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use guest_wire::report::Report;
+use guest_wire::{Line, Record};
+use serde::{Deserialize, Serialize};
+
+use crate::paths;
+use crate::vm::image::Addition;
+use crate::vm::machine::{Machine, Spec};
+use crate::vm::progress::Step;
+use crate::vm::{Lab, build, kernel};
+use figures::Figure;
+
+/// Room for the kernel's table, the agent, and two copies of the cluster in memory, in MiB.
+const MEMORY: u32 = 3_072;
+
+/// Options of `cargo xtask bench`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Numbers of virtual servers, smallest first; each has 10 real servers.
+    #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
+    sizes: Vec<u32>,
+    /// How many times what alternates is measured.
+    #[arg(long, default_value_t = 3)]
+    repeat: u32,
+    /// How many endpoints leave and come back at each size.
+    #[arg(long, default_value_t = 25)]
+    changes: u32,
+    /// The kernel to measure on.
+    #[arg(long, default_value = "6.12")]
+    kernel: kernel::Line,
+    /// Minutes it may take.
+    #[arg(long, default_value_t = 30)]
+    limit: u64,
+    /// Do not measure: draw and judge the readings of an earlier run.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Where bench.json and bench.svg go.
+    #[arg(long, value_name = "FOLDER", default_value_os_t = paths::root().join("docs"))]
+    out: PathBuf,
+}
+
+/// What `bench.json` holds.
+#[derive(Serialize)]
+struct Written<'a> {
+    figures: &'a [Figure],
+    readings: &'a Report,
+}
+
+/// What is read back from `bench.json`: the figures are formed anew.
+#[derive(Deserialize)]
+struct Read {
+    readings: Report,
+}
+
+/// Measures, prints the table, writes the files; fails when a target was missed.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let report = match &args.from {
+        Some(file) => read(file)?,
+        None => measure(args)?,
+    };
+    let figures = figures::figures(&report);
+    write(&args.out, &report, &figures)?;
+    anstream::println!("{}", table::table(&report, &figures));
+    let missed = figures.iter().filter(|figure| !figure.reached).count();
+    anstream::println!(
+        "{} of {} targets reached",
+        figures.len() - missed,
+        figures.len()
+    );
+    Ok(ExitCode::from(u8::from(missed > 0)))
+}
+
+fn read(file: &Path) -> anyhow::Result<Report> {
+    let text = fs::read(file).with_context(|| file.display().to_string())?;
+    let Read { readings } =
+        serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
+    Ok(readings)
+}
+
+fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut json = serde_json::to_string_pretty(&Written { figures, readings })?;
+    json.push('\n');
+    fs::write(folder.join("bench.json"), json)?;
+    fs::write(folder.join("bench.svg"), svg::draw(readings, figures)?)?;
+    Ok(())
+}
+
+fn measure(args: &Args) -> anyhow::Result<Report> {
+    let lab = Lab::open()?;
+    let mut additions = build::programs()?;
+    additions.push(job(args));
+    let kernel = lab.kernel(args.kernel)?;
+    let boot = Step::begin(format!("booting {}", kernel.release));
+    let machine = lab.start(&Spec {
+        kernel: &kernel,
+        additions,
+        memory: MEMORY,
+        network: false,
+        limit: Duration::from_secs(60 * args.limit),
+    })?;
+    listen(machine, boot)
+}
+
+/// The shell line that the guest runs.
+fn job(args: &Args) -> Addition {
+    let sizes: Vec<_> = args.sizes.iter().map(u32::to_string).collect();
+    Addition::Text {
+        path: "job".to_owned(),
+        content: format!(
+            "exec guest bench all --sizes {} --repeat {} --changes {}\n",
+            sizes.join(","),
+            args.repeat,
+            args.changes
+        ),
+    }
+}
+
+/// Shows the guest's progress until it ends; its report, if it ended well.
+fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Report> {
+    let mut boot = Some(boot);
+    let mut report = None;
+    let mut status = None;
+    while let Some(text) = machine.line()? {
+        if let Some(boot) = boot.take() {
+            boot.done("");
+        }
+        match Line::parse(&text) {
+            Line::Record(_, Record::Report(told)) => report = Some(*told),
+            Line::Record(_, Record::Exit { status: ended }) => status = Some(ended),
+            Line::Text(text) if text.is_empty() => {}
+            Line::Text(text) => anstream::eprintln!("    {text}"),
+            Line::Record(..) | Line::Broken(_) => {
+                bail!(machine.report(&format!("unexpected: {text}")))
+            }
+        }
+    }
+    match (report, status) {
+        (Some(report), Some(0)) => Ok(report),
+        (_, Some(status)) => {
+            bail!(machine.report(&format!("the measurement failed with status {status}")))
+        }
+        (_, None) => bail!(machine.report("the guest ended before the measurement did")),
+    }
+}

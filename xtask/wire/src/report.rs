@@ -1,0 +1,108 @@
+//! What a guest that measured tells: raw readings, no judgement.
+//!
+//! Durations are seconds unless a name says otherwise. Where something was measured several
+//! times, all readings are kept; which of them counts is the host's business.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything one run measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The kernel's release, as `uname -r` says it.
+    pub kernel: String,
+    /// Number of endpoints of each Service.
+    pub endpoints: u32,
+    /// One entry for each cluster size, smallest first.
+    pub sizes: Vec<Size>,
+}
+
+/// What was measured at one cluster size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Size {
+    /// Number of Services, each with one virtual server.
+    pub services: u32,
+    /// Loading an empty kernel.
+    pub load: Load,
+    /// One endpoint leaving and coming back.
+    pub change: Change,
+    /// Starting again on a kernel that is correct.
+    pub restart: Restart,
+    /// Nothing happening.
+    pub idle: Idle,
+    /// Resident memory with the cluster in one file.
+    pub memory_file: Memory,
+    /// Resident memory with the cluster in a folder, one file for each Service.
+    pub memory_folder: Memory,
+}
+
+/// Loading an empty kernel, in a fresh network namespace each time; the two alternate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// The bare loop: from the first send to the last acknowledgement.
+    pub floor: Vec<f64>,
+    /// The agent, start by start.
+    pub agent: Vec<Start>,
+}
+
+/// One start of the agent, told by its own clock and seen from outside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// From the start of the process to the end of the first full read: program start and YAML.
+    pub read: f64,
+    /// Reading what the kernel holds.
+    pub dump: f64,
+    /// Resolving every Service and comparing with the kernel.
+    pub compute: f64,
+    /// Sending commands to IPVS until the last acknowledgement.
+    pub apply: f64,
+    /// From the end of the first full read to the end of the first pass, routes and nftables included.
+    pub pass: f64,
+    /// From the start of the process until it says that it serves, seen from outside.
+    pub ready: f64,
+    /// Commands sent to IPVS.
+    pub writes: u64,
+}
+
+/// One endpoint leaving and coming back, again and again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// CPU time of the agent for each change, all threads, in milliseconds; sorted.
+    pub cpu_ms: Vec<f64>,
+    /// From the file's replacement until the kernel shows it, in milliseconds, seen from outside; sorted.
+    pub wall_ms: Vec<f64>,
+    /// Mean of what the agent itself says from event to acknowledgement, in milliseconds.
+    pub latency_ms: f64,
+}
+
+/// Starting again on a kernel that is correct; the two alternate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Restart {
+    /// The bare loop dumping every virtual server and real server, uninterpreted.
+    pub dump: Vec<f64>,
+    /// The agent, start by start.
+    pub agent: Vec<Start>,
+}
+
+/// A settled agent that is left alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Idle {
+    /// How long it was watched with no periodic check due.
+    pub quiet_seconds: f64,
+    /// How often any of its threads woke in that time.
+    pub quiet_wakeups: u64,
+    /// How long it was watched with periodic checks.
+    pub checked_seconds: f64,
+    /// Periodic checks in that time.
+    pub checks: u64,
+    /// CPU time of one check, in milliseconds.
+    pub check_cpu_ms: f64,
+}
+
+/// Resident memory in KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// `VmRSS` of the settled agent.
+    pub resident_kib: u64,
+    /// `VmHWM`: at most, since it started.
+    pub peak_kib: u64,
+}
