@@ -36,18 +36,18 @@ pub(crate) fn build_agent() -> anyhow::Result<PathBuf> {
 
 /// Runs a cargo build and returns the executable of the target called `name`.
 ///
-/// The compiler's messages go to our own stderr as they come.
+/// The compiler's messages are part of the error; a build that succeeds is silent.
 pub(crate) fn build(arguments: &[&str], name: &str) -> anyhow::Result<PathBuf> {
     let output = command()
         .args(arguments)
         .args(["--quiet", "--message-format=json-render-diagnostics"])
-        .stderr(std::process::Stdio::inherit())
         .output()
         .context("running cargo")?;
     ensure!(
         output.status.success(),
-        "cargo {} failed",
-        arguments.join(" ")
+        "cargo {} failed:\n{}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr)
     );
     let executable = String::from_utf8_lossy(&output.stdout)
         .lines()

@@ -17,6 +17,7 @@ mod limits;
 mod markdown;
 mod meeting;
 mod members;
+mod names;
 mod orphans;
 mod problem;
 mod reasons;

@@ -1,11 +1,8 @@
 //! Rule: calls that would break an invariant appear only where they are meant to.
 
-use syn::spanned::Spanned as _;
-use syn::visit::{self, Visit};
-use syn::{ItemMod, UseTree};
-
+use super::names::names;
 use super::problem::Problem;
-use super::source::{Source, is_test_only, lines};
+use super::source::Source;
 
 /// One call, and where it may stand.
 struct Ban {
@@ -89,10 +86,8 @@ const IMPURE: &[&[&str]] = &[
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for source in sources {
-        let mut finder = Finder::default();
-        finder.visit_file(&source.ast);
-        for (line, path) in &finder.paths {
-            problems.extend(verdict(source, *line, path));
+        for (line, path) in names(source) {
+            problems.extend(verdict(source, line, &path));
         }
     }
     problems
@@ -121,58 +116,6 @@ fn verdict(source: &Source, line: usize, path: &[String]) -> Option<Problem> {
         .any(|prefix| source.path.starts_with(prefix));
     let message = format!("`{}` is banned here: {}", ban.call.join("::"), ban.instead);
     (!allowed && !source.is_test()).then(|| Problem::at(&source.path, line, message))
-}
-
-/// Collects every path of a file, `use` trees included, with its line.
-#[derive(Default)]
-struct Finder {
-    paths: Vec<(usize, Vec<String>)>,
-}
-
-impl Finder {
-    fn flatten(&mut self, tree: &UseTree, mut prefix: Vec<String>) {
-        match tree {
-            UseTree::Path(path) => {
-                prefix.push(path.ident.to_string());
-                self.flatten(&path.tree, prefix);
-            }
-            UseTree::Name(name) => {
-                prefix.push(name.ident.to_string());
-                self.paths.push((lines(name.span()).0, prefix));
-            }
-            UseTree::Rename(rename) => {
-                prefix.push(rename.ident.to_string());
-                self.paths.push((lines(rename.span()).0, prefix));
-            }
-            UseTree::Glob(glob) => self.paths.push((lines(glob.span()).0, prefix)),
-            UseTree::Group(group) => {
-                for tree in &group.items {
-                    self.flatten(tree, prefix.clone());
-                }
-            }
-        }
-    }
-}
-
-impl<'ast> Visit<'ast> for Finder {
-    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
-        if !is_test_only(&module.attrs) {
-            visit::visit_item_mod(self, module);
-        }
-    }
-
-    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        self.flatten(&item.tree, Vec::new());
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let segments = path
-            .segments
-            .iter()
-            .map(|segment| segment.ident.to_string());
-        self.paths.push((lines(path.span()).0, segments.collect()));
-        visit::visit_path(self, path);
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Rule: the words of `topology_core` and of `ipvs_netlink` meet in exactly one file of the agent.
+//!
+//! `ipvs_netlink::transport` is no word of IPVS: routes and conntrack travel over it too.
 
-use proc_macro2::{TokenStream, TokenTree};
-
+use super::names::names;
 use super::problem::Problem;
 use super::source::Source;
 
@@ -14,7 +15,7 @@ pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
         .iter()
         .filter(|source| source.path.starts_with("crates/agent/src/"))
         .filter(|source| source.path != MEETING && !source.is_test())
-        .filter(|source| names(source, "topology_core") && names(source, "ipvs_netlink"))
+        .filter(|source| names_both(source))
         .map(|source| {
             let message = format!(
                 "names both `topology_core` and `ipvs_netlink`; translate in {MEETING} and use its functions here"
@@ -24,20 +25,13 @@ pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether the code (comments and documentation apart) holds this identifier.
-fn names(source: &Source, word: &str) -> bool {
-    source
-        .text
-        .parse::<TokenStream>()
-        .is_ok_and(|tokens| holds(tokens, word))
-}
-
-fn holds(tokens: TokenStream, word: &str) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == word,
-        TokenTree::Group(group) => holds(group.stream(), word),
-        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
-    })
+fn names_both(source: &Source) -> bool {
+    let names = names(source);
+    let first = |path: &[String], word: &str| path.first().is_some_and(|first| first == word);
+    let transport = |path: &[String]| path.get(1).is_some_and(|second| second == "transport");
+    let core = names.iter().any(|(_, path)| first(path, "topology_core"));
+    let netlink = |path: &[String]| first(path, "ipvs_netlink") && !transport(path);
+    core && names.iter().any(|(_, path)| netlink(path))
 }
 
 #[cfg(test)]
@@ -59,9 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn the_meeting_place_itself_and_a_mention_in_a_comment_are_fine() {
+    fn the_meeting_place_itself_a_comment_and_the_transport_are_fine() {
         assert!(problems_of(MEETING, BOTH).is_empty());
         let mention = "//! Uses `ipvs_netlink` through kernel.rs.\nuse topology_core::plan::Step;";
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
+        let routes =
+            "use ipvs_netlink::transport::{self, Engine};\nuse topology_core::model::Cidr;";
+        assert!(problems_of("crates/agent/src/routes.rs", routes).is_empty());
+        let both = "use ipvs_netlink::{Client, transport};\nuse topology_core::model::Cidr;";
+        assert_eq!(problems_of("crates/agent/src/routes.rs", both).len(), 1);
     }
 }
