@@ -10,5 +10,17 @@ pub mod metrics;
 pub mod offline;
 pub mod output;
 pub mod render;
+pub mod run;
 pub mod serve;
+pub mod state;
 pub mod status;
+
+mod conntrack;
+mod fuse;
+mod guard;
+mod link;
+mod ownership;
+mod reconcile;
+mod routes;
+mod rtnl;
+mod sysctl;

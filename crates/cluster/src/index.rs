@@ -1,5 +1,8 @@
 //! Events into a [`Snapshot`], and the gate that keeps half a list from being acted upon.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -10,13 +10,16 @@
 )]
 
 mod common;
+#[path = "golden/show.rs"]
+mod show;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cluster::event::Event;
+use cluster::event::{Event, FileReport};
+use cluster::source::watch;
 
 /// One test for each case, and one that none was forgotten.
 macro_rules! cases {
@@ -62,12 +65,12 @@ fn folder(name: &str) -> PathBuf {
 fn run(name: &str) {
     let folder = folder(name);
     let input = folder.join("input");
-    let (events, reports) = common::first_list(&input);
+    let (events, reports) = first_list(&input);
     let mut text = String::new();
     for event in &events {
         match event {
             Event::Begin => {}
-            Event::Apply(object) => text.push_str(&common::show(object)),
+            Event::Apply(object) => text.push_str(&show::show(object)),
             Event::Ignore(key, reason) => writeln!(text, "{key}: ignored, {reason}").unwrap(),
             Event::Keep(key) => writeln!(text, "{key}: kept as it was").unwrap(),
             Event::Delete(key) => writeln!(text, "{key}: deleted").unwrap(),
@@ -94,4 +97,18 @@ fn run(name: &str) {
     }
     let expected = fs::read_to_string(&expected).unwrap_or_default();
     assert!(text == expected, "found:\n{text}\nexpected:\n{expected}");
+}
+
+/// Everything that is told about a path up to its first `Complete`.
+fn first_list(path: &Path) -> (Vec<Event>, Vec<FileReport>) {
+    common::runtime().block_on(async {
+        let mut watch = watch(path).unwrap();
+        let (mut events, mut reports) = (Vec::new(), Vec::new());
+        while !matches!(events.last(), Some(Event::Complete(_))) {
+            let batch = common::next(&mut watch).await;
+            events.extend(batch.events);
+            reports.extend(batch.reports);
+        }
+        (events, reports)
+    })
 }

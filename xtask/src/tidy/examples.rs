@@ -94,20 +94,35 @@ fn examples(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of the Node objects in an example's YAML.
+/// The names of the Node objects in an example: documents of their own, or items of a `kind: List`.
 fn nodes(tree: &Tree, example: &str) -> BTreeSet<String> {
-    let documents = tree
-        .under(example)
-        .flat_map(|(_, text)| text.split("\n---"));
-    documents
-        .filter(|document| document.lines().any(|line| line == "kind: Node"))
-        .filter_map(|document| {
-            document
-                .lines()
-                .find_map(|line| line.strip_prefix("  name: "))
-        })
-        .map(str::to_owned)
-        .collect()
+    let files = tree.under(example).map(|(_, text)| text);
+    files.flat_map(nodes_of_file).collect()
+}
+
+/// In YAML as `kubectl` and people write it: the first `name:` two columns right of `kind: Node` names the Node.
+fn nodes_of_file(text: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let mut names = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(indent) = line
+            .trim_start_matches([' ', '-'])
+            .strip_prefix("kind: Node")
+        else {
+            continue;
+        };
+        if !indent.trim().is_empty() {
+            continue;
+        }
+        let column = line.len() - "kind: Node".len() - indent.len() + 2;
+        let prefix = format!("{}name: ", " ".repeat(column));
+        names.extend(
+            lines
+                .find_map(|line| line.strip_prefix(&prefix))
+                .map(str::to_owned),
+        );
+    }
+    names
 }
 
 #[cfg(test)]
@@ -135,6 +150,15 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("manifests/examples/shop: `ipvs-topo render --cluster manifests/examples/shop --node n1` failed: no such field"));
         assert!(problems[1].contains("--node n2"));
+    }
+
+    #[test]
+    fn nodes_are_found_in_documents_and_in_lists() {
+        let list = "items:\n- kind: Node\n  metadata:\n    labels:\n      name: no\n    name: n1\n- kind: NodeMetrics\n";
+        assert_eq!(nodes_of_file(list), ["n1"]);
+        let documents =
+            "kind: Node\nmetadata:\n  name: n1\n---\nkind: Node\nmetadata:\n  name: n2\n";
+        assert_eq!(nodes_of_file(documents), ["n1", "n2"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rule: `docs/topology.md` explains every `Reason` an endpoint can leave with, and no other.
+//! Rule: `docs/topology.md` explains every reason, refusal and finding of the resolver, and no other.
 
 use std::collections::BTreeSet;
 
@@ -9,37 +9,52 @@ use super::problem::Problem;
 use super::source::Source;
 use super::tree::Tree;
 
-/// The document with the table of reasons.
+/// The document with the tables.
 const DOCUMENT: &str = "docs/topology.md";
-/// The heading over the table; its rows begin with a variant in backticks.
-const HEADING: &str = "## Every reason";
+/// Where the enums are declared.
+const CORE: &str = "crates/topology-core/src/";
+/// Each enum, and the heading over its table; the rows begin with a variant in backticks.
+const TABLES: [(&str, &str); 3] = [
+    ("Reason", "## Every reason"),
+    ("Refusal", "## Every refusal"),
+    ("FindingKind", "## Every finding"),
+];
 
-/// Finds reasons without an explanation, and explanations of reasons that are gone.
+/// Finds variants without an explanation, and explanations of variants that are gone.
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
+    TABLES
+        .iter()
+        .flat_map(|(name, heading)| check_table(tree, sources, name, heading))
+        .collect()
+}
+
+fn check_table(tree: &Tree, sources: &[Source], name: &str, heading: &str) -> Vec<Problem> {
     let core = sources
         .iter()
-        .filter(|source| source.path.starts_with("crates/topology-core/src/"));
-    let Some((path, variants)) = core.into_iter().find_map(reasons) else {
-        let message = "no `enum Reason` was found; the table in docs/topology.md depends on it";
-        return vec![Problem::in_file("crates/topology-core/src", message)];
+        .filter(|source| source.path.starts_with(CORE));
+    let Some((path, variants)) = core.into_iter().find_map(|source| variants(source, name)) else {
+        let message = format!(
+            "no `enum {name}` was found; the table under \"{heading}\" in {DOCUMENT} depends on it"
+        );
+        return vec![Problem::in_file(CORE, message)];
     };
-    let explained = explained(tree.text(DOCUMENT).unwrap_or_default());
+    let explained = explained(tree.text(DOCUMENT).unwrap_or_default(), heading);
     let unexplained = variants.difference(&explained).map(|variant| {
-        let message = format!("`Reason::{variant}` ({path}) has no row under \"{HEADING}\"; say what it means and what to do");
+        let message = format!("`{name}::{variant}` ({path}) has no row under \"{heading}\"; say what it means and what to do");
         Problem::in_file(DOCUMENT, message)
     });
     let gone = explained.difference(&variants).map(|variant| {
         let message =
-            format!("`{variant}` is explained, but {path} has no such `Reason`; delete the row");
+            format!("`{variant}` is explained, but {path} has no such `{name}`; delete the row");
         Problem::in_file(DOCUMENT, message)
     });
     unexplained.chain(gone).collect()
 }
 
-/// The variants of `enum Reason`, if this file declares it.
-fn reasons(source: &Source) -> Option<(&str, BTreeSet<String>)> {
+/// The variants of the enum, if this file declares it.
+fn variants<'a>(source: &'a Source, name: &str) -> Option<(&'a str, BTreeSet<String>)> {
     source.ast.items.iter().find_map(|item| match item {
-        Item::Enum(item) if item.ident == "Reason" => {
+        Item::Enum(item) if item.ident == name => {
             let variants = item
                 .variants
                 .iter()
@@ -51,10 +66,10 @@ fn reasons(source: &Source) -> Option<(&str, BTreeSet<String>)> {
 }
 
 /// The first code span of every table row under the heading.
-fn explained(document: &str) -> BTreeSet<String> {
+fn explained(document: &str, heading: &str) -> BTreeSet<String> {
     document
         .lines()
-        .skip_while(|line| *line != HEADING)
+        .skip_while(|line| *line != heading)
         .skip(1)
         .take_while(|line| !line.starts_with("## "))
         .filter(|line| line.starts_with("| `"))
@@ -76,7 +91,7 @@ mod tests {
         let tree = Tree::from([
             (
                 "crates/topology-core/src/resolve/reason.rs",
-                "pub enum Reason { Chosen, NotReady { since: u8 } }",
+                "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {}",
             ),
             (DOCUMENT, document),
         ]);
@@ -91,6 +106,14 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].contains("`Reason::NotReady`"));
         assert!(problems[1].contains("`Gone` is explained"));
+    }
+
+    #[test]
+    fn an_enum_that_is_gone_is_a_problem() {
+        let tree = Tree::from([("crates/topology-core/src/lib.rs", "enum Reason {}")]);
+        let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].contains("no `enum Refusal` was found"));
     }
 
     #[test]

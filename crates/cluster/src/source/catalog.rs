@@ -50,6 +50,8 @@ pub(crate) struct Catalog {
     entries: FxHashMap<ObjectKey, Entry>,
     /// The objects that more than one file writes.
     contested: BTreeSet<ObjectKey>,
+    /// The files about which the last report had something to say.
+    remarkable: BTreeSet<Arc<str>>,
 }
 
 /// What is known of one file.
@@ -108,11 +110,7 @@ impl Catalog {
         let events = self.events(&mut update);
         Changes {
             events,
-            reports: update
-                .to_report
-                .iter()
-                .map(|file| self.report(file))
-                .collect(),
+            reports: self.reports(update.to_report),
         }
     }
 

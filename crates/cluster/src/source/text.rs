@@ -169,6 +169,12 @@ impl Text {
         self.rests().any(|rest| rest.unknown > 0)
     }
 
+    /// The parts that were parsed, in the order of the text.
+    #[cfg(test)]
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+        self.chunks.iter()
+    }
+
     fn rests(&self) -> impl Iterator<Item = &parse::Rest> {
         self.chunks.iter().filter_map(|chunk| chunk.rest.as_deref())
     }

@@ -1,5 +1,6 @@
 //! What is to be said about one file, put together from its own warnings and its neighbours'.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Catalog, File};
@@ -9,8 +10,26 @@ use crate::source::parse::{Claim, State};
 use crate::warning::Warning;
 
 impl Catalog {
+    /// The reports on files, without those that have nothing to say as before.
+    pub(super) fn reports(&mut self, files: BTreeSet<Arc<str>>) -> Vec<FileReport> {
+        let mut reports = Vec::new();
+        for file in files {
+            let report = self.report(&file);
+            let is_empty = report.warnings.is_empty() && report.skipped.is_empty();
+            let was_empty = if is_empty {
+                !self.remarkable.remove(&file)
+            } else {
+                self.remarkable.insert(file)
+            };
+            if !(is_empty && was_empty) {
+                reports.push(report);
+            }
+        }
+        reports
+    }
+
     /// The report on a file; an empty one when the file does not exist (any more).
-    pub(super) fn report(&self, name: &Arc<str>) -> FileReport {
+    fn report(&self, name: &Arc<str>) -> FileReport {
         let Some(file) = self.files.get(name) else {
             return FileReport::empty(name);
         };

@@ -1,1 +1,332 @@
+//! Scripts: files that come, change and go, and what is told each time.
 
+use std::io::Cursor;
+
+use super::*;
+use crate::intern::Interner;
+use crate::object::Object;
+use crate::source::text;
+
+/// Files in memory, under a catalog.
+#[derive(Default)]
+struct Script {
+    catalog: Catalog,
+    disk: Memory,
+}
+
+#[derive(Default)]
+struct Memory {
+    texts: BTreeMap<Arc<str>, String>,
+    interner: Interner,
+    /// The files that were read, in order.
+    reads: Vec<String>,
+}
+
+impl Files for Memory {
+    fn read(
+        &mut self,
+        file: &Arc<str>,
+        known: &Text,
+        objects: &mut Objects,
+    ) -> Result<Option<Text>, Warning> {
+        self.reads.push(file.to_string());
+        let Some(content) = self.texts.get(file) else {
+            return Ok(None);
+        };
+        text::read(
+            file,
+            Cursor::new(content),
+            known,
+            &mut self.interner,
+            objects,
+        )
+        .map(Some)
+    }
+}
+
+impl Script {
+    /// Writes files (`None` deletes one) and returns what is told, one line each.
+    fn step(&mut self, files: &[(&str, Option<&str>)]) -> Vec<String> {
+        for (name, text) in files {
+            match text {
+                Some(text) => self.disk.texts.insert((*name).into(), (*text).to_owned()),
+                None => self.disk.texts.remove(*name),
+            };
+        }
+        self.disk.reads.clear();
+        let names = files.iter().map(|(name, _)| (*name).into()).collect();
+        let Changes { events, reports } = self.catalog.update(names, &mut self.disk);
+        let warnings = reports.into_iter().flat_map(|report| report.warnings);
+        events
+            .iter()
+            .map(show)
+            .chain(warnings.map(|warning| warning.to_string()))
+            .collect()
+    }
+}
+
+fn show(event: &Event) -> String {
+    match event {
+        Event::Apply(Object::Node(node)) => {
+            format!(
+                "apply {} {}",
+                node.name,
+                node.labels.get("v").map_or("-", |value| &**value)
+            )
+        }
+        Event::Apply(object) => format!("apply {}", object.key()),
+        Event::Delete(key) => format!("delete {key}"),
+        Event::Ignore(key, reason) => format!("ignore {key} {reason}"),
+        Event::Keep(key) => format!("keep {key}"),
+        Event::Begin | Event::Complete(_) => panic!("a catalog does not say {event:?}"),
+    }
+}
+
+fn node(name: &str, version: u32) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{v: \"{version}\"}}}}\n"
+    )
+}
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn only_differences_are_told() {
+    let mut script = Script::default();
+    let first = node("n1", 1) + &node("n2", 1) + &node("n3", 1);
+    assert_eq!(
+        script.step(&[("a", Some(&first))]),
+        ["apply n1 1", "apply n2 1", "apply n3 1"]
+    );
+    assert_eq!(script.step(&[("a", Some(&first))]), NOTHING);
+    let second = node("n1", 1) + &node("n2", 2) + &node("n4", 1);
+    assert_eq!(
+        script.step(&[("a", Some(&second))]),
+        ["apply n2 2", "delete Node n3", "apply n4 1"]
+    );
+    assert_eq!(
+        script.step(&[("a", None)]),
+        ["delete Node n1", "delete Node n2", "delete Node n4"]
+    );
+    assert_eq!(script.step(&[("a", None)]), NOTHING);
+}
+
+#[test]
+fn what_does_not_count_in_an_object_is_no_difference() {
+    let mut script = Script::default();
+    script.step(&[("a", Some(&node("n1", 1)))]);
+    let annotated = node("n1", 1).replace(
+        "labels:",
+        "annotations: {a: b}, resourceVersion: \"7\", labels:",
+    );
+    assert_eq!(script.step(&[("a", Some(&annotated))]), NOTHING);
+}
+
+#[test]
+fn a_file_that_cannot_be_parsed_changes_nothing_and_says_so() {
+    let mut script = Script::default();
+    script.step(&[("a", Some(&node("n1", 1)))]);
+    let broken = node("n1", 2) + "---\nkind: [\n";
+    let told = script.step(&[("a", Some(&broken))]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("a:") && told[0].contains("not valid YAML"),
+        "{told:?}"
+    );
+    assert_eq!(script.step(&[("a", Some(&node("n1", 2)))]), ["apply n1 2"]);
+}
+
+#[test]
+fn half_a_file_that_is_valid_yaml_deletes_nothing() {
+    let mut script = Script::default();
+    let whole = node("n1", 1) + &node("n2", 1);
+    script.step(&[("a", Some(&whole))]);
+    let half = node("n1", 2) + "---\napiVersion: v1\nkind: Node\nmetadata:\n";
+    let told = script.step(&[("a", Some(&half))]);
+    assert_eq!(told[0], "apply n1 2");
+    assert!(
+        told.iter()
+            .any(|line| line.starts_with("a: Node n2: not in the file any more, but kept")),
+        "{told:?}"
+    );
+    assert!(
+        !told.iter().any(|line| line.starts_with("delete")),
+        "{told:?}"
+    );
+    assert_eq!(
+        script.step(&[("a", Some(&node("n1", 2)))]),
+        ["delete Node n2"]
+    );
+}
+
+#[test]
+fn an_object_that_becomes_invalid_stays_as_it_was_and_says_so() {
+    let mut script = Script::default();
+    let good = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: 10.0.0.1, ports: [{port: 80}]}\n";
+    let bad = good.replace("port: 80", "port: 0");
+    assert_eq!(
+        script.step(&[("a", Some(good))]),
+        ["apply Service default/s"]
+    );
+    let told = script.step(&[("a", Some(&bad))]);
+    assert_eq!(told[0], "keep Service default/s");
+    let stays = "a:1: Service default/s: cannot be used as it is now; its last good version stays in use; see the other warnings about it";
+    assert!(told.iter().any(|line| line == stays), "{told:?}");
+    assert_eq!(
+        script.step(&[("a", Some(good))]),
+        NOTHING,
+        "the good version is what is in use"
+    );
+    script.step(&[("a", Some(&bad))]);
+    assert_eq!(
+        script.step(&[("a", Some(""))]),
+        ["delete Service default/s"]
+    );
+}
+
+#[test]
+fn an_invalid_object_that_was_never_good_is_named_and_can_go() {
+    let mut script = Script::default();
+    let bad = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {}\n";
+    assert_eq!(
+        script.step(&[("a", Some(bad))])[0],
+        "ignore Service default/s without a cluster IP"
+    );
+    let bad = "apiVersion: v1\nkind: Service\nmetadata: {name: t}\n";
+    assert_eq!(
+        script.step(&[("b", Some(bad))])[0],
+        "keep Service default/t"
+    );
+    assert_eq!(script.step(&[("b", None)]), ["delete Service default/t"]);
+}
+
+#[test]
+fn a_service_that_becomes_another_proxy_s_is_told_kp_in_06() {
+    let mut script = Script::default();
+    let ours = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: 10.0.0.1, ports: [{port: 80}]}\n";
+    let theirs = ours.replace(
+        "{name: s}",
+        "{name: s, labels: {service.kubernetes.io/service-proxy-name: x}}",
+    );
+    script.step(&[("a", Some(ours))]);
+    let told = script.step(&[("a", Some(&theirs))]);
+    assert_eq!(
+        told,
+        [
+            "ignore Service default/s left to another proxy by its label service.kubernetes.io/service-proxy-name"
+        ]
+    );
+    assert_eq!(
+        script.step(&[("a", Some(ours))]),
+        ["apply Service default/s"]
+    );
+}
+
+#[test]
+fn the_last_file_by_path_counts_whenever_it_comes() {
+    let mut script = Script::default();
+    assert_eq!(script.step(&[("b", Some(&node("n1", 2)))]), ["apply n1 2"]);
+    let told = script.step(&[("a", Some(&node("n1", 1)))]);
+    assert_eq!(
+        told,
+        ["a:2: Node n1: written again at b:2, which comes later and counts; remove one of the two"]
+    );
+    assert_eq!(script.step(&[("c", Some(&node("n1", 3)))])[0], "apply n1 3");
+    assert_eq!(
+        script.step(&[("b", Some(&node("n1", 20)))]).len(),
+        2,
+        "two losers, no event"
+    );
+}
+
+#[test]
+fn when_the_copy_that_counts_goes_the_one_before_it_counts() {
+    let mut script = Script::default();
+    let first = node("n0", 1) + &node("n1", 1);
+    script.step(&[("a", Some(&first))]);
+    assert_eq!(script.step(&[("b", Some(&node("n1", 2)))])[0], "apply n1 2");
+    assert_eq!(script.step(&[("b", None)]), ["apply n1 1"]);
+    assert_eq!(
+        script.disk.reads,
+        ["b", "a"],
+        "its content was nowhere else"
+    );
+    let twice = node("n2", 1) + &node("n2", 2);
+    script.step(&[("c", Some(&twice))]);
+    assert_eq!(script.step(&[("c", Some(&node("n2", 1)))]), ["apply n2 1"]);
+}
+
+#[test]
+fn equal_copies_are_not_told_again_when_one_goes() {
+    let mut script = Script::default();
+    script.step(&[("a", Some(&node("n1", 1))), ("b", Some(&node("n1", 1)))]);
+    assert_eq!(script.step(&[("b", None)]), NOTHING);
+    assert_eq!(script.step(&[("a", None)]), ["delete Node n1"]);
+}
+
+#[test]
+fn an_object_that_moves_between_files_is_not_deleted_in_between() {
+    let mut script = Script::default();
+    script.step(&[("a", Some(&node("n1", 1)))]);
+    assert_eq!(
+        script.step(&[("a", None), ("b", Some(&node("n1", 1)))]),
+        NOTHING
+    );
+    assert_eq!(
+        script.step(&[("b", Some("")), ("c", Some(&node("n1", 2)))]),
+        ["apply n1 2"]
+    );
+}
+
+#[test]
+fn lines_in_warnings_follow_the_text() {
+    let mut script = Script::default();
+    let bad = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n2, labels: x}\n";
+    let told = script.step(&[("a", Some(&(node("n1", 1) + bad)))]);
+    assert!(
+        told[2].starts_with("a:8: Node n2: metadata.labels"),
+        "{told:?}"
+    );
+    let told = script.step(&[("a", Some(&("# new\n".to_owned() + &node("n1", 1) + bad)))]);
+    assert!(
+        told[0].starts_with("a:9: Node n2: metadata.labels"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_file_never_read_makes_the_list_partial_until_it_is() {
+    let mut script = Script::default();
+    script.step(&[("a", Some("[")), ("b", Some(&node("n1", 1)))]);
+    assert_eq!(script.catalog.completeness(), Completeness::Partial);
+    assert!(!script.catalog.is_useless());
+    script.step(&[("a", Some(""))]);
+    assert_eq!(script.catalog.completeness(), Completeness::Whole);
+    script.step(&[("a", Some("["))]);
+    assert_eq!(
+        script.catalog.completeness(),
+        Completeness::Whole,
+        "what was in it is known"
+    );
+}
+
+#[test]
+fn only_the_parts_that_changed_are_parsed_again() {
+    let mut script = Script::default();
+    let many: String = (0..1000)
+        .map(|index| node(&format!("n{index}"), 1))
+        .collect();
+    script.step(&[("a", Some(&many))]);
+    let text = &script.catalog.files["a"].text;
+    let before: Vec<_> = text.chunks().cloned().collect();
+    script.step(&[(
+        "a",
+        Some(&many.replacen("n500, labels: {v: \"1\"}", "n500, labels: {v: \"2\"}", 1)),
+    )]);
+    let text = &script.catalog.files["a"].text;
+    let same = text
+        .chunks()
+        .zip(&before)
+        .filter(|(now, before)| Arc::ptr_eq(now, before));
+    assert_eq!(same.count(), 999);
+}

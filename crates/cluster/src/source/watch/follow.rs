@@ -172,16 +172,15 @@ impl<'a> Follower<'a> {
             return Some(());
         }
         let Changes { events, reports } = self.catalog.update(changed, &mut self.disk);
-        let mut events = events.into_iter().peekable();
-        while events.peek().is_some() {
-            let events = events.by_ref().take(BATCH).collect();
+        let mut events = events.into_iter();
+        while events.len() > BATCH {
             self.send(Batch {
-                events,
+                events: events.by_ref().take(BATCH).collect(),
                 reports: Vec::new(),
             })?;
         }
         self.send(Batch {
-            events: Vec::new(),
+            events: events.collect(),
             reports,
         })
     }

@@ -102,16 +102,19 @@ impl Lookout {
         if self.root.starts_with(path) && path != self.root {
             return Meaning::Listing;
         }
+        let found = fs::symlink_metadata(path);
         let Some(name) = self.name(path) else {
-            // A sibling of the root; or next to the target of a link, which may lead on.
-            let around_root = path.parent() == self.root.parent();
-            return if around_root {
+            // Next to the root only links matter, which may be on the way to what is read;
+            // anything else that is watched holds the target of a link.
+            let beside_root = path.parent() == self.root.parent();
+            let is_link = found.is_ok_and(|metadata| metadata.is_symlink());
+            return if beside_root && !is_link {
                 Meaning::Nothing
             } else {
                 Meaning::Listing
             };
         };
-        match fs::symlink_metadata(path) {
+        match found {
             Ok(metadata) if metadata.is_file() => {
                 let is_read = path == self.root || is_yaml(path) && !is_hidden(path);
                 if is_read {
@@ -121,8 +124,8 @@ impl Lookout {
                 }
             }
             Ok(_) => Meaning::Listing,
-            Err(_) if is_known(&name) => Meaning::File(name),
             Err(_) if path == self.root || self.watched.contains(path) => Meaning::Listing,
+            Err(_) if is_known(&name) => Meaning::File(name),
             Err(_) => Meaning::Nothing,
         }
     }

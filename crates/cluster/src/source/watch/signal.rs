@@ -1,6 +1,6 @@
 //! What the operating system says about files, and how long to wait for more of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -10,12 +10,14 @@ use notify::event::{AccessKind, AccessMode, ModifyKind};
 
 /// Quiet time after every writer has closed its file or put another one in its place.
 const SETTLED: Duration = Duration::from_millis(5);
-/// Quiet time while somebody may still be writing.
+/// Quiet time after something that may be the first half of a change: a file was deleted or made.
 const UNSETTLED: Duration = Duration::from_millis(100);
-/// After so long what is there is read, even if changes do not end.
+/// Quiet time while a file is being written to: half a file is not worth hurrying for.
+const WRITING: Duration = Duration::from_secs(1);
+/// After so long what is there is read, even if the changes do not end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same while a file is open for writing: half a file is not worth hurrying for.
-const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(10);
+/// The same while a file is being written to.
+const PATIENCE_WHILE_WRITING: Duration = Duration::from_secs(10);
 
 /// One message to the following thread.
 #[derive(Debug)]
@@ -24,13 +26,24 @@ pub(super) enum Signal {
     Touched {
         /// The entries of the watched folders that it happened to.
         paths: Vec<PathBuf>,
-        /// Whether whoever did it has finished.
-        settled: bool,
+        /// Whether more is to be expected.
+        phase: Phase,
     },
     /// Messages were lost; anything may have happened.
     Lost,
     /// Nobody listens any more.
     Stop,
+}
+
+/// How far a change has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Whoever did it has finished.
+    Settled,
+    /// It may be one of several steps.
+    Unsettled,
+    /// A file was written to and is still open.
+    Writing,
 }
 
 /// Everything that happened in one burst.
@@ -40,8 +53,8 @@ pub(super) struct Burst {
     pub(super) paths: BTreeSet<PathBuf>,
     /// Whether anything else may have been touched too.
     pub(super) lost: bool,
-    /// What somebody may still be writing to.
-    unsettled: BTreeSet<PathBuf>,
+    /// What may not be finished.
+    unfinished: BTreeMap<PathBuf, Phase>,
 }
 
 impl Signal {
@@ -54,15 +67,16 @@ impl Signal {
         if event.need_rescan() {
             return Some(Self::Lost);
         }
-        let settled = match event.kind {
+        let phase = match event.kind {
             EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Modify(ModifyKind::Name(_)) => true,
+            | EventKind::Modify(ModifyKind::Name(_)) => Phase::Settled,
             EventKind::Access(_) => return None,
-            _ => false,
+            EventKind::Modify(ModifyKind::Data(_)) => Phase::Writing,
+            _ => Phase::Unsettled,
         };
         Some(Self::Touched {
             paths: event.paths,
-            settled,
+            phase,
         })
     }
 }
@@ -75,11 +89,7 @@ pub(super) fn burst(signals: &Receiver<Signal>, poll: Option<Duration>) -> Optio
     burst.add(first(signals, poll)?)?;
     let begin = Instant::now();
     loop {
-        let (quiet, patience) = if burst.unsettled.is_empty() {
-            (SETTLED, PATIENCE)
-        } else {
-            (UNSETTLED, PATIENCE_WITH_WRITERS)
-        };
+        let (quiet, patience) = burst.waits();
         let left = patience.saturating_sub(begin.elapsed());
         match signals.recv_timeout(quiet.min(left)) {
             Ok(signal) => burst.add(signal)?,
@@ -104,12 +114,12 @@ impl Burst {
     /// Adds a signal; `None` means stop.
     fn add(&mut self, signal: Signal) -> Option<()> {
         match signal {
-            Signal::Touched { paths, settled } => {
+            Signal::Touched { paths, phase } => {
                 for path in paths {
-                    if settled {
-                        self.unsettled.remove(&path);
+                    if phase == Phase::Settled {
+                        self.unfinished.remove(&path);
                     } else {
-                        self.unsettled.insert(path.clone());
+                        self.unfinished.insert(path.clone(), phase);
                     }
                     self.paths.insert(path);
                 }
@@ -118,5 +128,20 @@ impl Burst {
             Signal::Stop => return None,
         }
         Some(())
+    }
+
+    /// How long to wait for more after the last signal, and after the first.
+    fn waits(&self) -> (Duration, Duration) {
+        if self.unfinished.is_empty() {
+            (SETTLED, PATIENCE)
+        } else if self
+            .unfinished
+            .values()
+            .any(|phase| *phase == Phase::Writing)
+        {
+            (WRITING, PATIENCE_WHILE_WRITING)
+        } else {
+            (UNSETTLED, PATIENCE)
+        }
     }
 }

@@ -1,0 +1,200 @@
+//! The few `ctnetlink` messages that are needed, as bytes: list by original destination, delete one.
+//!
+//! Names and numbers are those of `linux/netfilter/nfnetlink_conntrack.h`; all integers inside
+//! attributes are big-endian.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Flow;
+
+/// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET`.
+pub(super) const GET: u16 = 0x0101;
+/// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE`.
+pub(super) const DELETE: u16 = 0x0102;
+
+/// `struct nfgenmsg`: family, version, resource id.
+const HEADER: usize = 4;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+
+const NESTED: u16 = 0x8000;
+const TYPE_MASK: u16 = 0x3fff;
+
+const CTA_TUPLE_ORIG: u16 = 1;
+const CTA_TUPLE_REPLY: u16 = 2;
+const CTA_ID: u16 = 12;
+const CTA_ZONE: u16 = 18;
+const CTA_FILTER: u16 = 25;
+const CTA_FILTER_ORIG_FLAGS: u16 = 1;
+const CTA_FILTER_REPLY_FLAGS: u16 = 2;
+
+const CTA_TUPLE_IP: u16 = 1;
+const CTA_TUPLE_PROTO: u16 = 2;
+const CTA_IP_V4_DST: u16 = 2;
+const CTA_IP_V6_DST: u16 = 4;
+const CTA_IP_V4_SRC: u16 = 1;
+const CTA_IP_V6_SRC: u16 = 3;
+const CTA_PROTO_NUM: u16 = 1;
+const CTA_PROTO_SRC_PORT: u16 = 2;
+const CTA_PROTO_DST_PORT: u16 = 3;
+
+/// `CTA_FILTER_FLAG(CTA_PROTO_NUM) | CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)` (net/netfilter/nf_internals.h).
+const MATCH_PORT: u32 = 1 << 3 | 1 << 5;
+/// `CTA_FILTER_FLAG(CTA_IP_DST)`. For IPv6 the kernel lists exactly the addresses that do *not*
+/// match (`ctnetlink_filter_match_tuple` tests `!ipv6_addr_cmp`; seen on 6.18), so it is used for
+/// IPv4 only.
+const MATCH_ADDRESS: u32 = 1 << 1;
+
+const UDP: u8 = 17;
+
+/// An entry as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) flow: Flow,
+    /// What names the entry in a deletion: its original tuple, id and zone, as received.
+    name: Vec<u8>,
+}
+
+/// Body of the request that lists UDP entries first sent to `address`:`port`.
+/// The kernel may list more (it filters IPv6 by port only, and before 5.8 not at all), so the
+/// reader compares too.
+pub(super) fn list(address: IpAddr, port: u16) -> Vec<u8> {
+    let mut body = header(address);
+    let kind = match address {
+        IpAddr::V4(_) => CTA_IP_V4_DST,
+        IpAddr::V6(_) => CTA_IP_V6_DST,
+    };
+    nest(&mut body, CTA_TUPLE_ORIG, |tuple| {
+        nest(tuple, CTA_TUPLE_IP, |ip| put_address(ip, kind, address));
+        nest(tuple, CTA_TUPLE_PROTO, |proto| {
+            put(proto, CTA_PROTO_NUM, &[UDP]);
+            put(proto, CTA_PROTO_DST_PORT, &port.to_be_bytes());
+        });
+    });
+    let flags = if address.is_ipv4() {
+        MATCH_PORT | MATCH_ADDRESS
+    } else {
+        MATCH_PORT
+    };
+    nest(&mut body, CTA_FILTER, |filter| {
+        // Host byte order: these two are NLA_U32, not NLA_BE32.
+        put(filter, CTA_FILTER_ORIG_FLAGS, &flags.to_ne_bytes());
+        put(filter, CTA_FILTER_REPLY_FLAGS, &0_u32.to_ne_bytes());
+    });
+    body
+}
+
+/// Body of the request that deletes exactly `entry`.
+pub(super) fn delete(entry: &Entry) -> Vec<u8> {
+    let mut body = header(entry.flow.service.0);
+    body.extend_from_slice(&entry.name);
+    body
+}
+
+/// Reads one listed entry; `None` if it is not UDP or has no readable tuples.
+pub(super) fn parse(body: &[u8]) -> Option<Entry> {
+    let mut name = Vec::new();
+    let (mut original, mut reply) = (None, None);
+    for (kind, value) in attributes(body.get(HEADER..)?) {
+        match kind {
+            CTA_TUPLE_ORIG => original = tuple(value),
+            CTA_TUPLE_REPLY => reply = tuple(value),
+            _ => {}
+        }
+        match kind {
+            CTA_TUPLE_ORIG => put(&mut name, kind | NESTED, value),
+            CTA_ID | CTA_ZONE => put(&mut name, kind, value),
+            _ => {}
+        }
+    }
+    let (original, reply) = (original?, reply?);
+    if original.protocol != UDP {
+        return None;
+    }
+    let flow = Flow {
+        service: original.destination,
+        server: reply.source,
+    };
+    Some(Entry { flow, name })
+}
+
+struct Tuple {
+    protocol: u8,
+    source: (IpAddr, u16),
+    destination: (IpAddr, u16),
+}
+
+fn tuple(value: &[u8]) -> Option<Tuple> {
+    let (mut source, mut destination) = (None, None);
+    let (mut protocol, mut ports) = (None, (None, None));
+    for (kind, value) in attributes(value) {
+        for (inner, value) in attributes(value) {
+            match (kind, inner) {
+                (CTA_TUPLE_IP, CTA_IP_V4_SRC | CTA_IP_V6_SRC) => source = address(value),
+                (CTA_TUPLE_IP, CTA_IP_V4_DST | CTA_IP_V6_DST) => destination = address(value),
+                (CTA_TUPLE_PROTO, CTA_PROTO_NUM) => protocol = value.first().copied(),
+                (CTA_TUPLE_PROTO, CTA_PROTO_SRC_PORT) => ports.0 = port(value),
+                (CTA_TUPLE_PROTO, CTA_PROTO_DST_PORT) => ports.1 = port(value),
+                _ => {}
+            }
+        }
+    }
+    Some(Tuple {
+        protocol: protocol?,
+        source: (source?, ports.0.unwrap_or_default()),
+        destination: (destination?, ports.1.unwrap_or_default()),
+    })
+}
+
+fn address(value: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(value).map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes)));
+    let v6 = <[u8; 16]>::try_from(value).map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes)));
+    v4.or(v6).ok()
+}
+
+fn port(value: &[u8]) -> Option<u16> {
+    <[u8; 2]>::try_from(value).map(u16::from_be_bytes).ok()
+}
+
+fn header(address: IpAddr) -> Vec<u8> {
+    let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
+    vec![family, 0, 0, 0]
+}
+
+fn put_address(buffer: &mut Vec<u8>, kind: u16, address: IpAddr) {
+    match address {
+        IpAddr::V4(ip) => put(buffer, kind, &ip.octets()),
+        IpAddr::V6(ip) => put(buffer, kind, &ip.octets()),
+    }
+}
+
+/// Appends one attribute: length and type in host order, the value, padding to 4 bytes.
+fn put(buffer: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    // Values here are at most a few dozen bytes, so the length always fits.
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    buffer.extend_from_slice(&length.to_ne_bytes());
+    buffer.extend_from_slice(&kind.to_ne_bytes());
+    buffer.extend_from_slice(value);
+    buffer.resize(buffer.len().next_multiple_of(4), 0);
+}
+
+fn nest(buffer: &mut Vec<u8>, kind: u16, fill: impl FnOnce(&mut Vec<u8>)) {
+    let mut inner = Vec::new();
+    fill(&mut inner);
+    put(buffer, kind | NESTED, &inner);
+}
+
+/// Walks over attributes; stops at the first that does not fit.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let head = rest.first_chunk::<4>()?;
+        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
+        let kind = u16::from_ne_bytes([head[2], head[3]]) & TYPE_MASK;
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! What `nft -j list table` says, reduced to what decides whether our table is as it should be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{AddrParseError, IpAddr};
+
+use serde_json::Value;
+
+use super::render;
+use super::{Guard, TableFamily};
+
+/// A table of ours as the kernel holds it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Table {
+    /// Elements by set.
+    sets: BTreeMap<String, BTreeSet<String>>,
+    /// `type hook priority policy` (or nothing) and the rules' comments, by chain.
+    chains: BTreeMap<String, (String, Vec<String>)>,
+}
+
+impl Table {
+    /// The table that `guard` wants in `family`.
+    pub(super) fn wanted(guard: &Guard, family: TableFamily) -> Option<Self> {
+        if !guard.needs(family) {
+            return None;
+        }
+        let sets = render::sets(guard, family)
+            .into_iter()
+            .map(|set| (set.name.to_owned(), set.elements.into_iter().collect()))
+            .collect();
+        let chains = render::chains(family)
+            .into_iter()
+            .map(|chain| {
+                let hook = chain
+                    .hook()
+                    .map(|h| hook_text(h.kind, h.hook, i64::from(h.priority), "accept"));
+                let comments = chain.rules.iter().map(render::Rule::comment).collect();
+                (chain.name.to_owned(), (hook.unwrap_or_default(), comments))
+            })
+            .collect();
+        Some(Self { sets, chains })
+    }
+
+    /// Reads nft's JSON (`libnftables-json(5)`); what it does not understand makes the table
+    /// differ from any wanted one, so that it is replaced.
+    pub(super) fn parse(json: &str) -> Result<Self, serde_json::Error> {
+        let root: Value = serde_json::from_str(json)?;
+        let mut table = Self::default();
+        for object in root
+            .get("nftables")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if let Some(set) = object.get("set") {
+                table.take_set(set);
+            } else if let Some(chain) = object.get("chain") {
+                table.take_chain(chain);
+            } else if let Some(rule) = object.get("rule") {
+                table.take_rule(rule);
+            } else if object.get("table").is_none() && object.get("metainfo").is_none() {
+                // A map, counter, ...: not ours, so the table was changed by someone.
+                table.sets.insert(object.to_string(), BTreeSet::new());
+            }
+        }
+        Ok(table)
+    }
+
+    fn take_set(&mut self, set: &Value) {
+        let elements = set
+            .get("elem")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        self.sets
+            .insert(text(set, "name"), elements.map(element).collect());
+    }
+
+    fn take_chain(&mut self, chain: &Value) {
+        let hook = chain.get("hook").map(|hook| {
+            let priority = chain
+                .get("prio")
+                .and_then(Value::as_i64)
+                .unwrap_or_default();
+            let hook = hook.as_str().unwrap_or_default();
+            hook_text(&text(chain, "type"), hook, priority, &text(chain, "policy"))
+        });
+        let entry = self.chains.entry(text(chain, "name")).or_default();
+        entry.0 = hook.unwrap_or_default();
+    }
+
+    fn take_rule(&mut self, rule: &Value) {
+        let entry = self.chains.entry(text(rule, "chain")).or_default();
+        entry.1.push(text(rule, "comment"));
+    }
+}
+
+fn text(object: &Value, field: &str) -> String {
+    object
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {
+    format!("{kind} {hook} {priority} {policy}")
+}
+
+/// A set element in the words of [`render`].
+fn element(value: &Value) -> String {
+    if let Some(text) = value.as_str() {
+        // Through the parser, so that both sides write an address the same way.
+        return text
+            .parse::<IpAddr>()
+            .map_or_else(|_: AddrParseError| text.to_owned(), |ip| ip.to_string());
+    }
+    if let Some(prefix) = value.get("prefix") {
+        let length = prefix
+            .get("len")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        return format!("{}/{length}", text(prefix, "addr"));
+    }
+    if let Some(parts) = value.get("concat").and_then(Value::as_array) {
+        let parts: Vec<_> = parts.iter().map(element).collect();
+        return parts.join(" . ");
+    }
+    value.to_string()
+}

@@ -1,0 +1,318 @@
+//! Guard -> the text of one nft transaction.
+//!
+//! Every rule carries a comment that ends in a hash of its text: reading the table back, the
+//! comments alone tell whether the rules are ours and of this version, whatever way the installed
+//! nft prints expressions.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use topology_core::model::{Cidr, Family};
+
+use super::{Guard, TABLE, TableFamily};
+use crate::routes::is_host;
+
+/// The elements of one set, as nft writes and prints them.
+pub(super) type Elements = Vec<String>;
+
+/// A set of ours.
+pub(super) struct Set {
+    pub(super) name: &'static str,
+    kind: &'static str,
+    pub(super) elements: Elements,
+}
+
+/// A chain of ours.
+pub(super) struct Chain {
+    pub(super) name: &'static str,
+    /// `type ... hook ... priority ...; policy ...;`, or nothing for a chain that is jumped to.
+    hook: Option<Hook>,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// Where a base chain is hung.
+#[derive(Clone, Copy)]
+pub(super) struct Hook {
+    pub(super) kind: &'static str,
+    pub(super) hook: &'static str,
+    pub(super) priority: i32,
+}
+
+/// A rule and the words that explain it to whoever lists the table.
+pub(super) struct Rule {
+    text: String,
+    about: &'static str,
+}
+
+impl Rule {
+    /// `about [hash of the text]`.
+    pub(super) fn comment(&self) -> String {
+        format!("{} [{:08x}]", self.about, fnv1a(&self.text))
+    }
+}
+
+impl Chain {
+    pub(super) fn hook(&self) -> Option<Hook> {
+        self.hook
+    }
+}
+
+/// After IPVS, whose input hook is NF_IP_PRI_NAT_SRC - 1 = 99 (net/netfilter/ipvs/ip_vs_core.c,
+/// `ip_vs_ops4`), and after conntrack's nat at 100.
+const AFTER_IPVS: i32 = 150;
+/// NF_IP_PRI_NAT_SRC (include/uapi/linux/netfilter_ipv4.h): where masquerading belongs.
+const SOURCE_NAT: i32 = 100;
+
+/// One transaction that makes all tables equal to `guard`, or removes those it does not need.
+pub(super) fn tables(guard: &Guard) -> String {
+    let mut text = String::new();
+    for family in TableFamily::ALL {
+        let word = family.word();
+        // "add" first, so that "delete" cannot fail; both are part of the same transaction.
+        put(
+            &mut text,
+            format_args!("add table {word} {TABLE}\ndelete table {word} {TABLE}\n"),
+        );
+        if guard.needs(family) {
+            table(&mut text, guard, family);
+        }
+    }
+    text
+}
+
+/// One transaction that changes set elements only.
+pub(super) fn elements(held: &Guard, wanted: &Guard) -> String {
+    let mut text = String::new();
+    for family in TableFamily::ALL
+        .into_iter()
+        .filter(|&family| wanted.needs(family))
+    {
+        for (before, after) in sets(held, family).iter().zip(&sets(wanted, family)) {
+            let added = missing_from(&before.elements, &after.elements);
+            let removed = missing_from(&after.elements, &before.elements);
+            for (verb, list) in [("add", added), ("delete", removed)] {
+                if !list.is_empty() {
+                    let (word, name, list) = (family.word(), after.name, list.join(", "));
+                    put(
+                        &mut text,
+                        format_args!("{verb} element {word} {TABLE} {name} {{ {list} }}\n"),
+                    );
+                }
+            }
+        }
+    }
+    text
+}
+
+/// Elements of `more` that `less` does not have. Both are sorted the same way.
+fn missing_from<'a>(less: &[String], more: &'a [String]) -> Vec<&'a str> {
+    let less: std::collections::HashSet<&str> = less.iter().map(String::as_str).collect();
+    more.iter()
+        .map(String::as_str)
+        .filter(|element| !less.contains(element))
+        .collect()
+}
+
+/// The sets of a family's table, always in the same order.
+pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
+    let addresses = family.addresses();
+    let of_family = |ip: &&IpAddr| Family::of(**ip) == addresses;
+    let kind = match addresses {
+        Family::V4 => "type ipv4_addr;",
+        Family::V6 => "type ipv6_addr;",
+    };
+    let ranges = match addresses {
+        Family::V4 => "type ipv4_addr; flags interval;",
+        Family::V6 => "type ipv6_addr; flags interval;",
+    };
+    let pairs = match addresses {
+        Family::V4 => "type ipv4_addr . ipv4_addr;",
+        Family::V6 => "type ipv6_addr . ipv6_addr;",
+    };
+    let cidrs = guard.cidrs.iter().filter(|cidr| cidr.family() == addresses);
+    let text = |ip: &IpAddr| ip.to_string();
+    // nft lists a range of one address without its length.
+    let range = |cidr: &Cidr| {
+        if is_host(cidr) {
+            text(&cidr.address())
+        } else {
+            cidr.to_string()
+        }
+    };
+    let mut sets = vec![
+        Set {
+            name: "cidrs",
+            kind: ranges,
+            elements: cidrs.map(range).collect(),
+        },
+        Set {
+            name: "vips",
+            kind,
+            elements: guard.vips.iter().filter(of_family).map(text).collect(),
+        },
+        Set {
+            name: "own",
+            kind,
+            elements: guard.own.iter().filter(of_family).map(text).collect(),
+        },
+    ];
+    if family != TableFamily::Arp {
+        let pair = |ip: &IpAddr| format!("{ip} . {ip}");
+        let elements = guard.hairpin.iter().filter(of_family).map(pair).collect();
+        sets.push(Set {
+            name: "hairpin",
+            kind: pairs,
+            elements,
+        });
+    }
+    sets
+}
+
+/// The chains of a family's table, always in the same order.
+pub(super) fn chains(family: TableFamily) -> Vec<Chain> {
+    match family {
+        TableFamily::Ip => packets(
+            "ip",
+            "icmp type echo-request accept",
+            "reject with icmp port-unreachable",
+        ),
+        TableFamily::Ip6 => packets(
+            "ip6",
+            "icmpv6 type echo-request accept",
+            "reject with icmpv6 port-unreachable",
+        ),
+        TableFamily::Arp => arp(),
+    }
+}
+
+fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
+    let input = Hook {
+        kind: "filter",
+        hook: "input",
+        priority: AFTER_IPVS,
+    };
+    let nat = Hook {
+        kind: "nat",
+        hook: "postrouting",
+        priority: SOURCE_NAT,
+    };
+    let masquerade = |set: &str| {
+        format!("{ip} saddr . {ip} daddr @hairpin ct original {ip} daddr @{set} masquerade")
+    };
+    vec![
+        Chain {
+            name: "unclaimed",
+            hook: None,
+            rules: vec![
+                rule(echo.to_owned(), "echo is answered"),
+                rule(
+                    "meta l4proto tcp reject with tcp reset".to_owned(),
+                    "no virtual server took it",
+                ),
+                rule(refuse.to_owned(), "no virtual server took it"),
+            ],
+        },
+        Chain {
+            name: "input",
+            hook: Some(input),
+            rules: vec![
+                rule(
+                    format!("{ip} daddr @own accept"),
+                    "an address of this machine",
+                ),
+                rule(
+                    format!("{ip} daddr @cidrs goto unclaimed"),
+                    "a Service range",
+                ),
+                rule(
+                    format!("{ip} daddr @vips goto unclaimed"),
+                    "a Service address",
+                ),
+            ],
+        },
+        Chain {
+            name: "postrouting",
+            hook: Some(nat),
+            rules: vec![
+                rule(masquerade("cidrs"), "a pod that calls its own Service"),
+                rule(masquerade("vips"), "a pod that calls its own Service"),
+            ],
+        },
+    ]
+}
+
+fn arp() -> Vec<Chain> {
+    let drop = |set: &str| format!("arp operation request arp daddr ip @{set} drop");
+    vec![Chain {
+        name: "input",
+        hook: Some(Hook {
+            kind: "filter",
+            hook: "input",
+            priority: 0,
+        }),
+        rules: vec![
+            rule(
+                "arp daddr ip @own accept".to_owned(),
+                "an address of this machine",
+            ),
+            rule(drop("cidrs"), "Service addresses belong to no link"),
+            rule(drop("vips"), "Service addresses belong to no link"),
+        ],
+    }]
+}
+
+fn rule(text: String, about: &'static str) -> Rule {
+    Rule { text, about }
+}
+
+fn table(text: &mut String, guard: &Guard, family: TableFamily) {
+    put(text, format_args!("table {} {TABLE} {{\n", family.word()));
+    for set in sets(guard, family) {
+        put(
+            text,
+            format_args!("\tset {} {{\n\t\t{}\n", set.name, set.kind),
+        );
+        if !set.elements.is_empty() {
+            put(
+                text,
+                format_args!("\t\telements = {{ {} }}\n", set.elements.join(", ")),
+            );
+        }
+        text.push_str("\t}\n");
+    }
+    for chain in chains(family) {
+        put(text, format_args!("\tchain {} {{\n", chain.name));
+        if let Some(Hook {
+            kind,
+            hook,
+            priority,
+        }) = chain.hook
+        {
+            put(
+                text,
+                format_args!("\t\ttype {kind} hook {hook} priority {priority}; policy accept;\n"),
+            );
+        }
+        for rule in &chain.rules {
+            put(
+                text,
+                format_args!("\t\t{} comment \"{}\"\n", rule.text, rule.comment()),
+            );
+        }
+        text.push_str("\t}\n");
+    }
+    text.push_str("}\n");
+}
+
+/// Appends to a string, which cannot fail.
+fn put(text: &mut String, piece: std::fmt::Arguments<'_>) {
+    // `String`'s `write_fmt` returns an error only if a `Display` does; ours do not.
+    drop(text.write_fmt(piece));
+}
+
+/// 32-bit FNV-1a: short, stable, and all that a change marker needs.
+fn fnv1a(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}

@@ -1,0 +1,142 @@
+//! Talks to the `nft` program: lists our tables, sends one transaction.
+
+use std::io;
+use std::process::{Output, Stdio};
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::observed::Table;
+use super::{Change, Guard, TABLE, TableFamily, render};
+use crate::fuse::Fuse;
+
+/// Why the guard is not in place. Virtual servers work without it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GuardError {
+    /// The program is not on the `PATH`.
+    #[error(
+        "nft: not found: Service addresses are not guarded (unknown ports reach the host, a pod cannot call \
+         its own Service, ARP requests for Service addresses are answered); install the nftables package"
+    )]
+    Missing,
+    /// The program could not be run.
+    #[error("nft: cannot be run: {0}")]
+    NotRun(#[source] io::Error),
+    /// The kernel or nft refused the transaction.
+    #[error(
+        "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
+    )]
+    Refused(String),
+}
+
+/// What the guard's tables hold as far as we know, and the way to change that.
+#[derive(Debug)]
+pub(crate) struct Nft {
+    program: &'static str,
+    /// `None` until the tables were read or written, and after a failed write.
+    held: Option<Guard>,
+}
+
+impl Nft {
+    /// Knows nothing yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            program: "nft",
+            held: None,
+        }
+    }
+
+    /// Compares the kernel's tables with `wanted`; afterwards [`Nft::set`] changes only what differs.
+    pub(crate) async fn compare(&mut self, wanted: &Guard) -> Result<(), GuardError> {
+        let mut equal = true;
+        for family in TableFamily::ALL {
+            equal &= self.list(family).await? == Table::wanted(wanted, family);
+        }
+        self.held = equal.then(|| wanted.clone());
+        Ok(())
+    }
+
+    /// Whether something in `wanted` is not in the kernel yet.
+    pub(crate) fn lacks(&self, wanted: &Guard) -> bool {
+        self.held
+            .as_ref()
+            .is_none_or(|held| held.lacks_something_of(wanted))
+    }
+
+    /// Makes the kernel's tables equal to `wanted`. Returns whether anything was written.
+    pub(crate) async fn set(&mut self, wanted: &Guard, fuse: &Fuse) -> Result<bool, GuardError> {
+        let change = match &self.held {
+            Some(held) => held.change_to(wanted),
+            None => Change::Replace(render::tables(wanted)),
+        };
+        let script = match change {
+            Change::None => return Ok(false),
+            Change::Elements(script) | Change::Replace(script) => script,
+        };
+        self.held = None;
+        self.load(&script).await?;
+        self.held = Some(wanted.clone());
+        fuse.burn(1);
+        Ok(true)
+    }
+
+    /// One transaction: all of it or nothing.
+    async fn load(&self, script: &str) -> Result<(), GuardError> {
+        let output = self.run(&["-f", "-"], Some(script)).await?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(GuardError::Refused(first_lines(&output.stderr)))
+    }
+
+    /// `None` if there is no such table.
+    async fn list(&self, family: TableFamily) -> Result<Option<Table>, GuardError> {
+        let output = self
+            .run(&["-j", "list", "table", family.word(), TABLE], None)
+            .await?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        // Output that is no JSON counts as a table unlike any that is wanted.
+        Ok(Some(Table::parse(&text).unwrap_or_default()))
+    }
+
+    async fn run(&self, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
+        let mut child = Command::new(self.program)
+            .args(arguments)
+            .stdin(if input.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(not_run)?;
+        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+            // nft reads everything before it writes anything, so this cannot block for ever;
+            // if it ends early, its exit status says why.
+            drop(stdin.write_all(input.as_bytes()).await);
+        }
+        child.wait_with_output().await.map_err(not_run)
+    }
+}
+
+fn not_run(error: io::Error) -> GuardError {
+    match error.kind() {
+        io::ErrorKind::NotFound => GuardError::Missing,
+        _ => GuardError::NotRun(error),
+    }
+}
+
+fn first_lines(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines()
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim()
+        .to_owned()
+}

@@ -1,0 +1,115 @@
+//! The rendered transactions, and what nft's listing is compared with.
+
+use super::observed::Table;
+use super::*;
+
+fn guard(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> Guard {
+    let addresses = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect();
+    Guard {
+        cidrs: cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect(),
+        vips: addresses(vips),
+        own: addresses(own),
+        hairpin: addresses(hairpin),
+    }
+}
+
+fn script(change: Change) -> String {
+    match change {
+        Change::None => "nothing".to_owned(),
+        Change::Elements(text) | Change::Replace(text) => text,
+    }
+}
+
+#[test]
+fn d3_a_dual_stack_node_gets_three_tables_in_one_transaction() {
+    let wanted = guard(
+        &["10.96.0.0/12", "fd00:10:96::/112"],
+        &["203.0.113.7"],
+        &["10.96.0.53"],
+        &["10.244.1.2", "fd00:10:244:1::2"],
+    );
+    insta::assert_snapshot!(script(Guard::default().change_to(&wanted)));
+}
+
+#[test]
+fn a_single_stack_node_gets_no_table_of_the_other_family() {
+    let wanted = guard(&["fd00:10:96::/112"], &[], &[], &[]);
+    insta::assert_snapshot!(script(Guard::default().change_to(&wanted)));
+}
+
+#[test]
+fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
+    let before = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
+    let after = guard(
+        &["10.96.0.0/12"],
+        &["203.0.113.7"],
+        &[],
+        &["10.244.1.3", "10.244.1.4"],
+    );
+    insta::assert_snapshot!(script(before.change_to(&after)), @r"
+    add element ip ipvs-topo vips { 203.0.113.7 }
+    add element ip ipvs-topo hairpin { 10.244.1.4 . 10.244.1.4 }
+    delete element ip ipvs-topo hairpin { 10.244.1.2 . 10.244.1.2 }
+    add element arp ipvs-topo vips { 203.0.113.7 }
+    ");
+}
+
+#[test]
+fn equal_guards_need_no_process() {
+    let same = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+    assert_eq!(same.change_to(&same.clone()), Change::None);
+}
+
+#[test]
+fn losing_the_last_address_of_a_family_removes_its_tables() {
+    let before = guard(&[], &["203.0.113.7"], &[], &[]);
+    let Change::Replace(text) = before.change_to(&Guard::default()) else {
+        panic!("the tables must be replaced");
+    };
+    assert!(text.contains("delete table ip ipvs-topo"), "{text}");
+    assert!(!text.contains("chain"), "{text}");
+}
+
+#[test]
+fn only_what_is_added_has_to_precede_the_virtual_servers() {
+    let small = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+    let large = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
+    assert!(small.lacks_something_of(&large));
+    assert!(!large.lacks_something_of(&small));
+}
+
+/// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading
+/// `guard(["10.96.0.0/12"], [], [], ["10.244.1.2"])`, handles shortened to 1.
+const LISTED: &str = include_str!("tests/listed-ip.json");
+
+#[test]
+fn nfts_listing_of_our_own_table_equals_the_wanted_one() {
+    let wanted = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+    let held = Table::parse(LISTED).unwrap();
+    assert_eq!(Some(held), Table::wanted(&wanted, TableFamily::Ip));
+}
+
+#[test]
+fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
+    let wanted = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+    let wanted = Table::wanted(&wanted, TableFamily::Ip);
+    for (from, to) in [
+        ("\"prio\": 150", "\"prio\": 151"),
+        ("\"policy\": \"accept\"", "\"policy\": \"drop\""),
+        ("\"10.244.1.2\"", "\"10.244.1.9\""),
+        ("\"len\": 12", "\"len\": 13"),
+        ("a Service range [", "a Service range [0"),
+        ("\"chain\": \"unclaimed\"", "\"chain\": \"input\""),
+        ("{\"set\":", "{\"map\":"),
+    ] {
+        assert!(LISTED.contains(from), "{from}");
+        let held = Table::parse(&LISTED.replace(from, to)).unwrap();
+        assert_ne!(Some(held), wanted, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn output_that_is_not_ours_never_equals_a_wanted_table() {
+    assert_eq!(Table::parse("{}").unwrap(), Table::default());
+    assert!(Table::parse("not json").is_err());
+}

@@ -1,0 +1,251 @@
+//! The record of which virtual servers are ours, so that nothing else is ever touched.
+//!
+//! One text file in the state directory. The first line names the format and the boot; each line
+//! after it claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in
+//! the words of ipvsadm. A claim is written before the virtual server is created and a release
+//! after it was deleted, so a process that dies in between leaves at most a claim without a server.
+//! A change appends one line; the file is rewritten (aside, then renamed) when it is mostly history.
+//!
+//! A record of another boot is void: the kernel's table died with that boot.
+//! Nothing is synced to disk for the same reason.
+
+use std::collections::HashSet;
+use std::fmt::{Display, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::fuse::Fuse;
+
+const FILE: &str = "owned";
+const HEADER: &str = "ipvs-topo owned 1 boot ";
+/// Lines of history that are tolerated beyond twice the live ones.
+const SLACK: usize = 4096;
+
+/// The open record.
+#[derive(Debug)]
+pub(crate) struct Record {
+    path: PathBuf,
+    file: File,
+    boot: String,
+    lines: usize,
+    live: usize,
+}
+
+/// What the record said when it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    keys: HashSet<String>,
+    /// Lines that could not be understood (a torn last line, a hand edit).
+    pub(crate) damaged: usize,
+}
+
+impl Claims {
+    /// Whether the virtual server that prints as `key` is ours.
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.keys.contains(key)
+    }
+
+    fn parse(text: &str, boot: &str) -> Self {
+        let mut claims = Self::default();
+        let mut lines = text.split_inclusive('\n');
+        let header = lines.next().unwrap_or_default().trim_end();
+        if header.strip_prefix(HEADER) != Some(boot) {
+            return claims;
+        }
+        for line in lines {
+            match line
+                .strip_suffix('\n')
+                .and_then(|line| line.split_at_checked(2))
+            {
+                Some(("+ ", key)) => drop(claims.keys.insert(key.to_owned())),
+                Some(("- ", key)) => drop(claims.keys.remove(key)),
+                _ => claims.damaged += 1,
+            }
+        }
+        claims
+    }
+}
+
+impl Record {
+    /// Opens or creates the record in `directory` (created with mode 0700 parents as needed);
+    /// `boot` is the kernel's boot id.
+    pub(crate) fn open(directory: &Path, boot: &str) -> io::Result<(Self, Claims)> {
+        fs::create_dir_all(directory)?;
+        let path = directory.join(FILE);
+        let text = match fs::read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let claims = Claims::parse(&text, boot);
+        let untouched = text.lines().count() == claims.keys.len() + 1
+            && text.starts_with(HEADER)
+            && !claims.keys.is_empty();
+        let file = if untouched {
+            OpenOptions::new().append(true).open(&path)?
+        } else {
+            write_aside(&path, boot, claims.keys.iter())?
+        };
+        let live = claims.keys.len();
+        let record = Self {
+            path,
+            file,
+            boot: boot.to_owned(),
+            lines: live,
+            live,
+        };
+        Ok((record, claims))
+    }
+
+    /// Writes down that `keys` are about to be created by us.
+    pub(crate) fn claim<K: Display>(&mut self, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+        self.append('+', keys, fuse)?;
+        self.live += keys.len();
+        Ok(())
+    }
+
+    /// Writes down that `keys` are gone.
+    pub(crate) fn release<K: Display>(&mut self, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+        self.append('-', keys, fuse)?;
+        self.live = self.live.saturating_sub(keys.len());
+        Ok(())
+    }
+
+    /// Whether the file holds much more history than claims.
+    pub(crate) fn wants_rewrite(&self) -> bool {
+        self.lines > 2 * self.live + SLACK
+    }
+
+    /// Replaces the file by one that claims exactly `keys`.
+    pub(crate) fn rewrite<K: Display>(&mut self, keys: impl Iterator<Item = K>) -> io::Result<()> {
+        let keys: Vec<K> = keys.collect();
+        self.file = write_aside(&self.path, &self.boot, keys.iter())?;
+        self.lines = keys.len();
+        self.live = keys.len();
+        Ok(())
+    }
+
+    fn append<K: Display>(&mut self, sign: char, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.file.write_all(lines(sign, keys.iter()).as_bytes())?;
+        self.lines += keys.len();
+        fuse.burn(1);
+        Ok(())
+    }
+}
+
+fn lines<K: Display>(sign: char, keys: impl Iterator<Item = K>) -> String {
+    keys.fold(String::new(), |mut text, key| {
+        // Writing to a `String` fails only if `Display` does; that of a key does not.
+        drop(writeln!(text, "{sign} {key}"));
+        text
+    })
+}
+
+/// Writes a new file beside `path` and renames it over it; returns it opened for appending.
+fn write_aside<K: Display>(
+    path: &Path,
+    boot: &str,
+    keys: impl Iterator<Item = K>,
+) -> io::Result<File> {
+    let aside = path.with_extension("new");
+    let text = format!("{HEADER}{boot}\n{}", lines('+', keys));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&aside)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&aside, path)?;
+    OpenOptions::new().append(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(claims: &Claims) -> Vec<&str> {
+        let mut keys: Vec<_> = claims.keys.iter().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn reopen(directory: &Path) -> (Record, Claims) {
+        Record::open(directory, "boot-1").unwrap()
+    }
+
+    #[test]
+    fn t08_claims_survive_the_process_and_releases_undo_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let fuse = Fuse::new(None);
+        let (mut record, claims) = reopen(directory.path());
+        assert!(sorted(&claims).is_empty());
+        record
+            .claim(
+                &["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"],
+                &fuse,
+            )
+            .unwrap();
+        record.release(&["-u 10.96.0.10:53"], &fuse).unwrap();
+        drop(record);
+        let (_, claims) = reopen(directory.path());
+        assert_eq!(sorted(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
+    }
+
+    #[test]
+    fn a_record_of_another_boot_is_void() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut record, _) = reopen(directory.path());
+        record
+            .claim(&["-t 10.96.0.1:443"], &Fuse::new(None))
+            .unwrap();
+        let (_, claims) = Record::open(directory.path(), "boot-2").unwrap();
+        assert!(!claims.contains("-t 10.96.0.1:443"));
+        let (_, claims) = reopen(directory.path());
+        assert!(
+            !claims.contains("-t 10.96.0.1:443"),
+            "the void record was replaced"
+        );
+    }
+
+    #[test]
+    fn a_torn_last_line_is_ignored_and_does_not_corrupt_the_next_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut record, _) = reopen(directory.path());
+        record
+            .claim(&["-t 10.96.0.1:443"], &Fuse::new(None))
+            .unwrap();
+        record.file.write_all(b"+ -t 10.96.0.2:4").unwrap();
+        drop(record);
+        let (mut record, claims) = reopen(directory.path());
+        assert_eq!(claims.damaged, 1);
+        record
+            .claim(&["-t 10.96.0.3:80"], &Fuse::new(None))
+            .unwrap();
+        let (_, claims) = reopen(directory.path());
+        assert_eq!(sorted(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
+    }
+
+    #[test]
+    fn history_is_dropped_when_it_outgrows_the_claims() {
+        let directory = tempfile::tempdir().unwrap();
+        let fuse = Fuse::new(None);
+        let (mut record, _) = reopen(directory.path());
+        while !record.wants_rewrite() {
+            record.claim(&["-t 10.96.0.1:443"], &fuse).unwrap();
+            record.release(&["-t 10.96.0.1:443"], &fuse).unwrap();
+        }
+        record.rewrite(["-t 10.96.0.9:80"].iter()).unwrap();
+        record.claim(&["-t 10.96.0.8:80"], &fuse).unwrap();
+        let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
+        assert_eq!(
+            text,
+            "ipvs-topo owned 1 boot boot-1\n+ -t 10.96.0.9:80\n+ -t 10.96.0.8:80\n"
+        );
+    }
+}

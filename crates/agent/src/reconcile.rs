@@ -1,0 +1,4 @@
+//! The loop's memory: who asks for what, and what waits.
+
+mod books;
+mod retry;

@@ -1,0 +1,197 @@
+//! Which Service asks for what: the loop's memory between two resolutions, kept small.
+//!
+//! Decisions and real servers are not kept; they are resolved again when they are needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use rustc_hash::FxHashMap;
+use topology_core::model::ObjectName;
+use topology_core::virtual_server::VirtualServerKey;
+
+/// What one Service asks for on this node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Its virtual servers.
+    pub(crate) keys: BTreeSet<VirtualServerKey>,
+    /// Addresses of its endpoints on this node, ready or not.
+    pub(crate) local: BTreeSet<IpAddr>,
+    /// Virtual servers that are never programmed, and why.
+    pub(crate) refused: BTreeMap<VirtualServerKey, String>,
+}
+
+/// All wishes, and what they amount to.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    wishes: BTreeMap<ObjectName, Wish>,
+    owners: FxHashMap<VirtualServerKey, ObjectName>,
+    vips: Counted,
+    local: Counted,
+}
+
+impl Books {
+    /// Replaces what a Service asks for. Returns the keys it asked for before and no other Service
+    /// asks for now.
+    pub(crate) fn replace(&mut self, service: &ObjectName, wish: Wish) -> Vec<VirtualServerKey> {
+        for key in &wish.keys {
+            self.owners.insert(*key, service.clone());
+            self.vips.add(address(key));
+        }
+        wish.local.iter().for_each(|ip| self.local.add(Some(*ip)));
+        let is_empty = wish == Wish::default();
+        let old = if is_empty {
+            self.wishes.remove(service)
+        } else {
+            self.wishes.insert(service.clone(), wish)
+        };
+        let old = old.unwrap_or_default();
+        old.keys
+            .iter()
+            .for_each(|key| self.vips.remove(address(key)));
+        old.local.iter().for_each(|ip| self.local.remove(Some(*ip)));
+        let now = self.wishes.get(service);
+        let dropped = |key: &VirtualServerKey| !now.is_some_and(|wish| wish.keys.contains(key));
+        let orphans: Vec<_> = old
+            .keys
+            .into_iter()
+            .filter(|key| dropped(key) && self.owners.get(key) == Some(service))
+            .collect();
+        orphans.iter().for_each(|key| drop(self.owners.remove(key)));
+        orphans
+    }
+
+    /// What a Service asks for.
+    pub(crate) fn wish(&self, service: &ObjectName) -> Option<&Wish> {
+        self.wishes.get(service)
+    }
+
+    /// The Service that asks for a virtual server.
+    pub(crate) fn owner(&self, key: &VirtualServerKey) -> Option<&ObjectName> {
+        self.owners.get(key)
+    }
+
+    /// Every Service that asks for something, by name.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &Wish)> {
+        self.wishes.iter()
+    }
+
+    /// Every virtual address that is asked for.
+    pub(crate) fn vips(&self) -> impl Iterator<Item = IpAddr> {
+        self.vips.values()
+    }
+
+    /// Every address of an endpoint on this node.
+    pub(crate) fn local(&self) -> impl Iterator<Item = IpAddr> {
+        self.local.values()
+    }
+
+    /// Whether the set of virtual addresses or of local endpoints changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        let changed = self.vips.changed || self.local.changed;
+        (self.vips.changed, self.local.changed) = (false, false);
+        changed
+    }
+}
+
+/// Addresses with the number of their users.
+#[derive(Debug, Default)]
+struct Counted {
+    users: BTreeMap<IpAddr, u32>,
+    changed: bool,
+}
+
+impl Counted {
+    fn add(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address {
+            let users = self.users.entry(address).or_default();
+            self.changed |= *users == 0;
+            *users += 1;
+        }
+    }
+
+    fn remove(&mut self, address: Option<IpAddr>) {
+        let Some(address) = address else { return };
+        if let Some(users) = self.users.get_mut(&address) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(&address);
+                self.changed = true;
+            }
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = IpAddr> {
+        self.users.keys().copied()
+    }
+}
+
+fn address(key: &VirtualServerKey) -> Option<IpAddr> {
+    match key {
+        VirtualServerKey::Address { address, .. } => Some(*address),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_core::model::Protocol;
+
+    use super::*;
+
+    fn key(port: u16) -> VirtualServerKey {
+        VirtualServerKey::Address {
+            protocol: Protocol::Tcp,
+            address: "10.96.0.10".parse().unwrap(),
+            port,
+        }
+    }
+
+    fn wish(ports: &[u16]) -> Wish {
+        Wish {
+            keys: ports.iter().map(|port| key(*port)).collect(),
+            ..Wish::default()
+        }
+    }
+
+    fn name(name: &str) -> ObjectName {
+        ObjectName::new("t", name)
+    }
+
+    #[test]
+    fn kp_ut_034_an_address_is_wanted_as_long_as_any_port_of_it_is() {
+        let mut books = Books::default();
+        books.replace(&name("a"), wish(&[1234, 1235]));
+        assert!(books.take_changed());
+        assert_eq!(books.replace(&name("a"), wish(&[1235])), [key(1234)]);
+        assert!(!books.take_changed(), "the address stays");
+        assert_eq!(books.replace(&name("a"), Wish::default()), [key(1235)]);
+        assert!(books.take_changed());
+        assert_eq!(books.vips().count(), 0);
+    }
+
+    #[test]
+    fn a_key_that_moves_to_another_service_is_no_orphan_whatever_the_order() {
+        let mut books = Books::default();
+        books.replace(&name("a"), wish(&[80]));
+        books.replace(&name("b"), wish(&[80]));
+        assert_eq!(books.replace(&name("a"), wish(&[])), []);
+        assert_eq!(books.owner(&key(80)), Some(&name("b")));
+
+        assert_eq!(books.replace(&name("b"), wish(&[])), [key(80)]);
+        books.replace(&name("a"), wish(&[80]));
+        assert_eq!(books.owner(&key(80)), Some(&name("a")));
+    }
+
+    #[test]
+    fn equal_wishes_change_nothing() {
+        let mut books = Books::default();
+        let local = Wish {
+            local: BTreeSet::from(["10.244.1.2".parse().unwrap()]),
+            ..wish(&[80])
+        };
+        books.replace(&name("a"), local.clone());
+        books.take_changed();
+        assert_eq!(books.replace(&name("a"), local), []);
+        assert!(!books.take_changed());
+    }
+}

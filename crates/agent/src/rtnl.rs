@@ -1,0 +1,89 @@
+//! `NETLINK_ROUTE` through the pipelined transport, in the words of `netlink-packet-route`.
+
+use ipvs_netlink::transport::{
+    self, AsyncConnection, Batch, DecodeError, Failure, Message, NetlinkProtocol, Options, Request,
+};
+use netlink_packet_core::{NetlinkSerializable as _, ParseableParametrized as _};
+use netlink_packet_route::RouteNetlinkMessage;
+
+/// `NLM_F_EXCL | NLM_F_CREATE` of `linux/netlink.h`: fail if it exists, create it if not.
+const CREATE: u16 = 0x200 | 0x400;
+
+/// A socket for links, addresses and routes.
+#[derive(Debug)]
+pub(crate) struct Rtnl {
+    connection: AsyncConnection,
+}
+
+/// What became of one request.
+pub(crate) type Outcome = Result<(), Box<Failure>>;
+
+impl Rtnl {
+    /// Opens the socket in the current network namespace.
+    pub(crate) fn open() -> Result<Self, transport::Error> {
+        let connection = AsyncConnection::open(NetlinkProtocol::ROUTE, &Options::default())?;
+        Ok(Self { connection })
+    }
+
+    /// Sends everything; one outcome for each message, in their order.
+    pub(crate) async fn send(
+        &mut self,
+        messages: impl Iterator<Item = RouteNetlinkMessage>,
+    ) -> Result<Vec<Outcome>, transport::Error> {
+        let mut batch = Batch::new();
+        for message in messages {
+            let flags = match message {
+                RouteNetlinkMessage::NewRoute(_) | RouteNetlinkMessage::NewLink(_) => CREATE,
+                _ => 0,
+            };
+            batch.push(
+                Request::new(message.message_type(), flags),
+                &payload(&message),
+            );
+        }
+        self.connection.execute(batch).await
+    }
+
+    /// Sends one request and returns its answer; `None` if the kernel refuses.
+    pub(crate) async fn ask(
+        &mut self,
+        message: &RouteNetlinkMessage,
+    ) -> Result<Option<RouteNetlinkMessage>, transport::Error> {
+        let mut batch = Batch::new();
+        batch.push(
+            Request::new(message.message_type(), 0).with_answer(),
+            &payload(message),
+        );
+        let mut answer = None;
+        let take = |_, message: Message<'_>| {
+            answer = parse(message);
+            Ok(())
+        };
+        self.connection.execute_with(batch, take).await?;
+        Ok(answer)
+    }
+
+    /// Reads a table.
+    pub(crate) async fn dump<T: Send>(
+        &mut self,
+        request: &RouteNetlinkMessage,
+        mut read: impl FnMut(RouteNetlinkMessage) -> Option<T> + Send,
+    ) -> Result<Vec<T>, transport::Error> {
+        let kind = Request::new(request.message_type(), 0);
+        let decode = |message: Message<'_>| -> Result<Option<T>, DecodeError> {
+            Ok(parse(message).and_then(&mut read))
+        };
+        self.connection.dump(kind, &payload(request), decode).await
+    }
+}
+
+fn payload(message: &RouteNetlinkMessage) -> Vec<u8> {
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+/// `None` for what the crate cannot read: one strange route must not hide the others.
+fn parse(message: Message<'_>) -> Option<RouteNetlinkMessage> {
+    RouteNetlinkMessage::parse_with_param(message.payload, message.kind).ok()
+}

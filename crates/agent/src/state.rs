@@ -1,0 +1,290 @@
+//! How the rest of the process reads the loop: figures that are always there, and questions.
+//!
+//! The loop owns all state. It publishes a small [`Pulse`] after every turn, which health checks and
+//! metrics read without waiting for it, and answers [questions](AgentHandle) between two turns, so an
+//! answer is always of one moment. Decisions are not stored: they are resolved anew for each answer
+//! by the function that programmed the kernel.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use topology_core::model::{ObjectName, Unprogrammed};
+use topology_core::plan::Step;
+use topology_core::resolve::{Finding, ResolvedServer};
+use topology_core::virtual_server::VirtualServerKey;
+
+/// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pulse {
+    /// Whether the first full pass is done: everything the cluster asked for at start is in the
+    /// kernel, or failed and waits for its retry.
+    pub ready: bool,
+    /// Whether the cluster's first full read is done; before it nothing is programmed.
+    pub input_ready: bool,
+    /// When the last pass ended.
+    pub last_pass: Option<SystemTime>,
+    /// When the last change of the input arrived.
+    pub last_queued: Option<SystemTime>,
+    /// When the oldest change arrived that is not in the kernel yet; failed keys count as waiting.
+    pub oldest_pending: Option<SystemTime>,
+    /// What of ours is in the kernel, IPv4.
+    pub v4: FamilyCounts,
+    /// What of ours is in the kernel, IPv6.
+    pub v6: FamilyCounts,
+    /// Virtual servers of others, left alone.
+    pub foreign: u64,
+    /// Virtual servers that are not as they should be and wait for their retry.
+    pub waiting: u64,
+    /// Services in the input.
+    pub services: u64,
+    /// Endpoints in the input.
+    pub endpoints: u64,
+    /// What is wrong with this node rather than with the input, one line each.
+    pub node_warnings: Arc<[String]>,
+    /// How the start went; all zero until then.
+    pub start: StartTimes,
+}
+
+/// What of ours one family has in the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FamilyCounts {
+    /// Virtual servers.
+    pub virtual_servers: u64,
+    /// Real servers that take new connections.
+    pub active: u64,
+    /// Real servers with weight 0 that only finish what they have.
+    pub draining: u64,
+}
+
+/// The parts of the first pass, as wall time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StartTimes {
+    /// Reading what the kernel held.
+    pub dump: Duration,
+    /// Resolving every Service and comparing with the kernel.
+    pub compute: Duration,
+    /// Sending commands to IPVS until the last one was acknowledged.
+    pub apply: Duration,
+    /// Commands sent to IPVS.
+    pub steps: u64,
+    /// Everything from the first full read of the input to the end of the pass.
+    pub total: Duration,
+}
+
+/// A Service as it stands now.
+#[derive(Debug, Clone)]
+pub struct ServiceState {
+    /// Its name.
+    pub name: ObjectName,
+    /// Each of its virtual servers.
+    pub servers: Vec<ServerState>,
+    /// What is wrong with the Service, as far as resolving it showed.
+    pub findings: Vec<Finding>,
+    /// Parts of it that this version does not program.
+    pub unprogrammed: Vec<Unprogrammed>,
+}
+
+/// One virtual server: what is wanted, why, and what the kernel has.
+#[derive(Debug, Clone)]
+pub struct ServerState {
+    /// What is wanted, with the decision for every endpoint.
+    pub wanted: ResolvedServer,
+    /// Whether the kernel has it.
+    pub standing: Standing,
+    /// What the kernel has, with its counters; `None` if it has no such virtual server.
+    pub kernel: Option<KernelServer>,
+}
+
+/// How a wanted virtual server stands in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// As it should be.
+    Programmed,
+    /// A step failed; it is tried again.
+    Failed {
+        /// The step as an ipvsadm command, and what the kernel said.
+        error: String,
+        /// Until the next try.
+        retry_in: Duration,
+    },
+    /// It is never programmed: the reason and the remedy.
+    Refused(String),
+    /// Someone else's virtual server has this address and port; it is left alone.
+    Foreign,
+}
+
+/// A virtual server as the kernel has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelServer {
+    /// Its address and port, or its mark.
+    pub key: VirtualServerKey,
+    /// The scheduler's name.
+    pub scheduler: Arc<str>,
+    /// Session affinity in seconds, if any.
+    pub persistence: Option<u32>,
+    /// Totals and rates of the virtual server.
+    pub traffic: Traffic,
+    /// By address and port.
+    pub real_servers: Vec<KernelReal>,
+}
+
+/// A real server as the kernel has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelReal {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// Its weight; 0 takes no new connections.
+    pub weight: u32,
+    /// Established connections.
+    pub active: u32,
+    /// Connections that are closing or held open for late packets.
+    pub inactive: u32,
+    /// Connections held by session affinity.
+    pub persistent: u32,
+    /// Totals and rates.
+    pub traffic: Traffic,
+    /// How long it may still drain; `None` if it does not.
+    pub drain_left: Option<Duration>,
+}
+
+/// Totals since creation, and the kernel's estimate of rates (each second).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Connections.
+    pub connections: u64,
+    /// Bytes from clients.
+    pub bytes_in: u64,
+    /// Bytes to clients.
+    pub bytes_out: u64,
+    /// Connections each second.
+    pub connections_rate: u64,
+    /// Bytes from clients each second.
+    pub bytes_in_rate: u64,
+    /// Bytes to clients each second.
+    pub bytes_out_rate: u64,
+}
+
+/// Some Services in the order of their names.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// At most as many as were asked for.
+    pub services: Vec<ServiceState>,
+    /// Whether there are Services after the last one.
+    pub more: bool,
+}
+
+/// What is on this node beside the Services.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Virtual servers that are not ours.
+    pub foreign_servers: Vec<KernelServer>,
+    /// Routes to Service addresses that are not ours, as `ip route` writes them.
+    pub foreign_routes: Vec<String>,
+    /// nftables tables that are not ours, as `ip kube-proxy`.
+    pub foreign_tables: Vec<String>,
+    /// Our routes, as `ip route` writes them.
+    pub routes: Vec<String>,
+    /// What is wrong with this node rather than with the input, one line each.
+    pub warnings: Vec<String>,
+    /// What is wrong with the input, one line each, in the order of files and lines.
+    pub input_warnings: Vec<cluster::warning::Warning>,
+    /// Objects of kinds that are not read, by kind.
+    pub skipped_kinds: Vec<(String, u64)>,
+}
+
+/// What the loop can be asked.
+#[derive(Debug)]
+pub(crate) enum Question {
+    /// One Service.
+    Service(ObjectName, oneshot::Sender<Option<ServiceState>>),
+    /// At most so many Services after a name.
+    Services(Option<ObjectName>, usize, oneshot::Sender<Page>),
+    /// Everything beside the Services.
+    Surroundings(oneshot::Sender<Surroundings>),
+    /// What would be written now, against the kernel as it is now.
+    Plan(oneshot::Sender<Result<Vec<Step>, String>>),
+}
+
+/// The loop has ended, so there is nobody to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent is stopping")]
+pub struct Stopped;
+
+/// A way to read the running loop; clones share it.
+#[derive(Debug, Clone)]
+pub struct AgentHandle {
+    questions: mpsc::Sender<Question>,
+    pulse: watch::Receiver<Pulse>,
+}
+
+impl AgentHandle {
+    /// What the loop said after its last turn.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.borrow().clone()
+    }
+
+    /// Waits until the first full pass is done.
+    pub async fn ready(&mut self) -> Result<(), Stopped> {
+        let ready = self.pulse.wait_for(|pulse| pulse.ready).await;
+        ready.map(drop).map_err(|_closed| Stopped)
+    }
+
+    /// One Service; `None` if the input has none of that name.
+    pub async fn service(&self, name: ObjectName) -> Result<Option<ServiceState>, Stopped> {
+        self.ask(|answer| Question::Service(name, answer)).await
+    }
+
+    /// At most `limit` Services whose names come after `after`. Reading page by page keeps the loop
+    /// free in between; Services that change meanwhile are seen before or after.
+    pub async fn services(&self, after: Option<ObjectName>, limit: usize) -> Result<Page, Stopped> {
+        self.ask(|answer| Question::Services(after, limit, answer))
+            .await
+    }
+
+    /// Everything beside the Services.
+    pub async fn surroundings(&self) -> Result<Surroundings, Stopped> {
+        self.ask(Question::Surroundings).await
+    }
+
+    /// What would be written now if every key were compared with the kernel as it is now: nothing,
+    /// unless someone changed the kernel or steps have failed. The inner error is the kernel's.
+    pub async fn plan(&self) -> Result<Result<Vec<Step>, String>, Stopped> {
+        self.ask(Question::Plan).await
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> Question,
+    ) -> Result<T, Stopped> {
+        let (sender, receiver) = oneshot::channel();
+        self.questions
+            .send(question(sender))
+            .await
+            .map_err(|_closed| Stopped)?;
+        receiver.await.map_err(|_closed| Stopped)
+    }
+}
+
+/// The loop's ends of an [`AgentHandle`].
+#[derive(Debug)]
+pub struct LoopEnds {
+    pub(crate) questions: mpsc::Receiver<Question>,
+    pub(crate) pulse: watch::Sender<Pulse>,
+}
+
+/// A handle and the loop's ends of it, for [`crate::run::run`].
+pub fn channel() -> (AgentHandle, LoopEnds) {
+    let (ask, questions) = mpsc::channel(16);
+    let (pulse, read) = watch::channel(Pulse::default());
+    (
+        AgentHandle {
+            questions: ask,
+            pulse: read,
+        },
+        LoopEnds { questions, pulse },
+    )
+}

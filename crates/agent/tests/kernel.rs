@@ -1,0 +1,36 @@
+//! The agent on a real kernel: every test runs as root in a network namespace of its own inside a
+//! QEMU guest, started by `cargo xtask vm test`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "tests say what they expect by failing loudly"
+)]
+
+#[path = "kernel/agent.rs"]
+mod agent;
+#[path = "kernel/lab.rs"]
+mod lab;
+#[path = "kernel/yaml.rs"]
+mod yaml;
+
+#[path = "kernel/crash.rs"]
+mod crash;
+#[path = "kernel/drain.rs"]
+mod drain;
+#[path = "kernel/foreign.rs"]
+mod foreign;
+#[path = "kernel/guard.rs"]
+mod guard;
+#[path = "kernel/render.rs"]
+mod render;
+#[path = "kernel/restart.rs"]
+mod restart;
+#[path = "kernel/services.rs"]
+mod services;
+#[path = "kernel/traffic.rs"]
+mod traffic;
+#[path = "kernel/trouble.rs"]
+mod trouble;

@@ -1,0 +1,236 @@
+//! The agent's process and the folder it reads, and what the kernel holds by ipvsadm's word.
+
+use std::fs;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use tempfile::TempDir;
+
+use super::lab::{Process, sh, succeeds, wait_until};
+
+/// A folder with YAML, a state directory, and at most one agent at a time.
+pub struct Node {
+    folder: TempDir,
+    arguments: Vec<String>,
+    process: Option<Process>,
+}
+
+impl Node {
+    /// A node named n1 whose cluster is empty.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("cluster")).unwrap();
+        Self {
+            folder,
+            arguments: Vec::new(),
+            process: None,
+        }
+    }
+
+    /// The same with more arguments for the agent.
+    pub fn with(mut self, arguments: &[&str]) -> Self {
+        self.arguments
+            .extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// Writes a file of the cluster, as an editor does: aside, then renamed.
+    pub fn write(&self, file: &str, text: &str) {
+        let aside = self.path(".aside");
+        fs::write(&aside, text).unwrap();
+        fs::rename(aside, self.path("cluster").join(file)).unwrap();
+    }
+
+    /// Removes a file of the cluster.
+    pub fn remove(&self, file: &str) {
+        fs::remove_file(self.path("cluster").join(file)).unwrap();
+    }
+
+    /// Starts the agent and waits for the end of its first pass.
+    pub fn start(&mut self) {
+        self.launch(&[]);
+        self.wait_ready();
+    }
+
+    /// Starts the agent with further arguments and does not wait.
+    pub fn launch(&mut self, more: &[&str]) {
+        let command = self.command(more);
+        self.process = Some(Process::spawn(command));
+    }
+
+    /// Starts the agent where its programs (nft, modprobe) are looked for in `path`.
+    pub fn launch_with_path(&mut self, path: &str) {
+        let mut command = self.command(&[]);
+        command.env("PATH", path);
+        self.process = Some(Process::spawn(command));
+    }
+
+    /// Starts the agent as another user.
+    pub fn launch_as(&mut self, user: u32) {
+        let mut command = self.command(&[]);
+        command.uid(user).gid(user);
+        self.process = Some(Process::spawn(command));
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path("log"))
+            .unwrap();
+        // Found before the child's PATH is changed.
+        let program = sh("command -v ipvs-topo");
+        let mut command = Command::new(program.trim());
+        command
+            .arg("agent")
+            .arg("--cluster")
+            .arg(self.path("cluster"));
+        command.args([
+            "--node-name",
+            "n1",
+            "--healthz-bind-address",
+            "",
+            "--metrics-bind-address",
+            "",
+        ]);
+        command
+            .arg("--socket")
+            .arg(self.socket())
+            .arg("--state-dir")
+            .arg(self.path("state"));
+        command.args(&self.arguments).args(more);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        command
+    }
+
+    /// Waits for the end of the agent's first pass.
+    pub fn wait_ready(&self) {
+        wait_until("the agent's first pass", || {
+            self.log().contains("first pass done")
+        });
+    }
+
+    /// Waits until the agent's first pass is done, or until it has ended, and then says how.
+    pub fn ready_or_dead(&mut self) -> Option<ExitStatus> {
+        let mut status = None;
+        wait_until("the agent's first pass or its end", || {
+            status = self.process.as_mut().and_then(Process::try_wait);
+            status.is_some() || self.log().contains("first pass done")
+        });
+        if status.is_some() {
+            self.process = None;
+        }
+        status
+    }
+
+    /// Waits until nothing is pending: what `diff` would do is nothing.
+    pub fn wait_quiet(&self) {
+        let socket = self.socket();
+        let command = format!("ipvs-topo diff --socket {}", socket.display());
+        wait_until("the agent to have nothing to do", || succeeds(&command));
+    }
+
+    /// Takes over the files of a folder.
+    pub fn copy(&self, folder: &Path) {
+        sh(&format!(
+            "cp -r {}/. {}",
+            folder.display(),
+            self.cluster().display()
+        ));
+    }
+
+    /// Waits for the agent's end.
+    pub fn wait_end(&mut self) -> ExitStatus {
+        let mut process = self.process.take().expect("a running agent");
+        process.wait()
+    }
+
+    /// Kills the agent as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.process = None;
+        self.forget_log();
+    }
+
+    /// Ends the agent with SIGTERM; it must exit with 0.
+    pub fn stop(&mut self) {
+        let id = self.process.as_ref().expect("a running agent").id();
+        sh(&format!("kill -TERM {id}"));
+        let status = self.wait_end();
+        assert_eq!(
+            status.code(),
+            Some(0),
+            "signal {:?}; {}",
+            status.signal(),
+            self.log()
+        );
+        self.forget_log();
+    }
+
+    /// What the agent has logged since its start.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// So that the next agent's log stands alone.
+    pub fn forget_log(&self) {
+        drop(fs::remove_file(self.path("log")));
+    }
+
+    /// Waits until the log holds `words`.
+    pub fn wait_log(&self, words: &str) {
+        wait_until(&format!("{words:?} in the log:\n{}", self.log()), || {
+            self.log().contains(words)
+        });
+    }
+
+    /// The agent's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.path("agent.sock")
+    }
+
+    /// The folder of the cluster's files.
+    pub fn cluster(&self) -> PathBuf {
+        self.path("cluster")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        Path::join(self.folder.path(), name)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "--- the agent's log:\n{}--- ipvsadm-save -n:\n{}",
+                self.log(),
+                kernel().join("\n")
+            );
+        }
+    }
+}
+
+/// `ipvsadm-save -n`, sorted.
+pub fn kernel() -> Vec<String> {
+    let mut lines: Vec<_> = sh("ipvsadm-save -n")
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Waits until the kernel holds exactly `lines` (sorted here).
+pub fn wait_kernel(lines: &[&str]) {
+    let mut wanted: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
+    wanted.sort_unstable();
+    let mut held = Vec::new();
+    wait_until(&format!("{wanted:#?} in the kernel"), || {
+        held = kernel();
+        held == wanted
+    });
+}

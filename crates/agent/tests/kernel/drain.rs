@@ -1,0 +1,140 @@
+//! Endpoints that leave finish what they have.
+
+use crate::agent::{Node, kernel, wait_kernel};
+use crate::lab::{Lab, Place, sh, wait_until};
+use crate::yaml::{NODES, Service, slice};
+
+const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
+
+fn setup(lab: &mut Lab, arguments: &[&str]) -> (Node, Place, Place, Place) {
+    let (client, stays, leaves) = (lab.pod(), lab.pod(), lab.pod());
+    let node = Node::new()
+        .with(&["--service-cidr", "10.96.0.0/12"])
+        .with(arguments);
+    let service = Service {
+        name: "web",
+        ips: &["10.96.0.10"],
+        ports: &[("TCP", 80)],
+        spec: "",
+        annotations: "",
+    };
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &service.yaml());
+    (node, client, stays, leaves)
+}
+
+fn endpoints(node: &Node, pods: &[&Place]) {
+    let lines: Vec<_> = pods.iter().map(|pod| format!("{} n1", pod.v4)).collect();
+    node.write(
+        "v4.yaml",
+        &slice(
+            "web",
+            "web-4",
+            PORTS,
+            &lines.iter().map(String::as_str).collect::<Vec<_>>(),
+        ),
+    );
+}
+
+fn real(pod: &Place, weight: u32) -> String {
+    format!("-a -t 10.96.0.10:80 -r {}:8080 -m -w {weight}", pod.v4)
+}
+
+#[test]
+fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere() {
+    let mut lab = Lab::new();
+    let (mut node, client, stays, leaves) = setup(&mut lab, &[]);
+    let _leaving = leaves.spawn(&format!(
+        "guest serve --listen {}:8080 --name leaves --hold",
+        leaves.v4
+    ));
+    endpoints(&node, &[&leaves]);
+    node.start();
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&leaves, 1)]);
+    let mut held = client.spawn("guest load --target 10.96.0.10:80 --connections 1 --hold");
+    wait_until("the connection", || {
+        sh("ipvsadm -Ln").contains("Masq    1      1")
+    });
+
+    let _staying = stays.serve(8080, "stays");
+    endpoints(&node, &[&stays]);
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&stays, 1),
+        &real(&leaves, 0),
+    ]);
+    let answers = client.sh("guest load --target 10.96.0.10:80 --connections 20 -o json");
+    assert!(answers.contains("\"stays\":20"), "{answers}");
+    assert!(
+        sh("ipvsadm -Ln").contains("Masq    0      1"),
+        "the old connection still stands"
+    );
+
+    // It comes back: the weight is raised again, the connection never noticed.
+    endpoints(&node, &[&stays, &leaves]);
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&stays, 1),
+        &real(&leaves, 1),
+    ]);
+    assert!(
+        sh("ipvsadm -Ln").contains("Masq    1      1"),
+        "edited, not deleted and added"
+    );
+    endpoints(&node, &[&stays]);
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&stays, 1),
+        &real(&leaves, 0),
+    ]);
+
+    sh(&format!("kill {}", held.id()));
+    held.wait();
+    // The kernel keeps the closing connection for a while (FIN_WAIT, TIME_WAIT: two minutes), so
+    // only its deletion at the deadline is waited for, in another test.
+    assert!(kernel().contains(&real(&leaves, 0)));
+}
+
+#[test]
+fn d9_without_connections_it_goes_at_once() {
+    let mut lab = Lab::new();
+    let (mut node, _client, stays, leaves) = setup(&mut lab, &[]);
+    endpoints(&node, &[&stays, &leaves]);
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&stays, 1),
+        &real(&leaves, 1),
+    ]);
+    endpoints(&node, &[&stays]);
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
+}
+
+#[test]
+fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
+    let mut lab = Lab::new();
+    let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "3s"]);
+    let _leaving = leaves.spawn(&format!(
+        "guest serve --listen {}:8080 --name leaves --hold",
+        leaves.v4
+    ));
+    endpoints(&node, &[&stays, &leaves]);
+    node.start();
+    let _held = client.spawn("guest load --target 10.96.0.10:80 --connections 2 --hold");
+    wait_until("the connection", || {
+        sh("ipvsadm -Ln").contains("Masq    1      1")
+    });
+    endpoints(&node, &[&stays]);
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&stays, 1),
+        &real(&leaves, 0),
+    ]);
+    node.kill();
+    node.start();
+    assert!(
+        kernel().contains(&real(&leaves, 0)),
+        "draining is taken up again, not undone"
+    );
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
+}

@@ -1,0 +1,169 @@
+//! What no virtual server wants is refused, and nothing else is (design D2, D3; T11, T12).
+
+use std::time::{Duration, Instant};
+
+use crate::agent::{Node, wait_kernel};
+use crate::lab::{Lab, NODE_V4, NODE_V6, sh, succeeds, wait_until};
+use crate::yaml::{NODES, Service, slice};
+
+const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
+
+fn node() -> Node {
+    let node = Node::new().with(CIDRS);
+    let service = Service {
+        name: "web",
+        ips: &["10.96.0.10", "fd00:10:96::a"],
+        ports: &[("TCP", 80)],
+        spec: "",
+        annotations: "",
+    };
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &service.yaml());
+    node
+}
+
+/// Tries one connection and says how it ended, and that it ended at once.
+fn connect(prefix: &str, target: &str) -> bool {
+    let start = Instant::now();
+    let connected = succeeds(&format!(
+        "{prefix} curl -s -o /dev/null --max-time 8 telnet://{target} </dev/null"
+    ));
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "{prefix} {target} did not end at once"
+    );
+    connected
+}
+
+#[test]
+fn d3_only_declared_ports_of_a_virtual_address_answer() {
+    let mut lab = Lab::new();
+    let client = lab.pod();
+    let mut node = node();
+    // A process of the host that listens everywhere, as sshd does.
+    let _host = ["0.0.0.0:22", "[::]:22"].map(|listen| {
+        let mut command = std::process::Command::new("guest");
+        command.args(["serve", "--listen", listen, "--name", "host"]);
+        crate::lab::Process::spawn(command)
+    });
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+    ]);
+    let inside = client.prefix();
+    for place in [inside.as_str(), ""] {
+        for target in [
+            "10.96.0.10:22",
+            "10.96.0.10:80",
+            "10.96.99.99:22",
+            "[fd00:10:96::a]:22",
+            "[fd00:10:96::9]:22",
+        ] {
+            assert!(!connect(place, target), "{place} {target} must be refused");
+        }
+        for own in [format!("{NODE_V4}:22"), format!("[{NODE_V6}]:22")] {
+            assert!(
+                connect(place, &own),
+                "the node's own address is untouched: {place} {own}"
+            );
+        }
+        assert!(
+            succeeds(&format!("{place} busybox ping -c 1 -W 2 10.96.0.10")),
+            "echo is answered"
+        );
+        assert!(
+            succeeds(&format!("{place} busybox ping -c 1 -W 2 fd00:10:96::a")),
+            "echo is answered"
+        );
+    }
+    // UDP gets an ICMP error at once instead of silence.
+    assert!(
+        client
+            .sh("guest load --udp --target 10.96.0.10:9 --connections 1 -o json")
+            .contains("\"failures\":1")
+    );
+}
+
+#[test]
+fn t11_nobody_answers_arp_for_virtual_addresses() {
+    let lab = Lab::new();
+    let mut node = node();
+    let outside = lab.outside();
+    let asks = |ip: &str| {
+        succeeds(&format!(
+            "ip netns exec {outside} busybox arping -c 2 -w 3 -I eth0 {ip}"
+        ))
+    };
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+    ]);
+    assert!(asks(NODE_V4), "the node's own address is answered for");
+    assert!(!asks("10.96.0.10"), "a Service address is not");
+    sh("nft delete table arp ipvs-topo");
+    assert!(
+        asks("10.96.0.10"),
+        "without the table it would be: the test can fail"
+    );
+}
+
+#[test]
+fn d4_the_tables_follow_local_pods_and_are_restored_when_changed() {
+    let _lab = Lab::new();
+    let mut node = node().with(&["--check-period", "1s"]);
+    let hairpin = || sh("nft list set ip ipvs-topo hairpin");
+    node.write(
+        "v4.yaml",
+        &slice(
+            "web",
+            "web-4",
+            &[("TCP", 80, 8080)],
+            &["10.244.1.1 n1", "10.244.2.1 n2"],
+        ),
+    );
+    node.start();
+    assert!(
+        hairpin().contains("10.244.1.1 . 10.244.1.1"),
+        "{}",
+        hairpin()
+    );
+    assert!(
+        !hairpin().contains("10.244.2.1"),
+        "only this node's endpoints: {}",
+        hairpin()
+    );
+    node.write(
+        "v4.yaml",
+        &slice("web", "web-4", &[("TCP", 80, 8080)], &["10.244.1.7 n1"]),
+    );
+    wait_until("the other pod", || {
+        hairpin().contains("10.244.1.7") && !hairpin().contains("10.244.1.1")
+    });
+    sh("nft flush chain ip ipvs-topo input; nft delete table ip6 ipvs-topo");
+    wait_until("the repair", || {
+        succeeds(
+            "nft list chain ip ipvs-topo input | grep -q unclaimed && nft list table ip6 ipvs-topo >/dev/null",
+        )
+    });
+}
+
+#[test]
+fn without_nft_everything_else_goes_on_and_one_message_says_so() {
+    let _lab = Lab::new();
+    let mut node = node();
+    node.launch_with_path("/nowhere");
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+    ]);
+    node.wait_log("nft: not found");
+    assert_eq!(
+        node.log().matches("nft: not found").count(),
+        1,
+        "{}",
+        node.log()
+    );
+    assert!(node.log().contains("install the nftables package"));
+}

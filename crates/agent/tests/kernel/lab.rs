@@ -1,0 +1,301 @@
+//! A node with pods, made of network namespaces: the current one is the node, each pod has its own.
+//!
+//! Pods hang on veth pairs with one route each, as with Calico or the `ptp` plugin, so that every
+//! packet between two pods passes the node's IP layer. The lab is taken down when it is dropped.
+
+use std::net::IpAddr;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The node's own address.
+pub const NODE_V4: &str = "192.168.10.11";
+/// The node's own IPv6 address.
+pub const NODE_V6: &str = "fd00:10::11";
+/// A neighbour on the node's network, outside of the cluster.
+pub const OUTSIDER_V4: &str = "192.168.10.1";
+
+const GATEWAY_V4: &str = "169.254.1.1";
+const GATEWAY_V6: &str = "fe80::1";
+
+/// Longest wait for anything. A guest without KVM is slow.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A network namespace joined to the node.
+#[derive(Debug)]
+pub struct Place {
+    netns: String,
+    /// Its IPv4 address.
+    pub v4: IpAddr,
+    /// Its IPv6 address.
+    pub v6: IpAddr,
+}
+
+/// The node and everything around it.
+#[derive(Debug, Default)]
+pub struct Lab {
+    pods: u8,
+    namespaces: Vec<String>,
+}
+
+/// Runs a command line and returns its output; it must succeed.
+pub fn sh(line: &str) -> String {
+    let output = run("sh", &["-c", line]);
+    assert!(
+        output.status.success(),
+        "{line}: {}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Runs a command line and returns whether it succeeded.
+pub fn succeeds(line: &str) -> bool {
+    run("sh", &["-c", line]).status.success()
+}
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    output.unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until `done` says so; `what` is what the panic message says was waited for.
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(
+            start.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} for: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Lab {
+    /// A node with an address of each family on `eth0`, and an outsider at the other end of the wire.
+    pub fn new() -> Self {
+        let mut lab = Self::default();
+        let outside = lab.namespace("outside");
+        sh(&format!(
+            "ip link set lo up
+             sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.conf.all.rp_filter=0
+             ip link add eth0 type veth peer name eth0 netns {outside}
+             ip addr add {NODE_V4}/24 dev eth0
+             ip addr add {NODE_V6}/64 dev eth0 nodad
+             ip link set eth0 up
+             ip -n {outside} addr add {OUTSIDER_V4}/24 dev eth0
+             ip -n {outside} addr add fd00:10::1/64 dev eth0 nodad
+             ip -n {outside} link set eth0 up
+             ip -n {outside} link set lo up
+             ip route add default via {OUTSIDER_V4}
+             ip -6 route add default via fd00:10::1"
+        ));
+        lab
+    }
+
+    /// The namespace at the other end of the node's wire.
+    pub fn outside(&self) -> &str {
+        self.namespaces.first().expect("made first")
+    }
+
+    /// The next pod: 10.244.1.1, fd00:10:244:1::1 and so on.
+    pub fn pod(&mut self) -> Place {
+        self.pods += 1;
+        let number = self.pods;
+        let place = Place {
+            netns: self.namespace(&format!("pod{number}")),
+            v4: format!("10.244.1.{number}").parse().unwrap(),
+            v6: format!("fd00:10:244:1::{number:x}").parse().unwrap(),
+        };
+        let Place { netns, v4, v6 } = &place;
+        sh(&format!(
+            "ip link add pod{number} type veth peer name eth0 netns {netns}
+             ip addr add {GATEWAY_V4}/32 dev pod{number}
+             ip addr add {GATEWAY_V6}/128 dev pod{number} nodad
+             ip link set pod{number} up
+             ip route add {v4}/32 dev pod{number}
+             ip -6 route add {v6}/128 dev pod{number}
+             ip -n {netns} link set lo up
+             ip -n {netns} addr add {v4}/32 dev eth0
+             ip -n {netns} addr add {v6}/128 dev eth0 nodad
+             ip -n {netns} link set eth0 up
+             ip -n {netns} route add {GATEWAY_V4}/32 dev eth0
+             ip -n {netns} route add default via {GATEWAY_V4} dev eth0
+             ip -n {netns} -6 route add default via {GATEWAY_V6} dev eth0"
+        ));
+        place
+    }
+
+    fn namespace(&mut self, name: &str) -> String {
+        // Names of namespaces are the guest's, not the node's: other tests leave theirs alone.
+        let name = format!("{name}-{}", std::process::id());
+        sh(&format!("ip netns add {name}"));
+        self.namespaces.push(name.clone());
+        name
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for name in &self.namespaces {
+            run("ip", &["netns", "delete", name]);
+        }
+    }
+}
+
+impl Place {
+    /// The command, run inside.
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args([
+            "netns",
+            "exec",
+            &self.netns,
+            "sh",
+            "-c",
+            &format!("exec {line}"),
+        ]);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command line inside; it must succeed.
+    pub fn sh(&self, line: &str) -> String {
+        sh(&format!("ip netns exec {} sh -c '{line}'", self.netns))
+    }
+
+    /// What to put before a command line to run it inside.
+    pub fn prefix(&self) -> String {
+        format!("ip netns exec {}", self.netns)
+    }
+
+    /// Runs a command line inside and returns whether it succeeded.
+    pub fn succeeds(&self, line: &str) -> bool {
+        succeeds(&format!("{} {line}", self.prefix()))
+    }
+
+    /// Serves at `port` of both families over TCP, answering with `name`.
+    pub fn serve(&self, port: u16, name: &str) -> Vec<Process> {
+        let Self { v4, v6, .. } = self;
+        [format!("{v4}:{port}"), format!("[{v6}]:{port}")]
+            .into_iter()
+            .map(|listen| self.spawn(&format!("guest serve --listen {listen} --name {name}")))
+            .collect()
+    }
+
+    /// Starts a command inside that ends with the returned value.
+    pub fn spawn(&self, line: &str) -> Process {
+        Process::spawn(self.command(line))
+    }
+}
+
+/// A child process that is killed when dropped.
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl Process {
+    /// Starts it.
+    pub fn spawn(mut command: Command) -> Self {
+        Self(
+            command
+                .spawn()
+                .unwrap_or_else(|error| panic!("{command:?}: {error}")),
+        )
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> Option<std::process::ExitStatus> {
+        self.0.try_wait().expect("our own child")
+    }
+
+    /// Waits for its end, at most as long as anything is waited for.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        let mut status = None;
+        wait_until("the end of a process", || {
+            status = self.try_wait();
+            status.is_some()
+        });
+        status.expect("waited for")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Watches what any program writes to routes, links and nftables.
+#[derive(Debug)]
+pub struct Monitor {
+    files: [std::path::PathBuf; 2],
+    _programs: [Process; 2],
+    folder: tempfile::TempDir,
+}
+
+impl Monitor {
+    /// Watches from now on.
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let spawn = |name: &str, line: &str| {
+            let path = folder.path().join(name);
+            let file = std::fs::File::create(&path).unwrap();
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", &format!("exec {line}")])
+                .stdin(Stdio::null())
+                .stdout(file);
+            (path, Process::spawn(command))
+        };
+        let (routes, ip) = spawn("ip", "ip monitor route link address");
+        let (tables, nft) = spawn("nft", "nft monitor");
+        let monitor = Self {
+            files: [routes, tables],
+            _programs: [ip, nft],
+            folder,
+        };
+        // Both are up once they see something; the lab's own noise is then cut off.
+        wait_until("the monitors", || {
+            sh(
+                "ip link add probe type veth peer name eborp && ip link del probe
+                nft add table ip probe; nft delete table ip probe",
+            );
+            monitor
+                .files
+                .iter()
+                .all(|file| std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0))
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        for file in &monitor.files {
+            // The programs append, so a cut file goes on at its start.
+            std::fs::File::create(file).unwrap();
+        }
+        monitor
+    }
+
+    /// What was written since.
+    pub fn seen(&self) -> String {
+        std::thread::sleep(Duration::from_millis(300));
+        debug_assert!(self.folder.path().exists());
+        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+        self.files
+            .iter()
+            .map(read)
+            .collect::<String>()
+            .replace('\0', "")
+    }
+}

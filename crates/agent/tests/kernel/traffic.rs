@@ -1,0 +1,203 @@
+//! Real connections through real virtual servers.
+
+use std::collections::BTreeMap;
+
+use crate::agent::{Node, wait_kernel};
+use crate::lab::{Lab, Place, sh, wait_until};
+use crate::yaml::{NODES, Service, slice};
+
+const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
+
+/// How many of `connections` each server answered; a failed one counts for `failed`.
+pub fn hits(from: &Place, target: &str, connections: u32, flags: &str) -> BTreeMap<String, u64> {
+    let text = from.sh(&format!(
+        "guest load --target {target} --connections {connections} {flags} -o json"
+    ));
+    let report: serde_json::Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let answers = report["answers"]
+        .as_object()
+        .unwrap_or_else(|| panic!("{text}"));
+    let mut hits: BTreeMap<_, _> = answers
+        .iter()
+        .map(|(name, n)| (name.clone(), n.as_u64().unwrap()))
+        .collect();
+    let failures = report["failures"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{text}"));
+    if failures > 0 {
+        hits.insert("failed".to_owned(), failures);
+    }
+    hits
+}
+
+fn counts(list: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    list.iter()
+        .map(|&(name, count)| (name.to_owned(), count))
+        .collect()
+}
+
+fn web<'a>(annotations: &'a str) -> Service<'a> {
+    Service {
+        name: "web",
+        ips: &["10.96.0.10", "fd00:10:96::a"],
+        ports: &[("TCP", 80), ("UDP", 53)],
+        spec: "",
+        annotations,
+    }
+}
+
+const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080), ("UDP", 53, 5353)];
+
+#[test]
+fn weights_are_exact_from_pods_and_from_the_node_itself() {
+    let mut lab = Lab::new();
+    let (client, near, zone, far) = (lab.pod(), lab.pod(), lab.pod(), lab.pod());
+    let _servers: Vec<_> = [(&near, "near"), (&zone, "zone"), (&far, "far")]
+        .into_iter()
+        .flat_map(|(pod, name)| pod.serve(8080, name))
+        .collect();
+    let mut node = Node::new().with(CIDRS);
+    node.write("nodes.yaml", NODES);
+    node.write(
+        "service.yaml",
+        &web("topology.ipvs-topo.io/weights: 'node=80,zone=15,*=5'").yaml(),
+    );
+    let endpoints4 = [
+        format!("{} n1", near.v4),
+        format!("{} n2", zone.v4),
+        format!("{} n3", far.v4),
+    ];
+    let endpoints6 = [
+        format!("{} n1", near.v6),
+        format!("{} n2", zone.v6),
+        format!("{} n3", far.v6),
+    ];
+    node.write(
+        "v4.yaml",
+        &slice(
+            "web",
+            "web-4",
+            PORTS,
+            &endpoints4.each_ref().map(String::as_str),
+        ),
+    );
+    node.write(
+        "v6.yaml",
+        &slice(
+            "web",
+            "web-6",
+            PORTS,
+            &endpoints6.each_ref().map(String::as_str),
+        ),
+    );
+    node.start();
+    let wanted = counts(&[("near", 80), ("zone", 15), ("far", 5)]);
+    assert_eq!(hits(&client, "10.96.0.10:80", 100, ""), wanted);
+    assert_eq!(hits(&client, "[fd00:10:96::a]:80", 100, ""), wanted);
+    // The node's own connections leave with its own address (design D2), so answers come back.
+    let from_node = sh("guest load --target 10.96.0.10:80 --connections 100 -o json");
+    assert!(from_node.contains("\"failures\":0"), "{from_node}");
+    let from_node = sh("guest load --target [fd00:10:96::a]:80 --connections 100 -o json");
+    assert!(from_node.contains("\"failures\":0"), "{from_node}");
+}
+
+#[test]
+fn pain_26_a_pod_reaches_itself_through_its_own_service() {
+    let mut lab = Lab::new();
+    let pod = lab.pod();
+    let _servers = pod.serve(8080, "myself");
+    let mut node = Node::new().with(CIDRS);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &web("").yaml());
+    node.write(
+        "v4.yaml",
+        &slice("web", "web-4", PORTS, &[&format!("{} n1", pod.v4)]),
+    );
+    node.write(
+        "v6.yaml",
+        &slice("web", "web-6", PORTS, &[&format!("{} n1", pod.v6)]),
+    );
+    node.start();
+    assert_eq!(
+        hits(&pod, "10.96.0.10:80", 10, ""),
+        counts(&[("myself", 10)])
+    );
+    assert_eq!(
+        hits(&pod, "[fd00:10:96::a]:80", 10, ""),
+        counts(&[("myself", 10)])
+    );
+}
+
+#[test]
+fn t01_a_udp_client_that_keeps_its_port_leaves_a_dead_pod_within_a_second() {
+    let mut lab = Lab::new();
+    let (client, one, two) = (lab.pod(), lab.pod(), lab.pod());
+    let _one = one.spawn(&format!(
+        "guest serve --listen {}:5353 --name one --udp",
+        one.v4
+    ));
+    let _two = two.spawn(&format!(
+        "guest serve --listen {}:5353 --name two --udp",
+        two.v4
+    ));
+    let mut node = Node::new().with(CIDRS);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &web("").yaml());
+    let endpoints = |pods: &[&Place]| {
+        let lines: Vec<_> = pods.iter().map(|pod| format!("{} n1", pod.v4)).collect();
+        slice(
+            "web",
+            "web-4",
+            PORTS,
+            &lines.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+    };
+    node.write("v4.yaml", &endpoints(&[&one]));
+    node.start();
+    let ask = || client.sh("echo hello | busybox nc -u -w 1 -p 40000 10.96.0.10 53 || true");
+    assert_eq!(ask().trim(), "one");
+    let tracked = || sh("conntrack -L -p udp --orig-dst 10.96.0.10 2>/dev/null");
+    assert!(
+        tracked().contains(&format!("src={}", one.v4)),
+        "{}",
+        tracked()
+    );
+    node.write("v4.yaml", &endpoints(&[&two]));
+    wait_until("the other real server", || {
+        crate::agent::kernel().contains(&format!("-a -u 10.96.0.10:53 -r {}:5353 -m -w 1", two.v4))
+    });
+    wait_until("no entry of the old server", || {
+        !tracked().contains(&format!("src={} ", one.v4))
+    });
+    assert_eq!(ask().trim(), "two");
+}
+
+#[test]
+fn kp_ut_041_internal_traffic_policy_local_without_local_endpoints_refuses() {
+    let mut lab = Lab::new();
+    let (client, far) = (lab.pod(), lab.pod());
+    let _server = far.serve(8080, "far");
+    let mut node = Node::new().with(CIDRS);
+    let service = Service {
+        spec: "  internalTrafficPolicy: Local\n",
+        ..web("")
+    };
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &service.yaml());
+    node.write(
+        "v4.yaml",
+        &slice("web", "web-4", PORTS, &[&format!("{} n2", far.v4)]),
+    );
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+        "-A -u 10.96.0.10:53 -s wrr",
+        "-A -u [fd00:10:96::a]:53 -s wrr",
+    ]);
+    assert_eq!(
+        hits(&client, "10.96.0.10:80", 3, ""),
+        counts(&[("failed", 3)])
+    );
+}

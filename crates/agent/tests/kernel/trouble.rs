@@ -1,0 +1,266 @@
+//! Bad input and a hostile kernel: one clear message each, and everything else goes on.
+
+use crate::agent::{Node, kernel, wait_kernel};
+use crate::lab::{Lab, NODE_V4, sh, succeeds, wait_until};
+use crate::yaml::{NODES, Service, slice};
+
+const CIDR: &[&str] = &["--service-cidr", "10.96.0.0/12"];
+
+fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
+    Service {
+        name,
+        ips,
+        ports: &[("TCP", 80)],
+        spec: "",
+        annotations: "",
+    }
+}
+
+const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
+
+#[test]
+fn t03_an_address_of_a_node_is_never_programmed_and_the_node_stays_reachable() {
+    let mut lab = Lab::new();
+    let client = lab.pod();
+    let mut node = Node::new().with(CIDR);
+    sh("ip addr add 10.96.0.77/32 dev eth0");
+    node.write("nodes.yaml", NODES);
+    // Another node's, this node's, and one that only this machine knows to be its own.
+    node.write("other.yaml", &web("other", &["192.168.10.12"]).yaml());
+    node.write("mine.yaml", &web("mine", &[NODE_V4]).yaml());
+    node.write("link.yaml", &web("link", &["10.96.0.77"]).yaml());
+    node.write("good.yaml", &web("good", &["10.96.0.10"]).yaml());
+    node.start();
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr"]);
+    for (service, address) in [
+        ("t/other", "192.168.10.12"),
+        ("t/mine", NODE_V4),
+        ("t/link", "10.96.0.77"),
+    ] {
+        let line = node
+            .log()
+            .lines()
+            .find(|line| line.contains(service))
+            .map(str::to_owned);
+        let line = line.unwrap_or_else(|| panic!("{service}: {}", node.log()));
+        assert!(line.contains(address) && line.contains("WARN"), "{line}");
+    }
+    let routes = sh("ip route show table local proto 173");
+    assert_eq!(
+        routes.trim(),
+        "local 10.96.0.0/12 dev lo scope host src 192.168.10.11"
+    );
+    for own in [NODE_V4, "10.96.0.77"] {
+        assert!(
+            client.succeeds(&format!("busybox ping -c 1 -W 2 {own}")),
+            "{own}"
+        );
+    }
+}
+
+#[test]
+fn kp_sy_18_of_two_services_with_one_address_the_older_one_has_it() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    let older = "metadata: {creationTimestamp: '2024-01-01T00:00:00Z', ";
+    let newer = "metadata: {creationTimestamp: '2025-01-01T00:00:00Z', ";
+    node.write(
+        "a.yaml",
+        &web("aaa", &["10.96.0.10"])
+            .yaml()
+            .replace("metadata: {", newer),
+    );
+    node.write(
+        "b.yaml",
+        &web("bbb", &["10.96.0.10"])
+            .yaml()
+            .replace("metadata: {", older),
+    );
+    node.write("as.yaml", &slice("aaa", "aaa-4", PORTS, &["10.244.1.1 n1"]));
+    node.write("bs.yaml", &slice("bbb", "bbb-4", PORTS, &["10.244.1.2 n1"]));
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-a -t 10.96.0.10:80 -r 10.244.1.2:8080 -m -w 1",
+    ]);
+    assert!(
+        node.log().contains("t/aaa") && node.log().contains("t/bbb"),
+        "{}",
+        node.log()
+    );
+    node.remove("b.yaml");
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-a -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 1",
+    ]);
+}
+
+#[test]
+fn pain_18_bad_endpoints_are_left_out_and_the_good_ones_serve() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    let endpoints = [
+        "127.0.0.1 n1",
+        "169.254.3.3 n1",
+        "fd00::1 n1",
+        "10.244.1.1 n1",
+    ];
+    let text =
+        slice("web", "web-4", PORTS, &endpoints).replace("addressType: IPv6", "addressType: IPv4");
+    node.write("slice.yaml", &text);
+    node.start();
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-a -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 1",
+    ]);
+    for bad in ["127.0.0.1", "169.254.3.3", "fd00::1"] {
+        assert!(node.log().contains(bad), "{bad}: {}", node.log());
+    }
+}
+
+#[test]
+fn two_thousand_endpoints_in_one_service_are_all_programmed() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    for part in 0..20 {
+        let endpoints: Vec<_> = (1..=100)
+            .map(|host| format!("10.244.{part}.{host} n2"))
+            .collect();
+        let lines: Vec<_> = endpoints.iter().map(String::as_str).collect();
+        node.write(
+            &format!("slice{part}.yaml"),
+            &slice("web", &format!("web-{part}"), PORTS, &lines),
+        );
+    }
+    node.start();
+    assert_eq!(kernel().len(), 2001);
+}
+
+#[test]
+fn an_unknown_scheduler_fails_key_by_key_with_one_message_and_is_tried_again() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR).with(&["--scheduler", "nosuch"]);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    node.write(
+        "slice.yaml",
+        &slice("web", "web-4", PORTS, &["10.244.1.1 n1"]),
+    );
+    node.start();
+    node.wait_log("unknown scheduler");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let log = node.log();
+    assert_eq!(log.matches("unknown scheduler").count(), 1, "{log}");
+    assert!(
+        log.contains("nosuch") && log.contains("10.96.0.10:80"),
+        "{log}"
+    );
+    assert_eq!(kernel(), [""; 0]);
+    // It stays failed, and says so.
+    let status = std::process::Command::new("ipvs-topo")
+        .args(["status", "-o", "json", "--socket"])
+        .arg(node.socket())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert!(text.contains("nosuch"), "{text}");
+    assert_eq!(status.status.code(), Some(1));
+}
+
+#[test]
+fn d8_a_step_that_fails_is_healed_by_reading_the_key_again() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR).with(&["--check-period", "10m"]);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    node.write("other.yaml", &web("other", &["10.96.0.11"]).yaml());
+    node.write(
+        "slice.yaml",
+        &slice("web", "web-4", PORTS, &["10.244.1.1 n1"]),
+    );
+    node.start();
+    // Behind the agent's back; the next step for this key finds no virtual server.
+    sh("ipvsadm -D -t 10.96.0.10:80");
+    node.write(
+        "slice.yaml",
+        &slice("web", "web-4", PORTS, &["10.244.1.1 n1", "10.244.1.2 n1"]),
+    );
+    wait_kernel(&[
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t 10.96.0.11:80 -s wrr",
+        "-a -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 1",
+        "-a -t 10.96.0.10:80 -r 10.244.1.2:8080 -m -w 1",
+    ]);
+}
+
+#[test]
+fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    sh(&format!(
+        "chmod -R a+rwX {}",
+        node.cluster().parent().unwrap().display()
+    ));
+    node.launch_as(65534);
+    let status = node.wait_end();
+    assert_eq!(status.code(), Some(1), "{}", node.log());
+    assert!(node.log().contains("CAP_NET_ADMIN"), "{}", node.log());
+}
+
+#[test]
+fn t13_without_the_module_the_agent_says_what_to_load_and_ends() {
+    // The module can be taken out only while no namespace uses it.
+    let reload = Reload;
+    sh("for i in 1 2 3 4 5 6 7 8 9 10; do
+          rmmod ip_vs_wrr ip_vs_rr ip_vs_sh ip_vs_lc ip_vs_mh 2>/dev/null; rmmod ip_vs && break; sleep 1
+        done 2>/dev/null; ! grep -q '^ip_vs ' /proc/modules");
+    std::fs::write("/proc/sys/kernel/modprobe", "/bin/false").unwrap();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    node.launch_with_path("/nowhere");
+    let status = node.wait_end();
+    assert_eq!(status.code(), Some(1), "{}", node.log());
+    assert!(node.log().contains("modprobe ip_vs"), "{}", node.log());
+    drop(reload);
+    assert!(succeeds("modprobe ip_vs"));
+}
+
+/// Puts the module loader back, whatever happened.
+struct Reload;
+
+impl Drop for Reload {
+    fn drop(&mut self) {
+        drop(std::fs::write(
+            "/proc/sys/kernel/modprobe",
+            "/sbin/modprobe",
+        ));
+    }
+}
+
+#[test]
+fn half_a_file_changes_nothing() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    node.write(
+        "web.yaml",
+        &(web("web", &["10.96.0.10"]).yaml() + &slice("web", "web-4", PORTS, &["10.244.1.1 n1"])),
+    );
+    node.start();
+    let before = kernel();
+    assert_eq!(before.len(), 2);
+    node.write(
+        "web.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web, namesp",
+    );
+    node.wait_log("web.yaml");
+    node.write("other.yaml", &web("other", &["10.96.0.11"]).yaml());
+    wait_until("the other Service", || kernel().len() == 3);
+    assert!(before.iter().all(|line| kernel().contains(line)));
+}

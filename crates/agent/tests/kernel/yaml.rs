@@ -1,0 +1,114 @@
+//! Short ways to write the objects that the tests need.
+
+use std::fmt::Write as _;
+
+/// The Node objects n1 (this node), n2, n3 in zones a, a, b.
+pub const NODES: &str = "
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}
+status: {addresses: [{type: InternalIP, address: 192.168.10.11}, {type: InternalIP, address: 'fd00:10::11'}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, labels: {topology.kubernetes.io/zone: a}}
+status: {addresses: [{type: InternalIP, address: 192.168.10.12}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}
+status: {addresses: [{type: InternalIP, address: 192.168.10.13}]}
+";
+
+/// A Service with one address and one port.
+pub struct Service<'a> {
+    /// Its name in the namespace `t`.
+    pub name: &'a str,
+    /// Its cluster IPs.
+    pub ips: &'a [&'a str],
+    /// `TCP 80`, `UDP 53` and so on.
+    pub ports: &'a [(&'a str, u16)],
+    /// Further lines of `spec`, indented by two blanks.
+    pub spec: &'a str,
+    /// Annotations in flow style, without braces.
+    pub annotations: &'a str,
+}
+
+impl Service<'_> {
+    /// As YAML.
+    pub fn yaml(&self) -> String {
+        let Self {
+            name,
+            ips,
+            ports,
+            spec,
+            annotations,
+        } = self;
+        let first = ips.first().expect("a cluster IP");
+        let list = ips
+            .iter()
+            .map(|ip| format!("'{ip}'"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let families: Vec<_> = ips
+            .iter()
+            .map(|ip| if ip.contains(':') { "IPv6" } else { "IPv4" })
+            .collect();
+        let mut text = format!(
+            "\n---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: t, annotations: {{{annotations}}}}}\n\
+             spec:\n  type: ClusterIP\n  clusterIP: '{first}'\n  clusterIPs: [{list}]\n  ipFamilies: [{}]\n{spec}  ports:\n",
+            families.join(", ")
+        );
+        for (protocol, port) in *ports {
+            let name = format!("{}-{port}", protocol.to_lowercase());
+            writeln!(
+                text,
+                "  - {{name: {name}, protocol: {protocol}, port: {port}}}"
+            )
+            .unwrap();
+        }
+        text
+    }
+}
+
+/// An EndpointSlice of the Service `service`, one line for each endpoint: `ADDRESS NODE [CONDITIONS]`.
+pub fn slice(service: &str, name: &str, ports: &[(&str, u16, u16)], endpoints: &[&str]) -> String {
+    let v6 = endpoints.first().is_some_and(|line| line.contains(':'));
+    let family = if v6 { "IPv6" } else { "IPv4" };
+    let mut text = format!(
+        "\n---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\n\
+         metadata: {{name: {name}, namespace: t, labels: {{kubernetes.io/service-name: {service}}}}}\n\
+         addressType: {family}\nports:\n"
+    );
+    for (protocol, port, target) in ports {
+        let name = format!("{}-{port}", protocol.to_lowercase());
+        writeln!(
+            text,
+            "- {{name: {name}, protocol: {protocol}, port: {target}}}"
+        )
+        .unwrap();
+    }
+    text.push_str(if endpoints.is_empty() {
+        "endpoints: []\n"
+    } else {
+        "endpoints:\n"
+    });
+    for line in endpoints {
+        let mut words = line.split(' ');
+        let (address, node) = (
+            words.next().expect("an address"),
+            words.next().expect("a node"),
+        );
+        let conditions = match words.next() {
+            Some("terminating") => "ready: false, serving: true, terminating: true",
+            Some("down") => "ready: false, serving: false, terminating: false",
+            _ => "ready: true, serving: true, terminating: false",
+        };
+        writeln!(
+            text,
+            "- {{addresses: ['{address}'], nodeName: {node}, conditions: {{{conditions}}}}}"
+        )
+        .unwrap();
+    }
+    text
+}

@@ -1,0 +1,136 @@
+//! Lists that end, lists that do not, and what is new among warnings.
+
+use topology_core::model::{Labels, Node};
+
+use super::*;
+use crate::object::ServiceCidr;
+
+fn node(name: &str) -> Object {
+    Object::Node(Node {
+        name: name.into(),
+        labels: Labels::default(),
+        addresses: Vec::new(),
+    })
+}
+
+fn feed(index: &mut Index, events: impl IntoIterator<Item = Event>) {
+    index.apply(Batch {
+        events: events.into_iter().collect(),
+        reports: Vec::new(),
+    });
+}
+
+fn names(index: &Index) -> Vec<&str> {
+    let mut names: Vec<&str> = index.snapshot().nodes().map(|node| &*node.name).collect();
+    names.sort_unstable();
+    names
+}
+
+const WHOLE: Event = Event::Complete(Completeness::Whole);
+
+#[test]
+fn nothing_is_ready_before_the_first_list_has_ended() {
+    let mut index = Index::new(Vec::new());
+    feed(&mut index, [Event::Begin, Event::Apply(node("n1"))]);
+    assert_eq!(index.completeness(), None);
+    feed(&mut index, [Event::Complete(Completeness::Partial)]);
+    assert_eq!(index.completeness(), Some(Completeness::Partial));
+    feed(&mut index, [WHOLE]);
+    assert_eq!(index.completeness(), Some(Completeness::Whole));
+    assert_eq!(names(&index), ["n1"]);
+}
+
+#[test]
+fn a_new_list_deletes_what_it_does_not_name() {
+    let mut index = Index::new(Vec::new());
+    feed(
+        &mut index,
+        [
+            Event::Begin,
+            Event::Apply(node("n1")),
+            Event::Apply(node("n2")),
+            WHOLE,
+        ],
+    );
+    feed(&mut index, [Event::Begin, Event::Apply(node("n2"))]);
+    assert_eq!(names(&index), ["n1", "n2"], "not before the list has ended");
+    feed(&mut index, [WHOLE]);
+    assert_eq!(names(&index), ["n2"]);
+}
+
+#[test]
+fn a_list_that_was_interrupted_leaks_nothing() {
+    let mut index = Index::new(Vec::new());
+    feed(&mut index, [Event::Begin, Event::Apply(node("n1")), WHOLE]);
+    feed(&mut index, [Event::Begin, Event::Apply(node("n2"))]);
+    feed(&mut index, [Event::Begin, Event::Apply(node("n3")), WHOLE]);
+    assert_eq!(
+        names(&index),
+        ["n3"],
+        "n2 was named only by the list that was given up"
+    );
+}
+
+#[test]
+fn an_object_that_is_there_but_unusable_survives_a_list() {
+    let mut index = Index::new(Vec::new());
+    let key = node("n1").key();
+    feed(&mut index, [Event::Begin, Event::Apply(node("n1")), WHOLE]);
+    feed(&mut index, [Event::Begin, Event::Keep(key), WHOLE]);
+    assert_eq!(names(&index), ["n1"]);
+}
+
+#[test]
+fn an_ignored_object_leaves_the_snapshot_and_is_listed() {
+    let mut index = Index::new(Vec::new());
+    let key = node("n1").key();
+    feed(&mut index, [Event::Begin, Event::Apply(node("n1")), WHOLE]);
+    feed(&mut index, [Event::Ignore(key.clone(), Ignored::Headless)]);
+    assert!(names(&index).is_empty());
+    assert_eq!(index.ignored().get(&key), Some(&Ignored::Headless));
+    feed(&mut index, [Event::Delete(key)]);
+    assert!(index.ignored().is_empty());
+}
+
+#[test]
+fn ranges_come_from_objects_and_else_from_the_flag() {
+    let flag: Cidr = "10.96.0.0/12".parse().unwrap();
+    let object: Cidr = "10.112.0.0/16".parse().unwrap();
+    let mut index = Index::new(vec![flag]);
+    assert_eq!(index.snapshot().service_cidrs(), [flag]);
+    let cidr = Object::ServiceCidr(ServiceCidr {
+        name: "more".into(),
+        cidrs: vec![object],
+    });
+    let key = cidr.key();
+    feed(&mut index, [Event::Begin, Event::Apply(cidr), WHOLE]);
+    assert_eq!(index.snapshot().service_cidrs(), [object]);
+    feed(&mut index, [Event::Delete(key)]);
+    assert_eq!(index.snapshot().service_cidrs(), [flag]);
+}
+
+#[test]
+fn a_warning_is_new_once_even_when_its_line_moves() {
+    let report = |warnings: &[(u32, &str)]| FileReport {
+        file: "a.yaml".into(),
+        warnings: warnings
+            .iter()
+            .map(|(line, message)| Warning::of_file(&"a.yaml".into(), *line, *message, ""))
+            .collect(),
+        skipped: BTreeMap::from([("Pod".into(), 2)]),
+    };
+    let mut index = Index::new(Vec::new());
+    assert_eq!(index.apply(report(&[(1, "x")]).into()).len(), 1);
+    assert_eq!(index.apply(report(&[(5, "x")]).into()), []);
+    let new = index.apply(report(&[(5, "x"), (9, "y")]).into());
+    assert_eq!(
+        new.iter()
+            .map(|warning| &*warning.message)
+            .collect::<Vec<_>>(),
+        ["y"]
+    );
+    assert_eq!(index.warnings().count(), 2);
+    assert_eq!(index.skipped(), BTreeMap::from([("Pod".into(), 2)]));
+    index.apply(FileReport::empty(&"a.yaml".into()).into());
+    assert_eq!(index.warnings().count(), 0);
+}

@@ -1,0 +1,38 @@
+//! The thread that follows files ends with its watch. Alone in its process, so that it can be seen.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use cluster::source::watch;
+
+fn followers() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "cluster-files").count()
+}
+
+#[test]
+fn nobody_listening_ends_the_following() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.yaml"), "").unwrap();
+    let mut followed = watch(dir.path()).unwrap();
+    common::runtime().block_on(common::next(&mut followed));
+    assert_eq!(followers(), 1);
+    drop(followed);
+    let start = Instant::now();
+    while followers() > 0 {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "the thread lives on"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

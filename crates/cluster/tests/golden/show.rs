@@ -1,0 +1,105 @@
+//! Objects as text, a few lines each.
+
+use std::fmt::Write as _;
+
+use cluster::object::Object;
+use topology_core::model::{Endpoint, EndpointSlice, Node, Service};
+
+/// An object in a few lines.
+pub(crate) fn show(object: &Object) -> String {
+    match object {
+        Object::Node(node) => show_node(node),
+        Object::Service(service) => show_service(service),
+        Object::EndpointSlice(slice) => show_slice(slice),
+        Object::ServiceCidr(cidr) => {
+            let cidrs: Vec<String> = cidr.cidrs.iter().map(ToString::to_string).collect();
+            format!("ServiceCIDR {}: {}\n", cidr.name, cidrs.join(" "))
+        }
+    }
+}
+
+fn show_node(node: &Node) -> String {
+    let mut text = format!("Node {}:", node.name);
+    for address in &node.addresses {
+        write!(text, " {address}").unwrap();
+    }
+    for (key, value) in node.labels.iter() {
+        write!(text, " {key}={value}").unwrap();
+    }
+    text + "\n"
+}
+
+fn show_service(service: &Service) -> String {
+    let mut text = format!("Service {}:", service.name);
+    for address in &service.cluster_ips {
+        write!(text, " {address}").unwrap();
+    }
+    for port in &service.ports {
+        write!(text, " [{} {} {}]", port.name, port.protocol, port.port).unwrap();
+    }
+    write!(text, " internal={:?}", service.internal_traffic_policy).unwrap();
+    write!(text, " external={:?}", service.external_traffic_policy).unwrap();
+    if service.externally_accessible {
+        text.push_str(" from-outside");
+    }
+    if let Some(seconds) = service.session_affinity {
+        write!(text, " affinity={seconds}s").unwrap();
+    }
+    if let Some(created) = service.created {
+        write!(text, " created={created}").unwrap();
+    }
+    if let Some(policy) = &service.policy {
+        write!(
+            text,
+            "\n  policy {} {}",
+            policy.source.word(),
+            policy.mode.word()
+        )
+        .unwrap();
+        for level in &policy.levels {
+            write!(text, " {}={}", level.key, level.weight).unwrap();
+        }
+    }
+    for part in &service.unprogrammed {
+        write!(text, "\n  not programmed: {}: {}", part.field, part.reason).unwrap();
+    }
+    text + "\n"
+}
+
+fn show_slice(slice: &EndpointSlice) -> String {
+    let mut text = format!(
+        "EndpointSlice {} of {}: {}",
+        slice.name, slice.service, slice.family
+    );
+    for port in &slice.ports {
+        write!(text, " [{} {} {}]", port.name, port.protocol, port.port).unwrap();
+    }
+    for endpoint in &slice.endpoints {
+        text.push_str(&show_endpoint(endpoint));
+    }
+    text + "\n"
+}
+
+fn show_endpoint(endpoint: &Endpoint) -> String {
+    let mut text = format!("\n  {}", endpoint.address);
+    write!(text, " node={}", endpoint.node.as_deref().unwrap_or("-")).unwrap();
+    write!(text, " zone={}", endpoint.zone.as_deref().unwrap_or("-")).unwrap();
+    for (is, word) in [
+        (endpoint.ready, "ready"),
+        (endpoint.serving, "serving"),
+        (endpoint.terminating, "terminating"),
+    ] {
+        if is {
+            write!(text, " {word}").unwrap();
+        }
+    }
+    if let Some(hints) = &endpoint.hints {
+        write!(
+            text,
+            " for-zones={:?} for-nodes={:?}",
+            hints.zones, hints.nodes
+        )
+        .unwrap();
+    }
+    text
+}

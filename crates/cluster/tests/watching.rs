@@ -1,0 +1,337 @@
+//! Real files that come, change and go, through the public face.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cluster::event::{Completeness, Event};
+use cluster::object::Object;
+use cluster::source::{Watch, watch};
+use tempfile::TempDir;
+
+/// A watched folder or file, and what is told about it.
+struct Followed {
+    runtime: tokio::runtime::Runtime,
+    watch: Watch,
+}
+
+impl Followed {
+    fn new(path: &Path) -> Self {
+        let runtime = common::runtime();
+        Self {
+            watch: watch(path).unwrap(),
+            runtime,
+        }
+    }
+
+    /// Waits for the next batch that says something, and returns what it says, one line each.
+    fn told(&mut self) -> Vec<String> {
+        let batch = self.runtime.block_on(common::next(&mut self.watch));
+        let warnings = batch.reports.iter().flat_map(|report| &report.warnings);
+        let warnings = warnings.map(|warning| format!("warning: {}", warning.message));
+        let told: Vec<String> = batch.events.iter().map(show).chain(warnings).collect();
+        if told.is_empty() { self.told() } else { told }
+    }
+
+    /// Everything up to the first `Complete`.
+    fn first(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while !all
+            .last()
+            .is_some_and(|line: &String| line.starts_with("complete"))
+        {
+            all.extend(self.told());
+        }
+        all
+    }
+
+    /// Fails when anything is told within `time`.
+    fn told_nothing(&mut self, time: Duration) {
+        let watch = &mut self.watch;
+        let told = self
+            .runtime
+            .block_on(async { tokio::time::timeout(time, watch.next()).await });
+        assert!(told.is_err(), "{told:?}");
+    }
+}
+
+fn show(event: &Event) -> String {
+    match event {
+        Event::Begin => "begin".to_owned(),
+        Event::Apply(Object::Node(node)) => {
+            format!(
+                "apply {} {}",
+                node.name,
+                node.labels.get("v").map_or("-", |value| value)
+            )
+        }
+        Event::Apply(object) => format!("apply {}", object.key()),
+        Event::Ignore(key, _) => format!("ignore {key}"),
+        Event::Keep(key) => format!("keep {key}"),
+        Event::Delete(key) => format!("delete {key}"),
+        Event::Complete(Completeness::Whole) => "complete".to_owned(),
+        Event::Complete(Completeness::Partial) => "complete, partial".to_owned(),
+    }
+}
+
+fn node(name: &str, version: u32) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{v: \"{version}\"}}}}\n"
+    )
+}
+
+fn folder(files: &[(&str, String)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    dir
+}
+
+/// As editors do it: a new file is put in the place of the old one.
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("tmp~");
+    fs::write(&new, text).unwrap();
+    fs::rename(&new, path).unwrap();
+}
+
+#[test]
+fn a_folder_is_told_and_then_its_changes() {
+    let dir = folder(&[
+        ("a.yaml", node("n1", 1) + &node("n2", 1)),
+        ("b.yaml", node("n3", 1)),
+    ]);
+    let mut followed = Followed::new(dir.path());
+    assert_eq!(
+        followed.first(),
+        [
+            "begin",
+            "apply n1 1",
+            "apply n2 1",
+            "apply n3 1",
+            "complete"
+        ]
+    );
+    fs::write(dir.path().join("a.yaml"), node("n1", 1) + &node("n2", 2)).unwrap();
+    assert_eq!(followed.told(), ["apply n2 2"]);
+    fs::write(dir.path().join("c.json"), node("n4", 1)).unwrap();
+    assert_eq!(followed.told(), ["apply n4 1"]);
+    followed.told_nothing(Duration::from_millis(300));
+}
+
+#[test]
+fn a_file_replaced_as_editors_do_is_read_at_once() {
+    let dir = folder(&[("a.yaml", node("n1", 1))]);
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    let start = Instant::now();
+    replace(&dir.path().join("a.yaml"), &node("n1", 2));
+    assert_eq!(followed.told(), ["apply n1 2"]);
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn a_single_file_is_followed_through_replacement_deletion_and_return() {
+    let dir = folder(&[("a.yaml", node("n1", 1)), ("other.yaml", node("n9", 1))]);
+    let path = dir.path().join("a.yaml");
+    let mut followed = Followed::new(&path);
+    assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
+    replace(&path, &node("n1", 2));
+    assert_eq!(followed.told(), ["apply n1 2"]);
+    fs::write(dir.path().join("other.yaml"), node("n9", 2)).unwrap();
+    followed.told_nothing(Duration::from_millis(300));
+    fs::remove_file(&path).unwrap();
+    let told = [followed.told(), followed.told()].concat();
+    assert!(told.contains(&"delete Node n1".to_owned()), "{told:?}");
+    fs::write(&path, node("n1", 3)).unwrap();
+    assert_eq!(followed.told(), ["apply n1 3"]);
+}
+
+#[test]
+fn a_deleted_file_deletes_what_was_in_it() {
+    let dir = folder(&[("a.yaml", node("n1", 1)), ("b.yaml", node("n2", 1))]);
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    fs::remove_file(dir.path().join("b.yaml")).unwrap();
+    assert_eq!(followed.told(), ["delete Node n2"]);
+    fs::rename(dir.path().join("a.yaml"), dir.path().join("a.yaml.off")).unwrap();
+    assert_eq!(followed.told(), ["delete Node n1"]);
+}
+
+#[test]
+fn a_half_written_file_changes_nothing() {
+    let dir = folder(&[("a.yaml", node("n1", 1))]);
+    let path = dir.path().join("a.yaml");
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    fs::write(
+        &path,
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1, lab",
+    )
+    .unwrap();
+    let told = followed.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("warning: not valid YAML"), "{told:?}");
+    fs::write(&path, node("n1", 2)).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+}
+
+#[test]
+fn a_slow_writer_is_waited_for() {
+    let dir = folder(&[("a.yaml", node("n1", 1) + &node("n2", 1))]);
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    let mut file = fs::File::create(dir.path().join("a.yaml")).unwrap();
+    file.write_all(node("n1", 2).as_bytes()).unwrap();
+    followed.told_nothing(Duration::from_millis(400));
+    file.write_all(node("n2", 2).as_bytes()).unwrap();
+    drop(file);
+    assert_eq!(followed.told(), ["apply n1 2", "apply n2 2"]);
+}
+
+#[test]
+fn a_config_map_is_followed_when_it_is_swapped() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("..v1")).unwrap();
+    fs::write(path("..v1/shop.yaml"), node("n1", 1)).unwrap();
+    symlink("..v1", path("..data")).unwrap();
+    symlink("..data/shop.yaml", path("shop.yaml")).unwrap();
+    let mut followed = Followed::new(dir.path());
+    assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
+    // As the kubelet does it: a new folder, and one rename that makes it count.
+    fs::create_dir(path("..v2")).unwrap();
+    fs::write(path("..v2/shop.yaml"), node("n1", 2)).unwrap();
+    symlink("..v2", path("..data_tmp")).unwrap();
+    fs::rename(path("..data_tmp"), path("..data")).unwrap();
+    fs::remove_dir_all(path("..v1")).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+}
+
+#[test]
+fn one_file_of_a_config_map_is_followed_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("..v1")).unwrap();
+    fs::create_dir(path("..v2")).unwrap();
+    fs::write(path("..v1/shop.yaml"), node("n1", 1)).unwrap();
+    fs::write(path("..v2/shop.yaml"), node("n1", 2)).unwrap();
+    symlink("..v1", path("..data")).unwrap();
+    symlink("..data/shop.yaml", path("shop.yaml")).unwrap();
+    let mut followed = Followed::new(&path("shop.yaml"));
+    assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
+    symlink("..v2", path("..data_tmp")).unwrap();
+    fs::rename(path("..data_tmp"), path("..data")).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+}
+
+#[test]
+fn a_link_to_a_folder_of_releases_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    for (release, version) in [("r1", 1), ("r2", 2)] {
+        fs::create_dir(path(release)).unwrap();
+        fs::write(path(release).join("a.yaml"), node("n1", version)).unwrap();
+    }
+    symlink("r1", path("current")).unwrap();
+    let mut followed = Followed::new(&path("current"));
+    assert_eq!(followed.first(), ["begin", "apply n1 1", "complete"]);
+    symlink("r2", path("next")).unwrap();
+    fs::rename(path("next"), path("current")).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+    fs::write(path("r2/a.yaml"), node("n1", 3)).unwrap();
+    assert_eq!(followed.told(), ["apply n1 3"]);
+}
+
+#[test]
+fn a_path_that_comes_later_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let root: PathBuf = dir.path().join("a/b/cluster");
+    let mut followed = Followed::new(&root);
+    assert_eq!(followed.told(), ["begin"]);
+    let told = followed.told();
+    assert!(told[0].contains("waiting for it"), "{told:?}");
+    fs::create_dir_all(&root).unwrap();
+    let told = followed.told();
+    assert!(told[0].contains("waiting for one"), "{told:?}");
+    fs::write(root.join("a.yaml"), node("n1", 1)).unwrap();
+    assert_eq!(followed.first(), ["apply n1 1", "complete"]);
+}
+
+#[test]
+fn folders_that_come_later_are_followed() {
+    let dir = folder(&[("a.yaml", node("n1", 1))]);
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    fs::create_dir_all(dir.path().join("x/y")).unwrap();
+    fs::write(dir.path().join("x/y/b.yaml"), node("n2", 1)).unwrap();
+    assert_eq!(followed.told(), ["apply n2 1"]);
+    fs::write(dir.path().join("x/y/b.yaml"), node("n2", 2)).unwrap();
+    assert_eq!(followed.told(), ["apply n2 2"]);
+    fs::remove_dir_all(dir.path().join("x")).unwrap();
+    assert_eq!(followed.told(), ["delete Node n2"]);
+}
+
+#[test]
+fn a_folder_that_goes_as_a_whole_deletes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("cluster");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a.yaml"), node("n1", 1)).unwrap();
+    let mut followed = Followed::new(&root);
+    followed.first();
+    fs::rename(&root, dir.path().join("moved")).unwrap();
+    let told = followed.told();
+    assert!(
+        told[0].contains("stays in use until it is back"),
+        "{told:?}"
+    );
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a.yaml"), node("n1", 2)).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+}
+
+#[test]
+fn a_file_broken_from_the_start_makes_the_first_list_partial() {
+    let dir = folder(&[("a.yaml", "[".to_owned()), ("b.yaml", node("n1", 1))]);
+    let mut followed = Followed::new(dir.path());
+    let told = followed.first();
+    assert_eq!(told.last().unwrap(), "complete, partial");
+    assert!(told.contains(&"apply n1 1".to_owned()), "{told:?}");
+    fs::write(dir.path().join("a.yaml"), node("n2", 1)).unwrap();
+    assert_eq!(followed.first(), ["apply n2 1", "complete"]);
+}
+
+#[test]
+fn objects_that_move_between_files_are_not_deleted_in_between() {
+    let dir = folder(&[("a.yaml", node("n1", 1)), ("b.yaml", String::new())]);
+    let mut followed = Followed::new(dir.path());
+    followed.first();
+    fs::write(dir.path().join("a.yaml"), "").unwrap();
+    fs::write(dir.path().join("b.yaml"), node("n1", 2)).unwrap();
+    assert_eq!(followed.told(), ["apply n1 2"]);
+}
+
+#[test]
+fn many_objects_come_in_batches_and_all_of_them_come() {
+    let many: String = (0..2000)
+        .map(|index| node(&format!("n{index}"), 1))
+        .collect();
+    let dir = folder(&[("a.yaml", many)]);
+    let mut followed = Followed::new(dir.path());
+    assert_eq!(followed.first().len(), 2002);
+}
