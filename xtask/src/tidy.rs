@@ -10,6 +10,7 @@ mod docs_commands;
 mod docs_links;
 mod docs_metrics;
 mod docs_paths;
+mod docs_vectors;
 mod edges;
 mod examples;
 mod header;
@@ -88,7 +89,10 @@ const RULES: &[Rule] = &[
     ("annotations in documents exist", |c| {
         docs_annotations::check(&c.tree, &c.sources)
     }),
-    ("every Reason is explained", |c| {
+    ("worked examples are vectors", |c| {
+        docs_vectors::check(&c.tree)
+    }),
+    ("every reason is explained", |c| {
         reasons::check(&c.tree, &c.sources)
     }),
     ("every example renders", |c| {
