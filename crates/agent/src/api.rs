@@ -1,3 +1,170 @@
 //! The local API: HTTP on a unix socket, for `status`, `diff` and `explain`.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/v1/status` | the node, its input, the kernel, what is foreign or wrong ([`HeadView`]) |
+//! | `/v1/services?after=NS/SVC&limit=N` | virtual servers by Service, page by page ([`PageView`]) |
+//! | `/v1/services?name=NS/SVC` | those of one Service; 404 if there is none |
+//! | `/v1/explain?name=NS/SVC` | the same with every stage ([`ExplainView`]) |
+//! | `/v1/diff` | what would be written now ([`DiffView`]) |
+//!
+//! Errors are `{"error": "..."}`. Large clusters are read in pages, so that neither the loop nor this process's
+//! memory has to hold everything at once.
+//!
+//! [`HeadView`]: crate::output::status::HeadView
+//! [`PageView`]: crate::output::status::PageView
+//! [`ExplainView`]: crate::output::view::ExplainView
+//! [`DiffView`]: crate::output::view::DiffView
 
+pub mod answer;
+mod live;
 pub mod socket;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use topology_core::model::ObjectName;
+
+use crate::output::status::{HeadView, PageView};
+use crate::output::view::{DiffView, ExplainView};
+use crate::state::{AgentHandle, Page, ServiceState, Stopped};
+
+/// Services in one answer unless fewer are asked for.
+pub const PAGE: usize = 200;
+
+/// What the API knows beside the loop.
+#[derive(Debug)]
+pub struct Api {
+    /// Asks the loop.
+    pub handle: AgentHandle,
+    /// This node's name.
+    pub node: Arc<str>,
+    /// Where the cluster is read from.
+    pub source: PathBuf,
+    /// When this process started.
+    pub started: Instant,
+}
+
+/// Which Services are asked for.
+#[derive(Debug, Default, Deserialize)]
+struct Ask {
+    name: Option<String>,
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// An error in JSON.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    words: String,
+}
+
+#[derive(Debug, Serialize)]
+struct RefusalBody {
+    error: String,
+}
+
+/// The routes of the API.
+pub fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/v1/status", get(status))
+        .route("/v1/services", get(services))
+        .route("/v1/explain", get(explain))
+        .route("/v1/diff", get(diff))
+        .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "this agent has no such page") })
+        .with_state(api)
+}
+
+async fn status(State(api): State<Arc<Api>>) -> Result<Json<HeadView>, Refusal> {
+    let surroundings = api.handle.surroundings().await?;
+    Ok(Json(answer::head(&api, &api.handle.pulse(), surroundings)))
+}
+
+async fn services(
+    State(api): State<Arc<Api>>,
+    Query(ask): Query<Ask>,
+) -> Result<Json<PageView>, Refusal> {
+    if let Some(name) = ask.name {
+        let service = one(&api, &name).await?;
+        return Ok(Json(answer::page(Page {
+            services: vec![service],
+            more: false,
+        })));
+    }
+    let after = ask.after.as_deref().map(object_name).transpose()?;
+    let limit = ask.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    let page = api.handle.services(after, limit).await?;
+    Ok(Json(answer::page(page)))
+}
+
+async fn explain(
+    State(api): State<Arc<Api>>,
+    Query(ask): Query<Ask>,
+) -> Result<Json<Vec<ExplainView>>, Refusal> {
+    let name = ask.name.ok_or_else(|| {
+        Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "say which Service with ?name=NAMESPACE/SERVICE",
+        )
+    })?;
+    Ok(Json(answer::explain(&one(&api, &name).await?)))
+}
+
+async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {
+    let found = api.handle.service(object_name(name)?).await?;
+    found.ok_or_else(|| {
+        let words = format!("the input has no Service {name} with a cluster IP");
+        Refusal::new(StatusCode::NOT_FOUND, words)
+    })
+}
+
+async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {
+    let steps = api.handle.plan().await?;
+    let steps = steps.map_err(|kernel| Refusal::new(StatusCode::BAD_GATEWAY, kernel))?;
+    Ok(Json(answer::diff(&steps)))
+}
+
+fn object_name(text: &str) -> Result<ObjectName, Refusal> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(ObjectName {
+            namespace: namespace.into(),
+            name: name.into(),
+        }),
+        _ => Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            format!("{text:?} is not NAMESPACE/SERVICE"),
+        )),
+    }
+}
+
+impl Refusal {
+    fn new(status: StatusCode, words: impl Into<String>) -> Self {
+        Self {
+            status,
+            words: words.into(),
+        }
+    }
+}
+
+impl From<Stopped> for Refusal {
+    fn from(stopped: Stopped) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(RefusalBody { error: self.words })).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,9 @@ use self::values::{BindAddress, Period};
 /// Where the agent listens unless told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
 
+/// Where the agent keeps its record unless told otherwise.
+pub const DEFAULT_STATE_DIR: &str = "/run/ipvs-topo";
+
 /// Network affinity for Kubernetes Services, in the kernel's own load balancer.
 #[derive(Debug, Parser)]
 #[command(name = "ipvs-topo", version, propagate_version = true, after_help = EXIT_CODES)]
@@ -100,6 +103,18 @@ pub struct AgentArgs {
     /// Unix socket for `status`, `diff` and `explain`; made with mode 0600.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
+
+    /// Where the record of our own virtual servers lives; lost at reboot, as they are.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
+    pub state_dir: PathBuf,
+
+    /// Take over virtual servers of others whose address and port the cluster asks for.
+    #[arg(long)]
+    pub adopt: bool,
+
+    /// For tests: kill this process after so many writes.
+    #[arg(long, value_name = "WRITES", hide = true)]
+    pub crash_after: Option<u64>,
 
     /// How log lines are written (to standard error).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, visible_alias = "logging-format")]

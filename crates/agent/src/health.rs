@@ -2,6 +2,9 @@
 //!
 //! Load balancers and cloud controllers ask `/healthz`: "send traffic for Services through this node?".
 //! The kubelet asks `/livez`: "does the proxy do its work?". Both are judged here from one [`Standing`].
+//!
+//! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the first pass is done, `/healthz`
+//! answers 503, because a new node would refuse what a load balancer sends it (PAIN-16). `/livez` answers 200.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +27,8 @@ pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(
 pub struct Standing {
     /// By family (`IPv4`, `IPv6`); empty before the first pass.
     pub families: BTreeMap<&'static str, FamilyStanding>,
+    /// Whether the first pass is done: before it, nothing may be in the kernel yet.
+    pub programmed: bool,
     /// Whether traffic from outside may be sent to this node; `None` before the Node object was looked for.
     pub node_eligible: Option<bool>,
 }
@@ -104,7 +109,7 @@ fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
     let healthy = status.values().all(|family| family.healthy);
     let eligible = standing.node_eligible.unwrap_or(true);
     let (fine, node_eligible) = match probe {
-        Probe::Healthz => (healthy && eligible, Some(eligible)),
+        Probe::Healthz => (healthy && eligible && standing.programmed, Some(eligible)),
         Probe::Livez => (healthy, None),
     };
     let latest = status.values().map(|family| family.last_updated).max();
@@ -147,6 +152,7 @@ mod tests {
         };
         Standing {
             families: BTreeMap::from([("IPv4", family)]),
+            programmed: true,
             node_eligible,
         }
     }
@@ -157,9 +163,17 @@ mod tests {
     }
 
     #[test]
-    fn kp_hc_03_healthy_while_starting_and_while_nothing_waits() {
-        assert!(json(Probe::Healthz, &Standing::default(), 1000).0);
+    fn kp_hc_03_healthy_while_nothing_waits() {
         assert!(json(Probe::Livez, &standing(None, Some(true)), 1_000_000).0);
+        assert!(json(Probe::Healthz, &standing(None, Some(true)), 1_000_000).0);
+    }
+
+    #[test]
+    fn pain_16_before_the_first_pass_the_process_lives_and_the_node_gets_no_traffic() {
+        assert!(json(Probe::Livez, &Standing::default(), 1000).0);
+        let (fine, body) = json(Probe::Healthz, &Standing::default(), 1000);
+        assert!(!fine);
+        assert_eq!((&body["healthy"], body.get("status")), (&true.into(), None));
     }
 
     #[test]

@@ -4,8 +4,11 @@
 //! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
 //! Names and meanings are listed in `docs/operations.md`; a test holds the list and the registry together.
 
+mod collect;
 pub mod figures;
+mod gauges;
 pub mod http;
+pub mod process;
 pub mod record;
 pub mod text;
 
@@ -17,7 +20,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use self::figures::{Figures, Gauges};
+use self::figures::Figures;
+use self::gauges::Gauges;
 
 /// All metrics of one agent; clones share them.
 #[derive(Debug, Clone)]

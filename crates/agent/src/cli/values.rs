@@ -92,12 +92,12 @@ pub fn node_name(text: &str) -> Result<String, String> {
 
 /// `namespace/name`.
 pub fn service_name(text: &str) -> Result<String, String> {
+    let fits = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+        !part.is_empty() && part.bytes().all(allowed)
+    };
     match text.split_once('/') {
-        Some((namespace, name))
-            if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
-        {
-            Ok(text.to_owned())
-        }
+        Some((namespace, name)) if fits(namespace) && fits(name) => Ok(text.to_owned()),
         _ => Err(format!(
             "{text:?} is not NAMESPACE/SERVICE; write for example shop/cart"
         )),
@@ -184,5 +184,6 @@ mod tests {
         assert!(service_port("shop/cart:").is_err());
         assert!(service_port("cart").is_err());
         assert!(service_port("a/b/c").is_err());
+        assert!(service_port("a/b&c").is_err());
     }
 }

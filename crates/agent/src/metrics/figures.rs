@@ -1,15 +1,6 @@
 //! What is, rather than what happened: filled from the published state at each scrape.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
-
-use super::FamilyLabel;
 
 /// At most this many Services get their own share series; the rest are left out, so that a large cluster does
 /// not burden its monitoring (PAIN-40).
@@ -46,8 +37,27 @@ pub struct Figures {
     pub objects: BTreeMap<String, u64>,
     /// Whether the first full read of the input is done.
     pub input_ready: bool,
+    /// How the start went; none before the first pass is done.
+    pub start: Option<Start>,
     /// This process.
     pub process: Process,
+}
+
+/// How the start went, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Start {
+    /// From the start of the process to the end of the first full read.
+    pub read: f64,
+    /// Reading what the kernel held.
+    pub dump: f64,
+    /// Resolving every Service and comparing with the kernel.
+    pub compute: f64,
+    /// Sending commands to IPVS until the last acknowledgement.
+    pub apply: f64,
+    /// From the end of the first full read to the end of the first pass.
+    pub pass: f64,
+    /// Commands sent to IPVS.
+    pub writes: u64,
 }
 
 /// Share of one level of one Service port, 0 to 1.
@@ -78,271 +88,4 @@ pub struct Process {
     pub start_seconds: f64,
     /// Open file descriptors.
     pub open_files: u64,
-}
-
-type Whole = Gauge<u64, AtomicU64>;
-type Real = Gauge<f64, AtomicU64>;
-
-/// The gauges behind [`Figures`].
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Gauges {
-    virtual_servers: Family<FamilyLabel, Whole>,
-    real_servers: Family<StateLabels, Whole>,
-    foreign: Family<KindLabel, Whole>,
-    waiting: Whole,
-    warnings: Family<WarningLabel, Whole>,
-    shares: Family<ShareLabels, Real>,
-    last_pass: Family<FamilyLabel, Real>,
-    last_queued: Family<FamilyLabel, Real>,
-    pending_services: Whole,
-    pending_slices: Whole,
-    without_local_endpoints: Family<PolicyLabels, Whole>,
-    oldest_pending: Real,
-    objects: Family<ObjectLabel, Whole>,
-    input_ready: Whole,
-    process: ProcessGauges,
-}
-
-#[derive(Debug, Clone, Default)]
-struct ProcessGauges {
-    cpu: Counter<f64, AtomicU64>,
-    resident: Whole,
-    start: Real,
-    open_files: Whole,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    ip_family: &'static str,
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabel {
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ObjectLabel {
-    kind: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WarningLabel {
-    code: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PolicyLabels {
-    ip_family: &'static str,
-    traffic_policy: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShareLabels {
-    service: String,
-    port: String,
-    ip_family: &'static str,
-    tier: String,
-    kind: &'static str,
-}
-
-impl Gauges {
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        self.register_kube_proxy(registry);
-        self.register_own(registry);
-        registry.register(
-            "process_cpu_seconds",
-            "User and system time",
-            self.process.cpu.clone(),
-        );
-        registry.register(
-            "process_resident_memory_bytes",
-            "Resident memory",
-            self.process.resident.clone(),
-        );
-        registry.register(
-            "process_start_time_seconds",
-            "Start, since 1970",
-            self.process.start.clone(),
-        );
-        registry.register(
-            "process_open_fds",
-            "Open file descriptors",
-            self.process.open_files.clone(),
-        );
-    }
-
-    fn register_kube_proxy(&self, registry: &mut Registry) {
-        registry.register(
-            "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
-            "When the last pass ended, since 1970",
-            self.last_pass.clone(),
-        );
-        registry.register(
-            "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds",
-            "When the last change was queued, since 1970",
-            self.last_queued.clone(),
-        );
-        registry.register(
-            "kubeproxy_sync_proxy_rules_service_changes_pending",
-            "Service changes seen and not yet in the kernel",
-            self.pending_services.clone(),
-        );
-        registry.register(
-            "kubeproxy_sync_proxy_rules_endpoint_changes_pending",
-            "EndpointSlice changes seen and not yet in the kernel",
-            self.pending_slices.clone(),
-        );
-        registry.register(
-            "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
-            "Services that may use local endpoints only, and have endpoints but none here",
-            self.without_local_endpoints.clone(),
-        );
-    }
-
-    fn register_own(&self, registry: &mut Registry) {
-        registry.register(
-            "ipvs_topo_virtual_servers",
-            "Virtual servers",
-            self.virtual_servers.clone(),
-        );
-        registry.register(
-            "ipvs_topo_real_servers",
-            "Real servers by state",
-            self.real_servers.clone(),
-        );
-        registry.register(
-            "ipvs_topo_foreign",
-            "Kernel entries of others, left alone",
-            self.foreign.clone(),
-        );
-        registry.register(
-            "ipvs_topo_waiting_for_retry",
-            "Keys that failed and wait",
-            self.waiting.clone(),
-        );
-        registry.register(
-            "ipvs_topo_warnings",
-            "Warnings about the input by code",
-            self.warnings.clone(),
-        );
-        registry.register(
-            "ipvs_topo_tier_share",
-            "Share of a level, wanted and programmed",
-            self.shares.clone(),
-        );
-        registry.register(
-            "ipvs_topo_oldest_pending_seconds",
-            "Age of the oldest change that is not in the kernel",
-            self.oldest_pending.clone(),
-        );
-        registry.register(
-            "ipvs_topo_input_objects",
-            "Objects in the input by kind",
-            self.objects.clone(),
-        );
-        registry.register(
-            "ipvs_topo_input_ready",
-            "1 after the first full read",
-            self.input_ready.clone(),
-        );
-    }
-
-    pub(crate) fn fill(&self, figures: &Figures) {
-        self.fill_servers(figures);
-        self.fill_input(figures);
-        self.fill_shares(figures);
-        fill_families(&self.last_pass, &figures.last_pass);
-        fill_families(&self.last_queued, &figures.last_queued);
-        self.pending_services.set(figures.pending_services);
-        self.pending_slices.set(figures.pending_slices);
-        self.oldest_pending.set(figures.oldest_pending_seconds);
-        let Process {
-            cpu_seconds,
-            resident_bytes,
-            start_seconds,
-            open_files,
-        } = figures.process;
-        // The kernel counts; we only carry its figure over.
-        self.process
-            .cpu
-            .inner()
-            .store(cpu_seconds.to_bits(), Ordering::Relaxed);
-        self.process.resident.set(resident_bytes);
-        self.process.start.set(start_seconds);
-        self.process.open_files.set(open_files);
-    }
-
-    fn fill_servers(&self, figures: &Figures) {
-        self.virtual_servers.clear();
-        for (&ip_family, &count) in &figures.virtual_servers {
-            self.virtual_servers
-                .get_or_create(&FamilyLabel { ip_family })
-                .set(count);
-        }
-        self.real_servers.clear();
-        for (&(ip_family, state), &count) in &figures.real_servers {
-            self.real_servers
-                .get_or_create(&StateLabels { ip_family, state })
-                .set(count);
-        }
-        self.foreign.clear();
-        for (&kind, &count) in &figures.foreign {
-            self.foreign.get_or_create(&KindLabel { kind }).set(count);
-        }
-        self.waiting.set(figures.waiting);
-    }
-
-    fn fill_input(&self, figures: &Figures) {
-        self.warnings.clear();
-        for (code, &count) in &figures.warnings {
-            self.warnings
-                .get_or_create(&WarningLabel { code: code.clone() })
-                .set(count);
-        }
-        self.objects.clear();
-        for (kind, &count) in &figures.objects {
-            self.objects
-                .get_or_create(&ObjectLabel { kind: kind.clone() })
-                .set(count);
-        }
-        self.input_ready.set(u64::from(figures.input_ready));
-        self.without_local_endpoints.clear();
-        for (&ip_family, &count) in &figures.without_local_endpoints {
-            let labels = PolicyLabels {
-                ip_family,
-                traffic_policy: "internal",
-            };
-            self.without_local_endpoints
-                .get_or_create(&labels)
-                .set(count);
-        }
-    }
-
-    fn fill_shares(&self, figures: &Figures) {
-        self.shares.clear();
-        for share in &figures.shares {
-            let labels = |kind| ShareLabels {
-                service: share.service.clone(),
-                port: share.port.clone(),
-                ip_family: share.family,
-                tier: share.tier.clone(),
-                kind,
-            };
-            self.shares
-                .get_or_create(&labels("wanted"))
-                .set(share.wanted);
-            self.shares
-                .get_or_create(&labels("programmed"))
-                .set(share.programmed);
-        }
-    }
-}
-
-fn fill_families(gauge: &Family<FamilyLabel, Real>, values: &BTreeMap<&'static str, f64>) {
-    gauge.clear();
-    for (&ip_family, &value) in values {
-        gauge.get_or_create(&FamilyLabel { ip_family }).set(value);
-    }
 }

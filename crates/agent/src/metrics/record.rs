@@ -42,7 +42,7 @@ impl Metrics {
     }
 
     /// One step reached the kernel; `step` and `result` are words of a closed list, for example
-    /// `add-real-server` and `done`.
+    /// `add_real` and `done`.
     pub fn kernel_write(&self, step: &'static str, result: &'static str) {
         self.counts()
             .writes

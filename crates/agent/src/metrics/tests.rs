@@ -15,7 +15,7 @@ fn eventful() -> (Metrics, Figures) {
     let took = Duration::from_millis(3);
     metrics.pass_ended(Family::V4, took);
     metrics.plan_applied(took);
-    metrics.kernel_write("add-real-server", "done");
+    metrics.kernel_write("add_real", "done");
     metrics.change_programmed(Family::V4, took);
     metrics.input_changed(2, 5);
     metrics.drain_ended(DrainEnd::Idle);
@@ -99,7 +99,7 @@ fn samples_carry_kube_proxys_labels_and_buckets() {
         "kubeproxy_proxy_healthz_total{code=\"200\"} 1",
         "kubeproxy_proxy_livez_total{code=\"503\"} 1",
         "kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family=\"IPv6\"} 7",
-        "ipvs_topo_kernel_writes_total{step=\"add-real-server\",result=\"done\"} 1",
+        "ipvs_topo_kernel_writes_total{step=\"add_real\",result=\"done\"} 1",
         "ipvs_topo_real_servers{ip_family=\"IPv4\",state=\"draining\"} 1",
         "ipvs_topo_foreign{kind=\"virtual-server\"} 3",
         "ipvs_topo_warnings{code=\"Input\"} 4",

@@ -15,6 +15,9 @@ const BAR: std::ops::RangeInclusive<usize> = 6..=20;
 /// Excluded endpoints of one reason that are named one by one; more are counted.
 const NAMED: usize = 5;
 
+/// In place of a level, for an endpoint that takes no new connections.
+const OUT: &str = "out";
+
 const BASIC: [Column; 6] = [
     Column::left("LEVEL").shrink(6),
     Column::left("REAL SERVER"),
@@ -184,14 +187,17 @@ fn notes(server: &ServerView) -> Vec<String> {
 
 fn rows(server: &ServerView, detail: Detail) -> Vec<Row> {
     let mut rows = Vec::with_capacity(server.real_servers.len());
-    let mut last_level = None;
+    let mut last = None;
     for real in &server.real_servers {
-        let level = real
-            .level
-            .as_deref()
-            .filter(|level| last_level != Some(*level));
-        last_level = real.level.as_deref();
-        rows.push(real_row(real, level.unwrap_or_default(), detail));
+        // Without a level beside those that have one: it is on its way out.
+        let outside = (last.is_some() && real.level.is_none()).then_some(OUT);
+        let level = real.level.as_deref().or(outside);
+        rows.push(real_row(
+            real,
+            level.filter(|_| level != last).unwrap_or_default(),
+            detail,
+        ));
+        last = level;
     }
     rows.extend(excluded_rows(&server.excluded, detail));
     rows
@@ -287,7 +293,7 @@ fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
         };
         for one in group.iter().take(named) {
             let cells = place(
-                "out",
+                OUT,
                 one.address,
                 one.port,
                 one.node.as_deref(),
@@ -302,7 +308,7 @@ fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
         }
         if let (1.., Some(one)) = (group.len() - named, group.first()) {
             let mut cells = vec![
-                Cell::new("out", Look::Quiet),
+                Cell::new(OUT, Look::Quiet),
                 Cell::new(format!("{} more", group.len() - named), Look::Quiet),
             ];
             cells.resize(PLACE, Cell::default());

@@ -57,17 +57,8 @@ fn input(input: &InputView) -> String {
     format!("{source}, {services}, {endpoints}{changed}")
 }
 
+/// One line, or two if there is trouble to tell.
 fn kernel(kernel: &KernelView) -> String {
-    let standing = if kernel.in_sync {
-        paint("in sync", Look::Good)
-    } else if kernel.waiting > 0 {
-        let failed = many(kernel.waiting, "virtual server");
-        paint(&format!("{failed} not as wanted, tried again"), Look::Bad)
-    } else {
-        let waits = kernel.oldest_pending_seconds.map(length);
-        let waits = waits.map_or_else(String::new, |length| format!(" for {length}"));
-        paint(&format!("a change waits{waits}"), Look::Warn)
-    };
     let servers = many(kernel.virtual_servers, "virtual server");
     let reals = many(kernel.real_servers + kernel.draining, "real server");
     let drain = match kernel.draining {
@@ -75,7 +66,25 @@ fn kernel(kernel: &KernelView) -> String {
         count => format!(" ({count} draining)"),
     };
     let compared = ago(", compared", kernel.last_pass_seconds);
-    format!("{standing}, {servers}, {reals}{drain}{compared}")
+    let held = format!("{servers}, {reals}{drain}{compared}");
+    if kernel.in_sync {
+        return format!("{}, {held}", paint("in sync", Look::Good));
+    }
+    let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
+        (1.., _) => {
+            let failed = many(kernel.waiting, "virtual server");
+            paint(
+                &format!("not in sync: {failed} to be tried again"),
+                Look::Bad,
+            )
+        }
+        (0, Some(wait)) => paint(
+            &format!("not in sync: a change waits for {}", length(wait)),
+            Look::Warn,
+        ),
+        (0, None) => paint("not in sync: the first pass is not done", Look::Warn),
+    };
+    format!("{standing}\n        {held}")
 }
 
 /// `, changed 5 s ago`, or nothing.

@@ -1,0 +1,135 @@
+//! What the loop says, as the views of the API.
+
+use std::time::SystemTime;
+
+use topology_core::plan::Step;
+
+use super::Api;
+use super::live;
+use crate::output::status::{
+    AgentView, ForeignView, HeadView, InputView, KernelView, PageView, ServicesView,
+};
+use crate::output::view::{DiffView, ExplainView, StepView};
+use crate::output::{describe, stages};
+use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
+
+/// How things stand beside the Services.
+pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> HeadView {
+    HeadView {
+        node: api.node.to_string(),
+        agent: AgentView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            uptime_seconds: api.started.elapsed().as_secs(),
+        },
+        input: InputView {
+            source: api.source.display().to_string(),
+            ready: pulse.input_ready,
+            services: pulse.services,
+            endpoints: pulse.endpoints,
+            skipped: surroundings.skipped_kinds.into_iter().collect(),
+            last_change_seconds: seconds_since(pulse.last_queued),
+        },
+        kernel: kernel(pulse, surroundings.routes),
+        foreign: foreign(
+            &surroundings.foreign_servers,
+            surroundings.foreign_routes,
+            surroundings.foreign_tables,
+        ),
+        warnings: surroundings
+            .input_warnings
+            .iter()
+            .map(describe::warning)
+            .collect(),
+        node_warnings: surroundings.warnings,
+    }
+}
+
+fn kernel(pulse: &Pulse, routes: Vec<String>) -> KernelView {
+    KernelView {
+        in_sync: pulse.ready && pulse.waiting == 0 && pulse.oldest_pending.is_none(),
+        virtual_servers: pulse.v4.virtual_servers + pulse.v6.virtual_servers,
+        real_servers: pulse.v4.active + pulse.v6.active,
+        draining: pulse.v4.draining + pulse.v6.draining,
+        waiting: pulse.waiting,
+        last_pass_seconds: seconds_since(pulse.last_pass),
+        oldest_pending_seconds: seconds_since(pulse.oldest_pending),
+        routes,
+    }
+}
+
+fn foreign(servers: &[KernelServer], routes: Vec<String>, tables: Vec<String>) -> Vec<ForeignView> {
+    let view = |kind: &str, what: String| ForeignView {
+        kind: kind.to_owned(),
+        what,
+    };
+    let servers = servers
+        .iter()
+        .map(|server| view("virtual-server", live::line(server)));
+    let routes = routes.into_iter().map(|route| view("route", route));
+    let tables = tables.into_iter().map(|table| view("table", table));
+    servers.chain(routes).chain(tables).collect()
+}
+
+/// One page of Services; `next` says where to go on.
+pub(super) fn page(page: Page) -> PageView {
+    let Page { services, more } = page;
+    let next = services
+        .last()
+        .filter(|_| more)
+        .map(|last| last.name.to_string());
+    let mut view = ServicesView::default();
+    for service in services {
+        let ServiceState {
+            name,
+            servers,
+            findings,
+            unprogrammed,
+        } = service;
+        view.virtual_servers
+            .extend(servers.iter().map(live::server));
+        view.findings.extend(findings.iter().map(describe::finding));
+        let parts = unprogrammed.iter();
+        view.not_programmed
+            .extend(parts.map(|part| describe::not_programmed(&name, part)));
+    }
+    PageView {
+        services: view,
+        next,
+    }
+}
+
+/// How one Service came about.
+pub(super) fn explain(service: &ServiceState) -> Vec<ExplainView> {
+    service
+        .servers
+        .iter()
+        .map(|server| stages::explain(&server.wanted))
+        .collect()
+}
+
+/// What would be done, in order.
+pub fn diff(steps: &[Step]) -> DiffView {
+    DiffView {
+        equal: steps.is_empty(),
+        steps: steps.iter().map(step).collect(),
+    }
+}
+
+fn step(step: &Step) -> StepView {
+    let change = match step {
+        Step::AddServer { .. } | Step::AddReal { .. } => "add",
+        Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => "edit",
+        Step::DeleteServer { .. } | Step::DeleteReal { .. } => "delete",
+        Step::ForgetFlows { .. } => "other",
+    };
+    StepView {
+        change: change.to_owned(),
+        command: step.to_string(),
+    }
+}
+
+/// Whole seconds; none for a time in the future, which only a changed clock makes.
+fn seconds_since(time: Option<SystemTime>) -> Option<u64> {
+    Some(time?.elapsed().unwrap_or_default().as_secs())
+}

@@ -1,0 +1,121 @@
+//! A wanted virtual server beside what the kernel has of it.
+
+use std::net::IpAddr;
+
+use crate::output::describe;
+use crate::output::view::{
+    ConnectionsView, ExcludedView, RealServerView, ServerKernelView, ServerView,
+};
+use crate::state::{KernelReal, KernelServer, ServerState, Standing};
+
+/// The virtual server with the kernel's counters, and with what only the kernel has.
+pub(super) fn server(state: &ServerState) -> ServerView {
+    let mut view = describe::server(&state.wanted);
+    view.kernel = Some(standing(&state.standing));
+    if state.standing == Standing::Foreign {
+        return view;
+    }
+    let mut unseen: Vec<&KernelReal> = state
+        .kernel
+        .iter()
+        .flat_map(|kernel| &kernel.real_servers)
+        .collect();
+    for real in &mut view.real_servers {
+        let at = unseen
+            .iter()
+            .position(|one| (one.address, one.port) == (real.address, real.port));
+        compare(real, at.map(|at| unseen.swap_remove(at)));
+    }
+    unseen.sort_unstable_by_key(|real| (real.address, real.port));
+    for real in unseen {
+        let endpoint = take(&mut view.excluded, real.address, real.port);
+        view.real_servers.push(leaving(real, endpoint));
+    }
+    view
+}
+
+fn standing(standing: &Standing) -> ServerKernelView {
+    let (state, error, retry) = match standing {
+        Standing::Programmed => ("programmed", None, None),
+        Standing::Failed { error, retry_in } => ("failed", Some(error.clone()), Some(*retry_in)),
+        Standing::Refused(reason) => ("refused", Some(reason.clone()), None),
+        Standing::Foreign => {
+            let reason =
+                "somebody else's virtual server has this address and port and is left alone";
+            ("foreign", Some(reason.to_owned()), None)
+        }
+    };
+    ServerKernelView {
+        state: state.to_owned(),
+        error,
+        retry_in_seconds: retry.map(|retry| retry.as_secs()),
+    }
+}
+
+/// Gives a wanted real server its counters, and says where the kernel differs.
+fn compare(real: &mut RealServerView, kernel: Option<&KernelReal>) {
+    let Some(kernel) = kernel else {
+        "missing".clone_into(&mut real.state);
+        return;
+    };
+    if kernel.weight != real.weight {
+        real.state = format!("weighs {}", kernel.weight);
+    }
+    real.connections = Some(connections(kernel));
+}
+
+/// A real server that only the kernel has: it drains, or nobody knows it.
+fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerView {
+    let why = endpoint
+        .as_ref()
+        .map_or("no longer an endpoint", |endpoint| &endpoint.words);
+    let reason = why.to_owned();
+    let (node, zone) = endpoint.map_or((None, None), |endpoint| (endpoint.node, endpoint.zone));
+    let state = if kernel.drain_left.is_some() {
+        "draining"
+    } else {
+        "unexpected"
+    };
+    RealServerView {
+        address: kernel.address,
+        port: kernel.port,
+        node,
+        zone,
+        level: None,
+        weight: kernel.weight,
+        share: 0.0,
+        state: state.to_owned(),
+        reason,
+        connections: Some(connections(kernel)),
+        drain_seconds_left: kernel.drain_left.map(|left| left.as_secs()),
+    }
+}
+
+fn take(excluded: &mut Vec<ExcludedView>, address: IpAddr, port: u16) -> Option<ExcludedView> {
+    let at = excluded
+        .iter()
+        .position(|one| (one.address, one.port) == (address, port))?;
+    Some(excluded.remove(at))
+}
+
+fn connections(kernel: &KernelReal) -> ConnectionsView {
+    let traffic = kernel.traffic;
+    ConnectionsView {
+        active: kernel.active,
+        inactive: kernel.inactive,
+        persistent: kernel.persistent,
+        total: traffic.connections,
+        per_second: traffic.connections_rate,
+        bytes_in: traffic.bytes_in,
+        bytes_out: traffic.bytes_out,
+        bytes_in_per_second: traffic.bytes_in_rate,
+        bytes_out_per_second: traffic.bytes_out_rate,
+    }
+}
+
+/// A virtual server of somebody else on one line: `-t 10.0.0.1:80 wrr, 2 real servers`.
+pub(super) fn line(server: &KernelServer) -> String {
+    let count = server.real_servers.len() as u64;
+    let reals = crate::output::summary::many(count, "real server");
+    format!("{} {}, {reals}", server.key, server.scheduler)
+}

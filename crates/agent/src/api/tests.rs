@@ -1,0 +1,327 @@
+//! The API over a real socket, before a loop that answers from files and an invented kernel.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use topology_core::plan::Step;
+use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::*;
+use crate::client;
+use crate::output::server::Detail;
+use crate::output::status::StatusView;
+use crate::output::{print, summary};
+use crate::state::{
+    FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
+    Surroundings, Traffic, channel,
+};
+
+/// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.
+const CLUSTER: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop, annotations: {topology.ipvs-topo.io/weights: 'node=80,*=20'}}
+spec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{name: http, port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  type: NodePort
+  clusterIP: 10.96.0.11
+  clusterIPs: [10.96.0.11]
+  ports: [{name: http, port: 80, nodePort: 30080}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}}
+addressType: IPv4
+ports: [{name: http, protocol: TCP, port: 8080}]
+endpoints:
+- {addresses: [10.244.1.2], nodeName: n1, conditions: {ready: true}}
+- {addresses: [10.244.2.2], nodeName: n2, conditions: {ready: true}}
+- {addresses: [10.244.3.2], nodeName: n3, conditions: {ready: false, serving: true, terminating: true}}
+";
+
+fn snapshot() -> Snapshot {
+    let mut file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    file.write_all(CLUSTER.as_bytes()).unwrap();
+    let loaded = cluster::source::read(file.path(), &cluster::source::Options::default()).unwrap();
+    assert_eq!(loaded.warnings, []);
+    loaded.snapshot
+}
+
+fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelReal {
+    KernelReal {
+        address: address.parse().unwrap(),
+        port: 8080,
+        weight,
+        active: 12,
+        inactive: 340,
+        persistent: 0,
+        traffic: Traffic {
+            connections: 1_000,
+            connections_rate: 25,
+            ..Traffic::default()
+        },
+        drain_left: drain_left.map(Duration::from_secs),
+    }
+}
+
+/// What an invented kernel has of a Service: the cart but for one real server, and the web not at all.
+fn state(snapshot: &Snapshot, name: &ObjectName) -> Option<ServiceState> {
+    let service = snapshot.service(name)?;
+    let resolution = resolve(snapshot, &Viewpoint::new("n1"), name);
+    let server = |wanted: topology_core::resolve::ResolvedServer| {
+        let kernel = (&*name.name == "cart").then(|| KernelServer {
+            key: wanted.server.key,
+            scheduler: "wrr".into(),
+            persistence: None,
+            traffic: Traffic::default(),
+            real_servers: vec![
+                kernel_real("10.244.3.2", 0, Some(42)),
+                kernel_real("10.244.1.2", 4, None),
+            ],
+        });
+        let standing = if kernel.is_some() {
+            Standing::Programmed
+        } else {
+            let error = "ipvsadm -A -t 10.96.0.11:80 -s wrr: out of memory".to_owned();
+            Standing::Failed {
+                error,
+                retry_in: Duration::from_secs(3),
+            }
+        };
+        ServerState {
+            wanted,
+            standing,
+            kernel,
+        }
+    };
+    Some(ServiceState {
+        name: name.clone(),
+        servers: resolution.servers.into_iter().map(server).collect(),
+        findings: resolution.findings,
+        unprogrammed: service.unprogrammed.clone(),
+    })
+}
+
+fn surroundings() -> Surroundings {
+    let key = VirtualServerKey::Address {
+        protocol: topology_core::model::Protocol::Tcp,
+        address: "192.0.2.1".parse().unwrap(),
+        port: 443,
+    };
+    let foreign = KernelServer {
+        key,
+        scheduler: "rr".into(),
+        persistence: None,
+        traffic: Traffic::default(),
+        real_servers: vec![kernel_real("10.9.9.9", 1, None)],
+    };
+    Surroundings {
+        foreign_servers: vec![foreign],
+        foreign_tables: vec!["ip keepalived".to_owned()],
+        routes: vec!["local 10.96.0.0/12 dev lo table local proto 173".to_owned()],
+        warnings: vec!["net.ipv4.ip_forward is 0; pods cannot be reached; set it to 1".to_owned()],
+        skipped_kinds: vec![("Secret".to_owned(), 2)],
+        ..Surroundings::default()
+    }
+}
+
+fn pulse() -> Pulse {
+    Pulse {
+        ready: true,
+        input_ready: true,
+        v4: FamilyCounts {
+            virtual_servers: 1,
+            active: 1,
+            draining: 1,
+        },
+        foreign: 1,
+        waiting: 1,
+        services: 2,
+        endpoints: 3,
+        ..Pulse::default()
+    }
+}
+
+/// Answers like the loop, until every handle is gone.
+async fn answer_questions(mut ends: LoopEnds, snapshot: Snapshot) {
+    ends.pulse.send_replace(pulse());
+    while let Some(question) = ends.questions.recv().await {
+        let sent = match question {
+            Question::Service(name, to) => to.send(state(&snapshot, &name)).is_ok(),
+            Question::Services(after, limit, to) => {
+                let names = snapshot.services().map(|service| &service.name);
+                let mut rest = names.filter(|name| Some(*name) > after.as_ref()).peekable();
+                let page = rest
+                    .by_ref()
+                    .take(limit)
+                    .filter_map(|name| state(&snapshot, name));
+                let services = page.collect();
+                to.send(Page {
+                    services,
+                    more: rest.peek().is_some(),
+                })
+                .is_ok()
+            }
+            Question::Surroundings(to) => to.send(surroundings()).is_ok(),
+            Question::Plan(to) => {
+                let steps = state(&snapshot, &ObjectName::new("shop", "web")).map(|state| {
+                    let key = state.servers.first().unwrap().wanted.server.key;
+                    vec![Step::AddServer {
+                        key,
+                        scheduler: "wrr".into(),
+                        persistence: None,
+                    }]
+                });
+                to.send(Ok(steps.unwrap_or_default())).is_ok()
+            }
+        };
+        assert!(sent, "nobody waits for the answer");
+    }
+}
+
+/// A socket with the API behind it; the server ends with the test.
+async fn serve() -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
+    let (handle, ends) = channel();
+    tokio::spawn(answer_questions(ends, snapshot()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let socket::Socket { listener, file } = socket::listen(&path).await.unwrap();
+    let api = Api {
+        handle,
+        node: "n1".into(),
+        source: "/etc/cluster".into(),
+        started: Instant::now(),
+    };
+    let server = tokio::spawn(async move {
+        let _file = file;
+        axum::serve(listener, router(Arc::new(api))).await.unwrap();
+    });
+    (folder, path, server)
+}
+
+async fn status(path: &std::path::Path) -> StatusView {
+    let head = client::get(path, "/v1/status")
+        .await
+        .unwrap_or_else(|e| panic!("{}", e.message()));
+    let page: PageView = client::get(path, "/v1/services")
+        .await
+        .unwrap_or_else(|e| panic!("{}", e.message()));
+    assert_eq!(page.next, None);
+    StatusView {
+        head,
+        services: page.services,
+    }
+}
+
+#[tokio::test]
+async fn status_shows_what_the_kernel_has_beside_what_is_wanted() {
+    let (_folder, path, _server) = serve().await;
+    let mut view = status(&path).await;
+    view.head.agent.pid = 4242;
+    view.head.agent.version = "0.0.0".to_owned();
+    view.head.input.last_change_seconds = Some(95);
+    view.head.kernel.last_pass_seconds = Some(8);
+    let text = summary::status(&view, Detail::Live, Some(80));
+    insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string());
+}
+
+#[tokio::test]
+async fn every_real_server_has_its_state_and_its_connections() {
+    let (_folder, path, _server) = serve().await;
+    let view = status(&path).await;
+    let cart = view.services.virtual_servers.first().unwrap();
+    let states: Vec<_> = cart
+        .real_servers
+        .iter()
+        .map(|real| {
+            let active = real.connections.map(|connections| connections.active);
+            (
+                real.address.to_string(),
+                real.state.as_str(),
+                real.weight,
+                active,
+                real.drain_seconds_left,
+            )
+        })
+        .collect();
+    let expected = [
+        ("10.244.1.2".to_owned(), "active", 4, Some(12), None),
+        ("10.244.2.2".to_owned(), "missing", 1, None, None),
+        ("10.244.3.2".to_owned(), "draining", 0, Some(12), Some(42)),
+    ];
+    assert_eq!(states, expected);
+    assert_eq!(cart.excluded, [], "a draining endpoint is shown once");
+    assert_eq!(cart.real_servers[2].reason, "terminating");
+}
+
+#[tokio::test]
+async fn services_are_read_page_by_page_and_by_name() {
+    let (_folder, path, _server) = serve().await;
+    let get = |query: &'static str| {
+        let path = path.clone();
+        async move { client::get::<PageView>(&path, query).await }
+    };
+    let first = get("/v1/services?limit=1").await.unwrap();
+    assert_eq!(first.next.as_deref(), Some("shop/cart"));
+    let second = get("/v1/services?after=shop/cart&limit=1").await.unwrap();
+    assert_eq!(
+        (
+            second.services.virtual_servers[0].service.as_str(),
+            second.next
+        ),
+        ("shop/web", None)
+    );
+    assert_eq!(second.services.not_programmed.len(), 1);
+
+    let web = get("/v1/services?name=shop/web").await.unwrap();
+    assert_eq!(web.services.virtual_servers.len(), 1);
+    let failure = get("/v1/services?name=shop/nope").await.unwrap_err();
+    assert_eq!(failure.code(), 2);
+    assert!(
+        failure.message().contains("shop/nope"),
+        "{}",
+        failure.message()
+    );
+    assert_eq!(get("/v1/services?name=nope").await.unwrap_err().code(), 1);
+    assert_eq!(get("/v2/services").await.unwrap_err().code(), 2);
+}
+
+#[tokio::test]
+async fn diff_and_explain_answer_in_the_words_of_their_commands() {
+    let (_folder, path, _server) = serve().await;
+    let diff: DiffView = client::get(&path, "/v1/diff").await.unwrap();
+    assert!(!diff.equal);
+    assert_eq!(diff.steps[0].command, "ipvsadm -A -t 10.96.0.11:80 -s wrr");
+    let views: Vec<ExplainView> = client::get(&path, "/v1/explain?name=shop/cart")
+        .await
+        .unwrap();
+    insta::assert_snapshot!(print::json(&views[0].stages).unwrap());
+}
+
+#[tokio::test]
+async fn without_an_agent_the_message_names_the_socket_and_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let failure = client::get::<PageView>(&path, "/v1/services")
+        .await
+        .unwrap_err();
+    assert_eq!(failure.code(), 1);
+    let message = failure.message();
+    assert!(
+        message.contains("agent.sock") && message.contains("ipvs-topo agent --cluster"),
+        "{message}"
+    );
+}
