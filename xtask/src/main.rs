@@ -5,6 +5,7 @@
 
 mod bench;
 mod cargo;
+mod demo;
 mod paths;
 mod picture;
 mod test;
@@ -26,6 +27,8 @@ struct Cli {
 /// One developer command, in the order a newcomer meets them.
 #[derive(Subcommand)]
 enum Command {
+    /// Weighted network affinity in a real kernel, with real connections, drawn.
+    Demo(demo::Args),
     /// Measure what the agent costs on a real kernel, and hold it against the targets.
     Bench(bench::Args),
     /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
@@ -40,6 +43,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Picture(args) => picture::run(&args),

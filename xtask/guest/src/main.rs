@@ -1,6 +1,7 @@
 //! `guest`: what runs inside the QEMU guests beside the agent. One subcommand, one file.
 
 mod bench;
+mod demo;
 mod load;
 mod serve;
 mod suite;
@@ -22,6 +23,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The main job, end to end: what `cargo xtask demo` shows.
+    Demo(demo::Args),
     /// A pod: answer every connection with a name.
     Serve(serve::Args),
     /// A client: connect again and again, and count who answered.
@@ -34,6 +37,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -37,14 +37,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn connections(listener: &TcpListener, answer: &str, hold: bool) -> anyhow::Result<ExitCode> {
-    let mut held: Vec<TcpStream> = Vec::new();
+    let mut open: Vec<TcpStream> = Vec::new();
     loop {
         let (mut stream, _client) = listener.accept()?;
         // A client that is gone already is no reason to stop serving the others.
         let answered = stream.write_all(answer.as_bytes());
         if hold && answered.is_ok() {
-            held.retain(is_open);
-            held.push(stream);
+            open.retain(is_open);
+            open.push(stream);
         }
     }
 }

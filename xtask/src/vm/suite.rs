@@ -155,8 +155,6 @@ impl Tally {
             Record::Plan { tests } => self.planned = Some(tests),
             Record::End { passed, failed } => self.ended = Some(Counts { passed, failed }),
             Record::Exit { status } => self.status = Some(status),
-            // Nothing measures in a suite.
-            Record::Report(_) => {}
             Record::Test {
                 name,
                 outcome,
@@ -178,6 +176,8 @@ impl Tally {
                     anstream::println!("{}", indent(&output));
                 }
             }
+            // Records of other jobs.
+            _ => {}
         }
     }
 

@@ -8,9 +8,12 @@
 
 #![forbid(unsafe_code)]
 
+mod demo;
 pub mod report;
 
 use serde::{Deserialize, Serialize};
+
+pub use demo::{Change, Load, Picture, Server};
 
 /// The byte a record begins with: RS, as in RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';
@@ -41,6 +44,22 @@ pub enum Record {
         passed: usize,
         /// How many did not.
         failed: usize,
+    },
+    /// The demo is busy with something that takes a while.
+    Progress {
+        /// With what.
+        text: String,
+    },
+    /// The demo measured where connections go. Comes after the [`Record::Change`] it follows from.
+    Picture(Picture),
+    /// The demo changed the cluster and saw the kernel follow.
+    Change(Change),
+    /// What a program that knows nothing of us says, word for word.
+    Proof {
+        /// The command a person would type.
+        command: String,
+        /// What it printed.
+        text: String,
     },
     /// What was measured; once, by `guest bench all`.
     Report(Box<report::Report>),

@@ -41,6 +41,11 @@ impl Tally {
 }
 
 impl Tally {
+    /// How often the server `name` answered.
+    pub(crate) fn hits(&self, name: &str) -> u64 {
+        self.answers.get(name).copied().unwrap_or(0)
+    }
+
     /// Adds what another client counted. The time is not added: clients run side by side.
     pub(crate) fn add(&mut self, other: Self) {
         let Self {

@@ -1,0 +1,221 @@
+//! `guest demo`: the main job of the project, end to end in one kernel.
+//!
+//! The guest is node n1. Other nodes and all pods are network namespaces; the agent is the real
+//! one, fed with a copy of an example. A client pod on n1 sends real connections, first at rest,
+//! then while endpoints leave and come back. What happened goes to the host, which draws and
+//! judges it.
+
+mod agent;
+mod kernel;
+mod pods;
+mod shop;
+mod view;
+mod world;
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use guest_wire::{Change, Load, Picture, Record, Server};
+
+use crate::load::Tally;
+use agent::Agent;
+use pods::{Background, Pods};
+use shop::Shop;
+use view::{Endpoint, View};
+
+/// How long the agent may take from a change of a file to the kernel.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the load goes on before a change, and after the kernel has followed it.
+const AROUND: Duration = Duration::from_millis(400);
+
+/// Options of `guest demo`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The example to run.
+    #[arg(long, default_value = "/examples/shop")]
+    cluster: PathBuf,
+    /// Connections behind each picture.
+    #[arg(long, default_value_t = 1000)]
+    connections: u64,
+}
+
+/// Runs the demo.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut demo = Demo::prepare(args)?;
+    let result = demo.play();
+    if result.is_err() {
+        demo.agent.show_log();
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// The running demo.
+struct Demo {
+    shop: Shop,
+    view: View,
+    /// Every endpoint of the whole example.
+    all: Vec<Endpoint>,
+    pods: Pods,
+    agent: Agent,
+    connections: u64,
+}
+
+impl Demo {
+    /// Makes the world, and starts the agent in it.
+    fn prepare(args: &Args) -> anyhow::Result<Self> {
+        let shop = Shop::copy(&args.cluster)?;
+        let view = View::render(&shop.folder())?;
+        progress(&format!(
+            "making {} pods in three zones",
+            view.endpoints().count()
+        ))?;
+        world::build(&view)?;
+        let mut pods = Pods::default();
+        for endpoint in view.endpoints() {
+            pods.start(endpoint.address())?;
+        }
+        progress("starting the agent")?;
+        let agent = Agent::start(&shop.folder())?;
+        kernel::wait_for(&view, PATIENCE).inspect_err(|_error| agent.show_log())?;
+        Ok(Self {
+            shop,
+            all: view.endpoints().cloned().collect(),
+            view,
+            pods,
+            agent,
+            connections: args.connections,
+        })
+    }
+
+    /// The four acts.
+    fn play(&mut self) -> anyhow::Result<()> {
+        self.picture()?;
+        let here = self.view.on(world::HERE);
+        self.leave("The pod on the client's node leaves", &here)?;
+        let zone = self.view.in_zone(world::ZONE_HERE);
+        self.leave("The client's whole zone leaves", &zone)?;
+        self.come_back("Both come back")?;
+        Self::proof()
+    }
+
+    /// Takes `leaving` out of the cluster under load; their processes end once they are drained.
+    fn leave(&mut self, what: &str, leaving: &[SocketAddr]) -> anyhow::Result<()> {
+        if leaving.is_empty() {
+            bail!("{what}: the example has no such endpoint");
+        }
+        progress(what)?;
+        let next = self.shop.without(leaving)?;
+        self.change(what, &next, |pods| {
+            kernel::wait_for_drained(leaving, PATIENCE)?;
+            pods.stop(leaving)
+        })
+    }
+
+    /// Brings everything back under load: the processes first, as a kubelet would.
+    fn come_back(&mut self, what: &str) -> anyhow::Result<()> {
+        progress(what)?;
+        let next = self.shop.whole()?;
+        for endpoint in View::render(&next)?.endpoints() {
+            self.pods.start(endpoint.address())?;
+        }
+        self.change(what, &next, |_pods| Ok(()))
+    }
+
+    /// Puts the cluster of the folder `next` in place under load, waits for the kernel, does
+    /// `afterwards`, and tells what the client noticed.
+    fn change(
+        &mut self,
+        what: &str,
+        next: &std::path::Path,
+        afterwards: impl FnOnce(&mut Pods) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let view = View::render(next)?;
+        let client = Background::start(self.view.target())?;
+        std::thread::sleep(AROUND);
+        let began = Instant::now();
+        self.shop.install(next)?;
+        kernel::wait_for(&view, PATIENCE)?;
+        let milliseconds = began.elapsed().as_secs_f64() * 1000.0;
+        afterwards(&mut self.pods)?;
+        std::thread::sleep(AROUND);
+        let load = load(&client.stop()?);
+        self.view = view;
+        tell(&Record::Change(Change {
+            what: what.to_owned(),
+            milliseconds,
+            load,
+        }))?;
+        self.picture()
+    }
+
+    /// Sends the connections and tells who answered.
+    fn picture(&self) -> anyhow::Result<()> {
+        progress(&format!("sending {} connections", self.connections))?;
+        let tally = pods::measure(self.view.target(), self.connections)?;
+        let table = kernel::read(self.view.target())?;
+        let there: Vec<SocketAddr> = self.view.endpoints().map(Endpoint::address).collect();
+        let gone = |endpoint: &&Endpoint| !there.contains(&endpoint.address());
+        let server = |endpoint: &Endpoint, level: Option<&str>, wanted| Server {
+            address: endpoint.address().to_string(),
+            node: endpoint.node().to_owned(),
+            zone: endpoint.zone().to_owned(),
+            level: level.map(str::to_owned),
+            weight: table.get(&endpoint.address()).map(|real| real.weight),
+            wanted,
+            hits: tally.hits(&endpoint.address().to_string()),
+        };
+        let present = self
+            .view
+            .endpoints()
+            .map(|endpoint| server(endpoint, endpoint.level(), self.view.wanted(endpoint)));
+        let absent = self.all.iter().filter(gone);
+        let servers = present
+            .chain(absent.map(|endpoint| server(endpoint, None, 0.0)))
+            .collect();
+        tell(&Record::Picture(Picture {
+            service: self.view.service().to_owned(),
+            address: self.view.target().to_string(),
+            policy: self.view.policy().to_owned(),
+            load: load(&tally),
+            servers,
+        }))
+    }
+
+    /// What `ipvsadm`, which knows nothing of us, says the kernel holds.
+    fn proof() -> anyhow::Result<()> {
+        tell(&Record::Proof {
+            command: "ipvsadm -Ln".to_owned(),
+            text: world::shell("ipvsadm -Ln")?,
+        })
+    }
+}
+
+fn load(tally: &Tally) -> Load {
+    Load {
+        requests: tally.requests,
+        failed: tally.failed,
+        errors: tally
+            .errors
+            .iter()
+            .map(|(cause, count)| format!("{count} x {cause}"))
+            .collect(),
+        seconds: tally.seconds,
+    }
+}
+
+fn progress(text: &str) -> anyhow::Result<()> {
+    tell(&Record::Progress {
+        text: text.to_owned(),
+    })
+}
+
+fn tell(record: &Record) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", record.to_line()?).context("the host does not listen")?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,152 @@
+//! Nodes and pods: network namespaces, veth pairs and bridges.
+//!
+//! The guest itself is node n1. Each other node is a namespace on the bridge `fabric`; each pod
+//! is a namespace on the bridge `cni0` of its node. Nodes route to each other's pods.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use super::view::View;
+
+/// The node that this guest is.
+pub(super) const HERE: &str = "n1";
+
+/// Its zone.
+pub(super) const ZONE_HERE: &str = "a";
+
+/// The namespace of the client pod, on this node.
+pub(super) const CLIENT: &str = "client";
+
+/// Every node of the example: name, the number in its addresses.
+const NODES: [(&str, u8); 4] = [("n1", 1), ("n2", 2), ("n3", 3), ("n4", 4)];
+
+/// Makes the nodes, a pod for each endpoint of `view`, and the client.
+pub(super) fn build(view: &View) -> anyhow::Result<()> {
+    shell("modprobe br_netfilter && sysctl -qw net.ipv4.ip_forward=1")?;
+    shell(&script(view)?).map(drop)
+}
+
+/// The name of the namespace of the pod at `address`.
+pub(super) fn namespace(address: SocketAddr) -> String {
+    format!("pod-{}", address.ip())
+}
+
+/// Runs a shell line; what it printed, or an error with what it said.
+pub(super) fn shell(line: &str) -> anyhow::Result<String> {
+    let done = Command::new("sh")
+        .args(["-ec", line])
+        .output()
+        .context("cannot start a shell")?;
+    if !done.status.success() {
+        bail!("`{line}`: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// The shell script for the whole world: few processes, because starting one is slow here.
+fn script(view: &View) -> anyhow::Result<String> {
+    let mut script = String::new();
+    batch(&mut script, "", &this_node());
+    for (name, number) in NODES.into_iter().filter(|(name, _)| *name != HERE) {
+        writeln!(script, "ip netns add {name}")?;
+        batch(
+            &mut script,
+            "",
+            &format!(
+                "link add up-{name} type veth peer name eth0 netns {name}\nlink set up-{name} master fabric up\n"
+            ),
+        );
+        batch(&mut script, name, &other_node(number));
+        writeln!(
+            script,
+            "ip netns exec {name} sysctl -qw net.ipv4.ip_forward=1"
+        )?;
+    }
+    for endpoint in view.endpoints() {
+        let address = endpoint.address();
+        pod(
+            &mut script,
+            endpoint.node(),
+            &namespace(address),
+            &address.ip().to_string(),
+        )?;
+    }
+    pod(&mut script, HERE, CLIENT, "10.244.1.100")?;
+    Ok(script)
+}
+
+/// Appends one `ip` process that runs `commands`, inside the namespace `name` if it has one.
+fn batch(script: &mut String, name: &str, commands: &str) {
+    let inside = if name.is_empty() {
+        String::new()
+    } else {
+        format!("-n {name} ")
+    };
+    for part in ["ip ", &inside, "-batch - <<'END'\n", commands, "END\n"] {
+        script.push_str(part);
+    }
+}
+
+fn this_node() -> String {
+    let mut commands = "link add fabric type bridge\naddr add 192.168.10.11/24 dev fabric\n\
+         link set fabric up\n"
+        .to_owned();
+    commands.push_str(&pod_bridge(1));
+    commands.push_str(&routes(1));
+    commands
+}
+
+fn other_node(number: u8) -> String {
+    format!(
+        "link set lo up\naddr add 192.168.10.1{number}/24 dev eth0\nlink set eth0 up\n{}{}",
+        pod_bridge(number),
+        routes(number)
+    )
+}
+
+fn pod_bridge(number: u8) -> String {
+    format!("link add cni0 type bridge\naddr add 10.244.{number}.1/24 dev cni0\nlink set cni0 up\n")
+}
+
+/// Routes from node `number` to the pods of every other.
+fn routes(number: u8) -> String {
+    NODES
+        .into_iter()
+        .filter(|(_, other)| *other != number)
+        .fold(String::new(), |all, (_, other)| {
+            format!("{all}route add 10.244.{other}.0/24 via 192.168.10.1{other}\n")
+        })
+}
+
+/// Appends what makes the pod `name` at `address` on `node`.
+fn pod(script: &mut String, node: &str, name: &str, address: &str) -> anyhow::Result<()> {
+    let number = NODES
+        .into_iter()
+        .find_map(|(known, number)| (known == node).then_some(number))
+        .with_context(|| format!("the demo has no node {node}"))?;
+    let on = if node == HERE { "" } else { node };
+    writeln!(script, "ip netns add {name}")?;
+    let link = format!(
+        "v{}",
+        address.replace('.', "-").trim_start_matches("10-244-")
+    );
+    batch(
+        script,
+        on,
+        &format!(
+            "link add {link} type veth peer name eth0 netns {name}\nlink set {link} master cni0 up\n"
+        ),
+    );
+    batch(
+        script,
+        name,
+        &format!(
+            "link set lo up\naddr add {address}/24 dev eth0\nlink set eth0 up\n\
+         route add default via 10.244.{number}.1\n"
+        ),
+    );
+    Ok(())
+}
