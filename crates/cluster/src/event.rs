@@ -9,7 +9,9 @@ use crate::warning::Warning;
 /// One thing that a source says about the cluster.
 ///
 /// A source begins with `Begin`, then names everything that exists, then says `Complete`; from
-/// there on it tells changes. It may begin again at any time, even before `Complete`.
+/// there on it tells changes. It may begin again at any time, even before `Complete`. What it says
+/// before `Complete` it may also take back before it: a file is told while it is read, and may turn
+/// out to be broken further down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A full list follows. What it does not name by its `Complete` does not exist any more.

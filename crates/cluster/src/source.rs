@@ -26,10 +26,11 @@ use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
 
-use catalog::Catalog;
+use catalog::{Catalog, Files};
 use disk::Disk;
+use parse::Found;
 use place::Place;
-use text::{Objects, Text};
+use text::Text;
 
 pub use watch::{Watch, watch};
 
@@ -107,45 +108,30 @@ impl std::fmt::Display for Lines<'_> {
 /// What is wrong in a file gives warnings, and everything else goes on. It is an error only when
 /// nothing could be used at all: no such path, no file in the folder, or every file refused.
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
-    match Place::new(path) {
-        Place::Stdin => read_batches(stdin_batches(), options),
-        Place::Path(root) => read_files(&root, options),
-    }
+    let mut index = Index::new(options.service_cidrs.clone());
+    let mut tell = |batch| drop(index.apply(batch));
+    let is_useless = match Place::new(path) {
+        Place::Stdin => tell_stdin(&mut tell),
+        Place::Path(root) => tell_path(&root, &mut tell)?,
+    };
+    finish(index, is_useless)
 }
 
 /// Reads a text that is called `name` in warnings.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
-    read_batches(text_batches(name, Ok(text)), options)
-}
-
-/// What standard input says, read to its end.
-fn stdin_batches() -> [Batch; 3] {
-    let mut text = Vec::new();
-    let result = io::stdin().lock().read_to_end(&mut text);
-    text_batches(STDIN, result.map(|_| &*text))
-}
-
-/// A full list from one text.
-fn text_batches(name: &str, text: io::Result<&[u8]>) -> [Batch; 3] {
-    let mut catalog = Catalog::default();
-    let changes = catalog.update([name.into()].into(), &mut Memory(text, Interner::default()));
-    [
-        Event::Begin.into(),
-        changes.into(),
-        Event::Complete(catalog.completeness()).into(),
-    ]
-}
-
-fn read_batches(batches: [Batch; 3], options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
-    for batch in batches {
-        index.apply(batch);
-    }
-    let is_useless = index.completeness() == Some(Completeness::Partial);
+    let mut memory = Memory {
+        text: Ok(text),
+        interner: Interner::default(),
+    };
+    let is_useless = tell_list([name.into()], &mut memory, &mut |batch| {
+        drop(index.apply(batch));
+    });
     finish(index, is_useless)
 }
 
-fn read_files(root: &Path, options: &Options) -> Result<Loaded, ReadError> {
+/// Tells what is at `root` as one full list. Returns whether nothing could be used.
+fn tell_path(root: &Path, tell: &mut dyn FnMut(Batch)) -> Result<bool, ReadError> {
     let fail = |source| ReadError::Path {
         path: root.to_owned(),
         source,
@@ -156,18 +142,40 @@ fn read_files(root: &Path, options: &Options) -> Result<Loaded, ReadError> {
             path: root.to_owned(),
         });
     }
-    let mut index = Index::new(options.service_cidrs.clone());
-    let mut catalog = Catalog::default();
-    let mut disk = Disk::default();
-    index.apply(Event::Begin.into());
     for warning in listing.warnings {
-        index.apply(FileReport::of(warning).into());
+        tell(FileReport::of(warning).into());
     }
-    for file in listing.files.into_keys() {
-        index.apply(catalog.update(BTreeSet::from([file]), &mut disk).into());
+    Ok(tell_list(
+        listing.files.into_keys(),
+        &mut Disk::default(),
+        tell,
+    ))
+}
+
+/// Tells what standard input says, read to its end, as one full list.
+fn tell_stdin(tell: &mut dyn FnMut(Batch)) -> bool {
+    let mut text = Vec::new();
+    let result = io::stdin().lock().read_to_end(&mut text);
+    let mut memory = Memory {
+        text: result.map(|_| &*text),
+        interner: Interner::default(),
+    };
+    tell_list([STDIN.into()], &mut memory, tell)
+}
+
+/// Tells a full list. Returns whether nothing in it could be used.
+fn tell_list(
+    names: impl IntoIterator<Item = Arc<str>>,
+    files: &mut impl Files,
+    tell: &mut dyn FnMut(Batch),
+) -> bool {
+    let mut catalog = Catalog::default();
+    tell(Event::Begin.into());
+    for name in names {
+        catalog.update(BTreeSet::from([name]), files, tell);
     }
-    index.apply(Event::Complete(catalog.completeness()).into());
-    finish(index, catalog.is_useless())
+    tell(Event::Complete(catalog.list_ended()).into());
+    catalog.is_useless()
 }
 
 fn finish(index: Index, is_useless: bool) -> Result<Loaded, ReadError> {
@@ -185,26 +193,22 @@ fn finish(index: Index, is_useless: bool) -> Result<Loaded, ReadError> {
 }
 
 /// One text in memory, or why there is none.
-struct Memory<'a>(io::Result<&'a [u8]>, Interner);
+struct Memory<'a> {
+    text: io::Result<&'a [u8]>,
+    interner: Interner,
+}
 
-impl catalog::Files for Memory<'_> {
+impl Files for Memory<'_> {
     fn read(
         &mut self,
         name: &Arc<str>,
         known: &Text,
-        objects: &mut Objects,
+        take: &mut dyn FnMut(Found),
     ) -> Result<Option<Text>, Warning> {
-        let Self(bytes, interner) = self;
-        let bytes = bytes
+        let bytes = self
+            .text
             .as_ref()
             .map_err(|error| parse::unreadable(name, &error.to_string()))?;
-        text::read(name, Cursor::new(bytes), known, interner, objects).map(Some)
-    }
-}
-
-impl From<catalog::Changes> for Batch {
-    fn from(changes: catalog::Changes) -> Self {
-        let catalog::Changes { events, reports } = changes;
-        Self { events, reports }
+        text::read(name, Cursor::new(bytes), known, &mut self.interner, take).map(Some)
     }
 }

@@ -13,7 +13,7 @@ mod common;
 #[path = "golden/show.rs"]
 mod show;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,17 +66,24 @@ fn run(name: &str) {
     let folder = folder(name);
     let input = folder.join("input");
     let (events, reports) = first_list(&input);
-    let mut text = String::new();
-    for event in &events {
+    let mut objects = BTreeMap::new();
+    let mut end = None;
+    for event in events {
         match event {
             Event::Begin => {}
-            Event::Apply(object) => text.push_str(&show::show(object)),
-            Event::Ignore(key, reason) => writeln!(text, "{key}: ignored, {reason}").unwrap(),
-            Event::Keep(key) => writeln!(text, "{key}: kept as it was").unwrap(),
-            Event::Delete(key) => writeln!(text, "{key}: deleted").unwrap(),
-            Event::Complete(completeness) => writeln!(text, "-- {completeness:?}").unwrap(),
+            Event::Apply(object) => drop(objects.insert(object.key(), show::show(&object))),
+            Event::Ignore(key, reason) => {
+                drop(objects.insert(key.clone(), format!("{key}: ignored, {reason}\n")));
+            }
+            Event::Keep(key) => {
+                drop(objects.insert(key.clone(), format!("{key}: kept as it was\n")));
+            }
+            Event::Delete(key) => drop(objects.remove(&key)),
+            Event::Complete(completeness) => end = Some(completeness),
         }
     }
+    let mut text: String = objects.into_values().collect();
+    writeln!(text, "-- {:?}", end.unwrap()).unwrap();
     let root = format!("{}/", input.display());
     for report in &reports {
         for warning in &report.warnings {

@@ -12,6 +12,7 @@
 //!   file is often valid YAML.
 
 mod entry;
+mod reading;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -19,26 +20,32 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::parse::{Claim, State};
-use super::text::{Objects, Text};
-use crate::event::{Completeness, Event, FileReport};
+use super::parse::{Claim, Found};
+use super::text::Text;
+use crate::event::{Batch, Completeness, Event};
 use crate::object::ObjectKey;
 use crate::warning::Warning;
 
 pub(crate) use report::repeated;
 
-use entry::{Entry, Place};
+use entry::Entry;
+use reading::Update;
+
+/// How many events a batch has at most.
+const BATCH: usize = 256;
 
 /// Where files are read from; a trait so that the rules can be tried without a disk.
 pub(crate) trait Files {
-    /// Reads a file, taking what did not change from `known`. `Ok(None)` when it does not exist.
+    /// Reads a file, taking what did not change from `known`, and hands the usable objects in the
+    /// rest of it to `take` (some of them more than once if reading had to begin anew).
+    /// `Ok(None)` when the file does not exist.
     fn read(
         &mut self,
         file: &Arc<str>,
         known: &Text,
-        objects: &mut Objects,
+        take: &mut dyn FnMut(Found),
     ) -> Result<Option<Text>, Warning>;
 }
 
@@ -52,6 +59,8 @@ pub(crate) struct Catalog {
     contested: BTreeSet<ObjectKey>,
     /// The files about which the last report had something to say.
     remarkable: BTreeSet<Arc<str>>,
+    /// Whether the first list has ended.
+    listed: bool,
 }
 
 /// What is known of one file.
@@ -66,52 +75,49 @@ struct File {
     held: Vec<Claim>,
 }
 
-/// What came of an update.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    /// In the order of kinds and names.
-    pub(crate) events: Vec<Event>,
-    /// The reports of the files that were read or are affected.
-    pub(crate) reports: Vec<FileReport>,
-}
-
-/// What an update has brought so far.
-#[derive(Default)]
-struct Update {
-    objects: Objects,
-    /// Objects that may have changed.
-    touched: BTreeSet<ObjectKey>,
-    /// Files whose report may have changed.
-    to_report: BTreeSet<Arc<str>>,
-}
-
 impl Catalog {
-    /// Reads the files named and says what changed since the last time.
+    /// Reads the files named and tells what changed since the last time.
+    ///
+    /// Until [`Catalog::list_ended`] what is in a new file is told while it is read, and taken back
+    /// if the file turns out to be broken further down: nobody acts on it yet, and nothing needs to
+    /// be held. After that the files are compared as one, so that an object that moves from one to
+    /// another does not go in between.
     pub(crate) fn update(
         &mut self,
         changed: BTreeSet<Arc<str>>,
         files: &mut impl Files,
-    ) -> Changes {
+        tell: &mut dyn FnMut(Batch),
+    ) {
         let mut update = Update::default();
         for file in changed {
-            self.read_file(&file, files, false, &mut update);
-        }
-        let mut read_anew = BTreeSet::new();
-        loop {
-            let mut absent = self.absent(&update);
-            absent.retain(|file| read_anew.insert(Arc::clone(file)));
-            if absent.is_empty() {
-                break;
-            }
-            for file in absent {
-                self.read_file(&file, files, true, &mut update);
+            if self.listed || self.files.contains_key(&file) {
+                self.read_file(&file, files, false, &mut update);
+            } else {
+                self.read_first(&file, files, &mut update, tell);
             }
         }
-        let events = self.events(&mut update);
-        Changes {
-            events,
+        self.read_absent(files, &mut update);
+        let mut events = self.events(&mut update).into_iter();
+        while events.len() > BATCH {
+            let events = events.by_ref().take(BATCH).collect();
+            tell(Batch {
+                events,
+                reports: Vec::new(),
+            });
+        }
+        let last = Batch {
+            events: events.collect(),
             reports: self.reports(update.to_report),
+        };
+        if !last.events.is_empty() || !last.reports.is_empty() {
+            tell(last);
         }
+    }
+
+    /// Ends the first list. Returns whether every file was in it.
+    pub(crate) fn list_ended(&mut self) -> Completeness {
+        self.listed = true;
+        self.completeness()
     }
 
     /// Whether every file could be read at least once.
@@ -129,106 +135,7 @@ impl Catalog {
         !self.files.values().any(|file| file.was_read)
     }
 
-    /// Reads one file (`anew`: every part of it) and puts its claims in the place of those it had.
-    fn read_file(
-        &mut self,
-        name: &Arc<str>,
-        files: &mut impl Files,
-        anew: bool,
-        update: &mut Update,
-    ) {
-        update.to_report.insert(Arc::clone(name));
-        let mut file = self.files.remove(name).unwrap_or_default();
-        let before: Vec<Claim> = file.claims().collect();
-        if anew {
-            file.text = Text::default();
-        }
-        match files.read(name, &file.text, &mut update.objects) {
-            Err(warning) => {
-                // What was known of the file stays claimed, even where its text is forgotten.
-                file.held = if anew { before } else { file.held };
-                file.refused = Some(warning);
-                self.files.insert(Arc::clone(name), file);
-            }
-            Ok(None) => self.replace_claims(name, &before, &[], update),
-            Ok(Some(text)) => {
-                let mut claims = text.last_claims();
-                let held = if text.has_unknown() {
-                    gone(&before, &claims)
-                } else {
-                    Vec::new()
-                };
-                claims.extend(held.iter().cloned());
-                self.replace_claims(name, &before, &claims, update);
-                self.files.insert(
-                    Arc::clone(name),
-                    File {
-                        text,
-                        was_read: true,
-                        refused: None,
-                        held,
-                    },
-                );
-            }
-        }
-    }
-
-    fn replace_claims(
-        &mut self,
-        name: &Arc<str>,
-        before: &[Claim],
-        now: &[Claim],
-        update: &mut Update,
-    ) {
-        for Claim { key, line, state } in now {
-            let place = Place {
-                file: Arc::clone(name),
-                line: *line,
-                state: *state,
-            };
-            let entry = self.entries.entry(key.clone()).or_default();
-            entry.put(place);
-            if entry.is_news() {
-                update.touched.insert(key.clone());
-            }
-            if entry.places.len() > 1 {
-                self.contested.insert(key.clone());
-                update
-                    .to_report
-                    .extend(entry.places.iter().map(|place| Arc::clone(&place.file)));
-            }
-        }
-        for key in gone(before, now).into_iter().map(|claim| claim.key) {
-            let Some(entry) = self.entries.get_mut(&key) else {
-                continue;
-            };
-            update
-                .to_report
-                .extend(entry.places.iter().map(|place| Arc::clone(&place.file)));
-            entry.places.retain(|place| place.file != *name);
-            if entry.places.len() < 2 {
-                self.contested.remove(&key);
-            }
-            update.touched.insert(key);
-        }
-        update.to_report.insert(Arc::clone(name));
-    }
-
-    /// The files in which an object now counts whose content was not delivered: after the last
-    /// copy of an object has gone, the one before it counts, and nobody remembers its content.
-    fn absent(&self, update: &Update) -> BTreeSet<Arc<str>> {
-        let needed = update.touched.iter().filter_map(|key| {
-            let entry = self.entries.get(key)?;
-            let place = entry.places.last()?;
-            let State::Good(wanted) = place.state else {
-                return None;
-            };
-            let delivered = update.objects.fingerprint(key) == Some(wanted);
-            (entry.is_news() && !delivered).then(|| Arc::clone(&place.file))
-        });
-        needed.collect()
-    }
-
+    /// The events for everything that was touched, in the order of kinds and names.
     fn events(&mut self, update: &mut Update) -> Vec<Event> {
         let mut events = Vec::new();
         for key in std::mem::take(&mut update.touched) {
@@ -250,20 +157,9 @@ impl Catalog {
 
 impl File {
     /// What the file claims, with what is held of an earlier content.
-    fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
-        self.text
-            .last_claims()
-            .into_iter()
-            .chain(self.held.iter().cloned())
+    fn claims(&self) -> Vec<Claim> {
+        let mut claims = self.text.last_claims();
+        claims.extend(self.held.iter().cloned());
+        claims
     }
-}
-
-/// What is in `before` and not in `now`.
-fn gone(before: &[Claim], now: &[Claim]) -> Vec<Claim> {
-    let now: FxHashSet<&ObjectKey> = now.iter().map(|claim| &claim.key).collect();
-    before
-        .iter()
-        .filter(|claim| !now.contains(&claim.key))
-        .cloned()
-        .collect()
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::catalog::Files;
-use super::parse::unreadable;
+use super::parse::{Found, unreadable};
 use super::place::Stamp;
-use super::text::{self, Objects, Text};
+use super::text::{self, Text};
 use crate::intern::Interner;
 use crate::warning::Warning;
 
@@ -33,7 +33,7 @@ impl Files for Disk {
         &mut self,
         name: &Arc<str>,
         known: &Text,
-        objects: &mut Objects,
+        take: &mut dyn FnMut(Found),
     ) -> Result<Option<Text>, Warning> {
         let cannot = |error: io::Error| unreadable(name, &error.to_string());
         let path = Path::new(&**name);
@@ -46,7 +46,7 @@ impl Files for Disk {
             if metadata.is_dir() {
                 return Ok(None);
             }
-            let text = text::read(name, &file, known, &mut self.interner, objects);
+            let text = text::read(name, &file, known, &mut self.interner, take);
             if Stamp::of(&file.metadata().map_err(cannot)?) == Stamp::of(&metadata) {
                 return text.map(Some);
             }

@@ -6,7 +6,6 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use super::parts::Part;
-use super::text::Objects;
 use crate::convert::{self, Converted, Outcome};
 use crate::intern::Interner;
 use crate::object::{Ignored, Object, ObjectKey};
@@ -53,16 +52,27 @@ pub(crate) enum State {
     Invalid,
 }
 
-/// Reads one part. Objects that can be used go to `objects`, their claims into the chunk.
+/// A usable object that was found in a text.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) key: ObjectKey,
+    /// Its line in the file.
+    pub(crate) line: u32,
+    pub(crate) fingerprint: u64,
+    pub(crate) object: Object,
+}
+
+/// Reads one part. Objects that can be used go to `take`, in the order of the text, and the claims
+/// of all into the chunk.
 ///
-/// `first_line` is the part's first line in the file; it is used for errors only.
+/// `first_line` is the part's first line in the file, for errors and for what goes to `take`.
 pub(crate) fn parse(
     reader: impl BufRead,
     part: Part,
     first_line: u32,
     file: &Arc<str>,
     interner: &mut Interner,
-    objects: &mut Objects,
+    take: &mut dyn FnMut(Found),
 ) -> Result<Chunk, Warning> {
     let mut claims = Vec::new();
     let mut rest = Rest::default();
@@ -77,7 +87,13 @@ pub(crate) fn parse(
             Outcome::Object(object) => {
                 let key = object.key();
                 let fingerprint = fingerprint(&object);
-                objects.put(file, key.clone(), fingerprint, object);
+                let line = line.saturating_add(first_line).saturating_sub(1);
+                take(Found {
+                    key: key.clone(),
+                    line,
+                    fingerprint,
+                    object,
+                });
                 (key, State::Good(fingerprint))
             }
             Outcome::Ignored(key, reason) => (key, State::Ignored(reason)),

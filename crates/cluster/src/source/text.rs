@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::catalog::repeated;
-use super::parse::{self, Chunk, Claim};
+use super::parse::{self, Chunk, Claim, Found, State};
 use super::parts::{self, Part};
 use crate::intern::Interner;
-use crate::object::{Object, ObjectKey};
+use crate::object::ObjectKey;
 use crate::warning::Warning;
 
 /// How much of a file is held at once while it is read.
@@ -22,63 +22,14 @@ pub(crate) struct Text {
     chunks: Vec<Arc<Chunk>>,
 }
 
-/// Usable objects that were read, by their key.
-#[derive(Debug, Default)]
-pub(crate) struct Objects {
-    /// Of objects written more than once the last counts, by path and line.
-    read: FxHashMap<ObjectKey, Delivered>,
-}
-
-#[derive(Debug)]
-struct Delivered {
-    file: Arc<str>,
-    fingerprint: u64,
-    object: Object,
-}
-
-impl Objects {
-    /// Takes an object that was read from `file`.
-    pub(crate) fn put(
-        &mut self,
-        file: &Arc<str>,
-        key: ObjectKey,
-        fingerprint: u64,
-        object: Object,
-    ) {
-        if self.read.get(&key).is_none_or(|other| other.file <= *file) {
-            self.read.insert(
-                key,
-                Delivered {
-                    file: Arc::clone(file),
-                    fingerprint,
-                    object,
-                },
-            );
-        }
-    }
-
-    /// The fingerprint of the object that is here under `key`.
-    pub(crate) fn fingerprint(&self, key: &ObjectKey) -> Option<u64> {
-        Some(self.read.get(key)?.fingerprint)
-    }
-
-    /// Takes the object out, if it is the one with that fingerprint.
-    pub(crate) fn take(&mut self, key: &ObjectKey, fingerprint: u64) -> Option<Object> {
-        if self.fingerprint(key) != Some(fingerprint) {
-            return None;
-        }
-        Some(self.read.remove(key)?.object)
-    }
-}
-
-/// Reads a file. Parts that `known` has already are taken from it; their objects are not
-/// delivered again.
+/// Reads a file and hands its usable objects to `take`, in the order of the text. Parts that `known`
+/// has already are taken from it; their objects are not handed over again.
 pub(crate) fn read(
     file: &Arc<str>,
     source: impl Read + Seek,
     known: &Text,
     interner: &mut Interner,
-    objects: &mut Objects,
+    take: &mut dyn FnMut(Found),
 ) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
     let known: FxHashMap<Part, &Arc<Chunk>> = known
@@ -98,7 +49,7 @@ pub(crate) fn read(
             chunks.push(Arc::clone(chunk));
         } else {
             let mut text = reader.by_ref().take(part.length);
-            let chunk = parse::parse(&mut text, part, first_line, file, interner, objects)?;
+            let chunk = parse::parse(&mut text, part, first_line, file, interner, take)?;
             std::io::copy(&mut text, &mut std::io::sink()).map_err(unreadable)?;
             chunks.push(Arc::new(chunk));
         }
@@ -133,6 +84,14 @@ impl Text {
             Some(repeated(&claim.key, file, claim.line, &place))
         });
         earlier.collect()
+    }
+
+    /// How many usable objects the file writes, those written twice counted twice.
+    pub(crate) fn good_claims(&self) -> usize {
+        let claims = self.chunks.iter().flat_map(|chunk| &chunk.claims);
+        claims
+            .filter(|claim| matches!(claim.state, State::Good(_)))
+            .count()
     }
 
     fn claims(&self) -> impl Iterator<Item = Claim> + '_ {

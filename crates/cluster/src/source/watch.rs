@@ -57,9 +57,8 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
 
 /// Reads standard input to its end, tells it, and waits until nobody listens any more.
 fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
-    for batch in super::stdin_batches() {
-        batches.blocking_send(batch).ok()?;
-    }
+    // When nobody listens, the signal below says so.
+    super::tell_stdin(&mut |batch| drop(batches.blocking_send(batch)));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}
     None
 }

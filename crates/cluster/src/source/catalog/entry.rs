@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::reading::Objects;
 use crate::event::Event;
-use crate::object::ObjectKey;
+use crate::object::{Object, ObjectKey};
 use crate::source::parse::State;
-use crate::source::text::Objects;
 
 /// What is known of one object.
 #[derive(Debug, Default)]
@@ -42,6 +42,28 @@ impl Entry {
                 self.places.insert(at, place);
             }
         }
+    }
+
+    /// Puts a file's word in its place, and says at once what it says if it counts and is news.
+    pub(super) fn put_and_tell(&mut self, place: Place, object: Object) -> Option<Event> {
+        let state = place.state;
+        self.put(place);
+        if !self.is_news() || self.places.last()?.state != state {
+            return None;
+        }
+        self.told = Some(state);
+        self.kept = false;
+        Some(Event::Apply(object))
+    }
+
+    /// The files that write the object.
+    pub(super) fn files(&self) -> impl Iterator<Item = Arc<str>> {
+        self.places.iter().map(|place| Arc::clone(&place.file))
+    }
+
+    /// Whether what counts now was not told, so that its content is needed.
+    pub(super) fn needs_content(&self) -> bool {
+        self.told != self.places.last().map(|place| place.state)
     }
 
     /// Whether what counts now is not what was told.

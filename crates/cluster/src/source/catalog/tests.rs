@@ -6,6 +6,7 @@ use super::*;
 use crate::intern::Interner;
 use crate::object::Object;
 use crate::source::text;
+use crate::warning::Warning;
 
 /// Files in memory, under a catalog.
 #[derive(Default)]
@@ -20,6 +21,8 @@ struct Memory {
     interner: Interner,
     /// The files that were read, in order.
     reads: Vec<String>,
+    /// What the next file said before it changed under the reader.
+    false_start: Option<String>,
 }
 
 impl Files for Memory {
@@ -27,20 +30,16 @@ impl Files for Memory {
         &mut self,
         file: &Arc<str>,
         known: &Text,
-        objects: &mut Objects,
+        take: &mut dyn FnMut(Found),
     ) -> Result<Option<Text>, Warning> {
         self.reads.push(file.to_string());
+        if let Some(text) = self.false_start.take() {
+            text::read(file, Cursor::new(text), known, &mut self.interner, take)?;
+        }
         let Some(content) = self.texts.get(file) else {
             return Ok(None);
         };
-        text::read(
-            file,
-            Cursor::new(content),
-            known,
-            &mut self.interner,
-            objects,
-        )
-        .map(Some)
+        text::read(file, Cursor::new(content), known, &mut self.interner, take).map(Some)
     }
 }
 
@@ -55,7 +54,11 @@ impl Script {
         }
         self.disk.reads.clear();
         let names = files.iter().map(|(name, _)| (*name).into()).collect();
-        let Changes { events, reports } = self.catalog.update(names, &mut self.disk);
+        let (mut events, mut reports) = (Vec::new(), Vec::new());
+        self.catalog.update(names, &mut self.disk, &mut |batch| {
+            events.extend(batch.events);
+            reports.extend(batch.reports);
+        });
         let warnings = reports.into_iter().flat_map(|report| report.warnings);
         events
             .iter()
@@ -307,6 +310,42 @@ fn a_file_never_read_makes_the_list_partial_until_it_is() {
         script.catalog.completeness(),
         Completeness::Whole,
         "what was in it is known"
+    );
+}
+
+#[test]
+fn a_first_reading_that_had_to_begin_anew_leaves_nothing_behind() {
+    let mut script = Script::default();
+    script.disk.false_start = Some(node("n1", 1) + &node("n2", 1));
+    let told = script.step(&[("a", Some(&node("n1", 2)))]);
+    assert_eq!(
+        told,
+        ["apply n1 1", "apply n2 1", "apply n1 2", "delete Node n2"]
+    );
+}
+
+#[test]
+fn what_a_broken_file_said_is_taken_back() {
+    let mut script = Script::default();
+    let told = script.step(&[("a", Some(&(node("n1", 1) + "---\n[")))]);
+    assert_eq!(told[..2], ["apply n1 1", "delete Node n1"]);
+    assert_eq!(script.step(&[("a", Some(&node("n1", 1)))]), ["apply n1 1"]);
+}
+
+#[test]
+fn after_the_first_list_new_files_are_compared_as_one() {
+    let mut script = Script::default();
+    script.step(&[("b", Some(&node("n1", 1)))]);
+    script.catalog.list_ended();
+    assert_eq!(
+        script.step(&[("a", Some(&node("n1", 1))), ("b", None)]),
+        NOTHING
+    );
+    let told = script.step(&[("c", Some(&(node("n3", 1) + "---\n[")))]);
+    assert_eq!(
+        told.len(),
+        1,
+        "a broken file says nothing but that: {told:?}"
     );
 }
 

@@ -12,13 +12,10 @@ use tokio::sync::mpsc;
 use super::lookout::{Lookout, Meaning};
 use super::signal::{self, Burst, Signal};
 use crate::event::{Batch, Completeness, Event, FileReport};
-use crate::source::catalog::{Catalog, Changes};
+use crate::source::catalog::Catalog;
 use crate::source::disk::Disk;
 use crate::source::place::{self, Listing, Stamp};
 use crate::warning::Warning;
-
-/// How many events a batch has at most.
-const BATCH: usize = 256;
 
 /// How often to look at files whose folder cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
@@ -168,31 +165,22 @@ impl<'a> Follower<'a> {
     }
 
     fn read_together(&mut self, changed: BTreeSet<Arc<str>>) -> Option<()> {
-        if changed.is_empty() {
-            return Some(());
-        }
-        let Changes { events, reports } = self.catalog.update(changed, &mut self.disk);
-        let mut events = events.into_iter();
-        while events.len() > BATCH {
-            self.send(Batch {
-                events: events.by_ref().take(BATCH).collect(),
-                reports: Vec::new(),
-            })?;
-        }
-        self.send(Batch {
-            events: events.collect(),
-            reports,
-        })
+        let mut listens = Some(());
+        let batches = &self.batches;
+        self.catalog.update(changed, &mut self.disk, &mut |batch| {
+            listens = listens.and_then(|()| batches.blocking_send(batch).ok());
+        });
+        listens
     }
 
     /// Tells that the first full reading has ended, or that its last gap was filled.
     fn complete(&mut self) -> Option<()> {
-        let completeness = self.catalog.completeness();
-        let is_news = match self.told {
-            None => !self.stamps.is_empty(),
-            Some(told) => told == Completeness::Partial && completeness == Completeness::Whole,
+        let completeness = match self.told {
+            None if self.stamps.is_empty() => return Some(()),
+            None => self.catalog.list_ended(),
+            Some(_) => self.catalog.completeness(),
         };
-        if !is_news {
+        if self.told == Some(completeness) || self.told == Some(Completeness::Whole) {
             return Some(());
         }
         self.told = Some(completeness);

@@ -1,0 +1,281 @@
+//! Reading files into the catalog: what they write takes the place of what they wrote before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::entry::Place;
+use super::{BATCH, Catalog, File, Files};
+use crate::event::{Batch, Event};
+use crate::object::{Object, ObjectKey};
+use crate::source::parse::{Claim, Found, State};
+use crate::source::text::Text;
+use crate::warning::Warning;
+
+/// What an update has brought so far.
+#[derive(Default)]
+pub(super) struct Update {
+    pub(super) objects: Objects,
+    /// Objects that may have changed.
+    pub(super) touched: BTreeSet<ObjectKey>,
+    /// Files whose report may have changed.
+    pub(super) to_report: BTreeSet<Arc<str>>,
+}
+
+/// Usable objects that were read, by their key.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// Of objects written more than once the last counts, by path and line.
+    read: FxHashMap<ObjectKey, Delivered>,
+}
+
+#[derive(Debug)]
+struct Delivered {
+    file: Arc<str>,
+    fingerprint: u64,
+    object: Object,
+}
+
+impl Objects {
+    /// Takes an object that was read from `file`.
+    fn put(&mut self, file: &Arc<str>, found: Found) {
+        let Found {
+            key,
+            line: _,
+            fingerprint,
+            object,
+        } = found;
+        if self.read.get(&key).is_none_or(|other| other.file <= *file) {
+            self.read.insert(
+                key,
+                Delivered {
+                    file: Arc::clone(file),
+                    fingerprint,
+                    object,
+                },
+            );
+        }
+    }
+
+    /// The fingerprint of the object that is here under `key`.
+    pub(super) fn fingerprint(&self, key: &ObjectKey) -> Option<u64> {
+        Some(self.read.get(key)?.fingerprint)
+    }
+
+    /// Takes the object out, if it is the one with that fingerprint.
+    pub(super) fn take(&mut self, key: &ObjectKey, fingerprint: u64) -> Option<Object> {
+        if self.fingerprint(key) != Some(fingerprint) {
+            return None;
+        }
+        Some(self.read.remove(key)?.object)
+    }
+}
+
+impl Catalog {
+    /// Reads one file (`anew`: every part of it) and holds its objects.
+    pub(super) fn read_file(
+        &mut self,
+        name: &Arc<str>,
+        files: &mut impl Files,
+        anew: bool,
+        update: &mut Update,
+    ) {
+        let mut file = self.files.remove(name).unwrap_or_default();
+        let before = file.claims();
+        if anew {
+            file.text = Text::default();
+            file.held.clone_from(&before);
+        }
+        let result = files.read(name, &file.text, &mut |found| {
+            update.objects.put(name, found);
+        });
+        self.settle(name, file, &before, result, update);
+    }
+
+    /// Reads a file that was not known yet and tells its objects while reading.
+    pub(super) fn read_first(
+        &mut self,
+        name: &Arc<str>,
+        files: &mut impl Files,
+        update: &mut Update,
+        tell: &mut dyn FnMut(Batch),
+    ) {
+        let mut told: Vec<Event> = Vec::new();
+        let mut taken = 0;
+        let mut take = |found: Found| {
+            taken += 1;
+            let Found {
+                key,
+                line,
+                fingerprint,
+                object,
+            } = found;
+            let place = Place {
+                file: Arc::clone(name),
+                line,
+                state: State::Good(fingerprint),
+            };
+            told.extend(
+                self.entries
+                    .entry(key)
+                    .or_default()
+                    .put_and_tell(place, object),
+            );
+            if told.len() >= BATCH {
+                tell(Batch {
+                    events: std::mem::take(&mut told),
+                    reports: Vec::new(),
+                });
+            }
+        };
+        let result = files.read(name, &Text::default(), &mut take);
+        if !told.is_empty() {
+            tell(Batch {
+                events: told,
+                reports: Vec::new(),
+            });
+        }
+        let file = File::default();
+        let is_all = result.as_ref().is_ok_and(|text| {
+            text.as_ref()
+                .is_some_and(|text| text.good_claims() == taken)
+        });
+        let before = if is_all {
+            Vec::new()
+        } else {
+            self.claimed_by(name)
+        };
+        self.settle(name, file, &before, result, update);
+    }
+
+    /// Takes note of what became of reading a file that claimed `before`.
+    fn settle(
+        &mut self,
+        name: &Arc<str>,
+        mut file: File,
+        before: &[Claim],
+        result: Result<Option<Text>, Warning>,
+        update: &mut Update,
+    ) {
+        update.to_report.insert(Arc::clone(name));
+        match result {
+            Ok(None) => return self.replace_claims(name, before, &[], update),
+            Ok(Some(text)) => {
+                let mut claims = text.last_claims();
+                let held = if text.has_unknown() && file.was_read {
+                    gone(before, &claims)
+                } else {
+                    Vec::new()
+                };
+                claims.extend(held.iter().cloned());
+                self.replace_claims(name, before, &claims, update);
+                file = File {
+                    text,
+                    was_read: true,
+                    refused: None,
+                    held,
+                };
+            }
+            Err(warning) => {
+                if !file.was_read {
+                    self.replace_claims(name, before, &[], update);
+                }
+                file.refused = Some(warning);
+            }
+        }
+        self.files.insert(Arc::clone(name), file);
+    }
+
+    /// Reads the files in which an object now counts whose content was not handed over: after the
+    /// last copy of an object has gone, the one before it counts, and nobody remembers its content.
+    pub(super) fn read_absent(&mut self, files: &mut impl Files, update: &mut Update) {
+        let mut read_anew = BTreeSet::new();
+        loop {
+            let mut absent = self.absent(update);
+            absent.retain(|file| read_anew.insert(Arc::clone(file)));
+            if absent.is_empty() {
+                return;
+            }
+            for file in absent {
+                self.read_file(&file, files, true, update);
+            }
+        }
+    }
+
+    fn absent(&self, update: &Update) -> BTreeSet<Arc<str>> {
+        let needed = update.touched.iter().filter_map(|key| {
+            let entry = self.entries.get(key)?;
+            let place = entry.places.last()?;
+            let State::Good(wanted) = place.state else {
+                return None;
+            };
+            let is_here = update.objects.fingerprint(key) == Some(wanted);
+            (entry.needs_content() && !is_here).then(|| Arc::clone(&place.file))
+        });
+        needed.collect()
+    }
+
+    /// Puts what a file claims `now` in the place of what it claimed `before`.
+    fn replace_claims(
+        &mut self,
+        name: &Arc<str>,
+        before: &[Claim],
+        now: &[Claim],
+        update: &mut Update,
+    ) {
+        for Claim { key, line, state } in now {
+            let place = Place {
+                file: Arc::clone(name),
+                line: *line,
+                state: *state,
+            };
+            let entry = self.entries.entry(key.clone()).or_default();
+            entry.put(place);
+            if entry.is_news() {
+                update.touched.insert(key.clone());
+            }
+            if entry.places.len() > 1 {
+                self.contested.insert(key.clone());
+                update.to_report.extend(entry.files());
+            }
+        }
+        for key in gone(before, now).into_iter().map(|claim| claim.key) {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
+            update.to_report.extend(entry.files());
+            entry.places.retain(|place| place.file != *name);
+            if entry.places.len() < 2 {
+                self.contested.remove(&key);
+            }
+            update.touched.insert(key);
+        }
+    }
+
+    /// What a file claims, found the long way: its text is not known.
+    fn claimed_by(&self, name: &Arc<str>) -> Vec<Claim> {
+        let claims = self.entries.iter().filter_map(|(key, entry)| {
+            let place = entry.places.iter().find(|place| place.file == *name)?;
+            Some(Claim {
+                key: key.clone(),
+                line: place.line,
+                state: place.state,
+            })
+        });
+        claims.collect()
+    }
+}
+
+/// What is in `before` and not in `now`.
+fn gone(before: &[Claim], now: &[Claim]) -> Vec<Claim> {
+    if before.is_empty() {
+        return Vec::new();
+    }
+    let now: FxHashSet<&ObjectKey> = now.iter().map(|claim| &claim.key).collect();
+    before
+        .iter()
+        .filter(|claim| !now.contains(&claim.key))
+        .cloned()
+        .collect()
+}
