@@ -9,12 +9,16 @@
 //! A record of another boot is void: the kernel's table died with that boot.
 //! Nothing is synced to disk for the same reason.
 
-use std::collections::HashSet;
-use std::fmt::{Display, Write as _};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use topology_core::model::{Family, Protocol};
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::fuse::Fuse;
 
@@ -36,17 +40,13 @@ pub(crate) struct Record {
 /// What the record said when it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    keys: HashSet<String>,
+    /// The virtual servers that are ours.
+    pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Lines that could not be understood (a torn last line, a hand edit).
     pub(crate) damaged: usize,
 }
 
 impl Claims {
-    /// Whether the virtual server that prints as `key` is ours.
-    pub(crate) fn contains(&self, key: &str) -> bool {
-        self.keys.contains(key)
-    }
-
     fn parse(text: &str, boot: &str) -> Self {
         let mut claims = Self::default();
         let mut lines = text.split_inclusive('\n');
@@ -55,17 +55,53 @@ impl Claims {
             return claims;
         }
         for line in lines {
-            match line
-                .strip_suffix('\n')
-                .and_then(|line| line.split_at_checked(2))
-            {
-                Some(("+ ", key)) => drop(claims.keys.insert(key.to_owned())),
-                Some(("- ", key)) => drop(claims.keys.remove(key)),
-                _ => claims.damaged += 1,
+            match claim(line) {
+                Some(('+', key)) => drop(claims.keys.insert(key)),
+                Some((_, key)) => drop(claims.keys.remove(&key)),
+                None => claims.damaged += 1,
             }
         }
         claims
     }
+}
+
+/// Reads one line, newline included: the sign and the key.
+fn claim(line: &str) -> Option<(char, VirtualServerKey)> {
+    let (sign, key) = line.strip_suffix('\n')?.split_at_checked(2)?;
+    let sign = match sign {
+        "+ " => '+',
+        "- " => '-',
+        _ => return None,
+    };
+    let (option, rest) = key.split_once(' ')?;
+    let protocol = match option {
+        "-t" => Protocol::Tcp,
+        "-u" => Protocol::Udp,
+        "--sctp-service" => Protocol::Sctp,
+        "-f" => return Some((sign, firewall_mark(rest)?)),
+        _ => return None,
+    };
+    let frontend: SocketAddr = rest.parse().ok()?;
+    let (address, port) = (frontend.ip(), frontend.port());
+    Some((
+        sign,
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        },
+    ))
+}
+
+fn firewall_mark(text: &str) -> Option<VirtualServerKey> {
+    let (mark, family) = match text.strip_suffix(" -6") {
+        Some(mark) => (mark, Family::V6),
+        None => (text, Family::V4),
+    };
+    Some(VirtualServerKey::FirewallMark {
+        family,
+        mark: mark.parse().ok()?,
+    })
 }
 
 impl Record {
@@ -86,7 +122,11 @@ impl Record {
         let file = if untouched {
             OpenOptions::new().append(true).open(&path)?
         } else {
-            write_aside(&path, boot, claims.keys.iter())?
+            write_aside(
+                &path,
+                boot,
+                &claims.keys.iter().copied().collect::<Vec<_>>(),
+            )?
         };
         let live = claims.keys.len();
         let record = Self {
@@ -100,14 +140,14 @@ impl Record {
     }
 
     /// Writes down that `keys` are about to be created by us.
-    pub(crate) fn claim<K: Display>(&mut self, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+    pub(crate) fn claim(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
         self.append('+', keys, fuse)?;
         self.live += keys.len();
         Ok(())
     }
 
     /// Writes down that `keys` are gone.
-    pub(crate) fn release<K: Display>(&mut self, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+    pub(crate) fn release(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
         self.append('-', keys, fuse)?;
         self.live = self.live.saturating_sub(keys.len());
         Ok(())
@@ -119,39 +159,38 @@ impl Record {
     }
 
     /// Replaces the file by one that claims exactly `keys`.
-    pub(crate) fn rewrite<K: Display>(&mut self, keys: impl Iterator<Item = K>) -> io::Result<()> {
-        let keys: Vec<K> = keys.collect();
-        self.file = write_aside(&self.path, &self.boot, keys.iter())?;
+    pub(crate) fn rewrite(
+        &mut self,
+        keys: impl Iterator<Item = VirtualServerKey>,
+    ) -> io::Result<()> {
+        let keys: Vec<_> = keys.collect();
+        self.file = write_aside(&self.path, &self.boot, &keys)?;
         self.lines = keys.len();
         self.live = keys.len();
         Ok(())
     }
 
-    fn append<K: Display>(&mut self, sign: char, keys: &[K], fuse: &Fuse) -> io::Result<()> {
+    fn append(&mut self, sign: char, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
-        self.file.write_all(lines(sign, keys.iter()).as_bytes())?;
+        self.file.write_all(lines(sign, keys).as_bytes())?;
         self.lines += keys.len();
         fuse.burn(1);
         Ok(())
     }
 }
 
-fn lines<K: Display>(sign: char, keys: impl Iterator<Item = K>) -> String {
-    keys.fold(String::new(), |mut text, key| {
+fn lines(sign: char, keys: &[VirtualServerKey]) -> String {
+    keys.iter().fold(String::new(), |mut text, key| {
         // Writing to a `String` fails only if `Display` does; that of a key does not.
-        drop(writeln!(text, "{sign} {key}"));
+        let _written = writeln!(text, "{sign} {key}");
         text
     })
 }
 
 /// Writes a new file beside `path` and renames it over it; returns it opened for appending.
-fn write_aside<K: Display>(
-    path: &Path,
-    boot: &str,
-    keys: impl Iterator<Item = K>,
-) -> io::Result<File> {
+fn write_aside(path: &Path, boot: &str, keys: &[VirtualServerKey]) -> io::Result<File> {
     let aside = path.with_extension("new");
     let text = format!("{HEADER}{boot}\n{}", lines('+', keys));
     let mut file = OpenOptions::new()
@@ -169,10 +208,38 @@ fn write_aside<K: Display>(
 mod tests {
     use super::*;
 
-    fn sorted(claims: &Claims) -> Vec<&str> {
-        let mut keys: Vec<_> = claims.keys.iter().map(String::as_str).collect();
-        keys.sort_unstable();
-        keys
+    fn key(text: &str) -> VirtualServerKey {
+        claim(&format!("+ {text}\n")).unwrap().1
+    }
+
+    fn keys<const N: usize>(texts: [&str; N]) -> [VirtualServerKey; N] {
+        texts.map(key)
+    }
+
+    fn texts(claims: &Claims) -> Vec<String> {
+        claims.keys.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_kind_of_key_survives_its_text() {
+        for text in [
+            "-t 10.96.0.1:443",
+            "-u [fd00::a]:53",
+            "--sctp-service 10.96.0.1:132",
+            "-f 7",
+            "-f 7 -6",
+        ] {
+            assert_eq!(key(text).to_string(), text);
+        }
+        for bad in [
+            "+ -t 10.96.0.1:443",
+            "* -f 7\n",
+            "+ -x 7\n",
+            "+ -f x\n",
+            "+\n",
+        ] {
+            assert_eq!(claim(bad), None, "{bad:?}");
+        }
     }
 
     fn reopen(directory: &Path) -> (Record, Claims) {
@@ -184,17 +251,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let fuse = Fuse::new(None);
         let (mut record, claims) = reopen(directory.path());
-        assert!(sorted(&claims).is_empty());
+        assert!(texts(&claims).is_empty());
         record
             .claim(
-                &["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"],
+                &keys(["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"]),
                 &fuse,
             )
             .unwrap();
-        record.release(&["-u 10.96.0.10:53"], &fuse).unwrap();
+        record.release(&keys(["-u 10.96.0.10:53"]), &fuse).unwrap();
         drop(record);
         let (_, claims) = reopen(directory.path());
-        assert_eq!(sorted(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
+        assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
     }
 
     #[test]
@@ -202,13 +269,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&["-t 10.96.0.1:443"], &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.1:443"]), &Fuse::new(None))
             .unwrap();
         let (_, claims) = Record::open(directory.path(), "boot-2").unwrap();
-        assert!(!claims.contains("-t 10.96.0.1:443"));
+        assert!(!claims.keys.contains(&key("-t 10.96.0.1:443")));
         let (_, claims) = reopen(directory.path());
         assert!(
-            !claims.contains("-t 10.96.0.1:443"),
+            !claims.keys.contains(&key("-t 10.96.0.1:443")),
             "the void record was replaced"
         );
     }
@@ -218,17 +285,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&["-t 10.96.0.1:443"], &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.1:443"]), &Fuse::new(None))
             .unwrap();
         record.file.write_all(b"+ -t 10.96.0.2:4").unwrap();
         drop(record);
         let (mut record, claims) = reopen(directory.path());
         assert_eq!(claims.damaged, 1);
         record
-            .claim(&["-t 10.96.0.3:80"], &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.3:80"]), &Fuse::new(None))
             .unwrap();
         let (_, claims) = reopen(directory.path());
-        assert_eq!(sorted(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
+        assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
     }
 
     #[test]
@@ -237,11 +304,13 @@ mod tests {
         let fuse = Fuse::new(None);
         let (mut record, _) = reopen(directory.path());
         while !record.wants_rewrite() {
-            record.claim(&["-t 10.96.0.1:443"], &fuse).unwrap();
-            record.release(&["-t 10.96.0.1:443"], &fuse).unwrap();
+            record.claim(&keys(["-t 10.96.0.1:443"]), &fuse).unwrap();
+            record.release(&keys(["-t 10.96.0.1:443"]), &fuse).unwrap();
         }
-        record.rewrite(["-t 10.96.0.9:80"].iter()).unwrap();
-        record.claim(&["-t 10.96.0.8:80"], &fuse).unwrap();
+        record
+            .rewrite(keys(["-t 10.96.0.9:80"]).into_iter())
+            .unwrap();
+        record.claim(&keys(["-t 10.96.0.8:80"]), &fuse).unwrap();
         let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
         assert_eq!(
             text,

@@ -1,4 +1,263 @@
-//! The loop's memory: who asks for what, and what waits.
+//! The loop: what the cluster says becomes what the kernel holds, and stays so.
+//!
+//! ```text
+//! trigger ──> wishes (resolve what is dirty) ──> plan (diff against the mirror) ──> apply ──> commit
+//! ```
+//!
+//! Everything that can wake it is in [`Trigger`]; nothing else changes its state. One pass handles
+//! any set of Services and keys: a change, a retry, the repair of drift and the start differ only in
+//! which keys they name. Nothing is ever flushed, and nothing is written before the first full read.
 
+mod answer;
+mod apply;
 mod books;
+mod check;
+mod counts;
+mod pass;
+mod report;
 mod retry;
+mod shape;
+mod start;
+mod warnings;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+use cluster::event::{Batch, Completeness};
+use cluster::index::Index;
+use cluster::source::Watch;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use topology_core::mirror::Mirror;
+use topology_core::plan;
+use topology_core::resolve::Viewpoint;
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::fuse::Fuse;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::metrics::Metrics;
+use crate::run::AgentConfig;
+use crate::state::{Pulse, Question, StartTimes};
+
+use self::books::Books;
+use self::check::Check;
+use self::counts::Counts;
+use self::retry::Agenda;
+use self::shape::Place;
+use self::warnings::Warnings;
+
+/// Between two looks at the connections of a draining real server, in milliseconds.
+const DRAIN_POLL: u64 = 5_000;
+
+/// Everything that can wake the loop.
+enum Trigger {
+    /// The process shall end; the data plane stays.
+    Stop,
+    /// Someone asks something.
+    Question(Question),
+    /// The cluster changed.
+    Input(Batch),
+    /// The cluster's source has ended; what it said stays true.
+    SourceEnded,
+    /// A failed key, a draining real server or a refused part of the machine is due.
+    Due,
+    /// The periodic comparison begins.
+    Check,
+    /// The comparison that has begun goes on, a slice at a time.
+    CheckOn,
+}
+
+/// Something on the agenda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Item {
+    /// The first pass could not begin.
+    Start,
+    /// Our routes.
+    Routes,
+    /// Our tables.
+    Guard,
+    /// A virtual server.
+    Server(VirtualServerKey),
+}
+
+/// The loop's state.
+pub(crate) struct Reconciler<K, H> {
+    config: AgentConfig,
+    me: Viewpoint,
+    options: plan::Options,
+    index: Index,
+    mirror: Mirror,
+    /// What the ownership record called ours, until the first pass is done.
+    claims: Vec<VirtualServerKey>,
+    books: Books,
+    agenda: Agenda<Item>,
+    place: Place,
+    warnings: Warnings,
+    counts: Counts,
+    check: Option<Check>,
+    next_check: Instant,
+    /// `None` until the first pass is done; then whether its input was complete.
+    started: Option<Completeness>,
+    /// When the oldest change arrived that no pass has handled.
+    pending_since: Option<Instant>,
+    last_queued: Option<SystemTime>,
+    last_pass: Option<SystemTime>,
+    times: StartTimes,
+    kernel: K,
+    host: H,
+    metrics: Metrics,
+    pulse: watch::Sender<Pulse>,
+    fuse: Arc<Fuse>,
+    epoch: Instant,
+}
+
+/// What a loop is made of, beside its configuration.
+pub(crate) struct Parts<K, H> {
+    pub(crate) kernel: K,
+    pub(crate) host: H,
+    /// The keys that the ownership record calls ours.
+    pub(crate) ours: Vec<VirtualServerKey>,
+    pub(crate) metrics: Metrics,
+    pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) fuse: Arc<Fuse>,
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    pub(crate) fn new(config: AgentConfig, parts: Parts<K, H>) -> Self {
+        let Parts {
+            kernel,
+            host,
+            ours,
+            metrics,
+            pulse,
+            fuse,
+        } = parts;
+        let epoch = Instant::now();
+        let me = Viewpoint {
+            node: Arc::clone(&config.node),
+            scheduler: Arc::clone(&config.scheduler),
+        };
+        Self {
+            me,
+            options: plan::Options {
+                adopt: config.adopt,
+                drain_poll: DRAIN_POLL,
+            },
+            index: Index::new(config.service_cidrs.clone()),
+            mirror: Mirror::new(ours.iter().copied(), milliseconds(config.drain_timeout)),
+            claims: ours,
+            books: Books::default(),
+            agenda: Agenda::new(),
+            place: Place::default(),
+            warnings: Warnings::default(),
+            counts: Counts::default(),
+            check: None,
+            next_check: epoch,
+            started: None,
+            pending_since: None,
+            last_queued: None,
+            last_pass: None,
+            times: StartTimes::default(),
+            config,
+            kernel,
+            host,
+            metrics,
+            pulse,
+            fuse,
+            epoch,
+        }
+    }
+
+    /// Runs until `stop` is done.
+    pub(crate) async fn run(
+        &mut self,
+        mut source: Watch,
+        mut questions: mpsc::Receiver<Question>,
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = pin!(stop);
+        let mut source_open = true;
+        loop {
+            let trigger = tokio::select! {
+                biased;
+                () = &mut stop => Trigger::Stop,
+                Some(question) = questions.recv() => Trigger::Question(question),
+                batch = source.next(), if source_open => batch.map_or(Trigger::SourceEnded, Trigger::Input),
+                () = self.until_due() => Trigger::Due,
+                () = std::future::ready(()), if self.check.is_some() => Trigger::CheckOn,
+                () = tokio::time::sleep_until(self.next_check), if self.started.is_some() => Trigger::Check,
+            };
+            match trigger {
+                Trigger::Stop => return tracing::info!("stopping; the data plane goes on serving"),
+                Trigger::Question(question) => self.answer(question).await,
+                Trigger::Input(batch) => self.take_input(batch, &mut source).await,
+                Trigger::SourceEnded => source_open = false,
+                Trigger::Due => self.handle_due().await,
+                Trigger::Check => self.begin_check().await,
+                Trigger::CheckOn => self.check_on().await,
+            }
+            self.publish();
+        }
+    }
+
+    /// Takes a batch and whatever else has come meanwhile, so that a burst is one pass; the first
+    /// change of a burst waits for nothing.
+    async fn take_input(&mut self, batch: Batch, source: &mut Watch) {
+        let arrived = Instant::now();
+        self.pending_since.get_or_insert(arrived);
+        self.last_queued = Some(SystemTime::now());
+        self.absorb(batch);
+        while let Some(batch) = next_now(source).await {
+            self.absorb(batch);
+        }
+        match (self.started, self.index.completeness()) {
+            // The first full read is still under way: nothing may be programmed.
+            (_, None) => {}
+            (None, Some(_)) => self.start().await,
+            (Some(Completeness::Partial), Some(Completeness::Whole)) => {
+                self.full_pass().await;
+                self.started = Some(Completeness::Whole);
+            }
+            (Some(_), Some(_)) => self.pass_dirty().await,
+        }
+    }
+
+    fn absorb(&mut self, batch: Batch) {
+        for warning in self.index.apply(batch) {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    async fn until_due(&self) {
+        match self.agenda.next() {
+            Some(due) => tokio::time::sleep_until(self.epoch + Duration::from_millis(due)).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Milliseconds of the loop's clock.
+    fn now(&self) -> u64 {
+        milliseconds(self.epoch.elapsed())
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The next batch if it is there already.
+async fn next_now(source: &mut Watch) -> Option<Batch> {
+    let mut next = pin!(source.next());
+    poll_fn(|context| match next.as_mut().poll(context) {
+        Poll::Ready(batch) => Poll::Ready(batch),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use topology_core::model::{Cidr, Family};
 
 use self::addresses::{Interface, NodeIps};
 
-pub(crate) use table::{RouteError, RouteReport, Table};
+pub(crate) use table::{LinkReport, RouteError, RouteReport, Table};
 
 /// The owner mark of our routes: a route protocol number that no routing daemon of
 /// `/etc/iproute2/rt_protos` uses.
@@ -72,13 +72,16 @@ impl fmt::Display for RangeRefused {
 /// traffic away from it.
 pub(crate) fn usable_ranges(
     ranges: &[Cidr],
-    nodes: impl Iterator<Item = (String, IpAddr)> + Clone,
+    nodes: &[(&str, IpAddr)],
     interfaces: &[Interface],
 ) -> (BTreeSet<Cidr>, Vec<RangeRefused>) {
     let mut usable = BTreeSet::new();
     let mut refused = Vec::new();
     for &range in ranges {
-        let node = nodes.clone().find(|(_, address)| range.contains(*address));
+        let node = nodes
+            .iter()
+            .filter(|(_, address)| range.contains(*address))
+            .min();
         let link = interfaces
             .iter()
             .find(|interface| interface.network_overlaps(&range));

@@ -1,11 +1,23 @@
 //! One node's data plane: started with a configuration, read through a handle, ended by a signal.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use topology_core::model::Cidr;
+
+use crate::fuse::Fuse;
+use crate::host::Machine;
+use crate::metrics::Metrics;
+use crate::ownership::Record;
+use crate::preflight;
+use crate::reconcile::{Parts, Reconciler};
+use crate::state::LoopEnds;
+
+pub use crate::preflight::StartError;
 
 /// Everything the loop is told at start. Defaults belong to the command line.
 #[derive(Debug, Clone)]
@@ -14,10 +26,11 @@ pub struct AgentConfig {
     pub node: Arc<str>,
     /// File or folder with Kubernetes YAML or JSON.
     pub cluster: PathBuf,
-    /// Service ranges used when the input has no ServiceCIDR object.
+    /// Service ranges used when the input has no `ServiceCIDR` object.
     pub service_cidrs: Vec<Cidr>,
-    /// The node's own addresses, at most one of each family; empty: the Node object's InternalIP,
-    /// then what the default route sends from, then the first global address.
+    /// The node's own addresses, at most one of each family; empty: the Node object's `InternalIP`,
+    /// then what the default route sends from, then the first global address. Only addresses that
+    /// this machine has count.
     pub node_ips: Vec<IpAddr>,
     /// The scheduler of every virtual server.
     pub scheduler: Arc<str>,
@@ -31,4 +44,74 @@ pub struct AgentConfig {
     pub adopt: bool,
     /// For tests: kill the process after so many writes.
     pub crash_after: Option<u64>,
+}
+
+/// Runs the data plane until SIGTERM or SIGINT. What it programmed stays in the kernel.
+///
+/// Must be called within a tokio runtime with I/O and time enabled, in the network namespace of the
+/// node.
+///
+/// # Errors
+/// Only before anything is written: the module or a permission is missing, the ownership record
+/// cannot be kept, or the cluster's files cannot be watched.
+pub async fn run(config: AgentConfig, metrics: Metrics, ends: LoopEnds) -> Result<(), StartError> {
+    let LoopEnds { questions, pulse } = ends;
+    let stop = Stop::listen().map_err(StartError::Signals)?;
+    let kernel = preflight::ipvs().await?;
+    let fuse = Arc::new(Fuse::new(config.crash_after));
+    let (record, claims) = open_record(&config)?;
+    let host = Machine::open(record, Arc::clone(&fuse))?;
+    let source = cluster::source::watch(&config.cluster)?;
+    let ours = claims.keys.into_iter().collect();
+    tracing::info!(node = %config.node, cluster = %config.cluster.display(), "started");
+    let parts = Parts {
+        kernel,
+        host,
+        ours,
+        metrics,
+        pulse,
+        fuse,
+    };
+    Reconciler::new(config, parts)
+        .run(source, questions, stop.requested())
+        .await;
+    Ok(())
+}
+
+fn open_record(config: &AgentConfig) -> Result<(Record, crate::ownership::Claims), StartError> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let opened = boot.and_then(|boot| Record::open(&config.state_dir, boot.trim()));
+    let (record, claims) = opened.map_err(|source| StartError::Record {
+        directory: config.state_dir.clone(),
+        source,
+    })?;
+    if claims.damaged > 0 {
+        tracing::warn!(
+            lines = claims.damaged,
+            "the ownership record has lines that cannot be read; virtual servers named there are treated as foreign"
+        );
+    }
+    Ok((record, claims))
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn requested(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

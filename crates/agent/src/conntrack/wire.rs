@@ -38,7 +38,7 @@ const CTA_PROTO_NUM: u16 = 1;
 const CTA_PROTO_SRC_PORT: u16 = 2;
 const CTA_PROTO_DST_PORT: u16 = 3;
 
-/// `CTA_FILTER_FLAG(CTA_PROTO_NUM) | CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)` (net/netfilter/nf_internals.h).
+/// `CTA_FILTER_FLAG(CTA_PROTO_NUM) | CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)` (`net/netfilter/nf_internals.h`).
 const MATCH_PORT: u32 = 1 << 3 | 1 << 5;
 /// `CTA_FILTER_FLAG(CTA_IP_DST)`. For IPv6 the kernel lists exactly the addresses that do *not*
 /// match (`ctnetlink_filter_match_tuple` tests `!ipv6_addr_cmp`; seen on 6.18), so it is used for

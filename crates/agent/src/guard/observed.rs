@@ -32,7 +32,7 @@ impl Table {
             .map(|chain| {
                 let hook = chain
                     .hook()
-                    .map(|h| hook_text(h.kind, h.hook, i64::from(h.priority), "accept"));
+                    .map(|h| hook_text(h.kind, h.point, i64::from(h.priority), "accept"));
                 let comments = chain.rules.iter().map(render::Rule::comment).collect();
                 (chain.name.to_owned(), (hook.unwrap_or_default(), comments))
             })

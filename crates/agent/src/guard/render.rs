@@ -34,7 +34,7 @@ pub(super) struct Chain {
 #[derive(Clone, Copy)]
 pub(super) struct Hook {
     pub(super) kind: &'static str,
-    pub(super) hook: &'static str,
+    pub(super) point: &'static str,
     pub(super) priority: i32,
 }
 
@@ -57,10 +57,10 @@ impl Chain {
     }
 }
 
-/// After IPVS, whose input hook is NF_IP_PRI_NAT_SRC - 1 = 99 (net/netfilter/ipvs/ip_vs_core.c,
-/// `ip_vs_ops4`), and after conntrack's nat at 100.
+/// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
+/// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
 const AFTER_IPVS: i32 = 150;
-/// NF_IP_PRI_NAT_SRC (include/uapi/linux/netfilter_ipv4.h): where masquerading belongs.
+/// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`): where masquerading belongs.
 const SOURCE_NAT: i32 = 100;
 
 /// One transaction that makes all tables equal to `guard`, or removes those it does not need.
@@ -188,12 +188,12 @@ pub(super) fn chains(family: TableFamily) -> Vec<Chain> {
 fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
     let input = Hook {
         kind: "filter",
-        hook: "input",
+        point: "input",
         priority: AFTER_IPVS,
     };
     let nat = Hook {
         kind: "nat",
-        hook: "postrouting",
+        point: "postrouting",
         priority: SOURCE_NAT,
     };
     let masquerade = |set: &str| {
@@ -247,7 +247,7 @@ fn arp() -> Vec<Chain> {
         name: "input",
         hook: Some(Hook {
             kind: "filter",
-            hook: "input",
+            point: "input",
             priority: 0,
         }),
         rules: vec![
@@ -284,13 +284,13 @@ fn table(text: &mut String, guard: &Guard, family: TableFamily) {
         put(text, format_args!("\tchain {} {{\n", chain.name));
         if let Some(Hook {
             kind,
-            hook,
+            point,
             priority,
         }) = chain.hook
         {
             put(
                 text,
-                format_args!("\t\ttype {kind} hook {hook} priority {priority}; policy accept;\n"),
+                format_args!("\t\ttype {kind} hook {point} priority {priority}; policy accept;\n"),
             );
         }
         for rule in &chain.rules {
@@ -307,7 +307,7 @@ fn table(text: &mut String, guard: &Guard, family: TableFamily) {
 /// Appends to a string, which cannot fail.
 fn put(text: &mut String, piece: std::fmt::Arguments<'_>) {
     // `String`'s `write_fmt` returns an error only if a `Display` does; ours do not.
-    drop(text.write_fmt(piece));
+    let _written = text.write_fmt(piece);
 }
 
 /// 32-bit FNV-1a: short, stable, and all that a change marker needs.

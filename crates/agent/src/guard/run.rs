@@ -33,8 +33,18 @@ pub(crate) enum GuardError {
 #[derive(Debug)]
 pub(crate) struct Nft {
     program: &'static str,
-    /// `None` until the tables were read or written, and after a failed write.
-    held: Option<Guard>,
+    held: Held,
+}
+
+/// How much is known of the kernel's tables.
+#[derive(Debug)]
+enum Held {
+    /// Nothing: before the first look, and after a failure.
+    Unknown,
+    /// What the kernel was seen to hold, in the order of [`TableFamily::ALL`].
+    Seen(Vec<Option<Table>>),
+    /// What we made it hold.
+    Made(Guard),
 }
 
 impl Nft {
@@ -42,42 +52,63 @@ impl Nft {
     pub(crate) fn new() -> Self {
         Self {
             program: "nft",
-            held: None,
+            held: Held::Unknown,
         }
     }
 
-    /// Compares the kernel's tables with `wanted`; afterwards [`Nft::set`] changes only what differs.
-    pub(crate) async fn compare(&mut self, wanted: &Guard) -> Result<(), GuardError> {
-        let mut equal = true;
+    /// Reads the kernel's tables; afterwards [`Nft::set`] writes only if they differ.
+    pub(crate) async fn read(&mut self) -> Result<(), GuardError> {
+        self.held = Held::Unknown;
+        let mut seen = Vec::new();
         for family in TableFamily::ALL {
-            equal &= self.list(family).await? == Table::wanted(wanted, family);
+            seen.push(self.list(family).await?);
         }
-        self.held = equal.then(|| wanted.clone());
+        self.held = Held::Seen(seen);
         Ok(())
     }
 
-    /// Whether something in `wanted` is not in the kernel yet.
+    /// Whether something in `wanted` is, or may be, not in the kernel yet.
     pub(crate) fn lacks(&self, wanted: &Guard) -> bool {
-        self.held
-            .as_ref()
-            .is_none_or(|held| held.lacks_something_of(wanted))
+        match &self.held {
+            Held::Unknown => true,
+            Held::Seen(seen) => !is_as_wanted(seen, wanted),
+            Held::Made(held) => held.lacks_something_of(wanted),
+        }
     }
 
     /// Makes the kernel's tables equal to `wanted`. Returns whether anything was written.
     pub(crate) async fn set(&mut self, wanted: &Guard, fuse: &Fuse) -> Result<bool, GuardError> {
         let change = match &self.held {
-            Some(held) => held.change_to(wanted),
-            None => Change::Replace(render::tables(wanted)),
+            Held::Made(held) => held.change_to(wanted),
+            Held::Seen(seen) if is_as_wanted(seen, wanted) => Change::None,
+            Held::Seen(_) | Held::Unknown => Change::Replace(render::tables(wanted)),
         };
         let script = match change {
-            Change::None => return Ok(false),
             Change::Elements(script) | Change::Replace(script) => script,
+            Change::None => {
+                self.held = Held::Made(wanted.clone());
+                return Ok(false);
+            }
         };
-        self.held = None;
+        self.held = Held::Unknown;
         self.load(&script).await?;
-        self.held = Some(wanted.clone());
+        self.held = Held::Made(wanted.clone());
         fuse.burn(1);
         Ok(true)
+    }
+
+    /// Tables of others, as `ip kube-proxy`.
+    pub(crate) async fn foreign(&self) -> Result<Vec<String>, GuardError> {
+        let output = self.run(&["list", "tables"], None).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let tables = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("table "));
+        let ours = |table: &&str| table.split(' ').nth(1) == Some(TABLE);
+        Ok(tables
+            .filter(|table| !ours(table))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// One transaction: all of it or nothing.
@@ -122,6 +153,11 @@ impl Nft {
         }
         child.wait_with_output().await.map_err(not_run)
     }
+}
+
+fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {
+    let mut families = TableFamily::ALL.into_iter().zip(seen);
+    families.all(|(family, table)| *table == Table::wanted(wanted, family))
 }
 
 fn not_run(error: io::Error) -> GuardError {

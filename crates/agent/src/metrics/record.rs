@@ -41,13 +41,13 @@ impl Metrics {
         self.counts().apply_seconds.observe(took.as_secs_f64());
     }
 
-    /// One step reached the kernel; `step` and `result` are words of a closed list, for example
+    /// So many steps reached the kernel; `step` and `result` are words of closed lists, for example
     /// `add_real` and `done`.
-    pub fn kernel_write(&self, step: &'static str, result: &'static str) {
+    pub fn kernel_writes(&self, step: &'static str, result: &'static str, count: u64) {
         self.counts()
             .writes
             .get_or_create(&WriteLabels { step, result })
-            .inc();
+            .inc_by(count);
     }
 
     /// A change of the input is in the kernel, this long after it was seen.

@@ -15,7 +15,7 @@ fn eventful() -> (Metrics, Figures) {
     let took = Duration::from_millis(3);
     metrics.pass_ended(Family::V4, took);
     metrics.plan_applied(took);
-    metrics.kernel_write("add_real", "done");
+    metrics.kernel_writes("add_real", "done", 1);
     metrics.change_programmed(Family::V4, took);
     metrics.input_changed(2, 5);
     metrics.drain_ended(DrainEnd::Idle);

@@ -18,6 +18,10 @@ pub(crate) struct Wish {
     pub(crate) local: BTreeSet<IpAddr>,
     /// Virtual servers that are never programmed, and why.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
+    /// What its owner should know, one line each.
+    pub(crate) findings: Vec<String>,
+    /// How many endpoints it has, on any node and in any condition.
+    pub(crate) endpoints: usize,
 }
 
 /// All wishes, and what they amount to.
@@ -27,6 +31,7 @@ pub(crate) struct Books {
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted,
     local: Counted,
+    endpoints: usize,
 }
 
 impl Books {
@@ -38,6 +43,7 @@ impl Books {
             self.vips.add(address(key));
         }
         wish.local.iter().for_each(|ip| self.local.add(Some(*ip)));
+        self.endpoints += wish.endpoints;
         let is_empty = wish == Wish::default();
         let old = if is_empty {
             self.wishes.remove(service)
@@ -45,10 +51,11 @@ impl Books {
             self.wishes.insert(service.clone(), wish)
         };
         let old = old.unwrap_or_default();
-        old.keys
-            .iter()
-            .for_each(|key| self.vips.remove(address(key)));
+        for key in &old.keys {
+            self.vips.remove(address(key));
+        }
         old.local.iter().for_each(|ip| self.local.remove(Some(*ip)));
+        self.endpoints -= old.endpoints;
         let now = self.wishes.get(service);
         let dropped = |key: &VirtualServerKey| !now.is_some_and(|wish| wish.keys.contains(key));
         let orphans: Vec<_> = old
@@ -56,8 +63,27 @@ impl Books {
             .into_iter()
             .filter(|key| dropped(key) && self.owners.get(key) == Some(service))
             .collect();
-        orphans.iter().for_each(|key| drop(self.owners.remove(key)));
+        for key in &orphans {
+            self.owners.remove(key);
+        }
         orphans
+    }
+
+    /// Findings of a wish that its Service did not have before.
+    pub(crate) fn new_findings<'a>(&self, service: &ObjectName, wish: &'a Wish) -> Vec<&'a String> {
+        let before = self
+            .wishes
+            .get(service)
+            .map_or(&[][..], |wish| &wish.findings);
+        wish.findings
+            .iter()
+            .filter(|finding| !before.contains(finding))
+            .collect()
+    }
+
+    /// How many Services ask for something, and how many endpoints they have.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.wishes.len(), self.endpoints)
     }
 
     /// What a Service asks for.

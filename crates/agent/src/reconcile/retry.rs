@@ -81,12 +81,6 @@ impl<K: Ord + Clone> Agenda<K> {
         }
     }
 
-    /// Drops everything about a key.
-    pub(crate) fn forget(&mut self, key: &K) {
-        self.visit(key, None);
-        self.succeeded(key);
-    }
-
     /// When the next key is due.
     pub(crate) fn next(&self) -> Option<u64> {
         self.queue.first().map(|(due, _)| *due)
@@ -156,7 +150,7 @@ mod tests {
         agenda.visit(&"a", Some(10));
         agenda.visit(&"a", Some(20));
         assert_eq!((agenda.due(15).len(), agenda.next()), (0, Some(20)));
-        agenda.forget(&"a");
+        agenda.visit(&"a", None);
         assert_eq!(agenda.next(), None);
     }
 

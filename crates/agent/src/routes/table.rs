@@ -201,16 +201,29 @@ impl Table {
         Ok(sources)
     }
 
-    /// Creates `kube-ipvs0` if there is no link of that name. Returns the kernel's words if it refuses.
-    pub(crate) async fn ensure_link(&mut self, fuse: &Fuse) -> Result<Option<String>, RouteError> {
+    /// Creates `kube-ipvs0` if there is no link of that name.
+    pub(crate) async fn ensure_link(&mut self, fuse: &Fuse) -> Result<LinkReport, RouteError> {
         if index_of(link::NAME).is_ok() {
-            return Ok(None);
+            return Ok(LinkReport::Present);
         }
         let outcomes = self.rtnl.send(std::iter::once(link::create())).await?;
         fuse.burn(1);
         let refused = outcomes.into_iter().find_map(Result::err);
-        Ok(refused.map(|failure| failure.to_string()))
+        Ok(refused.map_or(LinkReport::Created, |failure| {
+            LinkReport::Refused(failure.to_string())
+        }))
     }
+}
+
+/// What became of `kube-ipvs0`.
+#[derive(Debug)]
+pub(crate) enum LinkReport {
+    /// It was there.
+    Present,
+    /// It was created.
+    Created,
+    /// The kernel refused; its words.
+    Refused(String),
 }
 
 /// One write.

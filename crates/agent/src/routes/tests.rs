@@ -48,7 +48,7 @@ fn d2_one_route_for_a_range_and_one_for_each_address_outside() {
 
 #[test]
 fn a_range_that_covers_a_node_or_a_link_is_refused() {
-    let nodes = [("n2".to_owned(), ip("10.96.4.2"))];
+    let nodes = [("n2", ip("10.96.4.2"))];
     let links = [
         interface("eth0", "172.20.0.5", 16),
         interface("dns", "10.100.0.10", 32),
@@ -58,7 +58,7 @@ fn a_range_that_covers_a_node_or_a_link_is_refused() {
         cidr("10.100.0.0/16"),
         cidr("172.20.8.0/24"),
     ];
-    let (usable, refused) = usable_ranges(&ranges, nodes.iter().cloned(), &links);
+    let (usable, refused) = usable_ranges(&ranges, &nodes, &links);
     assert_eq!(usable, BTreeSet::from([cidr("10.100.0.0/16")]));
     let words: Vec<_> = refused
         .iter()
@@ -76,7 +76,7 @@ fn a_range_that_covers_a_node_or_a_link_is_refused() {
 #[test]
 fn a_range_inside_another_needs_no_route() {
     let ranges = [cidr("10.96.0.0/12"), cidr("10.97.0.0/16")];
-    let (usable, _) = usable_ranges(&ranges, std::iter::empty(), &[]);
+    let (usable, _) = usable_ranges(&ranges, &[], &[]);
     assert_eq!(usable, BTreeSet::from([cidr("10.96.0.0/12")]));
 }
 

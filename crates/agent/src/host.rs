@@ -1,0 +1,184 @@
+//! The rest of the machine, as the loop needs it: routes, tables, connection tracking, the record.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use topology_core::model::Cidr;
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::conntrack::{Conntrack, Flow};
+use crate::fuse::Fuse;
+use crate::guard::{Guard, GuardError, Nft};
+use crate::ownership::Record;
+use crate::routes::addresses::Interface;
+use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
+use crate::sysctl::{self, SysctlReport};
+
+/// What the loop needs of the machine beside IPVS. Every write is made only where something differs.
+pub(crate) trait Host {
+    /// Writes down that `keys` are about to be created; they must not be created if this fails.
+    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()>;
+
+    /// Writes down that `keys` are gone. `held` is everything that is still ours, for the case that
+    /// the record is written anew.
+    fn release(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()>;
+
+    /// Every address of the machine but Service addresses, and those that it would send from.
+    async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError>;
+
+    /// Reads which routes of ours there are.
+    async fn read_routes(&mut self) -> Result<(), RouteError>;
+
+    /// Brings our routes to `wanted`.
+    async fn set_routes(
+        &mut self,
+        wanted: &BTreeSet<LocalRoute>,
+    ) -> Result<RouteReport, RouteError>;
+
+    /// Reads what the tables hold.
+    async fn read_guard(&mut self) -> Result<(), GuardError>;
+
+    /// Whether something in `wanted` is not in the tables yet.
+    fn guard_lacks(&self, wanted: &Guard) -> bool;
+
+    /// Brings the tables to `wanted`. Returns whether anything was written.
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError>;
+
+    /// Deletes connection tracking entries. Returns how many there were.
+    async fn forget(
+        &mut self,
+        flows: &BTreeSet<Flow>,
+    ) -> Result<usize, ipvs_netlink::transport::Error>;
+
+    /// Brings sysctls and `kube-ipvs0` to what they should be. Returns the changes made and the
+    /// warnings, one line each.
+    async fn prepare(&mut self) -> (Vec<String>, Vec<String>);
+
+    /// Routes (inside `ranges`) and nftables tables of others, and routes of ours, in the words of
+    /// `ip` and `nft`.
+    async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey;
+}
+
+/// What [`Host::survey`] found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Survey {
+    pub(crate) foreign_routes: Vec<String>,
+    pub(crate) foreign_tables: Vec<String>,
+    pub(crate) routes: Vec<String>,
+}
+
+/// The machine this process runs on, in its network namespace.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    record: Record,
+    table: Table,
+    nft: Nft,
+    conntrack: Conntrack,
+    fuse: Arc<Fuse>,
+}
+
+impl Machine {
+    /// Opens every socket; nothing is read or written yet.
+    pub(crate) fn open(record: Record, fuse: Arc<Fuse>) -> Result<Self, RouteError> {
+        Ok(Self {
+            record,
+            table: Table::open()?,
+            nft: Nft::new(),
+            conntrack: Conntrack::open()?,
+            fuse,
+        })
+    }
+}
+
+impl Host for Machine {
+    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
+        self.record.claim(keys, &self.fuse)
+    }
+
+    fn release(
+        &mut self,
+        keys: &[VirtualServerKey],
+        held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()> {
+        self.record.release(keys, &self.fuse)?;
+        if self.record.wants_rewrite() {
+            self.record.rewrite(held)?;
+        }
+        Ok(())
+    }
+
+    async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
+        Ok((
+            self.table.interfaces().await?,
+            self.table.default_sources().await?,
+        ))
+    }
+
+    async fn read_routes(&mut self) -> Result<(), RouteError> {
+        self.table.read().await
+    }
+
+    async fn set_routes(
+        &mut self,
+        wanted: &BTreeSet<LocalRoute>,
+    ) -> Result<RouteReport, RouteError> {
+        self.table.set(wanted, &self.fuse).await
+    }
+
+    async fn read_guard(&mut self) -> Result<(), GuardError> {
+        self.nft.read().await
+    }
+
+    fn guard_lacks(&self, wanted: &Guard) -> bool {
+        self.nft.lacks(wanted)
+    }
+
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
+        self.nft.set(wanted, &self.fuse).await
+    }
+
+    async fn forget(
+        &mut self,
+        flows: &BTreeSet<Flow>,
+    ) -> Result<usize, ipvs_netlink::transport::Error> {
+        self.conntrack.forget(flows).await
+    }
+
+    async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {
+        let release = rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned();
+        let release = sysctl::parse_release(&release).unwrap_or_default();
+        let SysctlReport {
+            mut changed,
+            warnings,
+        } = sysctl::ensure(Path::new("/proc/sys"), release, &self.fuse);
+        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        match self.table.ensure_link(&self.fuse).await {
+            Ok(LinkReport::Present) => {}
+            Ok(LinkReport::Created) => changed.push("link kube-ipvs0 created".to_owned()),
+            Ok(LinkReport::Refused(words)) => warnings.push(format!(
+                "link kube-ipvs0 cannot be created ({words}): network plugins that look for it may not see that \
+                 Services are served by IPVS; load the module with `modprobe dummy`"
+            )),
+            Err(error) => warnings.push(error.to_string()),
+        }
+        (changed, warnings)
+    }
+
+    async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey {
+        let held = self.table.held().iter().map(ToString::to_string).collect();
+        Survey {
+            routes: held,
+            foreign_routes: self.table.foreign(ranges).await.unwrap_or_default(),
+            foreign_tables: self.nft.foreign().await.unwrap_or_default(),
+        }
+    }
+}

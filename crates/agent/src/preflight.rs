@@ -1,0 +1,84 @@
+//! What the agent cannot do without, checked before anything is written: one message with a remedy.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use ipvs_netlink::ErrorKind;
+use tokio::process::Command;
+
+use crate::kernel::Ipvs;
+use crate::routes::RouteError;
+
+/// Why the agent cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The kernel has no IPVS and could not load it.
+    #[error(
+        "the kernel has no IPVS: its module ip_vs is not loaded and could not be loaded; run `modprobe ip_vs` on the \
+         host (some distributions keep it in a package such as linux-modules-extra)"
+    )]
+    NoModule,
+    /// The process may not speak to IPVS.
+    #[error(
+        "not permitted to use IPVS: the agent needs CAP_NET_ADMIN in the initial user namespace; run it as root, or \
+         give its container the capability NET_ADMIN"
+    )]
+    NotPermitted,
+    /// Speaking to IPVS failed otherwise.
+    #[error("IPVS cannot be used: {0}")]
+    Ipvs(ipvs_netlink::Error),
+    /// Routes or connection tracking cannot be used.
+    #[error("{0}")]
+    Route(String),
+    /// The ownership record cannot be kept, and without it nothing may be created.
+    #[error("the ownership record in {} cannot be used: {source}; make the folder writable, or choose another with --state-dir", directory.display())]
+    Record {
+        /// The state directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The cluster's files cannot be watched.
+    #[error(transparent)]
+    Source(#[from] cluster::source::ReadError),
+    /// Signals cannot be received.
+    #[error("signals cannot be received: {0}")]
+    Signals(#[source] io::Error),
+}
+
+impl From<RouteError> for StartError {
+    fn from(error: RouteError) -> Self {
+        Self::Route(error.to_string())
+    }
+}
+
+/// Connects to IPVS; where the kernel did not load the module by itself, `modprobe` is tried once.
+pub(crate) async fn ipvs() -> Result<Ipvs, StartError> {
+    match Ipvs::open().await {
+        Err(error) if error.kind() == ErrorKind::ModuleMissing => {
+            load_module().await;
+            Ipvs::open().await.map_err(explain)
+        }
+        result => result.map_err(explain),
+    }
+}
+
+async fn load_module() {
+    let mut command = Command::new("modprobe");
+    command
+        .arg("ip_vs")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Whether it helped is seen by connecting again.
+    drop(command.status().await);
+}
+
+fn explain(error: ipvs_netlink::Error) -> StartError {
+    match error.kind() {
+        ErrorKind::ModuleMissing => StartError::NoModule,
+        ErrorKind::NotPermitted => StartError::NotPermitted,
+        _ => StartError::Ipvs(error),
+    }
+}

@@ -1,0 +1,186 @@
+//! Answers to questions, each of one moment between two passes.
+
+use std::time::Duration;
+
+use topology_core::mirror::Mirror;
+use topology_core::model::ObjectName;
+use topology_core::plan::{self, Step};
+use topology_core::resolve::resolve;
+use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
+
+use super::{Item, Reconciler, milliseconds};
+use crate::host::Host;
+use crate::kernel::{Kernel, KernelError, Reading};
+use crate::state::{
+    KernelServer, Page, Question, ServerState, ServiceState, Standing, Surroundings,
+};
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Answers; a questioner who has gone away is no trouble.
+    pub(super) async fn answer(&mut self, question: Question) {
+        match question {
+            Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
+            Question::Services(after, limit, reply) => {
+                drop(reply.send(self.page(after.as_ref(), limit).await));
+            }
+            Question::Surroundings(reply) => drop(reply.send(self.surroundings().await)),
+            Question::Plan(reply) => {
+                let plan = self.dry_run().await;
+                drop(reply.send(plan.map_err(|error| error.to_string())));
+            }
+        }
+    }
+
+    async fn service(&mut self, name: &ObjectName) -> Option<ServiceState> {
+        let service = self.index.snapshot().service(name)?;
+        let unprogrammed = service.unprogrammed.clone();
+        let resolution = resolve(self.index.snapshot(), &self.me, name);
+        let mut servers = Vec::with_capacity(resolution.servers.len());
+        for wanted in resolution.servers {
+            let key = wanted.server.key;
+            let kernel = self.shown(&key).await;
+            servers.push(ServerState {
+                standing: self.standing(name, &key),
+                kernel,
+                wanted,
+            });
+        }
+        let findings = resolution.findings;
+        Some(ServiceState {
+            name: name.clone(),
+            servers,
+            findings,
+            unprogrammed,
+        })
+    }
+
+    async fn page(&mut self, after: Option<&ObjectName>, limit: usize) -> Page {
+        let names = self
+            .index
+            .snapshot()
+            .services()
+            .map(|service| &service.name);
+        let rest = names.filter(|name| after.is_none_or(|after| *name > after));
+        let mut names: Vec<ObjectName> = rest.take(limit.saturating_add(1)).cloned().collect();
+        let more = names.len() > limit;
+        names.truncate(limit);
+        let mut services = Vec::with_capacity(names.len());
+        for name in names {
+            services.extend(self.service(&name).await);
+        }
+        Page { services, more }
+    }
+
+    /// What the kernel has; a key that cannot be read now shows as absent, and its failure is on
+    /// the agenda already if it matters.
+    async fn shown(&mut self, key: &VirtualServerKey) -> Option<KernelServer> {
+        let mut server = self.kernel.show(key).await.ok()??;
+        let now = self.now();
+        for real in &mut server.real_servers {
+            let drain = self.mirror.drain(key, real.address, real.port);
+            real.drain_left =
+                drain.map(|drain| Duration::from_millis(drain.until.saturating_sub(now)));
+        }
+        Some(server)
+    }
+
+    fn standing(&self, service: &ObjectName, key: &VirtualServerKey) -> Standing {
+        let refused = self
+            .books
+            .wish(service)
+            .and_then(|wish| wish.refused.get(key));
+        if let Some(words) = refused {
+            return Standing::Refused(words.clone());
+        }
+        if self.mirror.get(key).is_some() && !self.mirror.is_ours(key) {
+            return Standing::Foreign;
+        }
+        match self.agenda.failure(&Item::Server(*key)) {
+            Some(failure) => Standing::Failed {
+                error: failure.error.clone(),
+                retry_in: Duration::from_millis(failure.due.saturating_sub(self.now())),
+            },
+            None => Standing::Programmed,
+        }
+    }
+
+    async fn surroundings(&mut self) -> Surroundings {
+        let ranges = self.shape().ranges;
+        let survey = self.host.survey(&ranges).await;
+        let foreign: Vec<_> = self
+            .mirror
+            .keys()
+            .filter(|key| !self.mirror.is_ours(key))
+            .copied()
+            .collect();
+        let mut foreign_servers = Vec::with_capacity(foreign.len());
+        for key in foreign {
+            foreign_servers.extend(self.shown(&key).await);
+        }
+        let skipped = self.index.skipped();
+        Surroundings {
+            foreign_servers,
+            foreign_routes: survey.foreign_routes,
+            foreign_tables: survey.foreign_tables,
+            routes: survey.routes,
+            warnings: self.warnings.lines().to_vec(),
+            input_warnings: self.index.warnings().cloned().collect(),
+            skipped_kinds: skipped
+                .into_iter()
+                .map(|(kind, count)| (kind.to_string(), count as u64))
+                .collect(),
+        }
+    }
+
+    /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is
+    /// still found and repaired by the next comparison.
+    async fn dry_run(&mut self) -> Result<Vec<Step>, KernelError> {
+        let ours = self
+            .mirror
+            .keys()
+            .filter(|key| self.mirror.is_ours(key))
+            .copied();
+        let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
+        let now = self.now();
+        for listed in self.kernel.list().await? {
+            let key = listed.key;
+            if let Some(Reading {
+                observed,
+                connections,
+                ..
+            }) = self.kernel.fill(listed).await?
+            {
+                mirror.observe(key, Some((observed, &connections)), now);
+            }
+        }
+        let mut steps = Vec::new();
+        let services: Vec<ObjectName> = self
+            .index
+            .snapshot()
+            .services()
+            .map(|service| service.name.clone())
+            .collect();
+        for service in &services {
+            for server in self.programmable(service) {
+                steps.extend(
+                    plan::diff(Some(&server), &mirror, &server.key, now, &self.options).steps,
+                );
+            }
+        }
+        let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
+        steps.extend(
+            orphans.flat_map(|key| plan::diff(None, &mirror, key, now, &self.options).steps),
+        );
+        Ok(steps)
+    }
+
+    fn programmable(&self, service: &ObjectName) -> impl Iterator<Item = VirtualServer> {
+        let wish = self.books.wish(service);
+        let resolution = resolve(self.index.snapshot(), &self.me, service);
+        let servers = resolution
+            .servers
+            .into_iter()
+            .map(|resolved| resolved.server);
+        servers.filter(move |server| wish.is_some_and(|wish| wish.keys.contains(&server.key)))
+    }
+}

@@ -1,0 +1,273 @@
+//! Steps to the kernel, outcomes into the mirror.
+//!
+//! A claim is on record before its virtual server is created, a release after it is deleted. What
+//! fails makes its key, and no other, unknown; it is read and tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
+use tokio::time::Instant;
+use topology_core::mirror::Outcome;
+use topology_core::plan::Step;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::warnings::Topic;
+use super::{Item, Reconciler};
+use crate::conntrack::Flow;
+use crate::host::Host;
+use crate::kernel::{Kernel, Reading, StepError};
+
+/// What became of the steps of a pass.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// By the step's word and how it came out.
+    pub(super) outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    /// From the first byte sent to the last acknowledgement taken in.
+    pub(super) took: Duration,
+}
+
+impl Applied {
+    /// Every step that was sent.
+    pub(super) fn steps(&self) -> usize {
+        let sum: u64 = self.outcomes.values().sum();
+        usize::try_from(sum).unwrap_or(usize::MAX)
+    }
+
+    /// Steps that the kernel took, of some words.
+    pub(super) fn done(&self, words: &[&str]) -> u64 {
+        let of = |((word, outcome), _): &(&(&str, &str), &u64)| {
+            words.contains(word) && *outcome == "done"
+        };
+        self.outcomes
+            .iter()
+            .filter(of)
+            .map(|(_, count)| count)
+            .sum()
+    }
+
+    /// Steps that did not come out as they should.
+    pub(super) fn failed(&self) -> u64 {
+        let failed = self
+            .outcomes
+            .iter()
+            .filter(|((_, outcome), _)| *outcome != "done");
+        failed.map(|(_, count)| count).sum()
+    }
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Sends the steps and takes in what became of them; `steps` is empty afterwards.
+    pub(super) async fn apply(&mut self, steps: &mut Vec<Step>, applied: &mut Applied) {
+        if steps.is_empty() {
+            return;
+        }
+        let started = Instant::now();
+        self.claim(steps);
+        let allowed = steps
+            .get(..self.fuse.allows(steps.len()))
+            .unwrap_or_default();
+        let results = self.kernel.apply(allowed).await;
+        self.fuse.burn(allowed.len());
+        let settled = self.settle(steps, &results, applied);
+        applied.took += started.elapsed();
+        self.after(settled).await;
+        steps.clear();
+    }
+
+    /// Puts virtual servers that are about to be created on record; takes out the steps of those
+    /// that cannot be.
+    fn claim(&mut self, steps: &mut Vec<Step>) {
+        let created = steps
+            .iter()
+            .filter(|step| matches!(step, Step::AddServer { .. }));
+        let keys: Vec<VirtualServerKey> = created.map(|step| *step.key()).collect();
+        let Err(error) = self.host.claim(&keys) else {
+            return;
+        };
+        let keys: FxHashSet<VirtualServerKey> = keys.into_iter().collect();
+        steps.retain(|step| !keys.contains(step.key()));
+        let words = format!(
+            "the ownership record cannot be written: {error}; make room in, or write access to, {}",
+            self.config.state_dir.display()
+        );
+        self.warnings.set(Topic::Record, vec![words.clone()]);
+        for key in keys {
+            self.note_failure(key, words.clone());
+        }
+    }
+
+    /// Commits every outcome to the mirror.
+    fn settle(
+        &mut self,
+        steps: &[Step],
+        results: &[Result<(), StepError>],
+        applied: &mut Applied,
+    ) -> Settled {
+        let now = self.now();
+        let mut settled = Settled::default();
+        for (step, result) in steps.iter().zip(results) {
+            let outcome = result
+                .as_ref()
+                .map_or_else(|error| error.outcome, |()| Outcome::Done);
+            tracing::debug!(result = word(outcome), "{step}");
+            *applied
+                .outcomes
+                .entry((step.word(), word(outcome)))
+                .or_default() += 1;
+            self.mirror.commit(step, outcome, now);
+            settled.note(step, outcome);
+            if let Err(error) = result {
+                settled.fail(step, error);
+            }
+            if let (Step::AddServer { key, .. }, Outcome::Unknown) = (step, outcome) {
+                // If it was created, it was by us.
+                self.mirror.own(*key);
+            }
+        }
+        settled
+    }
+
+    /// What follows from the outcomes: the record, connection tracking, the agenda.
+    async fn after(&mut self, settled: Settled) {
+        let Settled {
+            failures,
+            touched,
+            released,
+            drained,
+            flows,
+        } = settled;
+        for key in &touched {
+            match failures.get(key) {
+                Some(error) => self.note_failure(*key, error.clone()),
+                None => self.note_success(key),
+            }
+        }
+        let now = self.now();
+        for key in drained.iter().filter(|key| !failures.contains_key(*key)) {
+            // At once: a real server without connections need not stay.
+            self.agenda.visit(&Item::Server(*key), Some(now));
+        }
+        self.release(&released);
+        if !flows.is_empty() {
+            self.forget(&flows).await;
+        }
+    }
+
+    pub(super) fn release(&mut self, keys: &[VirtualServerKey]) {
+        if keys.is_empty() {
+            return;
+        }
+        let mut held = self
+            .mirror
+            .keys()
+            .filter(|key| self.mirror.is_ours(key))
+            .copied();
+        let result = self.host.release(keys, &mut held);
+        let words = result
+            .err()
+            .map(|error| format!("the ownership record cannot be written: {error}"));
+        self.warnings
+            .set(Topic::Record, words.into_iter().collect());
+    }
+
+    async fn forget(&mut self, flows: &BTreeSet<Flow>) {
+        let started = Instant::now();
+        let words = match self.host.forget(flows).await {
+            Ok(deleted) => {
+                let family = flows
+                    .first()
+                    .map(|flow| topology_core::model::Family::of(flow.service.0));
+                let deleted = u64::try_from(deleted).unwrap_or(u64::MAX);
+                if let Some(family) = family {
+                    self.metrics
+                        .conntrack_cleaned(family, deleted, started.elapsed());
+                }
+                None
+            }
+            Err(error) => Some(format!(
+                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
+                 module with `modprobe nf_conntrack_netlink`"
+            )),
+        };
+        self.warnings
+            .set(Topic::Conntrack, words.into_iter().collect());
+    }
+
+    /// Takes a reading of a key into the mirror.
+    pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<Reading>) {
+        let now = self.now();
+        match reading {
+            Some(Reading {
+                observed,
+                connections,
+                ..
+            }) => {
+                self.mirror
+                    .observe(key, Some((observed, &connections)), now);
+            }
+            None => self.mirror.observe(key, None, now),
+        }
+    }
+}
+
+/// What the outcomes of some steps amount to.
+#[derive(Debug, Default)]
+struct Settled {
+    /// The first failure of each key; later ones follow from it.
+    failures: BTreeMap<VirtualServerKey, String>,
+    touched: FxHashSet<VirtualServerKey>,
+    /// Keys whose claims end.
+    released: Vec<VirtualServerKey>,
+    /// Keys with a real server that begins to drain.
+    drained: BTreeSet<VirtualServerKey>,
+    /// Connection tracking entries that nobody answers any more.
+    flows: BTreeSet<Flow>,
+}
+
+impl Settled {
+    fn note(&mut self, step: &Step, outcome: Outcome) {
+        self.touched.insert(*step.key());
+        match (step, outcome) {
+            (Step::DeleteServer { key }, Outcome::Done | Outcome::Missing)
+            | (Step::AddServer { key, .. }, Outcome::AlreadyExists | Outcome::Failed) => {
+                self.released.push(*key);
+            }
+            (Step::DrainReal { key, .. }, Outcome::Done) => drop(self.drained.insert(*key)),
+            (Step::ForgetFlows { key, address, port }, _) => {
+                self.flows.extend(flow(key, (*address, *port)));
+            }
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, step: &Step, error: &StepError) {
+        let gone = matches!(step, Step::DeleteServer { .. } | Step::DeleteReal { .. });
+        if gone && error.outcome == Outcome::Missing {
+            return;
+        }
+        let words = || format!("`{step}` failed: {}", error.text);
+        self.failures.entry(*step.key()).or_insert_with(words);
+    }
+}
+
+fn flow(key: &VirtualServerKey, server: (std::net::IpAddr, u16)) -> Option<Flow> {
+    match key {
+        VirtualServerKey::Address { address, port, .. } => Some(Flow {
+            service: (*address, *port),
+            server,
+        }),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
+}
+
+/// How an outcome is called in metrics and logs.
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::AlreadyExists => "exists",
+        Outcome::Missing => "missing",
+        Outcome::Failed => "failed",
+        Outcome::Unknown => "unknown",
+    }
+}

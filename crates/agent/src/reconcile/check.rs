@@ -1,0 +1,158 @@
+//! The periodic comparison of the kernel with what it should hold, a slice at a time.
+//!
+//! It reads and compares; only what differs is repaired, by an ordinary pass over those keys.
+//! Between two slices the loop handles whatever else has come, so a large table delays nothing.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+use topology_core::mirror::{Observed, ObservedReal};
+use topology_core::model::ObjectName;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::Reconciler;
+use super::pass::Work;
+use super::warnings::Topic;
+use crate::host::Host;
+use crate::kernel::{Kernel, KernelError, Listed, Reading};
+
+/// Virtual servers compared before the loop looks at its other triggers.
+const SLICE: usize = 128;
+
+/// A comparison that is under way.
+#[derive(Debug)]
+pub(super) struct Check {
+    left: std::vec::IntoIter<Listed>,
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Compares everything that is small at once, lists the virtual servers for the slices.
+    pub(super) async fn begin_check(&mut self) {
+        self.next_check = Instant::now() + self.config.check_period;
+        self.prepare().await;
+        let moved = self.read_place().await;
+        let services = self.services_at(&moved);
+        self.read_shape().await;
+        let mut work = Work {
+            services,
+            keys: BTreeSet::new(),
+            shape: true,
+        };
+        match self.kernel.list().await {
+            Ok(listed) => {
+                self.warnings.set(Topic::Kernel, Vec::new());
+                let present: BTreeSet<_> = listed.iter().map(|listed| listed.key).collect();
+                work.keys = self.vanished(&present);
+                self.check = Some(Check {
+                    left: listed.into_iter(),
+                });
+            }
+            Err(error) => self.warnings.set(Topic::Kernel, vec![error.to_string()]),
+        }
+        self.repair(work, "missing").await;
+    }
+
+    /// Compares the next slice.
+    pub(super) async fn check_on(&mut self) {
+        let Some(mut check) = self.check.take() else {
+            return;
+        };
+        let slice: Vec<Listed> = check.left.by_ref().take(SLICE).collect();
+        if slice.is_empty() {
+            return;
+        }
+        self.check = Some(check);
+        let mut keys = BTreeSet::new();
+        for listed in slice {
+            match self.compare(listed).await {
+                Ok(differing) => keys.extend(differing),
+                Err(error) => {
+                    self.check = None;
+                    self.warnings.set(Topic::Kernel, vec![error.to_string()]);
+                }
+            }
+        }
+        self.repair(
+            Work {
+                keys,
+                ..Work::default()
+            },
+            "changed",
+        )
+        .await;
+    }
+
+    /// Reads the real servers of a listed virtual server; its key if it is not as the mirror has it.
+    async fn compare(&mut self, listed: Listed) -> Result<Option<VirtualServerKey>, KernelError> {
+        let key = listed.key;
+        let Some(reading) = self.kernel.fill(listed).await? else {
+            return Ok(None);
+        };
+        let same = self
+            .mirror
+            .get(&key)
+            .is_some_and(|held| is_same(held, &reading));
+        if !same {
+            self.mirror.distrust(key);
+        }
+        Ok((!same).then_some(key))
+    }
+
+    /// Keys that the mirror has and the kernel has not.
+    fn vanished(&mut self, present: &BTreeSet<VirtualServerKey>) -> BTreeSet<VirtualServerKey> {
+        let gone: BTreeSet<_> = self
+            .mirror
+            .keys()
+            .filter(|key| !present.contains(key))
+            .copied()
+            .collect();
+        for key in &gone {
+            self.mirror.distrust(*key);
+        }
+        gone
+    }
+
+    /// Services with a virtual address among `addresses`.
+    fn services_at(&self, addresses: &BTreeSet<std::net::IpAddr>) -> BTreeSet<ObjectName> {
+        let is_at = |key: &VirtualServerKey| match key {
+            VirtualServerKey::Address { address, .. } => addresses.contains(address),
+            VirtualServerKey::FirewallMark { .. } => false,
+        };
+        let affected = self.books.services().filter(|(_, wish)| {
+            !addresses.is_empty() && wish.keys.iter().chain(wish.refused.keys()).any(is_at)
+        });
+        affected.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// A pass over what differs; says so if it wrote anything.
+    async fn repair(&mut self, work: Work, cause: &'static str) {
+        let keys = work.keys.len();
+        if keys == 0 && work.services.is_empty() && !work.shape {
+            return;
+        }
+        let done = self.pass(work).await;
+        if done.writes() == 0 {
+            return;
+        }
+        let steps = u64::try_from(done.writes()).unwrap_or(u64::MAX);
+        self.metrics.repaired(cause, steps);
+        tracing::warn!(keys, steps, "the kernel was not as we left it; repaired");
+        self.measure(&done, None);
+    }
+}
+
+/// Whether a reading shows what the mirror has. Order does not count.
+fn is_same(held: &Observed, reading: &Reading) -> bool {
+    let Observed {
+        scheduler,
+        persistence,
+        plain,
+        real_servers,
+    } = &reading.observed;
+    let mut seen: Vec<&ObservedReal> = real_servers.iter().collect();
+    seen.sort_unstable_by_key(|real| (real.address, real.port));
+    held.scheduler == *scheduler
+        && held.persistence == *persistence
+        && held.plain == *plain
+        && held.real_servers.iter().eq(seen)
+}

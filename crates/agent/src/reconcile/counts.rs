@@ -1,0 +1,67 @@
+//! How much of what is in the kernel, kept up to date key by key.
+
+use topology_core::mirror::Mirror;
+use topology_core::model::Family;
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::state::FamilyCounts;
+
+/// Totals over some keys of the mirror.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) v4: FamilyCounts,
+    pub(crate) v6: FamilyCounts,
+    pub(crate) foreign: u64,
+}
+
+impl Counts {
+    /// What the mirror holds under `keys`.
+    pub(crate) fn of(mirror: &Mirror, keys: &[VirtualServerKey]) -> Self {
+        let mut counts = Self::default();
+        for key in keys {
+            counts.add(mirror, key);
+        }
+        counts
+    }
+
+    fn add(&mut self, mirror: &Mirror, key: &VirtualServerKey) {
+        let Some(observed) = mirror.get(key) else {
+            return;
+        };
+        if !mirror.is_ours(key) {
+            self.foreign += 1;
+            return;
+        }
+        let family = match key.family() {
+            Family::V4 => &mut self.v4,
+            Family::V6 => &mut self.v6,
+        };
+        family.virtual_servers += 1;
+        for real in &observed.real_servers {
+            match real.weight {
+                0 => family.draining += 1,
+                _ => family.active += 1,
+            }
+        }
+    }
+
+    /// Replaces what was counted `before` a change of some keys by what is counted after it.
+    pub(crate) fn replace(&mut self, before: &Self, after: &Self) {
+        self.v4 = moved(self.v4, before.v4, after.v4);
+        self.v6 = moved(self.v6, before.v6, after.v6);
+        self.foreign = (self.foreign + after.foreign).saturating_sub(before.foreign);
+    }
+}
+
+fn moved(total: FamilyCounts, before: FamilyCounts, after: FamilyCounts) -> FamilyCounts {
+    let part = |total: u64, before: u64, after: u64| (total + after).saturating_sub(before);
+    FamilyCounts {
+        virtual_servers: part(
+            total.virtual_servers,
+            before.virtual_servers,
+            after.virtual_servers,
+        ),
+        active: part(total.active, before.active, after.active),
+        draining: part(total.draining, before.draining, after.draining),
+    }
+}

@@ -1,0 +1,328 @@
+//! One pass: what some Services ask for, against what the kernel holds of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cluster::event::Completeness;
+use tokio::time::Instant;
+use topology_core::mirror::Trust;
+use topology_core::model::{Family, ObjectName};
+use topology_core::plan;
+use topology_core::resolve::{Resolution, resolve};
+use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
+
+use super::apply::Applied;
+use super::books::Wish;
+use super::counts::Counts;
+use super::{Item, Reconciler};
+use crate::host::Host;
+use crate::kernel::Kernel;
+
+/// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
+/// many enough to keep the kernel busy.
+const CHUNK: usize = 4096;
+
+/// What each key shall be; `None` where it shall not be.
+type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
+
+/// What a pass is about.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Services to resolve.
+    pub(super) services: BTreeSet<ObjectName>,
+    /// Keys to compare, whoever asks for them.
+    pub(super) keys: BTreeSet<VirtualServerKey>,
+    /// Whether routes and tables have to be looked at even if no address came or went.
+    pub(super) shape: bool,
+}
+
+/// What a pass did.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) services: usize,
+    /// The Service, if it was only one.
+    pub(super) only: Option<ObjectName>,
+    pub(super) applied: Applied,
+    /// Routes and tables written.
+    pub(super) shaped: usize,
+    /// Resolving and comparing.
+    pub(super) computing: Duration,
+    pub(super) v4: bool,
+    pub(super) v6: bool,
+}
+
+impl Done {
+    /// Everything that was written.
+    pub(super) fn writes(&self) -> usize {
+        self.applied.steps() + self.shaped
+    }
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// The pass after a change of the input.
+    pub(super) async fn pass_dirty(&mut self) {
+        let dirty = self.index.snapshot_mut().take_dirty(&self.me.node);
+        let since = self.pending_since.take();
+        if dirty.is_empty() {
+            return;
+        }
+        let work = Work {
+            services: dirty.services,
+            keys: BTreeSet::new(),
+            shape: dirty.routes,
+        };
+        let done = self.pass(work).await;
+        self.report(&done, since);
+    }
+
+    /// The pass over everything wished for and everything the kernel holds.
+    pub(super) async fn full_pass(&mut self) -> Done {
+        drop(self.index.snapshot_mut().take_dirty(&self.me.node));
+        let since = self.pending_since.take();
+        let services = self
+            .index
+            .snapshot()
+            .services()
+            .map(|service| service.name.clone());
+        let mut work = Work {
+            services: services.collect(),
+            keys: BTreeSet::new(),
+            shape: true,
+        };
+        // While a file could not be read, what it may ask for must not be deleted as unknown.
+        if self.index.completeness() == Some(Completeness::Whole) {
+            work.keys = self
+                .mirror
+                .keys()
+                .filter(|key| self.mirror.is_ours(key))
+                .copied()
+                .collect();
+        }
+        let done = self.pass(work).await;
+        self.report(&done, since);
+        done
+    }
+
+    /// Keys whose time has come: failed ones, and those with draining real servers. Their state in
+    /// the kernel is read again first.
+    pub(super) async fn handle_due(&mut self) {
+        let mut work = Work::default();
+        for item in self.agenda.due(self.now()) {
+            match item {
+                Item::Start => return self.start().await,
+                Item::Routes | Item::Guard => work.shape = true,
+                Item::Server(key) => {
+                    self.mirror.distrust(key);
+                    work.keys.insert(key);
+                }
+            }
+        }
+        let done = self.pass(work).await;
+        self.report(&done, None);
+    }
+
+    /// Resolves, compares, writes.
+    pub(super) async fn pass(&mut self, mut work: Work) -> Done {
+        let started = Instant::now();
+        let owners = work
+            .keys
+            .iter()
+            .filter_map(|key| self.books.owner(key).cloned());
+        let mut services = work.services;
+        services.extend(owners.collect::<Vec<_>>());
+        let mut wanted = self.resolve_all(&services);
+        for key in std::mem::take(&mut work.keys) {
+            wanted.entry(key).or_insert(None);
+        }
+        let mut done = Done {
+            services: services.len(),
+            computing: started.elapsed(),
+            ..Done::default()
+        };
+        done.only = services.pop_first().filter(|_| services.is_empty());
+        done.v4 = wanted.keys().any(|key| key.family() == Family::V4);
+        done.v6 = wanted.keys().any(|key| key.family() == Family::V6);
+
+        let keys: Vec<_> = wanted.keys().copied().collect();
+        let before = Counts::of(&self.mirror, &keys);
+        self.read_again(&mut wanted).await;
+        let changed = self.books.take_changed();
+        let shape = (changed || work.shape).then(|| self.shape());
+        if let Some(shape) = &shape {
+            done.shaped += self.guard_first(shape).await;
+        }
+        self.program(wanted, &mut done).await;
+        if let Some(shape) = &shape {
+            done.shaped += self.shape_last(shape).await;
+        }
+        self.counts
+            .replace(&before, &Counts::of(&self.mirror, &keys));
+        done
+    }
+
+    /// Reads the kernel's state of keys that the mirror cannot vouch for.
+    async fn read_again(&mut self, wanted: &mut Wanted) {
+        let unknown = wanted
+            .keys()
+            .filter(|key| self.mirror.trust(key) == Trust::Unknown);
+        for key in unknown.copied().collect::<Vec<_>>() {
+            match self.kernel.read(&key).await {
+                Ok(reading) => self.observe(key, reading),
+                Err(error) => {
+                    wanted.remove(&key);
+                    self.note_failure(key, error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Brings every key to what is wanted, a chunk of steps at a time.
+    async fn program(&mut self, wanted: Wanted, done: &mut Done) {
+        let mut steps = Vec::new();
+        let mut computing = Instant::now();
+        for (key, desired) in self.in_order(wanted) {
+            if desired.is_some() && !self.may_touch(&key) {
+                continue;
+            }
+            let now = self.now();
+            let plan = plan::diff(desired.as_ref(), &self.mirror, &key, now, &self.options);
+            self.agenda.visit(&Item::Server(key), plan.wake_at);
+            if plan.steps.is_empty() {
+                self.note_success(&key);
+            }
+            steps.extend(plan.steps);
+            if steps.len() >= CHUNK {
+                done.computing += computing.elapsed();
+                self.apply(&mut steps, &mut done.applied).await;
+                computing = Instant::now();
+            }
+        }
+        done.computing += computing.elapsed();
+        self.apply(&mut steps, &mut done.applied).await;
+    }
+
+    fn in_order(
+        &self,
+        wanted: Wanted,
+    ) -> impl Iterator<Item = (VirtualServerKey, Option<VirtualServer>)> + use<K, H> {
+        let early = |key: &VirtualServerKey| self.books.owner(key).is_some_and(comes_first);
+        let (first, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(key, _)| early(key));
+        first.into_iter().chain(rest)
+    }
+
+    /// Whether the key is free, ours, or to be taken over.
+    fn may_touch(&mut self, key: &VirtualServerKey) -> bool {
+        if self.mirror.get(key).is_none() || self.mirror.is_ours(key) {
+            return true;
+        }
+        if !self.config.adopt {
+            self.note_failure(*key, foreign_words(key));
+            return false;
+        }
+        match self.host.claim(&[*key]) {
+            Ok(()) => {
+                tracing::info!("taking over {key}");
+                self.mirror.own(*key);
+                true
+            }
+            Err(error) => {
+                self.note_failure(
+                    *key,
+                    format!("the ownership record cannot be written: {error}"),
+                );
+                false
+            }
+        }
+    }
+
+    fn resolve_all(&mut self, services: &BTreeSet<ObjectName>) -> Wanted {
+        let mut wanted = Wanted::new();
+        for service in services {
+            let resolution = resolve(self.index.snapshot(), &self.me, service);
+            let (wish, servers) = self.wish(resolution);
+            for finding in self.books.new_findings(service, &wish) {
+                tracing::warn!("{finding}");
+            }
+            for orphan in self.books.replace(service, wish) {
+                wanted.entry(orphan).or_insert(None);
+            }
+            wanted.extend(servers.into_iter().map(|server| (server.key, Some(server))));
+        }
+        wanted
+    }
+
+    /// What a Service asks for, without the decisions, and the servers that may be programmed.
+    fn wish(&self, resolution: Resolution) -> (Wish, Vec<VirtualServer>) {
+        let mut wish = Wish {
+            findings: resolution
+                .findings
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            ..Wish::default()
+        };
+        let mut servers = Vec::with_capacity(resolution.servers.len());
+        for resolved in resolution.servers {
+            let key = resolved.server.key;
+            let endpoints = &resolved.decision.endpoints;
+            wish.endpoints = wish.endpoints.max(endpoints.len());
+            if let Some(words) = self.refusal(&key, &resolved.service) {
+                wish.findings.push(words.clone());
+                wish.refused.insert(key, words);
+                continue;
+            }
+            let here = endpoints
+                .iter()
+                .filter(|endpoint| endpoint.node.as_ref() == Some(&self.me.node));
+            wish.local.extend(here.map(|endpoint| endpoint.address));
+            wish.keys.insert(key);
+            servers.push(resolved.server);
+        }
+        (wish, servers)
+    }
+
+    /// Why a key must never be programmed on this machine (T03).
+    fn refusal(&self, key: &VirtualServerKey, service: &ObjectName) -> Option<String> {
+        let VirtualServerKey::Address { address, .. } = key else {
+            return None;
+        };
+        let link = self.place.link_of(*address)?;
+        Some(format!(
+            "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
+             the Service another, or take it from the link"
+        ))
+    }
+
+    pub(super) fn note_success(&mut self, key: &VirtualServerKey) {
+        if let Some(failure) = self.agenda.succeeded(&Item::Server(*key)) {
+            tracing::info!(
+                attempts = failure.attempts,
+                "{key} is as it should be again"
+            );
+        }
+    }
+
+    pub(super) fn note_failure(&mut self, key: VirtualServerKey, error: String) {
+        let now = self.now();
+        let line = self.books.owner(&key).map_or_else(
+            || format!("{key}: {error}"),
+            |service| format!("Service {service} ({key}): {error}"),
+        );
+        if self.agenda.failed(&Item::Server(key), error, now) {
+            tracing::warn!("{line}");
+        }
+    }
+}
+
+pub(super) fn foreign_words(key: &VirtualServerKey) -> String {
+    format!(
+        "a virtual server that is not ours has this address and port and is left alone; remove it with \
+         `ipvsadm -D {key}`, or start the agent with --adopt to take it over"
+    )
+}
+
+/// The API server and the system's own Services: the rest of the node waits for them (PAIN-43).
+fn comes_first(service: &ObjectName) -> bool {
+    let ObjectName { namespace, name } = service;
+    &**namespace == "kube-system" || (&**namespace == "default" && &**name == "kubernetes")
+}

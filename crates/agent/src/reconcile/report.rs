@@ -1,0 +1,92 @@
+//! What a pass leaves behind for people: one log line, metrics, the pulse.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use topology_core::model::Family;
+
+use super::Reconciler;
+use super::pass::Done;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::state::Pulse;
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// One line if anything was written, and the figures. `since` is when the change arrived.
+    pub(super) fn report(&mut self, done: &Done, since: Option<Instant>) {
+        self.measure(done, since);
+        if done.writes() == 0 {
+            return;
+        }
+        let Done {
+            applied,
+            shaped,
+            services,
+            only,
+            ..
+        } = done;
+        let of = |words: &[&str]| applied.done(words);
+        let service = only.as_ref().map(tracing::field::display);
+        let after = since.map(|since| tracing::field::debug(since.elapsed()));
+        tracing::info!(
+            service,
+            services,
+            virtual_servers_added = of(&["add_server"]),
+            virtual_servers_changed = of(&["edit_server"]),
+            virtual_servers_removed = of(&["delete_server"]),
+            real_servers_added = of(&["add_real"]),
+            real_servers_changed = of(&["edit_real"]),
+            real_servers_draining = of(&["drain_real"]),
+            real_servers_removed = of(&["delete_real"]),
+            routes_and_tables = shaped,
+            failed = applied.failed(),
+            after,
+            "programmed"
+        );
+    }
+
+    /// The figures of a pass.
+    pub(super) fn measure(&mut self, done: &Done, since: Option<Instant>) {
+        let families = [(done.v4, Family::V4), (done.v6, Family::V6)];
+        for (_, family) in families.iter().filter(|(touched, _)| *touched) {
+            self.metrics
+                .pass_ended(*family, done.computing + done.applied.took);
+            if let Some(since) = since {
+                self.metrics.change_programmed(*family, since.elapsed());
+            }
+        }
+        if done.applied.steps() > 0 {
+            self.metrics.plan_applied(done.applied.took);
+        }
+        for ((step, result), count) in &done.applied.outcomes {
+            self.metrics.kernel_writes(step, result, *count);
+        }
+        self.last_pass = Some(SystemTime::now());
+    }
+
+    /// Tells everyone who reads the pulse how things stand after this turn.
+    pub(super) fn publish(&self) {
+        let (services, endpoints) = self.books.size();
+        let (waiting, failing_since) = self.agenda.failing();
+        let failing =
+            failing_since.map(|since| Duration::from_millis(self.now().saturating_sub(since)));
+        let pending = self.pending_since.map(|since| since.elapsed());
+        let age = failing.max(pending);
+        let pulse = Pulse {
+            ready: self.started.is_some(),
+            input_ready: self.index.completeness().is_some(),
+            last_pass: self.last_pass,
+            last_queued: self.last_queued,
+            oldest_pending: age.and_then(|age| SystemTime::now().checked_sub(age)),
+            v4: self.counts.v4,
+            v6: self.counts.v6,
+            foreign: self.counts.foreign,
+            waiting: waiting as u64,
+            services: services as u64,
+            endpoints: endpoints as u64,
+            node_warnings: self.warnings.lines(),
+            start: self.times,
+        };
+        self.pulse.send_replace(pulse);
+    }
+}

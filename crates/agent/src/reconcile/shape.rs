@@ -1,0 +1,193 @@
+//! From wishes and this machine's addresses to routes and tables.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use topology_core::model::{Cidr, Family};
+
+use super::warnings::Topic;
+use super::{Item, Reconciler};
+use crate::guard::Guard;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::routes::addresses::{Candidates, Interface, NodeIps};
+use crate::routes::{self, LocalRoute, RouteReport};
+
+/// The addresses of this machine, as last read.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    interfaces: Vec<Interface>,
+    default_sources: Vec<IpAddr>,
+}
+
+/// What routes and tables shall be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) ranges: BTreeSet<Cidr>,
+    pub(super) routes: BTreeSet<LocalRoute>,
+    pub(super) guard: Guard,
+}
+
+impl Place {
+    /// Whether the address is this machine's own, on any link but `kube-ipvs0`.
+    pub(super) fn link_of(&self, address: IpAddr) -> Option<&str> {
+        let mine = self
+            .interfaces
+            .iter()
+            .find(|interface| interface.address == address);
+        mine.map(|interface| interface.link.as_str())
+    }
+
+    fn addresses(&self) -> BTreeSet<IpAddr> {
+        self.interfaces
+            .iter()
+            .map(|interface| interface.address)
+            .collect()
+    }
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Reads the machine's addresses again. Returns those that came or went.
+    pub(super) async fn read_place(&mut self) -> BTreeSet<IpAddr> {
+        match self.host.addresses().await {
+            Ok((interfaces, default_sources)) => {
+                let before = self.place.addresses();
+                self.place = Place {
+                    interfaces,
+                    default_sources,
+                };
+                before
+                    .symmetric_difference(&self.place.addresses())
+                    .copied()
+                    .collect()
+            }
+            Err(error) => {
+                self.warnings.set(Topic::Routes, vec![error.to_string()]);
+                BTreeSet::new()
+            }
+        }
+    }
+
+    /// What routes and tables shall be now, as everything is wished for.
+    pub(super) fn shape(&mut self) -> Shape {
+        let snapshot = self.index.snapshot();
+        let nodes: Vec<(&str, IpAddr)> = snapshot
+            .nodes()
+            .flat_map(|node| node.addresses.iter().map(|address| (&*node.name, *address)))
+            .collect();
+        let (ranges, refused) =
+            routes::usable_ranges(snapshot.service_cidrs(), &nodes, &self.place.interfaces);
+        let node_ips = self.node_ips();
+        let mut lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        let vips: BTreeSet<IpAddr> = self.books.vips().collect();
+        lines.extend(missing_sources(&node_ips, &vips));
+        self.warnings.set(Topic::Addresses, lines);
+        let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
+        let own = self.place.addresses();
+        let guard = Guard {
+            vips: vips.iter().copied().filter(|vip| !inside(vip)).collect(),
+            hairpin: self.books.local().filter(|ip| !own.contains(ip)).collect(),
+            own: own.into_iter().filter(inside).collect(),
+            cidrs: ranges.clone(),
+        };
+        let routes = routes::wanted(&ranges, vips.into_iter(), &node_ips);
+        Shape {
+            ranges,
+            routes,
+            guard,
+        }
+    }
+
+    fn node_ips(&self) -> NodeIps {
+        let node = self.index.snapshot().node(&self.me.node);
+        let candidates = Candidates {
+            flags: &self.config.node_ips,
+            node: node.map_or(&[], |node| &node.addresses),
+            default_route: &self.place.default_sources,
+        };
+        candidates.choose(&self.place.interfaces)
+    }
+
+    /// The part of the tables that has to be there before virtual servers are.
+    pub(super) async fn guard_first(&mut self, shape: &Shape) -> usize {
+        if self.host.guard_lacks(&shape.guard) {
+            self.set_guard(shape).await
+        } else {
+            0
+        }
+    }
+
+    /// Routes, and the part of the tables that can wait. Returns the writes made.
+    pub(super) async fn shape_last(&mut self, shape: &Shape) -> usize {
+        self.set_routes(shape).await + self.set_guard(shape).await
+    }
+
+    async fn set_guard(&mut self, shape: &Shape) -> usize {
+        match self.host.set_guard(&shape.guard).await {
+            Ok(written) => {
+                self.agenda.succeeded(&Item::Guard);
+                self.warnings.set(Topic::Guard, Vec::new());
+                usize::from(written)
+            }
+            Err(error) => {
+                let (text, now) = (error.to_string(), self.now());
+                self.warnings.set(Topic::Guard, vec![text.clone()]);
+                self.agenda.failed(&Item::Guard, text, now);
+                0
+            }
+        }
+    }
+
+    async fn set_routes(&mut self, shape: &Shape) -> usize {
+        match self.host.set_routes(&shape.routes).await {
+            Ok(report) => self.routes_set(&report),
+            Err(error) => self.routes_failed(vec![error.to_string()]),
+        }
+    }
+
+    fn routes_set(&mut self, report: &RouteReport) -> usize {
+        let RouteReport {
+            added,
+            removed,
+            failed,
+        } = report;
+        for route in added {
+            tracing::debug!("ip route add {route}");
+        }
+        for route in removed {
+            tracing::debug!("ip route del {route}");
+        }
+        if failed.is_empty() {
+            self.agenda.succeeded(&Item::Routes);
+            self.warnings.set(Topic::Routes, Vec::new());
+        } else {
+            let words = |(route, error): &(LocalRoute, String)| {
+                format!("route {route} cannot be set: {error}; see that link lo is up")
+            };
+            self.routes_failed(failed.iter().map(words).collect());
+        }
+        added.len() + removed.len()
+    }
+
+    fn routes_failed(&mut self, lines: Vec<String>) -> usize {
+        let now = self.now();
+        self.agenda.failed(&Item::Routes, lines.join("; "), now);
+        self.warnings.set(Topic::Routes, lines);
+        0
+    }
+}
+
+/// A family that has Services but no address of the node.
+fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
+    let families = [(Family::V4, node.v4), (Family::V6, node.v6)];
+    let missing = families
+        .into_iter()
+        .filter(|(family, ip)| ip.is_none() && vips.iter().any(|vip| Family::of(*vip) == *family));
+    let words = |(family, _)| {
+        format!(
+            "this machine has no {family} address of its own, so its own processes cannot use {family} Services; \
+             give it one, or name it with --node-ip"
+        )
+    };
+    missing.map(words).collect()
+}

@@ -1,0 +1,101 @@
+//! The first pass: what the kernel holds is adopted, and only what differs is written.
+
+use tokio::time::Instant;
+use topology_core::mirror::Outcome;
+use topology_core::plan::Step;
+
+use super::counts::Counts;
+use super::pass::Done;
+use super::warnings::Topic;
+use super::{Item, Reconciler, milliseconds};
+use crate::host::Host;
+use crate::kernel::{Kernel, KernelError};
+use crate::state::StartTimes;
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Reads the machine and brings it to what the cluster asks for. If the kernel cannot be read,
+    /// nothing is written and it is tried again.
+    pub(super) async fn start(&mut self) {
+        let began = Instant::now();
+        let prepared = self.prepare().await;
+        self.read_place().await;
+        let dump = Instant::now();
+        if let Err(error) = self.read_everything().await {
+            let now = self.now();
+            self.warnings.set(Topic::Kernel, vec![error.to_string()]);
+            self.agenda.failed(&Item::Start, error.to_string(), now);
+            return;
+        }
+        let dump = dump.elapsed();
+        self.agenda.succeeded(&Item::Start);
+        self.warnings.set(Topic::Kernel, Vec::new());
+        self.read_shape().await;
+        let done = self.full_pass().await;
+        self.forget_claims_without_server();
+        self.started = self.index.completeness();
+        self.next_check = Instant::now() + self.config.check_period;
+        self.times = StartTimes {
+            dump,
+            compute: done.computing,
+            apply: done.applied.took,
+            steps: u64::try_from(done.applied.steps()).unwrap_or(u64::MAX),
+            total: began.elapsed(),
+        };
+        self.log_start(&done, prepared);
+    }
+
+    fn log_start(&self, done: &Done, prepared: usize) {
+        tracing::info!(
+            writes = done.writes() + prepared,
+            virtual_servers = self.counts.v4.virtual_servers + self.counts.v6.virtual_servers,
+            foreign = self.counts.foreign,
+            failing = self.agenda.failing().0,
+            milliseconds = milliseconds(self.times.total),
+            "first pass done"
+        );
+    }
+
+    /// Sysctls and the link. Returns the number of changes.
+    pub(super) async fn prepare(&mut self) -> usize {
+        let (changed, warnings) = self.host.prepare().await;
+        for change in &changed {
+            tracing::info!("{change}");
+        }
+        self.warnings.set(Topic::Settings, warnings);
+        changed.len()
+    }
+
+    /// The whole table into the mirror.
+    async fn read_everything(&mut self) -> Result<(), KernelError> {
+        for listed in self.kernel.list().await? {
+            let key = listed.key;
+            let reading = self.kernel.fill(listed).await?;
+            self.observe(key, reading);
+        }
+        let keys: Vec<_> = self.mirror.keys().copied().collect();
+        self.counts = Counts::of(&self.mirror, &keys);
+        Ok(())
+    }
+
+    /// Reads which routes and tables there are, so that only the difference is written.
+    pub(super) async fn read_shape(&mut self) {
+        if let Err(error) = self.host.read_routes().await {
+            self.warnings.set(Topic::Routes, vec![error.to_string()]);
+        }
+        if let Err(error) = self.host.read_guard().await {
+            self.warnings.set(Topic::Guard, vec![error.to_string()]);
+        }
+    }
+
+    /// Claims whose virtual server does not exist end now: another may create one of that name.
+    fn forget_claims_without_server(&mut self) {
+        let now = self.now();
+        let mut stale = std::mem::take(&mut self.claims);
+        stale.retain(|key| self.mirror.get(key).is_none());
+        for key in &stale {
+            self.mirror
+                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing, now);
+        }
+        self.release(&stale);
+    }
+}
