@@ -11,5 +11,5 @@ pub use address::{Cidr, Family, ParseCidrError, Protocol};
 pub use endpoint::{Endpoint, EndpointSlice, Hints, SlicePort};
 pub use labels::Labels;
 pub use name::ObjectName;
-pub use node::Node;
+pub use node::{CAPACITY_LABEL, Node};
 pub use service::{Service, ServicePort, TrafficPolicy, Unprogrammed};

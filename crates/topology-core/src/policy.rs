@@ -94,6 +94,12 @@ pub enum EmptyTier {
 }
 
 impl Policy {
+    /// Whether endpoints on Nodes of more capacity take more of their level's share: only where annotations ask for
+    /// levels, since `topologyKeys` means what it meant and mode `none` is every endpoint alike.
+    pub fn uses_capacity(&self) -> bool {
+        self.source == PolicySource::Annotation && self.mode != Mode::None
+    }
+
     /// Whether endpoints outside the levels are never used.
     pub fn is_bounded(&self) -> bool {
         self.mode != Mode::None

@@ -12,7 +12,10 @@
 //! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
 //! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
 
+mod search;
+
 use crate::ratio::{Ratio, gcd};
+use search::Search;
 
 /// The largest weight ever given to a real server.
 pub const MAX_WEIGHT: u32 = 65_535;
@@ -80,17 +83,18 @@ pub fn quantise(classes: &[Class]) -> Quantised {
             .filter(|weights| weights.iter().all(|weight| *weight <= limit));
         fits.cloned()
     };
-    let (weights, stage) = within(EXACT_LIMIT)
-        .map(|weights| (weights, Stage::Exact))
-        .or_else(|| Some((search(classes, 1, SEARCH_LIMIT)?, Stage::Search)))
-        .or_else(|| Some((within(MAX_WEIGHT)?, Stage::WideExact)))
-        .or_else(|| {
-            Some((
-                search(classes, SEARCH_LIMIT + 1, MAX_WEIGHT)?,
-                Stage::WideSearch,
-            ))
-        })
-        .unwrap_or_else(|| (Scale::new(classes).weights(MAX_WEIGHT), Stage::Clamped));
+    let mut search = Search::new(classes);
+    let (weights, stage) = if let Some(weights) = within(EXACT_LIMIT) {
+        (weights, Stage::Exact)
+    } else if let Some(weights) = search.up_to(SEARCH_LIMIT) {
+        (weights, Stage::Search)
+    } else if let Some(weights) = within(MAX_WEIGHT) {
+        (weights, Stage::WideExact)
+    } else if let Some(weights) = search.up_to(MAX_WEIGHT) {
+        (weights, Stage::WideSearch)
+    } else {
+        (search.weights(), Stage::Clamped)
+    };
     let cycle = cycle(classes, &weights);
     Quantised {
         weights,
@@ -108,24 +112,23 @@ pub fn tolerance(wanted: Ratio) -> Ratio {
 
 /// The share of each tier that `weights` achieve, by the tier's index.
 pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
-    let cycle = cycle(classes, weights);
-    let tiers = classes
-        .iter()
-        .map(|class| class.tier + 1)
-        .max()
-        .unwrap_or(0);
-    (0..tiers)
-        .map(|tier| {
-            let of_tier = classes
-                .iter()
-                .zip(weights)
-                .filter(|(class, _)| class.tier == tier);
-            let picks = of_tier
-                .map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
-                .sum();
-            Ratio::new(picks, cycle)
-        })
+    let mut picks = vec![0_u64; tiers(classes)];
+    for (class, weight) in classes.iter().zip(weights) {
+        if let Some(picks) = picks.get_mut(class.tier) {
+            *picks += u64::from(class.count) * u64::from(*weight);
+        }
+    }
+    let cycle = picks.iter().sum();
+    picks
+        .into_iter()
+        .map(|picks| Ratio::new(picks, cycle))
         .collect()
+}
+
+/// One more than the largest index of a tier.
+fn tiers(classes: &[Class]) -> usize {
+    let indices = classes.iter().map(|class| class.tier + 1);
+    indices.max().unwrap_or(0)
 }
 
 fn cycle(classes: &[Class], weights: &[u32]) -> u64 {
@@ -160,63 +163,5 @@ fn exact_weights(classes: &[Class]) -> Option<Vec<u32>> {
     weights.iter().map(fitting).collect()
 }
 
-fn search(classes: &[Class], from: u32, to: u32) -> Option<Vec<u32>> {
-    let scale = Scale::new(classes);
-    let wanted = wanted(classes);
-    (from..=to)
-        .map(|largest| scale.weights(largest))
-        .find(|weights| near_enough(classes, &wanted, weights))
-}
-
-fn wanted(classes: &[Class]) -> Vec<Ratio> {
-    let tiers = classes
-        .iter()
-        .map(|class| class.tier + 1)
-        .max()
-        .unwrap_or(0);
-    (0..tiers)
-        .map(|tier| {
-            let of_tier = classes.iter().filter(|class| class.tier == tier);
-            of_tier
-                .map(|class| class.share * Ratio::new(u64::from(class.count), 1))
-                .sum()
-        })
-        .collect()
-}
-
-fn near_enough(classes: &[Class], wanted: &[Ratio], weights: &[u32]) -> bool {
-    let achieved = achieved(classes, weights);
-    wanted
-        .iter()
-        .zip(achieved)
-        .all(|(wanted, achieved)| achieved.distance(*wanted) <= tolerance(*wanted))
-}
-
-/// Each class's share relative to the largest.
-struct Scale(Vec<Ratio>);
-
-impl Scale {
-    fn new(classes: &[Class]) -> Self {
-        let largest = classes
-            .iter()
-            .map(|class| class.share)
-            .max()
-            .unwrap_or(Ratio::ONE);
-        Self(classes.iter().map(|class| class.share / largest).collect())
-    }
-
-    /// `max(1, round half up)` with the largest weight `largest`, in lowest terms.
-    fn weights(&self, largest: u32) -> Vec<u32> {
-        let round = |ratio: &Ratio| {
-            let (top, bottom) = (ratio.numerator(), ratio.denominator());
-            let rounded = (2 * u128::from(largest) * top + bottom) / (2 * bottom);
-            u32::try_from(rounded).unwrap_or(MAX_WEIGHT).max(1)
-        };
-        let weights: Vec<u32> = self.0.iter().map(round).collect();
-        let common = weights
-            .iter()
-            .fold(0, |common, weight| gcd(common, u128::from(*weight)));
-        let common = u32::try_from(common).unwrap_or(1).max(1);
-        weights.into_iter().map(|weight| weight / common).collect()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,12 @@
 //! From a [`Snapshot`] and a place in the cluster to virtual servers, with the reason for every endpoint.
 //!
-//! For each Service port and address family the stages run in this order; each file documents its rule.
-//!
-//! | stage | file | decides |
-//! |---|---|---|
-//! | - | `candidates` | the endpoints of the port, each once |
-//! | source | `source` | what decides: traffic policy Local, policy, hints, nothing |
-//! | S4 | `s04_tiers` | the level of each endpoint |
-//! | S0 | `s00_usable` | which endpoints may serve, and the fall-back to terminating ones |
-//! | S6 | `s06_empty` | where the share of an empty level goes |
-//! | S9 | `s09_share` | the share of each endpoint |
-//! | S10 | `s10_weights` | integer weights |
-//! | S11 | `s11_emit` | the virtual server |
-//!
-//! Stages S1 to S3, S5, S7 and S8 (drains, avoid, panic, thresholds, spill, cap) act only on options that no
-//! policy of this version has; each will be a file beside these.
+//! For each Service port and address family: `candidates` collects the endpoints of the port, each once; `source` finds
+//! what decides (traffic policy Local, policy, hints, nothing); then the stages run in the order of [`STAGES`]. One stage,
+//! one file; each file documents its rule.
 
 mod candidates;
 pub mod categorize;
+mod conclude;
 mod decision;
 mod finding;
 mod reason;
@@ -28,6 +17,7 @@ mod s09_share;
 mod s10_weights;
 mod s11_emit;
 mod source;
+mod stages;
 mod work;
 
 use std::net::IpAddr;
@@ -36,10 +26,12 @@ use std::sync::Arc;
 pub use decision::{Decision, EndpointDecision, LevelDecision, Note, Refusal};
 pub use finding::{Finding, FindingKind};
 pub use reason::Reason;
+pub use stages::{STAGES, Stage};
 
 use crate::model::{Family, ObjectName, Service, ServicePort};
 use crate::snapshot::{Frontend, Snapshot};
-use crate::virtual_server::{DEFAULT_SCHEDULER, VirtualServer};
+use crate::virtual_server::{DEFAULT_SCHEDULER, VirtualServer, VirtualServerKey};
+use candidates::Candidate;
 use work::Work;
 
 /// Where one stands: decisions differ from node to node.
@@ -116,7 +108,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 port,
                 address: *address,
             };
-            match view.obstacle() {
+            match view.obstacle(&resolution) {
                 Some(kind) => resolution.findings.push(view.finding(kind)),
                 None => view.resolve(&mut resolution),
             }
@@ -139,24 +131,40 @@ impl PortView<'_> {
         Family::of(self.address)
     }
 
-    /// Why the address must not be programmed for this Service.
-    fn obstacle(&self) -> Option<FindingKind> {
-        if let Some(node) = self.snapshot.node_with_address(self.address) {
-            return Some(FindingKind::NodeAddress {
-                address: self.address,
-                node: node.name.clone(),
-            });
+    /// Why the address must not be programmed for this Service, given what it has so far.
+    fn obstacle(&self, so_far: &Resolution) -> Option<FindingKind> {
+        let address = self.address;
+        if let Some(problem) = candidates::special(address) {
+            return Some(FindingKind::BadClusterIp { address, problem });
+        }
+        if let Some(node) = self.snapshot.node_with_address(address) {
+            let node = node.name.clone();
+            return Some(FindingKind::NodeAddress { address, node });
         }
         let frontend = Frontend {
-            address: self.address,
+            address,
             protocol: self.port.protocol,
             port: self.port.port.get(),
         };
         let owner = self.snapshot.owner_of(&frontend)?;
-        (*owner != self.service.name).then(|| FindingKind::FrontendTaken {
-            frontend,
-            owner: owner.clone(),
-        })
+        if *owner != self.service.name {
+            let owner = owner.clone();
+            return Some(FindingKind::FrontendTaken { frontend, owner });
+        }
+        let key = self.key();
+        let repeated = so_far
+            .servers
+            .iter()
+            .any(|earlier| earlier.server.key == key);
+        repeated.then_some(FindingKind::PortRepeated { frontend })
+    }
+
+    fn key(&self) -> VirtualServerKey {
+        VirtualServerKey::Address {
+            protocol: self.port.protocol,
+            address: self.address,
+            port: self.port.port.get(),
+        }
     }
 
     fn finding(&self, kind: FindingKind) -> Finding {
@@ -168,19 +176,17 @@ impl PortView<'_> {
     }
 
     fn resolve(&self, resolution: &mut Resolution) {
-        let candidates = candidates::collect(self);
-        for (address, problem) in &candidates.refused {
-            let kind = FindingKind::BadEndpoint {
-                address: *address,
-                problem,
-            };
+        let mut work = Work::new(self, candidates::collect(self));
+        for Candidate { endpoint, .. } in &work.refused {
+            let address = endpoint.address;
+            let problem = candidates::unusable(address, self.family()).unwrap_or_default();
+            let kind = FindingKind::BadEndpoint { address, problem };
             resolution.findings.push(self.finding(kind));
         }
-        let mut work = Work::new(self, candidates.accepted);
-        source::select(&mut work);
-        s06_empty::redistribute(&mut work);
-        s09_share::spread(&mut work);
-        s10_weights::weigh(&mut work);
-        resolution.servers.push(s11_emit::emit(work));
+        source::choose(&mut work);
+        for stage in STAGES {
+            stage.run(&mut work);
+        }
+        resolution.servers.push(work.conclude());
     }
 }

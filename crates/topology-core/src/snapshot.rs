@@ -34,7 +34,8 @@ pub struct Snapshot {
 /// A Service and its slices; either may be known before the other.
 #[derive(Debug, Default)]
 struct Entry {
-    service: Option<Service>,
+    /// Boxed, because the map keeps half as many slots again as there are Services.
+    service: Option<Box<Service>>,
     slices: Vec<EndpointSlice>,
 }
 
@@ -67,16 +68,17 @@ impl Snapshot {
     /// Adds a Service or replaces the one of its name.
     pub fn set_service(&mut self, service: Service) {
         let entry = self.services.entry(service.name.clone()).or_default();
-        if entry.service.as_ref() == Some(&service) {
+        if entry.service.as_deref() == Some(&service) {
             return;
         }
-        self.marks.addresses(entry.service.as_ref(), Some(&service));
+        self.marks
+            .addresses(entry.service.as_deref(), Some(&service));
         self.marks.service(&service.name);
         if let Some(old) = &entry.service {
             self.marks.services(self.claims.withdraw(old));
         }
         self.marks.services(self.claims.enter(&service));
-        entry.service = Some(service);
+        entry.service = Some(Box::new(service));
     }
 
     /// Forgets a Service; its slices stay until they are removed themselves.
@@ -104,14 +106,14 @@ impl Snapshot {
             .get(&slice.name)
             .is_some_and(|old| *old != owner)
         {
-            self.remove_slice(&slice.name.clone());
+            self.remove_slice(&slice.name);
         }
         let entry = self.services.entry(owner.clone()).or_default();
-        match entry
+        let known = entry
             .slices
             .iter_mut()
-            .find(|known| known.name == slice.name)
-        {
+            .find(|known| known.name == slice.name);
+        match known {
             Some(known) if *known == slice => return,
             Some(known) => *known = slice,
             None => {
@@ -121,7 +123,10 @@ impl Snapshot {
                 entry.slices.shrink_to_fit();
             }
         }
-        self.marks.service(&owner);
+        // Slices of a Service that is not here (headless ones have many) change nothing.
+        if entry.service.is_some() {
+            self.marks.service(&owner);
+        }
     }
 
     /// Forgets an `EndpointSlice`.
@@ -131,8 +136,10 @@ impl Snapshot {
         };
         if let Some(entry) = self.services.get_mut(&owner) {
             entry.slices.retain(|slice| slice.name != *name);
+            if entry.service.is_some() {
+                self.marks.service(&owner);
+            }
         }
-        self.marks.service(&owner);
         self.drop_if_empty(&owner);
     }
 
@@ -169,14 +176,14 @@ impl Snapshot {
 
     /// The Service of that name.
     pub fn service(&self, name: &ObjectName) -> Option<&Service> {
-        self.services.get(name)?.service.as_ref()
+        self.services.get(name)?.service.as_deref()
     }
 
     /// Every Service, by name.
     pub fn services(&self) -> impl Iterator<Item = &Service> {
         self.services
             .values()
-            .filter_map(|entry| entry.service.as_ref())
+            .filter_map(|entry| entry.service.as_deref())
     }
 
     /// The slices of a Service, by name.

@@ -5,6 +5,10 @@ use std::sync::Arc;
 
 use super::Labels;
 
+/// The Node label that says how much traffic an endpoint there takes relative to its neighbours in a level:
+/// a whole number from 1 to 1,000.
+pub const CAPACITY_LABEL: &str = "topology.ipvs-topo.io/capacity";
+
 /// A Node, as far as it places endpoints and clients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
@@ -14,4 +18,40 @@ pub struct Node {
     pub labels: Labels,
     /// `status.addresses` of type `InternalIP`, in order.
     pub addresses: Vec<IpAddr>,
+}
+
+impl Node {
+    /// What [`CAPACITY_LABEL`] says; 1 if it is absent or not in its range.
+    pub fn capacity(&self) -> u16 {
+        let in_range = |capacity: &u16| (1..=1_000).contains(capacity);
+        let label = self.labels.get(CAPACITY_LABEL);
+        let capacity = label.and_then(|text| text.parse().ok()).filter(in_range);
+        capacity.unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_that_is_absent_or_out_of_range_counts_as_one() {
+        let cases = [
+            ("1", 1),
+            ("1000", 1000),
+            ("0", 1),
+            ("1001", 1),
+            ("two", 1),
+            ("", 1),
+        ];
+        for (text, capacity) in cases {
+            let label = (Arc::from(CAPACITY_LABEL), Arc::from(text));
+            let node = Node {
+                name: "n".into(),
+                labels: [label].into_iter().collect(),
+                addresses: Vec::new(),
+            };
+            assert_eq!(node.capacity(), capacity, "{text}");
+        }
+    }
 }

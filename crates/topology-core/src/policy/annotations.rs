@@ -168,11 +168,11 @@ impl<'a> AnnotationSet<'a> {
         let problem = match word {
             "none" => return Some(Mode::None),
             "hard" | "prefer" if no_levels => "needs keys, such as keys: node,zone",
-            "hard" if bounded => return Some(Mode::Hard),
-            "hard" => "`*` in a hard list would let everything in; remove `*`, or use mode prefer",
-            "prefer" if weighted => {
+            "hard" | "prefer" if weighted => {
                 "shares are given in weights; use mode weighted, or keys instead of weights"
             }
+            "hard" if bounded => return Some(Mode::Hard),
+            "hard" => "`*` in a hard list would let everything in; remove `*`, or use mode prefer",
             "prefer" if bounded => {
                 "prefer falls back to any endpoint; end the keys with `*`, or use mode hard"
             }
@@ -214,11 +214,11 @@ fn weight_level(part: &str) -> Result<Level, String> {
             "`{part}` has no weight; write level=weight, such as node=80"
         ));
     };
-    let weight = weight
-        .trim()
+    let digits = weight.trim();
+    let weight = digits
         .parse()
         .ok()
-        .filter(|weight| *weight <= MAX_WEIGHT);
+        .filter(|weight| *weight <= MAX_WEIGHT && digits.bytes().all(|c| c.is_ascii_digit()));
     let weight = weight.ok_or_else(|| {
         format!("the weight in `{part}` is not a whole number from 0 to {MAX_WEIGHT}")
     })?;

@@ -16,6 +16,7 @@ pub fn from_topology_keys<T: AsRef<str>>(
 ) -> Result<(Option<Policy>, Vec<PolicyWarning>), Vec<PolicyError>> {
     let mut levels: Vec<Level> = Vec::with_capacity(keys.len());
     let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+    let mut seen = Vec::with_capacity(keys.len());
     for (at, text) in keys.iter().map(AsRef::as_ref).enumerate() {
         let last = at + 1 == keys.len();
         let field = format!("spec.topologyKeys[{at}]");
@@ -29,7 +30,7 @@ pub fn from_topology_keys<T: AsRef<str>>(
         } else {
             key(text)
         };
-        match parsed.and_then(|key| admit(key, last, &levels)) {
+        match parsed.and_then(|key| admit(key, last, &mut seen)) {
             Ok(key) => levels.push(Level {
                 key,
                 weight: if at == 0 { 100 } else { 0 },
@@ -78,10 +79,11 @@ fn key(text: &str) -> Result<LevelKey, String> {
     }
 }
 
-fn admit(key: LevelKey, last: bool, levels: &[Level]) -> Result<LevelKey, String> {
-    if levels.iter().any(|earlier| earlier.key == key) {
+fn admit(key: LevelKey, last: bool, seen: &mut Vec<LevelKey>) -> Result<LevelKey, String> {
+    if seen.contains(&key) {
         return Err(format!("`{key}` stands twice; keep the first"));
     }
+    seen.push(key.clone());
     if key == LevelKey::Any && !last {
         return Err("`*` must be the last key".to_owned());
     }

@@ -1,10 +1,10 @@
 //! The endpoints of one Service port, each once.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::PortView;
 use super::reason::Reason;
-use crate::model::Endpoint;
+use crate::model::{Endpoint, Family, SlicePort};
 use crate::ratio::Ratio;
 
 /// An endpoint and what the stages have decided about it so far.
@@ -14,84 +14,87 @@ pub(super) struct Candidate<'a> {
     pub(super) local: bool,
     /// Index of its level.
     pub(super) tier: Option<usize>,
+    /// Its part of its level relative to the others there.
+    pub(super) capacity: u16,
     pub(super) reason: Reason,
     pub(super) share: Ratio,
     pub(super) weight: u32,
 }
 
-/// Endpoints that may be considered, and those whose address can never be a real server.
+/// Endpoints that may be considered, and those whose address can never be a real server; both by address and port.
 pub(super) struct Candidates<'a> {
-    /// By address and port.
     pub(super) accepted: Vec<Candidate<'a>>,
-    pub(super) refused: Vec<(IpAddr, &'static str)>,
+    pub(super) refused: Vec<Candidate<'a>>,
 }
 
 /// Every endpoint of the port's name, protocol and family.
 ///
-/// The same address and port in two slices is one endpoint; a copy on this node wins (KP-IN-17).
+/// The same address and port in two slices is one endpoint: a copy on this node wins (KP-IN-17), then a ready one,
+/// then that of the first slice by name.
 pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
-    let mut candidates = Candidates {
-        accepted: Vec::new(),
-        refused: Vec::new(),
-    };
+    let mut all: Vec<Candidate<'a>> = Vec::new();
     for slice in view.snapshot.slices(&view.service.name) {
         if slice.family != view.family() {
             continue;
         }
-        let same = |port: &&crate::model::SlicePort| {
-            port.name == view.port.name && port.protocol == view.port.protocol
-        };
+        let same =
+            |port: &&SlicePort| port.name == view.port.name && port.protocol == view.port.protocol;
         for port in slice.ports.iter().filter(same) {
-            for endpoint in &slice.endpoints {
-                candidates.add(view, endpoint, port.port.get());
-            }
+            let endpoints = slice.endpoints.iter();
+            all.extend(endpoints.map(|endpoint| Candidate::new(view, endpoint, port.port.get())));
         }
     }
-    let order =
-        |candidate: &Candidate<'_>| (candidate.endpoint.address, candidate.port, !candidate.local);
-    candidates.accepted.sort_by_key(order);
-    candidates
-        .accepted
-        .dedup_by_key(|candidate| (candidate.endpoint.address, candidate.port));
-    candidates.refused.sort_unstable();
-    candidates.refused.dedup();
-    candidates
+    let id = |candidate: &Candidate<'_>| (candidate.endpoint.address, candidate.port);
+    all.sort_by_key(|candidate| (id(candidate), !candidate.local, !candidate.endpoint.ready));
+    all.dedup_by_key(|candidate| id(candidate));
+    let is_usable = |candidate: &Candidate<'_>| candidate.reason != Reason::BadAddress;
+    let (accepted, refused) = all.into_iter().partition(is_usable);
+    Candidates { accepted, refused }
 }
 
-impl<'a> Candidates<'a> {
-    fn add(&mut self, view: &PortView<'a>, endpoint: &'a Endpoint, port: u16) {
-        if let Some(problem) = unusable(view, endpoint.address) {
-            self.refused.push((endpoint.address, problem));
-            return;
-        }
-        self.accepted.push(Candidate {
+impl<'a> Candidate<'a> {
+    fn new(view: &PortView<'a>, endpoint: &'a Endpoint, port: u16) -> Self {
+        let reason = match unusable(endpoint.address, view.family()) {
+            Some(_) => Reason::BadAddress,
+            None => Reason::NotReady,
+        };
+        Self {
             endpoint,
             port,
             local: endpoint.node.as_deref() == Some(&*view.me.node),
             tier: None,
-            reason: Reason::NotReady,
+            capacity: 1,
+            reason,
             share: Ratio::ZERO,
             weight: 0,
-        });
+        }
     }
 }
 
-/// Why `address` can never be a real server.
-fn unusable(view: &PortView<'_>, address: IpAddr) -> Option<&'static str> {
+/// Why `address` can never be a real server of a family; the API server refuses the same in an `EndpointSlice`.
+pub(super) fn unusable(address: IpAddr, family: Family) -> Option<&'static str> {
     let link_local = match address {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
     };
-    if crate::model::Family::of(address) != view.family() {
+    if Family::of(address) != family {
         Some("is not of the slice's address family")
-    } else if address.is_loopback() {
-        Some("is a loopback address")
     } else if link_local {
         Some("is a link-local address")
+    } else {
+        special(address)
+    }
+}
+
+/// Why `address` can be neither a real server nor a cluster IP.
+pub(super) fn special(address: IpAddr) -> Option<&'static str> {
+    let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if address.is_loopback() {
+        Some("is a loopback address")
     } else if address.is_unspecified() {
         Some("is the unspecified address")
-    } else if address.is_multicast() {
-        Some("is a multicast address")
+    } else if address.is_multicast() || broadcast {
+        Some("is a multicast or broadcast address")
     } else {
         None
     }

@@ -95,11 +95,14 @@ pub fn categorize(
                 }],
             )
         }),
-        has_any: endpoints
-            .iter()
-            .any(|endpoint| endpoint.ready || serves_terminating(endpoint)),
+        has_any: endpoints.iter().any(|endpoint| is_usable(endpoint)),
         topology,
     }
+}
+
+/// Whether `endpoint` could serve, if only as a last resort.
+pub(super) fn is_usable(endpoint: &Endpoint) -> bool {
+    endpoint.ready || serves_terminating(endpoint)
 }
 
 /// Whether `endpoint` goes away but still answers.

@@ -35,6 +35,18 @@ pub enum FindingKind {
         /// The Node that has it.
         node: Arc<str>,
     },
+    /// The virtual address can never be one; it is not programmed.
+    BadClusterIp {
+        /// The address.
+        address: IpAddr,
+        /// What it is.
+        problem: &'static str,
+    },
+    /// An earlier port of the Service has the same number and protocol; this one is not programmed.
+    PortRepeated {
+        /// What both claim.
+        frontend: Frontend,
+    },
     /// An endpoint's address can never be a real server; it is left out.
     BadEndpoint {
         /// The address.
@@ -50,6 +62,8 @@ impl FindingKind {
         match self {
             Self::FrontendTaken { .. } => "FrontendTaken",
             Self::NodeAddress { .. } => "NodeAddress",
+            Self::BadClusterIp { .. } => "BadClusterIp",
+            Self::PortRepeated { .. } => "PortRepeated",
             Self::BadEndpoint { .. } => "BadEndpoint",
         }
     }
@@ -71,6 +85,15 @@ impl fmt::Display for Finding {
             FindingKind::NodeAddress { address, node } => write!(
                 f,
                 ": clusterIP {address} is an address of Node {node} and is not programmed; give the Service another"
+            ),
+            FindingKind::BadClusterIp { address, problem } => write!(
+                f,
+                ": clusterIP {address} {problem} and is not programmed; give the Service another"
+            ),
+            FindingKind::PortRepeated { frontend } => write!(
+                f,
+                ": {} {} is an earlier port of the same Service; remove one of the two",
+                frontend.protocol, frontend.port,
             ),
             FindingKind::BadEndpoint { address, problem } => write!(
                 f,

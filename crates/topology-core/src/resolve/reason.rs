@@ -31,6 +31,8 @@ pub enum Reason {
     NearerLevelTakesAll,
     /// This Node is unknown, so a hard policy matches nothing.
     OwnNodeUnknown,
+    /// Its address can never be a real server: loopback, link-local, multicast or of the wrong family.
+    BadAddress,
 }
 
 impl Reason {
@@ -49,7 +51,8 @@ impl Reason {
             | Self::HintedElsewhere
             | Self::OutsideLevels
             | Self::NearerLevelTakesAll
-            | Self::OwnNodeUnknown => false,
+            | Self::OwnNodeUnknown
+            | Self::BadAddress => false,
         }
     }
 
@@ -69,6 +72,7 @@ impl Reason {
             Self::OutsideLevels => "OutsideLevels",
             Self::NearerLevelTakesAll => "NearerLevelTakesAll",
             Self::OwnNodeUnknown => "OwnNodeUnknown",
+            Self::BadAddress => "BadAddress",
         }
     }
 }
@@ -89,6 +93,7 @@ impl fmt::Display for Reason {
             Self::OutsideLevels => "in none of the policy's levels",
             Self::NearerLevelTakesAll => "nearer levels take all",
             Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
+            Self::BadAddress => "its address can never be a real server",
         })
     }
 }

@@ -11,49 +11,53 @@
 //! in `zone`, one in zone `b` in `*`. Source: KEP-536, with shares.
 
 use super::candidates::Candidate;
+use super::categorize::Topology;
 use super::reason::Reason;
+use super::source::Rule;
 use super::work::{Tier, Work};
-use super::{Note, Refusal};
-use crate::policy::{LevelKey, Policy};
+use crate::policy::{LevelKey, Mode, Policy, ZONE};
 use crate::ratio::Ratio;
 
-/// Gives every candidate its level, or says why the policy cannot.
-pub(super) fn assign(work: &mut Work<'_>, policy: &Policy) {
-    work.source = policy.source;
-    work.mode = policy.mode;
-    work.empty_tier = policy.empty_tier;
-    if work.own_node().is_none() {
-        work.notes.push(Note::OwnNodeUnknown);
-        if policy.is_bounded() {
-            work.refusal = Some(Refusal::OwnNodeUnknown);
-        } else {
-            work.one_tier(LevelKey::Any);
+/// Gives every candidate its level, and counts.
+pub(super) fn run(work: &mut Work<'_>) {
+    match work.rule {
+        Rule::Policy(policy) if work.uniform || policy.mode == Mode::None => {
+            work.one_tier(LevelKey::Any, |_| true);
         }
-        return;
+        Rule::Policy(policy) => by_policy(work, policy),
+        Rule::Local => work.one_tier(LevelKey::Node, |candidate| candidate.local),
+        Rule::KubeProxy(topology) => {
+            let key = match topology {
+                Topology::Anywhere => LevelKey::Any,
+                Topology::SameNode => LevelKey::Node,
+                Topology::SameZone => LevelKey::Label(ZONE.into()),
+            };
+            work.one_tier(key, |candidate| candidate.reason != Reason::HintedElsewhere);
+        }
     }
+    work.count();
+}
+
+fn by_policy(work: &mut Work<'_>, policy: &Policy) {
+    work.empty_tier = policy.empty_tier;
     work.tiers = tiers(policy);
-    let assigned: Vec<_> = work
+    let levels: Vec<Option<usize>> = work
         .candidates
         .iter()
         .map(|candidate| level(work, policy, candidate))
         .collect();
-    for (candidate, tier) in work.candidates.iter_mut().zip(assigned) {
-        candidate.tier = tier;
-        candidate.reason = if tier.is_some() {
-            Reason::InLevel
-        } else {
-            Reason::OutsideLevels
-        };
+    for (candidate, level) in work.candidates.iter_mut().zip(levels) {
+        candidate.tier = level;
+        if level.is_none() && candidate.reason.is_chosen() {
+            candidate.reason = Reason::OutsideLevels;
+        }
     }
 }
 
 /// The levels with their shares; if all weigh 0, the nearest takes all.
 fn tiers(policy: &Policy) -> Vec<Tier> {
-    let sum: u64 = policy
-        .levels
-        .iter()
-        .map(|level| u64::from(level.weight))
-        .sum();
+    let weights = policy.levels.iter().map(|level| u64::from(level.weight));
+    let sum: u64 = weights.sum();
     let share = |at: usize, weight: u32| match (sum, at) {
         (0, 0) => Ratio::ONE,
         _ => Ratio::new(u64::from(weight), sum),
@@ -64,15 +68,14 @@ fn tiers(policy: &Policy) -> Vec<Tier> {
     policy.levels.iter().enumerate().map(tier).collect()
 }
 
-fn level(work: &Work<'_>, policy: &Policy, candidate: &Candidate<'_>) -> Option<usize> {
+/// The index of the first level that `candidate` and this node share.
+pub(super) fn level(work: &Work<'_>, policy: &Policy, candidate: &Candidate<'_>) -> Option<usize> {
     policy.levels.iter().position(|level| match &level.key {
         LevelKey::Any => true,
         LevelKey::Node => candidate.local,
         LevelKey::Label(key) => {
-            let mine = work
-                .own_node()
-                .and_then(|node| node.labels.get(key))
-                .filter(|value| !value.is_empty());
+            let mine = work.own_node().and_then(|node| node.labels.get(key));
+            let mine = mine.filter(|value| !value.is_empty());
             mine.is_some_and(|mine| work.label_of(candidate, key) == Some(mine))
         }
     })

@@ -11,7 +11,7 @@ use crate::policy::EmptyTier;
 use crate::ratio::Ratio;
 
 /// Moves the shares of empty levels.
-pub(super) fn redistribute(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut Work<'_>) {
     if work.tiers.iter().all(|tier| tier.usable == 0) {
         return;
     }

@@ -1,33 +1,27 @@
 //! S10: integer weights, see [`crate::quantise`].
 
+use super::s09_share::class_of;
 use super::work::Work;
 use crate::quantise::{self, Class};
 use crate::ratio::Ratio;
 
-/// Gives every chosen candidate its weight, and replaces its share by the one the weights achieve.
-pub(super) fn weigh(work: &mut Work<'_>) {
-    let filled = |tier: &super::work::Tier| tier.usable > 0 && !tier.share.is_zero();
-    let classes: Vec<Class> = (work.tiers.iter().enumerate())
-        .filter(|(_, tier)| filled(tier))
-        .map(|(at, tier)| Class {
-            tier: at,
-            share: tier.share / Ratio::new(u64::from(tier.usable), 1),
-            count: tier.usable,
-        })
-        .collect();
-    if classes.is_empty() {
+/// Gives every chosen candidate its weight, and the share that this achieves.
+pub(super) fn run(work: &mut Work<'_>) {
+    if work.classes.is_empty() {
         return;
     }
+    let classes: Vec<Class> = work.classes.iter().map(|(_, class)| *class).collect();
     let quantised = quantise::quantise(&classes);
-    for (class, weight) in classes.iter().zip(&quantised.weights) {
-        let share = Ratio::new(u64::from(*weight), quantised.cycle);
-        let of_class = |candidate: &&mut super::candidates::Candidate<'_>| {
-            candidate.tier == Some(class.tier) && candidate.reason.is_chosen()
+    for candidate in &mut work.candidates {
+        let Some(wanted) = class_of(candidate) else {
+            continue;
         };
-        for candidate in work.candidates.iter_mut().filter(of_class) {
-            candidate.weight = *weight;
-            candidate.share = share;
-        }
+        let at = work
+            .classes
+            .binary_search_by_key(&wanted, |(capacity, class)| (class.tier, *capacity));
+        let weight = at.ok().and_then(|at| quantised.weights.get(at)).copied();
+        candidate.weight = weight.unwrap_or_default();
+        candidate.share = Ratio::new(candidate.weight.into(), quantised.cycle);
     }
     let achieved = quantise::achieved(&classes, &quantised.weights);
     for (tier, achieved) in work.tiers.iter_mut().zip(achieved) {

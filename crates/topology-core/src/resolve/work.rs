@@ -2,25 +2,40 @@
 
 use std::sync::Arc;
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, Candidates};
+use super::categorize::Topology;
 use super::decision::{Note, Refusal};
+use super::source::Rule;
 use super::{PortView, Viewpoint};
 use crate::model::Node;
 use crate::policy::{EmptyTier, LevelKey, Mode, PolicySource};
-use crate::quantise::Stage;
+use crate::quantise::{Class, Stage};
 use crate::ratio::Ratio;
+use crate::virtual_server::RealServer;
 
 /// One Service port on its way through the stages.
 pub(super) struct Work<'a> {
     pub(super) view: &'a PortView<'a>,
     pub(super) candidates: Vec<Candidate<'a>>,
+    /// Those whose address can never be a real server.
+    pub(super) refused: Vec<Candidate<'a>>,
+    /// What decides.
+    pub(super) rule: Rule<'a>,
+    /// The candidates that kube-proxy's own rules choose, by index.
+    pub(super) listed: Vec<usize>,
+    /// Whether the policy cannot be applied and all endpoints are alike.
+    pub(super) uniform: bool,
     pub(super) source: PolicySource,
     pub(super) mode: Mode,
     pub(super) empty_tier: EmptyTier,
     pub(super) tiers: Vec<Tier>,
     pub(super) notes: Vec<Note>,
     pub(super) refusal: Option<Refusal>,
+    /// Endpoints that take traffic by tier and then capacity, with that capacity.
+    pub(super) classes: Vec<(u16, Class)>,
     pub(super) quantised: Option<(Stage, u64)>,
+    /// What enters the kernel, in order.
+    pub(super) real_servers: Vec<RealServer>,
 }
 
 /// A level and the endpoints in it.
@@ -55,17 +70,23 @@ impl Tier {
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(view: &'a PortView<'a>, candidates: Vec<Candidate<'a>>) -> Self {
+    pub(super) fn new(view: &'a PortView<'a>, candidates: Candidates<'a>) -> Self {
         Self {
             view,
-            candidates,
+            candidates: candidates.accepted,
+            refused: candidates.refused,
+            rule: Rule::KubeProxy(Topology::Anywhere),
+            listed: Vec::new(),
+            uniform: false,
             source: PolicySource::Uniform,
             mode: Mode::None,
             empty_tier: EmptyTier::Cascade,
             tiers: Vec::new(),
             notes: Vec::new(),
             refusal: None,
+            classes: Vec::new(),
             quantised: None,
+            real_servers: Vec::new(),
         }
     }
 
@@ -77,11 +98,11 @@ impl<'a> Work<'a> {
         self.view.snapshot.node(&self.view.me.node)
     }
 
-    /// One tier with all traffic; the stages that follow fill it.
-    pub(super) fn one_tier(&mut self, key: LevelKey) {
+    /// One tier with all traffic, and the candidates that belong to it.
+    pub(super) fn one_tier(&mut self, key: LevelKey, belongs: fn(&Candidate<'a>) -> bool) {
         self.tiers = vec![Tier::new(key, 100, Ratio::ONE)];
         for candidate in &mut self.candidates {
-            candidate.tier = Some(0);
+            candidate.tier = belongs(candidate).then_some(0);
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Entry, Snapshot};
-use crate::model::{Endpoint, Node, ObjectName, Service};
+use crate::model::{CAPACITY_LABEL, Endpoint, Node, ObjectName, Service};
 use crate::policy::{LevelKey, ZONE};
 
 /// What has to be resolved again.
@@ -159,9 +159,12 @@ fn moves_endpoint(
 }
 
 fn uses_label(change: &NodeChange, service: &Service) -> bool {
-    let levels = service.policy.iter().flat_map(|policy| &policy.levels);
-    levels.map(|level| &level.key).any(|key| match key {
+    let Some(policy) = &service.policy else {
+        return false;
+    };
+    let mut keys = policy.levels.iter().map(|level| &level.key);
+    keys.any(|key| match key {
         LevelKey::Label(label) => change.labels.contains(label),
         LevelKey::Node | LevelKey::Any => false,
-    })
+    }) || (policy.uses_capacity() && change.labels.contains(CAPACITY_LABEL))
 }

@@ -1,0 +1,74 @@
+//! What the stages leave behind, as a virtual server and its decision.
+
+use super::candidates::Candidate;
+use super::decision::{Decision, EndpointDecision, LevelDecision};
+use super::work::{Tier, Work};
+use super::{FrontendKind, ResolvedServer};
+use crate::policy::ZONE;
+use crate::virtual_server::VirtualServer;
+
+impl Work<'_> {
+    /// The virtual server and how it came about.
+    pub(super) fn conclude(self) -> ResolvedServer {
+        let view = self.view;
+        let server = VirtualServer {
+            key: view.key(),
+            scheduler: view.me.scheduler.clone(),
+            persistence: view.service.session_affinity,
+            real_servers: Vec::new(),
+        };
+        let mut resolved = ResolvedServer {
+            service: view.service.name.clone(),
+            port_name: view.port.name.clone(),
+            kind: FrontendKind::ClusterIp,
+            server,
+            decision: self.decision(),
+        };
+        resolved.server.real_servers = self.real_servers;
+        resolved
+    }
+
+    fn decision(&self) -> Decision {
+        let both = self.candidates.iter().chain(&self.refused);
+        let mut endpoints: Vec<EndpointDecision> =
+            both.map(|candidate| self.endpoint(candidate)).collect();
+        if !self.refused.is_empty() {
+            endpoints.sort_by_key(|endpoint| (endpoint.address, endpoint.port));
+        }
+        Decision {
+            source: self.source,
+            mode: self.mode,
+            levels: self.tiers.iter().map(level).collect(),
+            endpoints,
+            notes: self.notes.clone(),
+            quantised: self.quantised,
+            refusal: self.refusal,
+        }
+    }
+
+    fn endpoint(&self, candidate: &Candidate<'_>) -> EndpointDecision {
+        let tier = candidate.tier.and_then(|tier| self.tiers.get(tier));
+        EndpointDecision {
+            address: candidate.endpoint.address,
+            port: candidate.port,
+            node: candidate.endpoint.node.clone(),
+            zone: self.label_of(candidate, ZONE).cloned(),
+            level: tier.map(|tier| tier.key.clone()),
+            weight: candidate.weight,
+            share: candidate.share,
+            reason: candidate.reason,
+        }
+    }
+}
+
+fn level(tier: &Tier) -> LevelDecision {
+    LevelDecision {
+        key: tier.key.clone(),
+        configured: tier.configured,
+        wanted: tier.wanted,
+        share: tier.share,
+        achieved: tier.achieved,
+        usable: tier.usable,
+        total: tier.total,
+    }
+}

@@ -1,0 +1,455 @@
+//! What resolving gives besides endpoints: findings, families, ports, duplicates, order.
+
+use topology_core::model::{Family, ObjectName, Protocol, TrafficPolicy};
+use topology_core::policy::{LevelKey, Mode, PolicySource};
+use topology_core::resolve::{Note, Reason, Refusal, Viewpoint, resolve};
+use topology_core::virtual_server::{RealServer, VirtualServerKey};
+
+use crate::world::{World, ZONE, at, ep, node, service, service_port, slice, slice_port, weighted};
+
+fn addresses(real_servers: &[RealServer]) -> Vec<String> {
+    let mut addresses: Vec<String> = real_servers
+        .iter()
+        .map(|real| format!("{}:{}", real.address, real.port))
+        .collect();
+    addresses.sort();
+    addresses
+}
+
+fn findings(world: &mut World) -> Vec<String> {
+    world
+        .resolve()
+        .findings
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn kp_vs_01_a_service_without_endpoints_has_a_virtual_server_that_refuses() {
+    let server = World::new("me").server();
+    assert_eq!(server.server.key.to_string(), "-t 10.96.0.10:80");
+    assert_eq!(server.server.real_servers, []);
+    assert_eq!(server.decision.refusal, Some(Refusal::NoEndpoints));
+}
+
+#[test]
+fn kp_in_17_an_endpoint_in_two_slices_is_one_and_the_copy_on_this_node_wins() {
+    let mut world = World::new("me").endpoints([ep(1).on("other").unready(), ep(2)]);
+    world
+        .snapshot
+        .set_slice(slice("s-2", "s", [ep(1).on("me")]));
+    let server = world.server();
+    assert_eq!(
+        addresses(&server.server.real_servers),
+        ["10.244.0.1:8080", "10.244.0.2:8080"]
+    );
+    assert_eq!(server.decision.endpoints.len(), 2);
+    assert_eq!(server.decision.endpoints[0].node.as_deref(), Some("me"));
+}
+
+#[test]
+fn of_two_copies_elsewhere_a_ready_one_wins_whatever_the_order_of_slices() {
+    for (first, second) in [("s-1", "s-2"), ("s-2", "s-1")] {
+        let mut world = World::new("me");
+        world
+            .snapshot
+            .set_slice(slice(first, "s", [ep(1).on("a").unready()]));
+        world
+            .snapshot
+            .set_slice(slice(second, "s", [ep(1).on("b")]));
+        let server = world.server();
+        assert_eq!(server.server.real_servers.len(), 1);
+        assert_eq!(server.decision.endpoints[0].node.as_deref(), Some("b"));
+    }
+}
+
+#[test]
+fn kp_in_08_each_port_has_its_own_endpoints_by_name_and_protocol() {
+    let mut world = World::new("me");
+    world.service.ports = vec![
+        service_port("dns", Protocol::Udp, 53),
+        service_port("dns-tcp", Protocol::Tcp, 53),
+        service_port("metrics", Protocol::Tcp, 9153),
+    ];
+    let mut ports = slice("s-1", "s", [ep(1)]);
+    ports.ports = vec![
+        slice_port("dns", Protocol::Udp, 5353),
+        slice_port("dns-tcp", Protocol::Tcp, 5353),
+        slice_port("metrics", Protocol::Udp, 9153),
+    ];
+    world.snapshot.set_slice(ports);
+    let servers = world.resolve().servers;
+    let text = |server: &topology_core::resolve::ResolvedServer| {
+        (
+            server.server.key.to_string(),
+            addresses(&server.server.real_servers).join(" "),
+        )
+    };
+    let texts: Vec<_> = servers.iter().map(text).collect();
+    let expected = [
+        ("-u 10.96.0.10:53", "10.244.0.1:5353"),
+        ("-t 10.96.0.10:53", "10.244.0.1:5353"),
+        ("-t 10.96.0.10:9153", ""),
+    ];
+    assert_eq!(
+        texts,
+        expected.map(|(key, reals)| (key.to_owned(), reals.to_owned()))
+    );
+}
+
+#[test]
+fn dual_stack_is_decided_for_each_family_by_itself() {
+    let mut world = World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .policy(weighted(&[(ZONE, 100), ("*", 0)]));
+    world = world.endpoints([ep(1).zone("b")]);
+    world.service.cluster_ips.push("fd00::10".parse().unwrap());
+    let six = |number| at(std::net::Ipv6Addr::new(0xfd01, 0, 0, 0, 0, 0, 0, number).into());
+    let mut slice_six = slice("s-6", "s", [six(1).zone("a"), six(2).zone("b")]);
+    slice_six.family = Family::V6;
+    world.snapshot.set_slice(slice_six);
+    let servers = world.resolve().servers;
+    assert_eq!(
+        addresses(&servers[0].server.real_servers),
+        ["10.244.0.1:8080"]
+    );
+    assert_eq!(addresses(&servers[1].server.real_servers), ["fd01::1:8080"]);
+    assert_eq!(servers[1].server.key.to_string(), "-t [fd00::10]:80");
+}
+
+#[test]
+fn a_level_is_chosen_among_endpoints_of_the_port_only() {
+    let mut world = World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .policy(weighted(&[(ZONE, 100), ("*", 0)]));
+    let mut other = slice("s-1", "s", [ep(1).zone("a")]);
+    other.ports = vec![slice_port("other", Protocol::Tcp, 1)];
+    world.snapshot.set_slice(other);
+    world
+        .snapshot
+        .set_slice(slice("s-2", "s", [ep(2).zone("b")]));
+    assert_eq!(
+        addresses(&world.server().server.real_servers),
+        ["10.244.0.2:8080"]
+    );
+}
+
+#[test]
+fn the_zone_comes_from_the_node_and_else_from_the_slice() {
+    let policy = || weighted(&[(ZONE, 100)]);
+    let me = || World::new("me").node("me", &[(ZONE, "a")]).policy(policy());
+    let chosen = |mut world: World| world.server().server.real_servers.len();
+    assert_eq!(chosen(me().endpoints([ep(1).on("unknown").zone("a")])), 1);
+    assert_eq!(
+        chosen(me().node("n", &[]).endpoints([ep(1).on("n").zone("a")])),
+        1
+    );
+    assert_eq!(
+        chosen(
+            me().node("n", &[(ZONE, "b")])
+                .endpoints([ep(1).on("n").zone("a")])
+        ),
+        0
+    );
+    assert_eq!(chosen(me().endpoints([ep(1).zone("a")])), 1);
+}
+
+#[test]
+fn pain_09_internal_traffic_policy_local_never_leaves_the_node() {
+    let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
+    world.service.internal_traffic_policy = TrafficPolicy::Local;
+    // kube-proxy would let it leak to other nodes as soon as the Service has a node port (KP-TP-07).
+    world.service.externally_accessible = true;
+    let server = world.server();
+    assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
+    assert_eq!(server.decision.source, PolicySource::TrafficPolicyLocal);
+    assert_eq!(server.decision.endpoints[1].reason, Reason::NotLocal);
+    let mut elsewhere = World::new("me").endpoints([ep(2).on("other")]);
+    elsewhere.service = world.service;
+    assert_eq!(
+        elsewhere.server().decision.refusal,
+        Some(Refusal::NoneLocal)
+    );
+}
+
+#[test]
+fn traffic_policy_local_goes_before_a_policy_and_does_not_need_the_node_object() {
+    let mut world = World::new("me")
+        .policy(weighted(&[("*", 1)]))
+        .endpoints([ep(1).on("me"), ep(2)]);
+    world.service.internal_traffic_policy = TrafficPolicy::Local;
+    let server = world.server();
+    assert_eq!(server.decision.source, PolicySource::TrafficPolicyLocal);
+    assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
+}
+
+#[test]
+fn a_policy_goes_before_hints_and_mode_none_switches_both_off() {
+    let hinted = || {
+        [
+            ep(1).on("me").for_zones(&["a"]),
+            ep(2).on("n").for_zones(&["b"]),
+        ]
+    };
+    let world = || {
+        World::new("me")
+            .node("me", &[(ZONE, "a")])
+            .node("n", &[(ZONE, "b")])
+            .endpoints(hinted())
+    };
+    assert_eq!(world().server().decision.source, PolicySource::Hints);
+    assert_eq!(world().server().server.real_servers.len(), 1);
+    let mut none = weighted(&[]);
+    none.mode = Mode::None;
+    let server = world().policy(none).server();
+    assert_eq!(
+        (server.decision.source, server.server.real_servers.len()),
+        (PolicySource::Annotation, 2)
+    );
+    let mut hard = weighted(&[("node", 1)]);
+    hard.mode = Mode::Hard;
+    assert_eq!(
+        world().policy(hard).server().decision.source,
+        PolicySource::Annotation
+    );
+}
+
+#[test]
+fn i5_a_hard_policy_never_leaves_its_levels_not_even_for_what_still_serves() {
+    let world = World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .policy(weighted(&[(ZONE, 1)]));
+    let server = world
+        .endpoints([
+            ep(1).zone("b"),
+            ep(2).zone("b").leaving(),
+            ep(3).zone("a").unready(),
+        ])
+        .server();
+    assert_eq!(server.server.real_servers, []);
+    assert_eq!(server.decision.refusal, Some(Refusal::NoMatch));
+    let reasons: Vec<Reason> = server
+        .decision
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.reason)
+        .collect();
+    assert_eq!(
+        reasons,
+        [Reason::OutsideLevels, Reason::Terminating, Reason::NotReady]
+    );
+}
+
+#[test]
+fn every_reason_of_a_preference_is_told() {
+    let world = World::new("me").node("me", &[(ZONE, "a")]);
+    let world = world.policy(weighted(&[("node", 1), (ZONE, 0), ("*", 0)]));
+    let endpoints = [
+        ep(1).on("me"),
+        ep(2).zone("a"),
+        ep(3),
+        ep(4).unready(),
+        ep(5).leaving(),
+    ];
+    let decision = world.endpoints(endpoints).server().decision;
+    let told: Vec<_> = decision
+        .endpoints
+        .iter()
+        .map(|endpoint| (endpoint.level.clone(), endpoint.reason))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some(LevelKey::Node), Reason::InLevel),
+            (
+                Some(LevelKey::Label(ZONE.into())),
+                Reason::NearerLevelTakesAll
+            ),
+            (Some(LevelKey::Any), Reason::NearerLevelTakesAll),
+            (Some(LevelKey::Any), Reason::NotReady),
+            (Some(LevelKey::Any), Reason::Terminating),
+        ]
+    );
+    let counts: Vec<_> = decision
+        .levels
+        .iter()
+        .map(|level| (level.usable, level.total))
+        .collect();
+    assert_eq!(counts, [(1, 1), (1, 1), (1, 3)]);
+}
+
+#[test]
+fn an_empty_level_is_noted_with_its_share() {
+    let world = World::new("me")
+        .node("me", &[])
+        .policy(weighted(&[("node", 80), ("*", 20)]));
+    let decision = world.endpoints([ep(1)]).server().decision;
+    let notes: Vec<String> = decision.notes.iter().map(Note::to_string).collect();
+    assert_eq!(
+        notes,
+        ["level node has no endpoint, its 80 % go to level *"]
+    );
+    assert_eq!(decision.levels[0].wanted.to_string(), "80 %");
+    assert_eq!(decision.levels[0].share.to_string(), "0 %");
+}
+
+#[test]
+fn kp_sy_18_of_two_services_with_one_address_and_port_the_older_keeps_it() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let mut older = service("zz", "10.96.0.10");
+    older.created = Some(1_000);
+    world.snapshot.set_service(older);
+    world.service.created = Some(2_000);
+    let resolution = world.resolve();
+    assert_eq!(resolution.servers, []);
+    let finding = resolution.findings[0].to_string();
+    assert!(
+        finding.starts_with(
+            "Service t/s port http: TCP 10.96.0.10:80 belongs to the older Service t/zz"
+        ),
+        "{finding}"
+    );
+    let older = resolve(&world.snapshot, &world.me, &ObjectName::new("t", "zz"));
+    assert_eq!((older.servers.len(), older.findings.len()), (1, 0));
+}
+
+#[test]
+fn t03_a_cluster_ip_that_is_a_nodes_own_address_is_not_programmed() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let mut with_address = node("n1", &[]);
+    with_address.addresses = vec!["10.96.0.10".parse().unwrap()];
+    world.snapshot.set_node(with_address);
+    assert_eq!(world.resolve().servers, []);
+    assert!(findings(&mut world)[0].contains("10.96.0.10 is an address of Node n1"));
+}
+
+#[test]
+fn an_endpoint_that_can_be_no_real_server_is_told_and_left_out() {
+    let bad = [
+        "127.0.0.1",
+        "169.254.1.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "fd00::1",
+    ];
+    let mut endpoints = vec![ep(1)];
+    endpoints.extend(bad.map(|address| at(address.parse().unwrap())));
+    let mut world = World::new("me").endpoints(endpoints);
+    let server = world.server();
+    assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
+    let excluded: Vec<_> = server
+        .decision
+        .endpoints
+        .iter()
+        .filter(|endpoint| !endpoint.is_chosen())
+        .collect();
+    assert_eq!(excluded.len(), bad.len());
+    assert!(
+        excluded
+            .iter()
+            .all(|endpoint| endpoint.reason == Reason::BadAddress)
+    );
+    let findings = findings(&mut world);
+    for address in bad {
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.contains(&format!("endpoint {address} is"))),
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_cluster_ip_that_can_be_none_is_told_and_not_programmed() {
+    for bad in [
+        "127.0.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "ff02::1",
+    ] {
+        let mut world = World::new("me").endpoints([ep(1)]);
+        world.service.cluster_ips = vec![bad.parse().unwrap()];
+        assert_eq!(world.resolve().servers, [], "{bad}");
+        assert!(
+            findings(&mut world)[0].contains(&format!("clusterIP {bad} is")),
+            "{:?}",
+            findings(&mut world)
+        );
+    }
+}
+
+#[test]
+fn two_ports_with_one_number_and_protocol_are_one_virtual_server_and_a_finding() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    world
+        .service
+        .ports
+        .push(service_port("again", Protocol::Tcp, 80));
+    let resolution = world.resolve();
+    assert_eq!(resolution.servers.len(), 1);
+    assert_eq!(&*resolution.servers[0].port_name, "http");
+    assert!(
+        resolution.findings[0]
+            .to_string()
+            .starts_with("Service t/s port again:")
+    );
+}
+
+#[test]
+fn session_affinity_and_scheduler_reach_the_virtual_server() {
+    let mut world = World::new("me");
+    world.service.session_affinity = Some(10_800);
+    world.me = Viewpoint {
+        node: "me".into(),
+        scheduler: "mh".into(),
+    };
+    let server = world.server().server;
+    assert_eq!(
+        (server.persistence, &*server.scheduler),
+        (Some(10_800), "mh")
+    );
+}
+
+/// The order must be the same on every machine and in every version: an upgrade that reordered real servers would
+/// send the first connections of all nodes elsewhere at once.
+#[test]
+fn pain_24_nodes_begin_with_different_real_servers_in_an_order_that_never_changes() {
+    let order = |me: &str| {
+        let server = World::new(me).endpoints((1..=5).map(ep)).server().server;
+        let last = |real: &RealServer| {
+            real.address
+                .to_string()
+                .rsplit('.')
+                .next()
+                .map(str::to_owned)
+        };
+        server
+            .real_servers
+            .iter()
+            .filter_map(last)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let orders: Vec<String> = ["n1", "n2", "n3", "n4"].map(order).to_vec();
+    assert_eq!(orders, ["1 4 3 2 5", "4 3 1 2 5", "5 4 1 2 3", "4 5 1 2 3"]);
+    let firsts: std::collections::BTreeSet<_> = (0..100)
+        .map(|n| order(&format!("n{n}"))[..1].to_owned())
+        .collect();
+    assert_eq!(firsts.len(), 5, "every endpoint is first on some node");
+}
+
+#[test]
+fn real_servers_go_to_the_key_of_their_frontend() {
+    let server = World::new("me").endpoints([ep(1)]).server().server;
+    let expected = VirtualServerKey::Address {
+        protocol: Protocol::Tcp,
+        address: "10.96.0.10".parse().unwrap(),
+        port: 80,
+    };
+    assert_eq!(server.key, expected);
+}

@@ -1,0 +1,74 @@
+//! The vectors of `tests/vectors`, and a test for each by its name.
+
+use serde::Deserialize;
+
+/// One case of `shares.json`: tiers from near to far, and the weights that come of them.
+#[derive(Deserialize)]
+pub(crate) struct Shares {
+    pub(crate) id: String,
+    pub(crate) desc: String,
+    /// Ready and total endpoints of each tier.
+    pub(crate) tiers: Vec<(u8, u8)>,
+    pub(crate) weights: Vec<u32>,
+    pub(crate) opts: serde_json::Map<String, serde_json::Value>,
+    /// `none` if there is nothing to send to.
+    pub(crate) result: String,
+    /// Shares in percent.
+    #[serde(default)]
+    pub(crate) want: Vec<f64>,
+    #[serde(default)]
+    pub(crate) per_endpoint_weight: Vec<u32>,
+    #[serde(default)]
+    pub(crate) achieved_by_original_tier: Vec<f64>,
+    #[serde(default)]
+    pub(crate) stage: String,
+    #[serde(default)]
+    pub(crate) cycle: u64,
+}
+
+/// One case of `labels.json`: a node and a policy in the fixture, and the weights that come of them.
+#[derive(Deserialize)]
+pub(crate) struct Labels {
+    pub(crate) id: String,
+    pub(crate) desc: String,
+    pub(crate) node: String,
+    pub(crate) levels: Vec<(String, u32)>,
+    pub(crate) opts: serde_json::Map<String, serde_json::Value>,
+    /// None: clients are refused.
+    pub(crate) weights: Option<std::collections::BTreeMap<String, u32>>,
+}
+
+pub(crate) fn shares() -> Vec<Shares> {
+    serde_json::from_str(include_str!("../vectors/shares.json")).unwrap()
+}
+
+pub(crate) fn labels() -> Vec<Labels> {
+    serde_json::from_str(include_str!("../vectors/labels.json")).unwrap()
+}
+
+/// Makes a test for each vector, and one that shows that no vector was forgotten: those that are not named need an
+/// option that this version does not have.
+macro_rules! each_vector {
+    ($load:path, $check:path, later: $later:expr, [$($test:ident = $id:literal),* $(,)?]) => {
+        $(
+            #[test]
+            fn $test() {
+                let vectors = $load();
+                let vector = vectors.iter().find(|vector| vector.id == $id);
+                $check(vector.expect("the file holds the vector"));
+            }
+        )*
+
+        #[test]
+        fn every_vector_is_named_or_needs_an_option_of_a_later_version() {
+            let named = [$($id),*];
+            let later: &[&str] = &$later;
+            for vector in $load() {
+                let needs_later = vector.opts.keys().any(|option| later.contains(&option.as_str()));
+                let is_named = named.contains(&vector.id.as_str());
+                assert!(is_named != needs_later, "{}: {}", vector.id, vector.desc);
+            }
+        }
+    };
+}
+pub(crate) use each_vector;
