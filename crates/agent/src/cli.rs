@@ -116,18 +116,6 @@ pub struct AgentArgs {
     #[arg(long, value_name = "WRITES", hide = true)]
     pub crash_after: Option<u64>,
 
-    /// Where the record of what is ours is kept; must not outlive a reboot.
-    #[arg(long, value_name = "FOLDER", default_value = "/run/ipvs-topo")]
-    pub state_dir: PathBuf,
-
-    /// Take over virtual servers of others at addresses and ports that the cluster asks for.
-    #[arg(long)]
-    pub adopt: bool,
-
-    /// For tests: kill the process after so many writes.
-    #[arg(long, value_name = "WRITES", hide = true)]
-    pub crash_after: Option<u64>,
-
     /// How log lines are written (to standard error).
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, visible_alias = "logging-format")]
     pub log_format: LogFormat,
