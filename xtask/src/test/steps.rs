@@ -80,6 +80,11 @@ pub(super) const ALL: &[Step] = &[
         purpose: "the kernel tests on Debian's newest kernel",
         run: || runner(xtask(&["vm", "test", "--kernel", "sid"])),
     },
+    Step {
+        name: "demo",
+        purpose: "the demo's own assertions, on Linux 6.12",
+        run: || runner(xtask(&["demo"])),
+    },
 ];
 
 impl Step {
