@@ -103,3 +103,49 @@ fn every_program_that_the_shell_promises_starts() {
         assert!(!shell(line).is_empty(), "{line}");
     }
 }
+
+#[test]
+fn pods_and_clients_count_every_connection_and_datagram() {
+    // One line of the world that every data-plane test builds: two pods behind one address.
+    shell(
+        "ip netns add pod && ip link add v0 type veth peer name eth0 netns pod
+ip addr add 192.0.2.1/24 dev v0 && ip link set v0 up
+ip -n pod link set eth0 up
+for n in 2 3; do
+  ip -n pod addr add 192.0.2.$n/24 dev eth0
+  for kind in '' --udp; do
+    ip netns exec pod guest serve --listen 192.0.2.$n:80 --name pod-$n $kind </dev/null >/dev/null 2>&1 &
+  done
+done
+for kind in -t -u; do
+  ipvsadm -A $kind 198.51.100.1:80 -s wrr
+  ipvsadm -a $kind 198.51.100.1:80 -r 192.0.2.2:80 -m -w 4
+  ipvsadm -a $kind 198.51.100.1:80 -r 192.0.2.3:80 -m -w 1
+done
+ip route add local 198.51.100.1 dev lo src 192.0.2.1
+until guest load --target 192.0.2.3:80 --connections 1 2>/dev/null; do sleep 0.05; done",
+    );
+    for kind in ["", "--udp"] {
+        let load = format!("guest load --target 198.51.100.1:80 --connections 100 {kind}");
+        let counted = shell(&load);
+        assert!(
+            counted.contains("    80 pod-2\n    20 pod-3\n"),
+            "{counted}"
+        );
+        assert!(counted.contains("100 requests, 0 failed"), "{counted}");
+    }
+}
+
+#[test]
+fn a_held_connection_stays_open_and_a_refused_one_is_a_failure() {
+    shell(
+        "guest serve --listen 127.0.0.1:80 --name held --hold </dev/null >/dev/null 2>&1 & sleep 0.3",
+    );
+    let load = "guest load --target 127.0.0.1:80 --connections 1 --patience 300 || true";
+    assert!(
+        shell(load).contains("1 requests, 1 failed"),
+        "a held answer has no end"
+    );
+    let refused = shell("guest load --target 127.0.0.1:81 --connections 2 || true");
+    assert!(refused.contains("2 requests, 2 failed"), "{refused}");
+}

@@ -21,16 +21,21 @@ const PROGRAMS: [&str; 2] = ["agent", "guest"];
 
 /// Builds the agent and `guest`, and places them in `usr/bin`; the examples beside them.
 pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
-    let step = Step::begin("building the agent and the guest programs");
+    some_programs(&PROGRAMS)
+}
+
+/// The same for some of [`PROGRAMS`].
+fn some_programs(names: &[&str]) -> anyhow::Result<Vec<Addition>> {
+    let step = Step::begin(format!("building {} for the guest", names.join(" and ")));
     let packages = testable_packages()?;
     let mut cargo = cargo("build");
-    for name in PROGRAMS {
+    for name in names {
         cargo.args(["--package", name]);
     }
     // With the feature on, tests and programs are linked with the same libraries.
     for package in packages
         .iter()
-        .filter(|p| PROGRAMS.contains(&p.name.as_str()))
+        .filter(|package| names.contains(&package.name.as_str()))
     {
         cargo.args(["--features", &format!("{}/{FEATURE}", package.name)]);
     }
@@ -41,12 +46,9 @@ pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
             from: built.executable,
         })
         .collect();
-    if additions.len() < PROGRAMS.len() {
-        bail!(
-            "cargo built {} programs instead of {}",
-            additions.len(),
-            PROGRAMS.len()
-        );
+    let (built, wanted) = (additions.len(), names.len());
+    if built < wanted {
+        bail!("cargo built {built} programs instead of {wanted}");
     }
     additions.push(Addition::Tree {
         path: "examples".to_owned(),
@@ -56,13 +58,28 @@ pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
     Ok(additions)
 }
 
-/// Builds every package's kernel tests, and places them in `tests`.
-pub(crate) fn tests() -> anyhow::Result<Vec<Addition>> {
+/// Builds the kernel tests of the packages `only` (of all when empty), places them in `tests`,
+/// and adds the programs that they need.
+pub(crate) fn tests(only: &[String]) -> anyhow::Result<Vec<Addition>> {
+    let mut packages = testable_packages()?;
+    for name in only {
+        if !packages.iter().any(|package| package.name == *name) {
+            bail!("the package {name} has no test target that requires the feature {FEATURE}");
+        }
+    }
+    packages.retain(|package| only.is_empty() || only.contains(&package.name));
+    let needed = |name: &&str| *name == "guest" || packages.iter().any(|p| p.name == *name);
+    let needed: Vec<&str> = PROGRAMS.into_iter().filter(needed).collect();
+    let mut additions = some_programs(&needed)?;
+    additions.extend(test_binaries(&packages)?);
+    Ok(additions)
+}
+
+fn test_binaries(packages: &[Testable]) -> anyhow::Result<Vec<Addition>> {
     let step = Step::begin("building the kernel tests");
-    let packages = testable_packages()?;
     let mut cargo = cargo("test");
     cargo.arg("--no-run");
-    for package in &packages {
+    for package in packages {
         cargo
             .args(["--package", &package.name])
             .args(["--features", &format!("{}/{FEATURE}", package.name)]);

@@ -17,6 +17,15 @@ use super::kernel::Kernel;
 use super::store::{self, Store};
 use super::tools::Tools;
 
+/// Words in a kernel's console that are never all right, whatever the job says.
+const ALARMS: [&str; 5] = [
+    "BUG:",
+    "Oops:",
+    "Kernel panic",
+    "general protection fault",
+    "UBSAN:",
+];
+
 /// Lines of the console that are shown when something fails.
 const TAIL: usize = 40;
 
@@ -46,8 +55,7 @@ pub(crate) struct Spec<'a> {
 pub(crate) struct Machine {
     child: Child,
     lines: Receiver<String>,
-    /// The kernel's console.
-    pub(crate) console: PathBuf,
+    run: RunFolder,
     deadline: Instant,
 }
 
@@ -85,40 +93,44 @@ impl Machine {
         Ok(Self {
             child,
             lines,
-            console: run.console(),
+            run,
             deadline: Instant::now() + spec.limit,
         })
     }
 
-    /// The next line of the job, or `None` when the guest is gone. An error when its time is up.
+    /// The next line of the job, or `None` when the guest is gone. An error when its time is up,
+    /// or when its kernel was in trouble.
     pub(crate) fn line(&mut self) -> anyhow::Result<Option<String>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             Ok(line) => Ok(Some(line)),
-            Err(RecvTimeoutError::Disconnected) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => match self.alarm() {
+                Some(word) => bail!(self.report(&format!("the kernel said `{word}`"))),
+                None => Ok(None),
+            },
             Err(RecvTimeoutError::Timeout) => bail!(self.report("the guest's time is up")),
         }
     }
 
-    /// The first of `words` that the kernel said.
-    pub(crate) fn alarm<'a>(&self, words: &[&'a str]) -> Option<&'a str> {
-        let console = fs::read(&self.console).unwrap_or_default();
+    /// The first alarming word that the kernel said.
+    fn alarm(&self) -> Option<&'static str> {
+        let console = fs::read(self.run.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
-        words.iter().copied().find(|word| console.contains(word))
+        ALARMS.into_iter().find(|word| console.contains(word))
     }
 
     /// What to tell a person when the guest failed: `what`, and the end of its console.
     pub(crate) fn report(&self, what: &str) -> String {
-        let console = fs::read(&self.console).unwrap_or_default();
+        let console = fs::read(self.run.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
         let lines: Vec<&str> = console.lines().collect();
         let tail = lines
             .get(lines.len().saturating_sub(TAIL)..)
             .unwrap_or_default();
-        let qemu = fs::read_to_string(self.console.with_file_name("qemu.log")).unwrap_or_default();
+        let qemu = fs::read_to_string(self.run.folder.join("qemu.log")).unwrap_or_default();
         format!(
             "{what}; the end of its console ({}):\n{}\n{qemu}",
-            self.console.display(),
+            self.run.console().display(),
             tail.join("\n")
         )
     }
@@ -129,6 +141,7 @@ impl Drop for Machine {
         // Gone already is as good as ended here.
         drop(self.child.kill());
         drop(self.child.wait());
+        self.run.forget_image();
     }
 }
 
@@ -142,7 +155,9 @@ pub(crate) fn interact(
     let mut qemu = run.qemu(store, tools, spec)?;
     qemu.args(["-chardev", "stdio,id=job,signal=off,mux=on"])
         .args(["-serial", "chardev:job", "-mon", "chardev=job"]);
-    qemu.status().context("cannot start QEMU")
+    let status = qemu.status().context("cannot start QEMU");
+    run.forget_image();
+    status
 }
 
 /// A folder for the files of one run. Old ones are removed when a new one is made.
@@ -160,6 +175,15 @@ impl RunFolder {
         Ok(Self { folder })
     }
 
+    /// Removes the image, which is large and made anew for every run; the logs stay.
+    fn forget_image(&self) {
+        drop(fs::remove_file(self.image()));
+    }
+
+    fn image(&self) -> PathBuf {
+        self.folder.join("initramfs")
+    }
+
     fn console(&self) -> PathBuf {
         self.folder.join("console.log")
     }
@@ -167,8 +191,7 @@ impl RunFolder {
     /// QEMU with everything but the second serial port.
     fn qemu(&self, store: &Store, tools: &Tools, spec: &Spec<'_>) -> anyhow::Result<Command> {
         let base = image::base(store, spec.kernel, tools)?;
-        let initramfs = self.folder.join("initramfs");
-        image::extend(&base, &spec.additions, &initramfs)?;
+        image::extend(&base, &spec.additions, &self.image())?;
         let mut qemu = tools.host("setpriv")?;
         // Whatever ends this process ends the guest too.
         qemu.args(["--pdeathsig", "KILL"])
@@ -190,7 +213,7 @@ impl RunFolder {
             .arg("-kernel")
             .arg(&spec.kernel.image)
             .arg("-initrd")
-            .arg(&initramfs)
+            .arg(self.image())
             .args(["-append", &kernel_arguments()])
             .arg("-chardev")
             .arg(file_device("console", &self.console()))

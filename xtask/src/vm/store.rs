@@ -118,6 +118,8 @@ impl Store {
                 fs::remove_dir_all(&half_done)?;
             }
             archive::unpack(&files, &half_done)?;
+            // The packages bring their own dates; this one says when the folder came to be.
+            fs::write(half_done.join("unpacked"), "")?;
             fs::rename(&half_done, &answer.root)?;
             archive.clean()?;
         }
@@ -165,19 +167,30 @@ fn is_fresh(stamp: &Stamp) -> bool {
 /// Removes what is neither `current` nor young enough to be in use.
 pub(crate) fn remove_old(home: &Path, current: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(home)? {
-        let entry = entry?;
-        let path = entry.path();
-        let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-        if path == current || path.ends_with("stamp.json") || age < GRACE {
-            continue;
-        }
-        if path.is_dir() {
-            fs::remove_dir_all(path)?;
-        } else {
-            fs::remove_file(path)?;
+        let path = entry?.path();
+        if path != current && !path.ends_with("stamp.json") && is_old(&path) {
+            remove(&path)?;
         }
     }
     Ok(())
+}
+
+fn is_old(path: &Path) -> bool {
+    let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
+    changed.is_ok_and(|changed| changed.elapsed().unwrap_or_default() > GRACE)
+}
+
+/// Removes a file or folder; one that another process removed first is removed all the same.
+fn remove(path: &Path) -> std::io::Result<()> {
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    removed.or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
 }
 
 fn now() -> u64 {
