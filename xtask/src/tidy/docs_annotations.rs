@@ -1,20 +1,20 @@
-//! Rule: an annotation that a document or an example names is one that the policy parser knows.
+//! Rule: an annotation or label of ours that a document or an example names is one that code reads.
 
 use super::problem::Problem;
 use super::source::Source;
 use super::tree::Tree;
 
-/// What every annotation of ours begins with.
+/// What every annotation and label of ours begins with.
 const PREFIX: &str = "topology.ipvs-topo.io/";
-/// Where the parser is.
-const PARSER: &str = "crates/topology-core/src/policy";
+/// Where they are read.
+const READERS: &str = "crates/topology-core/src/";
 
 /// Finds annotations nobody reads.
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
-    let parser = sources
+    let readers = sources
         .iter()
-        .filter(|source| source.path.starts_with(PARSER) && !source.is_test());
-    let code: String = parser.map(|source| source.text.as_str()).collect();
+        .filter(|source| source.path.starts_with(READERS) && !source.is_test());
+    let code: String = readers.map(|source| source.text.as_str()).collect();
     let known = |name: &str| {
         code.contains(&format!("\"{name}\"")) || code.contains(&format!("{PREFIX}{name}\""))
     };
@@ -23,8 +23,7 @@ pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     for (path, text) in documents {
         for (index, line) in text.lines().enumerate() {
             for name in names(line).filter(|name| !known(name)) {
-                let message =
-                    format!("no code reads the annotation `{PREFIX}{name}`; correct the name");
+                let message = format!("no code reads `{PREFIX}{name}`; correct the name");
                 problems.push(Problem::at(path, index + 1, message));
             }
         }
@@ -75,6 +74,8 @@ mod tests {
         ]);
         let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("manifests/examples/a.yaml:2: no code reads the annotation `topology.ipvs-topo.io/wieghts`"));
+        assert!(problems[0].starts_with(
+            "manifests/examples/a.yaml:2: no code reads `topology.ipvs-topo.io/wieghts`"
+        ));
     }
 }

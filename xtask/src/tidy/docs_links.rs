@@ -1,18 +1,29 @@
-//! Rule: a relative link in a document leads to a file in the tree, and its anchor to a heading.
+//! Rule: a relative link in a document leads to a file in the tree, its anchor to a heading, and
+//! every document under `docs` is reached by a link from another.
+
+use std::collections::BTreeSet;
 
 use super::markdown;
 use super::problem::Problem;
 use super::tree::Tree;
 
-/// Finds links that lead nowhere.
+/// Finds links that lead nowhere, and documents that no link leads to.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let mut reached = BTreeSet::new();
     for (path, text) in markdown::all(tree) {
         for (line, target) in markdown::links(text) {
+            let file = target.split('#').next().unwrap_or_default();
+            reached.insert(resolve(path, file));
             if let Some(wrong) = broken(tree, path, target) {
                 problems.push(Problem::at(path, line, wrong));
             }
         }
+    }
+    let documents = markdown::all(tree).filter(|(path, _)| path.starts_with("docs/"));
+    for (path, _) in documents.filter(|(path, _)| !reached.contains(*path)) {
+        let message = "no document links to this one; name it where a reader would look for it";
+        problems.push(Problem::in_file(path, message));
     }
     problems
 }
@@ -63,6 +74,18 @@ fn resolve(document: &str, target: &str) -> String {
 mod tests {
     use super::super::problem::texts;
     use super::*;
+
+    #[test]
+    fn a_document_that_nothing_links_to_is_a_problem() {
+        let tree = Tree::from([
+            ("README.md", "[a](docs/a.md#x)"),
+            ("docs/a.md", "# x"),
+            ("docs/b.md", ""),
+        ]);
+        let problems = texts(&check(&tree));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("docs/b.md: no document links to this one"));
+    }
 
     #[test]
     fn a_link_to_a_missing_file_or_heading_is_a_problem() {
