@@ -268,3 +268,39 @@ pub enum LogFormat {
     /// One JSON object for each event.
     Json,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_every_flag_of_the_agent_stands_in_the_operations_manual() {
+        let manual = include_str!("../../../docs/operations.md");
+        let cli = Cli::command();
+        for command in cli.get_subcommands() {
+            let name = format!("`ipvs-topo {}`", command.get_name());
+            assert!(
+                manual.contains(&name),
+                "docs/operations.md does not tell what {name} does"
+            );
+        }
+        let agent = cli.find_subcommand("agent").unwrap();
+        let flags = agent.get_arguments().filter(|flag| !flag.is_hide_set());
+        for name in flags
+            .filter_map(clap::Arg::get_long)
+            .filter(|name| *name != "verbose")
+        {
+            assert!(
+                manual.contains(&format!("`--{name}")),
+                "docs/operations.md does not tell what --{name} means"
+            );
+        }
+    }
+}

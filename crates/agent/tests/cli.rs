@@ -1,0 +1,409 @@
+//! The binary as a person or a script meets it: exit codes, what goes to which stream, what messages say.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What one run gave.
+struct Run {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
+    command
+        .args(arguments)
+        .env_remove("COLUMNS")
+        .env_remove("RUST_LOG");
+    command
+}
+
+fn run(arguments: &[&str]) -> Run {
+    outcome(&command(arguments).stdin(Stdio::null()).output().unwrap())
+}
+
+fn run_with_input(arguments: &[&str], input: &str) -> Run {
+    let mut command = command(arguments);
+    let pipes = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    outcome(&child.wait_with_output().unwrap())
+}
+
+fn outcome(output: &Output) -> Run {
+    Run {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn example(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples");
+    folder.join(name).to_string_lossy().into_owned()
+}
+
+/// Exit 2, nothing on standard output, and every one of `words` on standard error.
+fn assert_refused(run: &Run, words: &[&str]) {
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{}", run.err);
+    for word in words {
+        assert!(
+            run.err.contains(word),
+            "{word:?} is missing in: {}",
+            run.err
+        );
+    }
+}
+
+/// A file in a folder of its own.
+fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn render_save_is_what_ipvsadm_save_prints_sorted_bytewise() {
+    let shop = run(&[
+        "render",
+        "--cluster",
+        &example("shop"),
+        "--node",
+        "n1",
+        "-o",
+        "save",
+    ]);
+    let expected = "\
+-A -t 10.96.0.10:80 -s wrr
+-a -t 10.96.0.10:80 -r 10.244.1.2:8080 -m -w 96
+-a -t 10.96.0.10:80 -r 10.244.2.2:8080 -m -w 9
+-a -t 10.96.0.10:80 -r 10.244.2.3:8080 -m -w 9
+-a -t 10.96.0.10:80 -r 10.244.3.2:8080 -m -w 2
+-a -t 10.96.0.10:80 -r 10.244.4.2:8080 -m -w 2
+-a -t 10.96.0.10:80 -r 10.244.4.3:8080 -m -w 2
+";
+    assert_eq!(
+        (shop.code, shop.out.as_str(), shop.err.as_str()),
+        (Some(0), expected, "")
+    );
+    let lines: Vec<_> = shop.out.lines().collect();
+    assert!(lines.is_sorted());
+}
+
+#[test]
+fn persistence_protocols_and_ipv6_are_written_as_ipvsadm_does() {
+    let lines = |name: &str| {
+        run(&[
+            "render",
+            "--cluster",
+            &example(name),
+            "--node",
+            "n1",
+            "-o",
+            "save",
+        ])
+        .out
+    };
+    assert!(
+        lines("session-affinity").contains("-s wrr -p 1800\n"),
+        "{}",
+        lines("session-affinity")
+    );
+    let mixed = lines("udp-sctp");
+    assert!(
+        mixed.contains("-A -u ") && mixed.contains("-A --sctp-service "),
+        "{mixed}"
+    );
+    let dual = lines("dual-stack");
+    assert!(
+        dual.contains("-a -t [fd00:10:96::50]:80 -r [fd00:10:244:1::40]:8080 -m -w "),
+        "{dual}"
+    );
+}
+
+#[test]
+fn render_reads_standard_input() {
+    let text = fs::read_to_string(Path::new(&example("shop")).join("service.yaml")).unwrap();
+    let run = run_with_input(
+        &["render", "--cluster", "-", "--node", "n1", "-o", "save"],
+        &text,
+    );
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (Some(0), "-A -t 10.96.0.10:80 -s wrr\n")
+    );
+    assert!(run.err.contains("the input has no Node"), "{}", run.err);
+}
+
+#[test]
+fn json_goes_to_standard_output_with_the_warnings_in_it() {
+    let (_folder, path) = file(
+        "shop.yaml",
+        "apiVersion: v1
+kind: Service
+metadata:
+  name: cart
+  namespace: shop
+  annotations:
+    topology.ipvs-topo.io/weights: node=eighty
+spec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{port: 80}]}
+",
+    );
+    let path = path.to_string_lossy();
+    let json = run(&["render", "--cluster", &path, "--node", "n1", "-o", "json"]);
+    assert_eq!((json.code, json.err.as_str()), (Some(0), ""));
+    let view: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let warning = &view["warnings"][0];
+    assert_eq!(warning["object"], "Service shop/cart");
+    assert_eq!(warning["line"], 7);
+    assert!(warning["file"].as_str().unwrap().ends_with("shop.yaml"));
+    assert!(
+        warning["field"]
+            .as_str()
+            .unwrap()
+            .contains("topology.ipvs-topo.io/weights")
+    );
+
+    let table = run(&["render", "--cluster", &path, "--node", "n1"]);
+    assert_eq!(table.code, Some(0));
+    for words in [
+        "warning: ",
+        "shop.yaml:7",
+        "Service shop/cart",
+        "node=eighty",
+        "whole number",
+    ] {
+        assert!(
+            table.err.contains(words),
+            "{words:?} is missing in: {}",
+            table.err
+        );
+    }
+    assert!(!table.out.contains("warning"), "{}", table.out);
+}
+
+#[test]
+fn input_that_cannot_be_read_is_exit_2_and_names_the_path_and_the_remedy() {
+    let missing = run(&[
+        "render",
+        "--cluster",
+        "/nowhere/cluster.yaml",
+        "--node",
+        "n1",
+    ]);
+    assert_refused(
+        &missing,
+        &["/nowhere/cluster.yaml", "name an existing file or folder"],
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_string_lossy();
+    assert_refused(
+        &run(&["render", "--cluster", &empty, "--node", "n1"]),
+        &[&empty, ".yaml"],
+    );
+
+    let (_folder, path) = file("broken.yaml", "kind: Service\n  bad: [indent\n");
+    let broken = run(&[
+        "render",
+        "--cluster",
+        &path.to_string_lossy(),
+        "--node",
+        "n1",
+    ]);
+    assert_refused(&broken, &["broken.yaml:"]);
+}
+
+#[test]
+fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
+    let shop = example("shop");
+    assert_refused(&run(&[]), &["Usage"]);
+    assert_refused(&run(&["render", "--node", "n1"]), &["--cluster"]);
+    assert_refused(&run(&["render", "--cluster", &shop]), &["--node"]);
+    assert_refused(
+        &run(&["render", "--cluster", &shop, "--node", "n 1"]),
+        &["kubectl get nodes"],
+    );
+    assert_refused(
+        &run(&["render", "--cluster", &shop, "--node", "n1", "-o", "yaml"]),
+        &["table", "save", "json"],
+    );
+    assert_refused(
+        &run(&[
+            "render",
+            "--cluster",
+            &shop,
+            "--node",
+            "n1",
+            "--service-cidr",
+            "10.96.0.0",
+        ]),
+        &["10.96.0.0/12"],
+    );
+    assert_refused(
+        &run(&[
+            "render",
+            "--cluster",
+            &shop,
+            "--node",
+            "n1",
+            "--scheduler",
+            "no such",
+        ]),
+        &["wrr"],
+    );
+    assert_refused(
+        &run(&["status", "cart"]),
+        &["NAMESPACE/SERVICE", "shop/cart"],
+    );
+    assert_refused(&run(&["diff", "--cluster", &shop]), &["--node"]);
+    let agent = ["agent", "--cluster", &shop, "--node-name", "n1"];
+    let with = |more: &[&str]| run(&[agent.as_slice(), more].concat());
+    assert_refused(&with(&["--check-period", "60"]), &["30s"]);
+    assert_refused(
+        &with(&["--healthz-bind-address", "localhost:1"]),
+        &["0.0.0.0:10256"],
+    );
+    assert_refused(
+        &with(&["--metrics-bind-address", "0.0.0.0:0"]),
+        &["1 to 65535"],
+    );
+    assert_refused(&with(&["--kubeconfig", "/x"]), &["--kubeconfig"]);
+}
+
+#[test]
+fn a_service_or_port_that_is_not_there_is_exit_2_and_names_those_that_are() {
+    let shop = example("shop");
+    let explain = |target: &str| run(&["explain", target, "--cluster", &shop, "--node", "n1"]);
+    assert_refused(&explain("shop/nope"), &["shop/nope"]);
+    assert_refused(&explain("shop/cart:https"), &["https", "http (80)"]);
+    let fine = explain("shop/cart:80");
+    assert_eq!(fine.code, Some(0));
+    for stage in ["S0", "S4", "S6", "S9", "S10", "S11"] {
+        assert!(
+            fine.out.contains(stage),
+            "{stage} is missing in: {}",
+            fine.out
+        );
+    }
+    let json = run(&[
+        "explain",
+        "shop/cart",
+        "--cluster",
+        &shop,
+        "--node",
+        "n1",
+        "-o",
+        "json",
+    ]);
+    let views: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(views[0]["stages"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn without_an_agent_status_diff_and_explain_exit_1_and_name_the_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder
+        .path()
+        .join("agent.sock")
+        .to_string_lossy()
+        .into_owned();
+    for arguments in [
+        ["status", "--socket", &socket].as_slice(),
+        &["diff", "--socket", &socket],
+        &["explain", "shop/cart", "--socket", &socket],
+    ] {
+        let run = run(arguments);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(
+            run.err.contains(&socket) && run.err.contains("ipvs-topo agent"),
+            "{}",
+            run.err
+        );
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_unless_asked_for() {
+    let shop = example("shop");
+    let base = ["render", "--cluster", &shop, "--node", "n1"];
+    assert!(!run(&base).out.contains('\x1b'));
+    let always = run(&[base.as_slice(), &["--colour", "always"]].concat());
+    assert!(always.out.contains("\x1b[1m"), "{}", always.out);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let shop = example("shop");
+    let mut command = command(&["render", "--cluster", &shop, "--node", "n1", "-o", "json"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn a_table_follows_the_width_it_is_given() {
+    let shop = example("shop");
+    let mut narrow = command(&["render", "--cluster", &shop, "--node", "n1"]);
+    let run = outcome(&narrow.env("COLUMNS", "50").output().unwrap());
+    assert!(
+        run.out
+            .lines()
+            .skip(2)
+            .all(|line| line.chars().count() <= 50),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let help = run(&["--help"]);
+    assert_eq!((help.code, help.err.as_str()), (Some(0), ""));
+    for word in [
+        "agent",
+        "render",
+        "status",
+        "diff",
+        "explain",
+        "Exit codes",
+        "--colour",
+    ] {
+        assert!(
+            help.out.contains(word),
+            "{word} is missing in: {}",
+            help.out
+        );
+    }
+    assert_eq!(
+        run(&["--version"]).out.trim(),
+        concat!("ipvs-topo ", env!("CARGO_PKG_VERSION"))
+    );
+}
