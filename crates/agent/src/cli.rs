@@ -192,6 +192,10 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub service: ServiceArgs,
 
+    /// With `--cluster`: where the record of our own virtual servers lives.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
+    pub state_dir: PathBuf,
+
     /// Lines for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
     pub output: TextFormat,

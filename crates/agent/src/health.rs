@@ -3,8 +3,11 @@
 //! Load balancers and cloud controllers ask `/healthz`: "send traffic for Services through this node?".
 //! The kubelet asks `/livez`: "does the proxy do its work?". Both are judged here from one [`Standing`].
 //!
-//! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the first pass is done, `/healthz`
-//! answers 503, because a new node would refuse what a load balancer sends it (PAIN-16). `/livez` answers 200.
+//! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the
+//! first pass is done, `/healthz` answers 503, because a new node would refuse what a load balancer
+//! sends it (PAIN-16). `/livez` answers 200.
+
+pub mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,15 +65,18 @@ struct FamilyBody {
     healthy: bool,
 }
 
-/// The two endpoints; `standing` is asked anew for each answer.
-pub fn router<S>(standing: S, metrics: Metrics) -> Router
-where
-    S: Fn() -> Standing + Send + Sync + 'static,
-{
-    let standing = Arc::new(standing);
+/// Tells how things stand.
+pub trait Stand: Send + Sync + 'static {
+    /// How things stand now.
+    fn standing(&self) -> impl Future<Output = Standing> + Send;
+}
+
+/// The two endpoints; `stand` is asked anew for each answer.
+pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
+    let stand = Arc::new(stand);
     let answer = move |probe| {
-        let (standing, metrics) = (Arc::clone(&standing), metrics.clone());
-        get(move || async move { answer(probe, &standing(), &metrics) })
+        let (stand, metrics) = (Arc::clone(&stand), metrics.clone());
+        get(move || async move { answer(probe, &stand.standing().await, &metrics) })
     };
     Router::new()
         .route("/healthz", answer(Probe::Healthz))

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod cli;
 pub mod client;
+pub mod diff;
 pub mod explain;
 pub mod health;
 pub mod log;
@@ -12,6 +13,7 @@ pub mod output;
 pub mod render;
 pub mod run;
 pub mod serve;
+pub mod start;
 pub mod state;
 pub mod status;
 

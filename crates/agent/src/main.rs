@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use agent::cli::exit::{Failure, Outcome};
 use agent::cli::{Cli, Command};
 use agent::output::print;
-use agent::{explain, render, status};
+use agent::{diff, explain, render, start, status};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
@@ -19,9 +19,8 @@ fn run(command: &Command) -> Result<Outcome, Failure> {
         Command::Render(args) => render::run(args),
         Command::Status(args) => status::run(args),
         Command::Explain(args) => explain::run(args),
-        Command::Agent(_) | Command::Diff(_) => {
-            Err(Failure::trouble("this build has no data plane yet"))
-        }
+        Command::Agent(args) => start::run(args),
+        Command::Diff(args) => diff::run(args),
     }
 }
 

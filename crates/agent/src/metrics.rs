@@ -4,7 +4,7 @@
 //! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
 //! Names and meanings are listed in `docs/operations.md`; a test holds the list and the registry together.
 
-mod collect;
+pub mod collect;
 pub mod figures;
 mod gauges;
 pub mod http;

@@ -47,6 +47,15 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
+    /// What the record in `directory` says, without opening it for writing; nothing if there is none.
+    pub(crate) fn read(directory: &Path, boot: &str) -> io::Result<Self> {
+        match fs::read(directory.join(FILE)) {
+            Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), boot)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
     fn parse(text: &str, boot: &str) -> Self {
         let mut claims = Self::default();
         let mut lines = text.split_inclusive('\n');

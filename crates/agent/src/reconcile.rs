@@ -43,6 +43,7 @@ use crate::metrics::Metrics;
 use crate::run::AgentConfig;
 use crate::state::{Pulse, Question, StartTimes};
 
+pub(crate) use self::answer::observe_all;
 use self::books::Books;
 use self::check::Check;
 use self::counts::Counts;

@@ -196,6 +196,15 @@ pub struct Surroundings {
     pub skipped_kinds: Vec<(String, u64)>,
 }
 
+/// What metrics tell of the cluster's state; gathered without reading the kernel.
+#[derive(Debug, Clone, Default)]
+pub struct Overview {
+    /// The virtual servers of Services that a policy or `internalTrafficPolicy: Local` decides.
+    pub decided: Vec<ResolvedServer>,
+    /// What is wrong with the input.
+    pub input_warnings: Vec<cluster::warning::Warning>,
+}
+
 /// What the loop can be asked.
 #[derive(Debug)]
 pub(crate) enum Question {
@@ -207,6 +216,10 @@ pub(crate) enum Question {
     Surroundings(oneshot::Sender<Surroundings>),
     /// What would be written now, against the kernel as it is now.
     Plan(oneshot::Sender<Result<Vec<Step>, String>>),
+    /// What metrics tell, with at most so many decided Services.
+    Overview(usize, oneshot::Sender<Overview>),
+    /// Whether anybody is there.
+    Ping(oneshot::Sender<()>),
 }
 
 /// The loop has ended, so there is nobody to ask.
@@ -254,6 +267,16 @@ impl AgentHandle {
     /// unless someone changed the kernel or steps have failed. The inner error is the kernel's.
     pub async fn plan(&self) -> Result<Result<Vec<Step>, String>, Stopped> {
         self.ask(Question::Plan).await
+    }
+
+    /// What metrics tell of the cluster's state, with at most `limit` Services in `decided`.
+    pub async fn overview(&self, limit: usize) -> Result<Overview, Stopped> {
+        self.ask(|answer| Question::Overview(limit, answer)).await
+    }
+
+    /// Waits until the loop is between two turns.
+    pub async fn ping(&self) -> Result<(), Stopped> {
+        self.ask(Question::Ping).await
     }
 
     async fn ask<T>(

@@ -276,6 +276,8 @@ fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
     assert_refused(&run(&["diff", "--cluster", &shop]), &["--node"]);
     let agent = ["agent", "--cluster", &shop, "--node-name", "n1"];
     let with = |more: &[&str]| run(&[agent.as_slice(), more].concat());
+    let nowhere = run(&["agent", "--cluster", "/nowhere", "--node-name", "n1"]);
+    assert_refused(&nowhere, &["/nowhere", "name an existing file or folder"]);
     assert_refused(&with(&["--check-period", "60"]), &["30s"]);
     assert_refused(
         &with(&["--healthz-bind-address", "localhost:1"]),

@@ -1,21 +1,69 @@
 //! The figures of one moment, gathered from the loop.
 
-use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::figures::Figures;
+use topology_core::model::ObjectName;
+use topology_core::policy::{Mode, PolicySource};
+use topology_core::resolve::{Refusal, ResolvedServer};
+
+use super::figures::{Figures, MAX_SHARE_SERVICES, Start, TierShare};
 use super::http::AsyncFigures;
 use super::process;
-use crate::state::{AgentHandle, FamilyCounts, Pulse, Surroundings};
+use super::record::family_word;
+use crate::output::describe;
+use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
-impl AsyncFigures for AgentHandle {
+/// Asks the loop at each scrape.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    handle: AgentHandle,
+    started: Instant,
+    /// From the start of the process to the end of the first pass.
+    ready_after: Arc<OnceLock<Duration>>,
+}
+
+impl Collector {
+    /// Collects from the loop behind `handle` in a process that began at `started`.
+    pub fn new(handle: AgentHandle, started: Instant) -> Self {
+        Self {
+            handle,
+            started,
+            ready_after: Arc::default(),
+        }
+    }
+
+    /// Waits for the end of the first pass, to know how long the process took until then.
+    pub async fn watch_start(mut self) {
+        if self.handle.ready().await.is_ok() {
+            self.ready_after.get_or_init(|| self.started.elapsed());
+        }
+    }
+
+    /// How the start went, once it is over.
+    fn start(&self, times: &StartTimes) -> Option<Start> {
+        let ready = self.ready_after.get()?;
+        Some(Start {
+            read: ready.saturating_sub(times.total).as_secs_f64(),
+            dump: times.dump.as_secs_f64(),
+            compute: times.compute.as_secs_f64(),
+            apply: times.apply.as_secs_f64(),
+            pass: times.total.as_secs_f64(),
+            writes: times.steps,
+        })
+    }
+}
+
+impl AsyncFigures for Collector {
     /// What the loop published last; what only it knows is asked, and left out if it is stopping.
     async fn figures(&self) -> Figures {
-        let pulse = self.pulse();
+        let pulse = self.handle.pulse();
         let mut figures = of_pulse(&pulse);
-        if let Ok(surroundings) = self.surroundings().await {
-            add_surroundings(&mut figures, &surroundings);
+        if let Ok(overview) = self.handle.overview(MAX_SHARE_SERVICES).await {
+            add_overview(&mut figures, &overview);
         }
+        figures.start = self.start(&pulse.start);
         figures.process = process::read();
         figures
     }
@@ -51,26 +99,51 @@ fn of_pulse(pulse: &Pulse) -> Figures {
             ("Endpoint".to_owned(), pulse.endpoints),
         ]
         .into(),
+        warnings: [("Node".to_owned(), pulse.node_warnings.len() as u64)].into(),
         input_ready: pulse.input_ready,
         ..Figures::default()
     }
 }
 
-fn add_surroundings(figures: &mut Figures, surroundings: &Surroundings) {
-    figures
-        .foreign
-        .insert("route", surroundings.foreign_routes.len() as u64);
-    figures
-        .foreign
-        .insert("table", surroundings.foreign_tables.len() as u64);
-    for warning in &surroundings.input_warnings {
-        let code = crate::output::describe::warning(warning).code;
-        *figures.warnings.entry(code).or_default() += 1;
+fn add_overview(figures: &mut Figures, overview: &Overview) {
+    for warning in &overview.input_warnings {
+        *figures
+            .warnings
+            .entry(describe::warning(warning).code)
+            .or_default() += 1;
     }
-    let node = surroundings.warnings.len() as u64;
-    if node > 0 {
-        figures.warnings.insert("Node".to_owned(), node);
+    let mut without_local: BTreeSet<(&'static str, &ObjectName)> = BTreeSet::new();
+    for server in &overview.decided {
+        let family = family_word(server.server.key.family());
+        figures.shares.extend(shares(server, family));
+        if server.decision.refusal == Some(Refusal::NoneLocal) {
+            without_local.insert((family, &server.service));
+        }
     }
+    for (family, _) in without_local {
+        *figures.without_local_endpoints.entry(family).or_default() += 1;
+    }
+}
+
+/// The levels of a virtual server whose Service has a policy with levels.
+fn shares(server: &ResolvedServer, family: &'static str) -> impl Iterator<Item = TierShare> {
+    let decision = &server.decision;
+    let asked = matches!(
+        decision.source,
+        PolicySource::Annotation | PolicySource::TopologyKeys
+    );
+    let levels = decision
+        .levels
+        .iter()
+        .filter(move |_| asked && decision.mode != Mode::None);
+    levels.map(move |level| TierShare {
+        service: server.service.to_string(),
+        port: server.port_name.to_string(),
+        family,
+        tier: level.key.to_string(),
+        wanted: level.wanted.to_f64(),
+        programmed: level.achieved.to_f64(),
+    })
 }
 
 fn since_1970(time: SystemTime) -> f64 {

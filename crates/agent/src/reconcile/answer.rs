@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use topology_core::mirror::Mirror;
-use topology_core::model::ObjectName;
+use topology_core::model::{ObjectName, TrafficPolicy};
 use topology_core::plan::{self, Step};
 use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::{Item, Reconciler, milliseconds};
 use crate::host::Host;
-use crate::kernel::{Kernel, KernelError, Reading};
+use crate::kernel::{Kernel, KernelError};
 use crate::state::{
-    KernelServer, Page, Question, ServerState, ServiceState, Standing, Surroundings,
+    KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
 };
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -28,6 +28,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 let plan = self.dry_run().await;
                 drop(reply.send(plan.map_err(|error| error.to_string())));
             }
+            Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
+            Question::Ping(reply) => drop(reply.send(())),
         }
     }
 
@@ -142,17 +144,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .copied();
         let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
         let now = self.now();
-        for listed in self.kernel.list().await? {
-            let key = listed.key;
-            if let Some(Reading {
-                observed,
-                connections,
-                ..
-            }) = self.kernel.fill(listed).await?
-            {
-                mirror.observe(key, Some((observed, &connections)), now);
-            }
-        }
+        observe_all(&mut self.kernel, &mut mirror, now).await?;
         let mut steps = Vec::new();
         let services: Vec<ObjectName> = self
             .index
@@ -174,6 +166,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Ok(steps)
     }
 
+    /// Decisions that someone asked for, and warnings; the kernel is not read.
+    fn overview(&self, limit: usize) -> Overview {
+        let snapshot = self.index.snapshot();
+        let decided = snapshot.services().filter(|service| {
+            service.policy.is_some() || service.internal_traffic_policy == TrafficPolicy::Local
+        });
+        let servers = decided
+            .take(limit)
+            .flat_map(|service| resolve(snapshot, &self.me, &service.name).servers);
+        Overview {
+            decided: servers.collect(),
+            input_warnings: self.index.warnings().cloned().collect(),
+        }
+    }
+
     fn programmable(&self, service: &ObjectName) -> impl Iterator<Item = VirtualServer> {
         let wish = self.books.wish(service);
         let resolution = resolve(self.index.snapshot(), &self.me, service);
@@ -183,4 +190,19 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .map(|resolved| resolved.server);
         servers.filter(move |server| wish.is_some_and(|wish| wish.keys.contains(&server.key)))
     }
+}
+
+/// Reads the whole table into `mirror`.
+pub(crate) async fn observe_all<K: Kernel>(
+    kernel: &mut K,
+    mirror: &mut Mirror,
+    now: u64,
+) -> Result<(), KernelError> {
+    for listed in kernel.list().await? {
+        let key = listed.key;
+        if let Some(reading) = kernel.fill(listed).await? {
+            mirror.observe(key, Some((reading.observed, &reading.connections)), now);
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,105 @@
+//! `ipvs-topo diff`: what would be changed in the kernel, as commands that an operator would type.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use topology_core::mirror::Mirror;
+use topology_core::plan::{Options, diff};
+
+use crate::api::answer;
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::{DiffArgs, TextFormat};
+use crate::client;
+use crate::offline::Offline;
+use crate::output::grid::{Look, paint};
+use crate::output::print;
+use crate::output::summary::many;
+use crate::output::view::DiffView;
+use crate::ownership::Claims;
+use crate::preflight;
+use crate::reconcile::observe_all;
+
+/// Runs the command; trouble is a difference.
+///
+/// # Errors
+/// The input or the kernel cannot be read, or no agent answers.
+pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
+    let view = match (&args.cluster, &args.node) {
+        (Some(cluster), Some(node)) => client::block_on(offline(cluster, node, args))?,
+        _ => client::block_on(client::get(&args.socket, "/v1/diff"))?,
+    };
+    match args.output {
+        TextFormat::Json => print::result(&print::json(&view)?)?,
+        TextFormat::Text => print::result(&text(&view))?,
+    }
+    Ok(Outcome::of(!view.equal))
+}
+
+/// Files against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
+/// one that they do not ask for is to be deleted only if the record says that it is ours.
+async fn offline(cluster: &Path, node: &str, args: &DiffArgs) -> Result<DiffView, Failure> {
+    let resolved = Offline::read(cluster, node, &args.service)?.resolve();
+    for warning in &resolved.warnings {
+        print::aside(&format!("warning: {}", warning.text));
+    }
+    let mut kernel = preflight::ipvs().await.map_err(Failure::trouble)?;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let ours = Claims::read(&args.state_dir, boot.trim()).map_err(|error| {
+        let place = args.state_dir.display();
+        Failure::trouble(format_args!(
+            "the record in {place} cannot be read: {error}; run as root"
+        ))
+    })?;
+    let mut mirror = Mirror::new(ours.keys, 0);
+    observe_all(&mut kernel, &mut mirror, 0)
+        .await
+        .map_err(Failure::trouble)?;
+    let options = Options {
+        adopt: true,
+        drain_poll: 0,
+    };
+    let wanted: BTreeMap<_, _> = resolved
+        .servers
+        .iter()
+        .map(|one| (one.server.key, &one.server))
+        .collect();
+    let changed = wanted
+        .values()
+        .flat_map(|one| diff(Some(one), &mirror, &one.key, 0, &options).steps);
+    let left = mirror.keys().filter(|key| !wanted.contains_key(key));
+    let gone = left.flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
+    Ok(answer::diff(&changed.chain(gone).collect::<Vec<_>>()))
+}
+
+/// One line for each step, and a closing one.
+fn text(view: &DiffView) -> String {
+    if view.equal {
+        return "no difference\n".to_owned();
+    }
+    let mut text = String::new();
+    for step in &view.steps {
+        let (sign, look) = match step.change.as_str() {
+            "add" => ("+", Look::Good),
+            "delete" => ("-", Look::Bad),
+            _ => ("~", Look::Warn),
+        };
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{}", paint(&format!("{sign} {}", step.command), look));
+    }
+    let count = |change: &str| {
+        view.steps
+            .iter()
+            .filter(|step| step.change == change)
+            .count() as u64
+    };
+    let total = many(view.steps.len() as u64, "step");
+    let _written = writeln!(
+        text,
+        "{total}: {} to add, {} to edit, {} to delete",
+        count("add"),
+        count("edit"),
+        count("delete")
+    );
+    text
+}

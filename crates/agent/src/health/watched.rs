@@ -1,0 +1,162 @@
+//! How the loop stands: what it says of itself, and whether it still says anything.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use tokio::time::timeout;
+
+use super::{FamilyStanding, Stand, Standing};
+use crate::state::{AgentHandle, Pulse};
+
+/// How long the loop may take to be between two turns before it counts as silent for this probe.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The loop, as health sees it.
+#[derive(Debug)]
+pub struct Watched {
+    handle: AgentHandle,
+    /// Since when no probe was answered by the loop.
+    silent_since: Mutex<Option<Timestamp>>,
+}
+
+impl Watched {
+    /// Watches the loop behind `handle`; it costs something only when a probe comes.
+    pub fn new(handle: AgentHandle) -> Self {
+        Self {
+            handle,
+            silent_since: Mutex::new(None),
+        }
+    }
+}
+
+impl Stand for Watched {
+    /// A loop that hangs publishes nothing, so what it said last proves nothing: it is asked.
+    async fn standing(&self) -> Standing {
+        let answered = timeout(PATIENCE, self.handle.ping())
+            .await
+            .is_ok_and(|answer| answer.is_ok());
+        let silent = {
+            // Nothing that could leave the value half written panics.
+            let mut silent = self
+                .silent_since
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if answered {
+                *silent = None;
+            } else {
+                silent.get_or_insert_with(Timestamp::now);
+            }
+            *silent
+        };
+        standing(&self.handle.pulse(), silent)
+    }
+}
+
+fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
+    let pending = [waiting_since(pulse), silent_since];
+    let family = pulse
+        .last_pass
+        .and_then(timestamp)
+        .map(|last_updated| FamilyStanding {
+            last_updated,
+            oldest_pending: pending.into_iter().flatten().min(),
+        });
+    Standing {
+        families: ["IPv4", "IPv6"]
+            .into_iter()
+            .filter_map(|name| Some((name, family?)))
+            .collect::<BTreeMap<_, _>>(),
+        programmed: pulse.ready,
+        node_eligible: None,
+    }
+}
+
+/// Since when a change waits. A virtual server that fails is shown by `status` and metrics, and does not make
+/// the whole proxy ill (kube-proxy's does not either), unless nothing else is programmed.
+fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
+    let programmed = pulse.v4.virtual_servers + pulse.v6.virtual_servers;
+    let counts = pulse.waiting == 0 || programmed == 0;
+    pulse.oldest_pending.filter(|_| counts).and_then(timestamp)
+}
+
+/// A time outside the years that a timestamp can tell is no time.
+fn timestamp(time: SystemTime) -> Option<Timestamp> {
+    Timestamp::try_from(time).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{FamilyCounts, Question, channel};
+
+    fn ago(seconds: u64) -> SystemTime {
+        SystemTime::now() - Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn t15_one_virtual_server_that_fails_does_not_make_the_proxy_ill() {
+        let counts = FamilyCounts {
+            virtual_servers: 3,
+            active: 3,
+            draining: 0,
+        };
+        let failing = Pulse {
+            ready: true,
+            last_pass: Some(ago(1)),
+            oldest_pending: Some(ago(90)),
+            waiting: 1,
+            v4: counts,
+            ..Pulse::default()
+        };
+        assert_eq!(
+            standing(&failing, None).families["IPv4"].oldest_pending,
+            None
+        );
+        let stuck = Pulse {
+            waiting: 0,
+            ..failing.clone()
+        };
+        assert!(
+            standing(&stuck, None).families["IPv4"]
+                .oldest_pending
+                .is_some()
+        );
+        let nothing_works = Pulse {
+            v4: FamilyCounts::default(),
+            ..failing
+        };
+        assert!(
+            standing(&nothing_works, None).families["IPv6"]
+                .oldest_pending
+                .is_some()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pain_16_a_loop_that_hangs_is_noticed_though_its_last_words_were_fine() {
+        let (handle, mut ends) = channel();
+        ends.pulse.send_replace(Pulse {
+            ready: true,
+            last_pass: Some(ago(1)),
+            ..Pulse::default()
+        });
+        let watched = Watched::new(handle);
+        let silent = watched.standing().await;
+        assert!(silent.families["IPv4"].oldest_pending.is_some());
+
+        // It goes on: the questions that nobody waits for any more are answered into the void.
+        let answering = tokio::spawn(async move {
+            while let Some(question) = ends.questions.recv().await {
+                if let Question::Ping(reply) = question {
+                    // Nobody waits for the answers to the questions of the past.
+                    let _answered = reply.send(());
+                }
+            }
+        });
+        let back = watched.standing().await;
+        assert_eq!(back.families["IPv4"].oldest_pending, None);
+        answering.abort();
+    }
+}
