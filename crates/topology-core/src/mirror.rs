@@ -3,7 +3,7 @@
 //! The mirror is what makes the cost of a change the cost of the change: a key is read from the kernel at start and
 //! after a failure, otherwise the outcomes of our own steps keep it true.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -82,6 +82,8 @@ pub struct Mirror {
     ours: FxHashSet<VirtualServerKey>,
     distrusted: FxHashSet<VirtualServerKey>,
     drains: FxHashMap<VirtualServerKey, Drains>,
+    /// Deleted UDP real servers whose flows are still tracked, as far as we know.
+    unforgotten: FxHashMap<VirtualServerKey, BTreeSet<(IpAddr, u16)>>,
     drain_timeout: u64,
 }
 
@@ -166,9 +168,15 @@ impl Mirror {
         self.drains.get(key)?.get(&(address, port))
     }
 
-    /// How many real servers drain.
+    /// How many real servers of ours drain.
     pub fn draining(&self) -> usize {
-        self.drains.values().map(BTreeMap::len).sum()
+        let ours = self.drains.iter().filter(|(key, _)| self.is_ours(key));
+        ours.map(|(_, drains)| drains.len()).sum()
+    }
+
+    /// Real servers under `key` that are gone and whose flows could not be forgotten so far, by address and port.
+    pub fn unforgotten(&self, key: &VirtualServerKey) -> impl Iterator<Item = (IpAddr, u16)> {
+        self.unforgotten.get(key).into_iter().flatten().copied()
     }
 
     /// Whether the mirror's word on `key` can be relied on.
@@ -246,13 +254,18 @@ impl Mirror {
                     .or_default()
                     .insert((*address, *port), drain);
             }
-            Step::DeleteReal { key, address, port } => self.remove_real(key, *address, *port),
+            Step::DeleteReal { key, address, port } => {
+                self.remove_real(key, *address, *port);
+                self.remember(key, [(*address, *port)]);
+            }
             Step::DeleteServer { key } => {
-                self.servers.remove(key);
+                let server = self.servers.remove(key);
+                let reals = server.map(|server| server.real_servers).unwrap_or_default();
+                self.remember(key, reals.iter().map(|real| (real.address, real.port)));
                 self.drains.remove(key);
                 self.ours.remove(key);
             }
-            Step::ForgetFlows { .. } => {}
+            Step::ForgetFlows { key, address, port } => self.forgotten(key, *address, *port),
         }
     }
 
@@ -280,6 +293,24 @@ impl Mirror {
             Err(at) => server.real_servers.insert(at, observed),
         }
         self.end_drain(&key, address, port);
+        // Whatever is tracked leads to a real server again.
+        self.forgotten(&key, address, port);
+    }
+
+    /// Notes that flows of real servers that are gone are still tracked; those of TCP and SCTP end by themselves.
+    fn remember(&mut self, key: &VirtualServerKey, reals: impl IntoIterator<Item = (IpAddr, u16)>) {
+        if !drains(key) {
+            self.unforgotten.entry(*key).or_default().extend(reals);
+        }
+    }
+
+    fn forgotten(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {
+        if let Some(reals) = self.unforgotten.get_mut(key) {
+            reals.remove(&(address, port));
+            if reals.is_empty() {
+                self.unforgotten.remove(key);
+            }
+        }
     }
 
     fn remove_real(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {

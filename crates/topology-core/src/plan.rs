@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::mirror::{Mirror, Observed, ObservedReal, drains};
+use crate::mirror::{Mirror, Observed, ObservedReal, Trust, drains};
 use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 /// One change of the kernel. Its text is the command an operator would type.
@@ -182,7 +182,7 @@ pub struct Options {
 
 /// The steps from what the kernel holds under `key` to `desired`; none for a foreign virtual server.
 ///
-/// The key must be known to the mirror: read it first if its trust is [`crate::mirror::Trust::Unknown`].
+/// None for a key whose trust is [`Trust::Unknown`] either: it has to be read first.
 pub fn diff(
     desired: Option<&VirtualServer>,
     mirror: &Mirror,
@@ -190,7 +190,10 @@ pub fn diff(
     now: u64,
     options: &Options,
 ) -> Plan {
-    match (desired, mirror.get(key)) {
+    if mirror.trust(key) == Trust::Unknown {
+        return Plan::default();
+    }
+    let mut plan = match (desired, mirror.get(key)) {
         (None, Some(observed)) if mirror.is_ours(key) => removal(key, observed),
         (Some(desired), None) => addition(desired),
         (Some(desired), Some(observed)) if options.adopt || mirror.is_ours(key) => Change {
@@ -202,7 +205,27 @@ pub fn diff(
         }
         .plan(),
         (None, None) | (_, Some(_)) => Plan::default(),
-    }
+    };
+    plan.steps.extend(forget(desired, mirror, key));
+    plan
+}
+
+/// Flows of real servers that went in an earlier plan and could not be forgotten then.
+fn forget<'a>(
+    desired: Option<&'a VirtualServer>,
+    mirror: &'a Mirror,
+    key: &'a VirtualServerKey,
+) -> impl Iterator<Item = Step> + 'a {
+    let returns = move |(address, port): &(IpAddr, u16)| {
+        let mut reals = desired.iter().flat_map(|desired| &desired.real_servers);
+        reals.any(|real| real.address == *address && real.port == *port)
+    };
+    let left = mirror.unforgotten(key).filter(move |real| !returns(real));
+    left.map(|(address, port)| Step::ForgetFlows {
+        key: *key,
+        address,
+        port,
+    })
 }
 
 fn removal(key: &VirtualServerKey, observed: &Observed) -> Plan {

@@ -184,32 +184,4 @@ impl fmt::Display for Ratio {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Ratio;
-
-    #[test]
-    fn arithmetic_is_exact() {
-        assert_eq!(Ratio::new(1, 3) + Ratio::new(1, 6), Ratio::new(1, 2));
-        assert_eq!(Ratio::new(1, 2) - Ratio::new(1, 3), Ratio::new(1, 6));
-        assert_eq!(Ratio::new(1, 3) - Ratio::new(1, 2), Ratio::ZERO);
-        assert_eq!(Ratio::new(2, 3) * Ratio::new(3, 4), Ratio::new(1, 2));
-        assert_eq!(Ratio::new(1, 2) / Ratio::new(1, 4), Ratio::new(2, 1));
-        assert_eq!(Ratio::new(7, 0), Ratio::ZERO);
-        assert_eq!(Ratio::ONE / Ratio::ZERO, Ratio::ZERO);
-    }
-
-    #[test]
-    fn huge_terms_lose_bits_instead_of_overflowing() {
-        let third = Ratio::new(u64::MAX / 3, u64::MAX);
-        let product = third * third * third * third;
-        assert!((product.to_f64() - 1.0 / 81.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn percentages_are_short() {
-        assert_eq!(Ratio::new(4, 5).to_string(), "80 %");
-        assert_eq!(Ratio::new(2, 3).to_string(), "66.67 %");
-        assert_eq!(Ratio::new(1, 1000).to_string(), "0.1 %");
-        assert_eq!(Ratio::ZERO.to_string(), "0 %");
-    }
-}
+mod tests;

@@ -144,3 +144,47 @@ impl FromStr for Cidr {
         parsed.ok_or_else(|| ParseCidrError(text.to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cidr(text: &str) -> Cidr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_range_contains_its_addresses_and_no_others() {
+        assert_eq!(cidr("10.96.3.4/16").to_string(), "10.96.0.0/16");
+        assert!(cidr("10.96.0.0/16").contains("10.96.255.255".parse().unwrap()));
+        assert!(!cidr("10.96.0.0/16").contains("10.97.0.0".parse().unwrap()));
+        assert!(!cidr("0.0.0.0/0").contains("::1".parse().unwrap()));
+        assert!(cidr("fd00:10:96::/112").contains("fd00:10:96::ffff".parse().unwrap()));
+        assert!(!cidr("fd00:10:96::/112").contains("fd00:10:96::1:0".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_widest_and_the_narrowest_prefix_work() {
+        for text in ["0.0.0.0/0", "10.1.2.3/32", "::/0", "fd00::1/128"] {
+            assert_eq!(cidr(text).to_string(), text);
+            assert!(cidr(text).contains(cidr(text).address()));
+        }
+        let host = "10.1.2.3".parse().unwrap();
+        assert_eq!(Cidr::host(host), cidr("10.1.2.3/32"));
+    }
+
+    #[test]
+    fn what_is_no_range_is_an_error_with_the_text_in_it() {
+        for text in [
+            "10.96.0.0",
+            "10.96.0.0/33",
+            "::/129",
+            "x/8",
+            "10.96.0.0/",
+            "10.96.0.0/-1",
+        ] {
+            let error = text.parse::<Cidr>().unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

@@ -75,7 +75,7 @@ pub(super) fn level(work: &Work<'_>, policy: &Policy, candidate: &Candidate<'_>)
         LevelKey::Node => candidate.local,
         LevelKey::Label(key) => {
             let mine = work.own_node().and_then(|node| node.labels.get(key));
-            let mine = mine.filter(|value| !value.is_empty());
+            // An empty value of ours equals nothing, since `label_of` leaves empty ones out.
             mine.is_some_and(|mine| work.label_of(candidate, key) == Some(mine))
         }
     })

@@ -1,9 +1,21 @@
 //! The engine from outside: vectors, kube-proxy's tables, the old topologyKeys, events, plans.
 
 #[cfg(test)]
+mod annotations;
+#[cfg(test)]
+mod dirty;
+#[cfg(test)]
+mod kernel;
+#[cfg(test)]
 mod kube_proxy;
 #[cfg(test)]
 mod labels;
+#[cfg(test)]
+mod plan;
+#[cfg(test)]
+mod plan_properties;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod resolution;
 #[cfg(test)]

@@ -453,3 +453,68 @@ fn real_servers_go_to_the_key_of_their_frontend() {
     };
     assert_eq!(server.key, expected);
 }
+
+#[test]
+fn what_still_serves_anywhere_is_used_alike_once_nothing_is_ready() {
+    let policy = weighted(&[("node", 80), (ZONE, 15), ("*", 5)]);
+    let world = World::new("me").node("me", &[(ZONE, "a")]).policy(policy);
+    let endpoints = [
+        ep(1).on("me").leaving(),
+        ep(2).zone("a").leaving(),
+        ep(3).leaving(),
+        ep(4).unready(),
+    ];
+    let server = world.endpoints(endpoints).server();
+    let weights: Vec<u32> = server
+        .server
+        .real_servers
+        .iter()
+        .map(|real| real.weight)
+        .collect();
+    assert_eq!(weights, [1, 1, 1]);
+    assert!(server.decision.notes.contains(&Note::ServingTerminating));
+    assert_eq!(
+        server.decision.endpoints[0].reason,
+        Reason::ServingTerminating
+    );
+}
+
+#[test]
+fn capacity_counts_only_where_annotations_ask_for_levels() {
+    let big = &[("topology.ipvs-topo.io/capacity", "3")];
+    let world = || {
+        World::new("me")
+            .node("me", &[])
+            .node("n", big)
+            .endpoints([ep(1).on("me"), ep(2).on("n")])
+    };
+    let weights = |mut world: World| {
+        let mut weights: Vec<u32> = world
+            .server()
+            .server
+            .real_servers
+            .iter()
+            .map(|real| real.weight)
+            .collect();
+        weights.sort_unstable();
+        weights
+    };
+    assert_eq!(weights(world().policy(weighted(&[("*", 1)]))), [1, 3]);
+    assert_eq!(weights(world()), [1, 1], "I1");
+    let mut none = weighted(&[]);
+    none.mode = Mode::None;
+    assert_eq!(weights(world().policy(none)), [1, 1]);
+    let mut keys = weighted(&[("*", 1)]);
+    keys.source = PolicySource::TopologyKeys;
+    assert_eq!(
+        weights(world().policy(keys)),
+        [1, 1],
+        "it means what it meant"
+    );
+    let mut local = World::new("n")
+        .node("n", big)
+        .endpoints([ep(1).on("n"), ep(2).on("n")]);
+    local = local.policy(weighted(&[("*", 1)]));
+    local.service.internal_traffic_policy = TrafficPolicy::Local;
+    assert_eq!(weights(local), [1, 1]);
+}

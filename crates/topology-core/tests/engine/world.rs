@@ -119,7 +119,7 @@ pub(crate) fn slice_port(name: &str, protocol: Protocol, port: u16) -> SlicePort
 }
 
 /// An endpoint: ready unless said otherwise.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ep(pub(crate) Endpoint);
 
 /// The endpoint `10.244.0.N`.

@@ -1,0 +1,201 @@
+//! What a change makes dirty, and what it leaves alone.
+
+use topology_core::model::{Node, ObjectName, Service};
+use topology_core::policy::Policy;
+use topology_core::snapshot::{Dirty, Snapshot};
+
+use crate::world::{ZONE, ep, node, service, slice, weighted};
+
+const ME: &str = "me";
+const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
+
+/// Services `plain`, `hinted`, `zone` and `node` (by their policies), each with an endpoint on `n1`.
+fn snapshot() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    snapshot.set_node(node(ME, &[(ZONE, "a")]));
+    snapshot.set_node(node("n1", &[(ZONE, "a"), ("rack", "1")]));
+    let policies = [
+        ("plain", None),
+        ("hinted", None),
+        ("zone", Some(weighted(&[(ZONE, 9), ("*", 1)]))),
+        ("node", Some(weighted(&[("node", 9), ("*", 1)]))),
+    ];
+    for (number, (name, policy)) in (1..).zip(policies) {
+        snapshot.set_service(with_policy(name, &format!("10.96.0.{number}"), policy));
+        let endpoint = ep(number).on("n1");
+        let endpoint = if name == "hinted" {
+            endpoint.for_zones(&["a"])
+        } else {
+            endpoint
+        };
+        snapshot.set_slice(slice(&format!("{name}-1"), name, [endpoint]));
+    }
+    snapshot.take_dirty(ME);
+    snapshot
+}
+
+fn with_policy(name: &str, address: &str, policy: Option<Policy>) -> Service {
+    Service {
+        policy,
+        ..service(name, address)
+    }
+}
+
+/// The Services that a change makes dirty.
+fn dirtied(change: impl FnOnce(&mut Snapshot)) -> String {
+    let mut snapshot = snapshot();
+    change(&mut snapshot);
+    names(&snapshot.take_dirty(ME))
+}
+
+fn names(dirty: &Dirty) -> String {
+    let names: Vec<&str> = dirty.services.iter().map(|name| &*name.name).collect();
+    names.join(" ")
+}
+
+fn relabelled(name: &str, labels: &[(&str, &str)]) -> impl FnOnce(&mut Snapshot) {
+    let node: Node = node(name, labels);
+    move |snapshot| snapshot.set_node(node)
+}
+
+#[test]
+fn d1_a_change_of_a_service_or_slice_touches_that_service() {
+    assert_eq!(
+        dirtied(|s| s.set_slice(slice("plain-2", "plain", [ep(9)]))),
+        "plain"
+    );
+    assert_eq!(
+        dirtied(|s| s.remove_slice(&ObjectName::new("t", "zone-1"))),
+        "zone"
+    );
+    assert_eq!(
+        dirtied(|s| s.set_service(service("zone", "10.96.0.3"))),
+        "zone"
+    );
+    assert_eq!(
+        dirtied(|s| s.remove_service(&ObjectName::new("t", "zone"))),
+        "zone"
+    );
+}
+
+#[test]
+fn a_slice_that_moves_touches_both_services() {
+    assert_eq!(
+        dirtied(|s| s.set_slice(slice("plain-1", "zone", [ep(1)]))),
+        "plain zone"
+    );
+}
+
+#[test]
+fn slices_of_a_service_that_is_not_here_touch_nothing() {
+    let mut snapshot = snapshot();
+    snapshot.set_slice(slice("db-1", "headless-db", [ep(9)]));
+    assert!(snapshot.take_dirty(ME).is_empty());
+    snapshot.remove_slice(&ObjectName::new("t", "db-1"));
+    assert!(snapshot.take_dirty(ME).is_empty());
+}
+
+#[test]
+fn kp_in_04_a_label_touches_services_that_use_it_and_have_an_endpoint_there() {
+    assert_eq!(
+        dirtied(relabelled("n1", &[(ZONE, "b"), ("rack", "1")])),
+        "zone"
+    );
+    assert_eq!(dirtied(relabelled("n1", &[(ZONE, "a"), ("rack", "2")])), "");
+    assert_eq!(
+        dirtied(relabelled("n2", &[(ZONE, "b")])),
+        "",
+        "nobody is there"
+    );
+    assert_eq!(
+        dirtied(|s| s.remove_node("n1")),
+        "zone",
+        "the node level compares names"
+    );
+}
+
+#[test]
+fn a_label_of_the_own_node_touches_services_that_use_it() {
+    assert_eq!(dirtied(relabelled(ME, &[(ZONE, "b")])), "hinted zone");
+    assert_eq!(dirtied(relabelled(ME, &[(ZONE, "a"), ("rack", "1")])), "");
+    assert_eq!(
+        dirtied(|s| s.remove_node(ME)),
+        "hinted node zone",
+        "unknown is another answer"
+    );
+}
+
+#[test]
+fn a_capacity_touches_services_with_levels_and_an_endpoint_there() {
+    assert_eq!(
+        dirtied(relabelled(
+            "n1",
+            &[(ZONE, "a"), ("rack", "1"), (CAPACITY, "2")]
+        )),
+        "node zone"
+    );
+}
+
+#[test]
+fn the_own_nodes_addresses_touch_routes_and_services_with_such_an_address() {
+    let mut snapshot = snapshot();
+    let mut me = node(ME, &[(ZONE, "a")]);
+    me.addresses = vec!["192.168.1.1".parse().unwrap(), "10.96.0.1".parse().unwrap()];
+    snapshot.set_node(me.clone());
+    let dirty = snapshot.take_dirty(ME);
+    assert_eq!((names(&dirty).as_str(), dirty.routes), ("plain", true));
+    snapshot.set_node(me);
+    assert!(snapshot.take_dirty(ME).is_empty());
+}
+
+#[test]
+fn routes_are_touched_by_addresses_and_ranges_only() {
+    let routes = |change: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = snapshot();
+        change(&mut snapshot);
+        snapshot.take_dirty(ME).routes
+    };
+    assert!(routes(&|s| s.set_service(service("new", "10.96.0.9"))));
+    assert!(routes(&|s| s.set_service(service("plain", "10.96.0.9"))));
+    assert!(routes(&|s| s.remove_service(&ObjectName::new("t", "plain"))));
+    assert!(routes(
+        &|s| s.set_service_cidrs(vec!["10.96.0.0/16".parse().unwrap()])
+    ));
+    assert!(!routes(&|s| s.set_slice(slice(
+        "plain-1",
+        "plain",
+        [ep(7)]
+    ))));
+    assert!(!routes(&|s| s.set_service(with_policy(
+        "plain",
+        "10.96.0.1",
+        Some(weighted(&[("*", 1)]))
+    ))));
+}
+
+#[test]
+fn kp_sy_18_a_contested_address_touches_every_claimant() {
+    let mut snapshot = snapshot();
+    snapshot.set_service(service("rival", "10.96.0.1"));
+    assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+    let mut older = service("rival", "10.96.0.1");
+    older.created = Some(1);
+    snapshot.set_service(older);
+    assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+    snapshot.remove_service(&ObjectName::new("t", "rival"));
+    assert_eq!(names(&snapshot.take_dirty(ME)), "plain rival");
+}
+
+#[test]
+fn ranges_are_the_same_in_any_order() {
+    let mut snapshot = snapshot();
+    let range = |text: &str| text.parse().unwrap();
+    snapshot.set_service_cidrs(vec![range("10.96.0.0/16"), range("10.0.0.0/24")]);
+    snapshot.take_dirty(ME);
+    snapshot.set_service_cidrs(vec![
+        range("10.0.0.0/24"),
+        range("10.96.0.0/16"),
+        range("10.0.0.0/24"),
+    ]);
+    assert!(snapshot.take_dirty(ME).is_empty());
+}

@@ -1,0 +1,397 @@
+//! Plans against a small kernel: order, adoption, draining, ownership, faults.
+
+use topology_core::mirror::{Mirror, Outcome, Trust};
+use topology_core::model::Protocol;
+use topology_core::plan::{Options, Plan, Step, diff};
+use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
+
+use crate::kernel::{Kernel, OPTIONS, POLL, TIMEOUT, settle};
+
+fn key(protocol: Protocol) -> VirtualServerKey {
+    VirtualServerKey::Address {
+        protocol,
+        address: "10.96.0.10".parse().unwrap(),
+        port: 80,
+    }
+}
+
+/// A virtual server with real servers `10.244.0.N:8080` of some weights.
+fn server(protocol: Protocol, reals: &[(u8, u32)]) -> VirtualServer {
+    let reals = reals.iter().map(|(number, weight)| RealServer {
+        address: [10, 244, 0, *number].into(),
+        port: 8080,
+        weight: *weight,
+    });
+    VirtualServer {
+        key: key(protocol),
+        scheduler: "wrr".into(),
+        persistence: None,
+        real_servers: reals.collect(),
+    }
+}
+
+fn tcp(reals: &[(u8, u32)]) -> VirtualServer {
+    server(Protocol::Tcp, reals)
+}
+
+/// A kernel that holds what was asked for, and a mirror that knows it.
+fn holding(server: &VirtualServer) -> (Kernel, Mirror) {
+    let (mut kernel, mut mirror) = (Kernel::default(), Mirror::new([], TIMEOUT));
+    let plan = diff(Some(server), &mirror, &server.key, 0, &OPTIONS);
+    kernel.apply(&plan, &mut mirror, 0, |_| None);
+    (kernel, mirror)
+}
+
+fn text(plan: &Plan) -> String {
+    let lines: Vec<String> = plan.steps.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+fn plan(desired: Option<&VirtualServer>, mirror: &Mirror, now: u64) -> Plan {
+    let key = desired.map_or(key(Protocol::Tcp), |desired| desired.key);
+    diff(desired, mirror, &key, now, &OPTIONS)
+}
+
+fn connect(kernel: &mut Kernel, number: u8, connections: u64) {
+    let held = kernel.servers.get_mut(&key(Protocol::Tcp)).unwrap();
+    held.reals
+        .get_mut(&([10, 244, 0, number].into(), 8080))
+        .unwrap()
+        .connections = connections;
+}
+
+#[test]
+fn a_new_virtual_server_precedes_its_real_servers() {
+    let mut desired = tcp(&[(2, 96), (1, 6)]);
+    desired.persistence = Some(10_800);
+    insta::assert_snapshot!(text(&plan(Some(&desired), &Mirror::new([], TIMEOUT), 0)), @r"
+    ipvsadm -A -t 10.96.0.10:80 -s wrr -p 10800
+    ipvsadm -a -t 10.96.0.10:80 -r 10.244.0.2:8080 -m -w 96
+    ipvsadm -a -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 6
+    ");
+}
+
+#[test]
+fn a_change_adds_raises_lowers_and_drains_in_this_order() {
+    let (_, mirror) = holding(&tcp(&[(1, 5), (2, 5), (3, 5), (4, 5)]));
+    let mut desired = tcp(&[(1, 5), (2, 1), (3, 9), (5, 7)]);
+    desired.scheduler = "wlc".into();
+    let plan = plan(Some(&desired), &mirror, 0);
+    insta::assert_snapshot!(text(&plan), @r"
+    ipvsadm -E -t 10.96.0.10:80 -s wlc
+    ipvsadm -a -t 10.96.0.10:80 -r 10.244.0.5:8080 -m -w 7
+    ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.3:8080 -m -w 9
+    ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.2:8080 -m -w 1
+    ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.4:8080 -m -w 0
+    ");
+    assert!(plan.wake_at.is_some());
+}
+
+#[test]
+fn d8_a_correct_kernel_is_adopted_without_a_step() {
+    let desired = tcp(&[(1, 96), (2, 6)]);
+    let (kernel, _) = holding(&desired);
+    let mut fresh = Mirror::new([], TIMEOUT);
+    kernel.read_all(&mut fresh, 0);
+    assert_eq!(plan(Some(&desired), &fresh, 0), Plan::default());
+}
+
+#[test]
+fn kp_ut_010_weights_that_differ_at_start_are_edited() {
+    let (kernel, _) = holding(&tcp(&[(1, 0), (2, 1)]));
+    let mut fresh = Mirror::new([], TIMEOUT);
+    kernel.read_all(&mut fresh, 0);
+    let plan = plan(Some(&tcp(&[(1, 1), (2, 1)])), &fresh, 0);
+    assert_eq!(
+        text(&plan),
+        "ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1"
+    );
+}
+
+#[test]
+fn kp_vs_24_scheduler_persistence_and_anything_else_is_edited_in_place() {
+    let desired = tcp(&[(1, 1)]);
+    let (mut kernel, _) = holding(&desired);
+    for change in 0..3 {
+        let held = kernel.servers.get_mut(&desired.key).unwrap();
+        match change {
+            0 => held.scheduler = "rr".into(),
+            1 => held.persistence = Some(60),
+            _ => held.plain = false,
+        }
+        let mut mirror = Mirror::new([], TIMEOUT);
+        kernel.read_all(&mut mirror, 0);
+        let plan = plan(Some(&desired), &mirror, 0);
+        assert_eq!(text(&plan), "ipvsadm -E -t 10.96.0.10:80 -s wrr");
+        kernel.apply(&plan, &mut mirror, 0, |_| None);
+        assert!(kernel.holds(&desired));
+    }
+}
+
+#[test]
+fn a_real_server_that_is_not_masqueraded_is_edited_in_place() {
+    let desired = tcp(&[(1, 1)]);
+    let (mut kernel, _) = holding(&desired);
+    let held = kernel.servers.get_mut(&desired.key).unwrap();
+    held.reals.values_mut().for_each(|real| real.plain = false);
+    let mut mirror = Mirror::new([], TIMEOUT);
+    kernel.read_all(&mut mirror, 0);
+    let plan = plan(Some(&desired), &mirror, 0);
+    assert_eq!(
+        text(&plan),
+        "ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.1:8080 -m -w 1"
+    );
+    kernel.apply(&plan, &mut mirror, 0, |_| None);
+    assert!(kernel.holds(&desired));
+}
+
+#[test]
+fn kp_ut_061_a_leaving_real_server_with_connections_drains_until_they_end() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 10);
+    let desired = tcp(&[(1, 1)]);
+    let first = plan(Some(&desired), &mirror, 1_000);
+    assert_eq!(
+        text(&first),
+        "ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.2:8080 -m -w 0"
+    );
+    kernel.apply(&first, &mut mirror, 1_000, |_| None);
+    kernel.read_into(&mut mirror, &desired.key, 6_000);
+    let second = plan(Some(&desired), &mirror, 6_000);
+    assert_eq!(
+        (text(&second).as_str(), second.wake_at),
+        ("", Some(6_000 + POLL))
+    );
+    connect(&mut kernel, 2, 0);
+    kernel.read_into(&mut mirror, &desired.key, 11_000);
+    let third = plan(Some(&desired), &mirror, 11_000);
+    assert_eq!(
+        text(&third),
+        "ipvsadm -d -t 10.96.0.10:80 -r 10.244.0.2:8080"
+    );
+    kernel.apply(&third, &mut mirror, 11_000, |_| None);
+    assert!(kernel.holds(&desired));
+    assert_eq!(
+        (mirror.draining(), plan(Some(&desired), &mirror, 11_000)),
+        (0, Plan::default())
+    );
+}
+
+#[test]
+fn pain_04_a_drain_ends_at_its_deadline_whatever_the_connections() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 10);
+    let desired = tcp(&[(1, 1)]);
+    let end = settle(&mut kernel, &mut mirror, Some(&desired), &desired.key, 0);
+    assert_eq!(end, TIMEOUT);
+    assert!(kernel.holds(&desired));
+}
+
+#[test]
+fn t04_draining_survives_a_restart_with_a_new_deadline() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 10);
+    let desired = tcp(&[(1, 1)]);
+    let drain = plan(Some(&desired), &mirror, 0);
+    kernel.apply(&drain, &mut mirror, 0, |_| None);
+    // Another process, with a clock of its own.
+    let mut mirror = Mirror::new([desired.key], TIMEOUT);
+    kernel.read_all(&mut mirror, 500);
+    assert_eq!(plan(Some(&desired), &mirror, 500).steps, []);
+    assert_eq!(mirror.draining(), 1);
+    let end = settle(&mut kernel, &mut mirror, Some(&desired), &desired.key, 500);
+    assert_eq!(end, 500 + TIMEOUT);
+    assert!(kernel.holds(&desired));
+}
+
+#[test]
+fn reading_again_does_not_prolong_a_drain() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 10);
+    let desired = tcp(&[(1, 1)]);
+    kernel.apply(&plan(Some(&desired), &mirror, 0), &mut mirror, 0, |_| None);
+    for now in [10_000, 20_000, 29_999] {
+        kernel.read_into(&mut mirror, &desired.key, now);
+        assert_eq!(plan(Some(&desired), &mirror, now).steps, []);
+    }
+    assert_eq!(plan(Some(&desired), &mirror, TIMEOUT).steps.len(), 1);
+}
+
+#[test]
+fn kp_gt_04_a_returning_real_server_gets_its_weight_back_by_an_edit() {
+    let both = tcp(&[(1, 1), (2, 1)]);
+    let (mut kernel, mut mirror) = holding(&both);
+    connect(&mut kernel, 2, 10);
+    let one = tcp(&[(1, 1)]);
+    kernel.apply(&plan(Some(&one), &mirror, 0), &mut mirror, 0, |_| None);
+    let back = plan(Some(&both), &mirror, 1_000);
+    assert_eq!(
+        text(&back),
+        "ipvsadm -e -t 10.96.0.10:80 -r 10.244.0.2:8080 -m -w 1"
+    );
+    kernel.apply(&back, &mut mirror, 1_000, |_| None);
+    assert_eq!(mirror.draining(), 0);
+    // It leaves again: its time begins anew.
+    kernel.apply(
+        &plan(Some(&one), &mirror, 50_000),
+        &mut mirror,
+        50_000,
+        |_| None,
+    );
+    kernel.read_into(&mut mirror, &one.key, 60_000);
+    assert_eq!(plan(Some(&one), &mirror, 60_000).steps, []);
+}
+
+#[test]
+fn connections_counted_before_the_weight_fell_do_not_end_a_drain() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    kernel.read_all(&mut mirror, 0);
+    let desired = tcp(&[(1, 1)]);
+    kernel.apply(&plan(Some(&desired), &mirror, 0), &mut mirror, 0, |_| None);
+    // Without a reading since, nobody knows that there are none.
+    let next = plan(Some(&desired), &mirror, 1);
+    assert_eq!((next.steps.len(), next.wake_at), (0, Some(1 + POLL)));
+}
+
+#[test]
+fn kp_ut_063_pain_01_a_udp_real_server_is_deleted_at_once_and_its_flows_are_forgotten() {
+    let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
+    let desired = server(Protocol::Udp, &[(1, 1), (3, 1)]);
+    let change = plan(Some(&desired), &mirror, 0);
+    insta::assert_snapshot!(text(&change), @r"
+    ipvsadm -a -u 10.96.0.10:80 -r 10.244.0.3:8080 -m -w 1
+    ipvsadm -d -u 10.96.0.10:80 -r 10.244.0.2:8080
+    conntrack -D -p udp --orig-dst 10.96.0.10 --orig-port-dst 80 --reply-src 10.244.0.2 --reply-port-src 8080
+    ");
+    kernel.apply(&change, &mut mirror, 0, |_| None);
+    assert_eq!(plan(Some(&desired), &mirror, 0), Plan::default());
+}
+
+#[test]
+fn pain_01_flows_that_could_not_be_forgotten_are_tried_again() {
+    let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
+    let desired = server(Protocol::Udp, &[(1, 1)]);
+    let change = plan(Some(&desired), &mirror, 0);
+    kernel.apply(&change, &mut mirror, 0, |index| {
+        (index == 1).then_some(Outcome::Failed)
+    });
+    assert_eq!(mirror.trust(&desired.key), Trust::Unknown);
+    kernel.read_into(&mut mirror, &desired.key, 1_000);
+    let again = plan(Some(&desired), &mirror, 1_000);
+    assert_eq!(again.steps, [change.steps[1].clone()]);
+    // If the real server returns meanwhile, its flows are good again.
+    let both = server(Protocol::Udp, &[(1, 1), (2, 1)]);
+    assert!(!text(&plan(Some(&both), &mirror, 1_000)).contains("conntrack"));
+    kernel.apply(&again, &mut mirror, 1_000, |_| None);
+    assert_eq!(plan(Some(&desired), &mirror, 1_000), Plan::default());
+}
+
+#[test]
+fn kp_gt_06_a_virtual_server_that_nobody_wants_goes_at_once() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 10);
+    let removal = plan(None, &mirror, 0);
+    assert_eq!(text(&removal), "ipvsadm -D -t 10.96.0.10:80");
+    kernel.apply(&removal, &mut mirror, 0, |_| None);
+    assert_eq!((kernel.servers.len(), mirror.keys().count()), (0, 0));
+    assert!(
+        !mirror.is_ours(&key(Protocol::Tcp)),
+        "and is off the record"
+    );
+}
+
+#[test]
+fn the_flows_of_a_udp_virtual_server_are_forgotten_after_it_went() {
+    let (mut kernel, mut mirror) = holding(&server(Protocol::Udp, &[(1, 1), (2, 1)]));
+    let removal = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
+    assert!(matches!(
+        removal.steps[..],
+        [
+            Step::DeleteServer { .. },
+            Step::ForgetFlows { .. },
+            Step::ForgetFlows { .. }
+        ]
+    ));
+    // The process that executes it stops in the middle; what is left is planned again.
+    mirror.commit(&removal.steps[0], kernel.execute(&removal.steps[0]), 0);
+    let rest = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
+    assert_eq!(rest.steps, removal.steps[1..]);
+}
+
+#[test]
+fn pain_12_a_foreign_virtual_server_is_never_touched() {
+    let (kernel, _) = holding(&tcp(&[(1, 0), (2, 1)]));
+    let mut mirror = Mirror::new([], TIMEOUT);
+    kernel.read_all(&mut mirror, 0);
+    assert!(!mirror.is_ours(&key(Protocol::Tcp)));
+    assert_eq!(plan(None, &mirror, 0), Plan::default());
+    assert_eq!(plan(None, &mirror, 10 * TIMEOUT), Plan::default());
+    assert_eq!(
+        mirror.draining(),
+        0,
+        "what others set to 0 is not our drain"
+    );
+    let wary = Options {
+        adopt: false,
+        ..OPTIONS
+    };
+    let desired = tcp(&[(9, 9)]);
+    assert_eq!(
+        diff(Some(&desired), &mirror, &desired.key, 0, &wary),
+        Plan::default()
+    );
+}
+
+#[test]
+fn what_is_on_record_as_ours_is_removed_once_nobody_wants_it() {
+    let (kernel, _) = holding(&tcp(&[(1, 1)]));
+    let mut mirror = Mirror::new([key(Protocol::Tcp)], TIMEOUT);
+    kernel.read_all(&mut mirror, 0);
+    assert_eq!(text(&plan(None, &mirror, 0)), "ipvsadm -D -t 10.96.0.10:80");
+}
+
+#[test]
+fn d8_a_step_that_went_wrong_makes_its_key_unknown_until_it_is_read() {
+    for fault in [
+        Outcome::Failed,
+        Outcome::Unknown,
+        Outcome::AlreadyExists,
+        Outcome::Missing,
+    ] {
+        let desired = tcp(&[(1, 1), (2, 1)]);
+        let (mut kernel, mut mirror) = (Kernel::default(), Mirror::new([], TIMEOUT));
+        let first = plan(Some(&desired), &mirror, 0);
+        kernel.apply(&first, &mut mirror, 0, |index| {
+            (index == 1).then_some(fault)
+        });
+        assert_eq!(mirror.trust(&desired.key), Trust::Unknown, "{fault:?}");
+        assert_eq!(
+            plan(Some(&desired), &mirror, 0),
+            Plan::default(),
+            "{fault:?}"
+        );
+        kernel.read_into(&mut mirror, &desired.key, 1);
+        assert_eq!(mirror.trust(&desired.key), Trust::Known);
+        kernel.apply(&plan(Some(&desired), &mirror, 1), &mut mirror, 1, |_| None);
+        assert!(kernel.holds(&desired), "{fault:?}");
+    }
+}
+
+#[test]
+fn deleting_what_is_gone_already_is_as_good_as_done() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1)]));
+    kernel.servers.clear();
+    let removal = plan(None, &mirror, 0);
+    kernel.apply(&removal, &mut mirror, 0, |_| None);
+    assert_eq!(mirror.trust(&key(Protocol::Tcp)), Trust::Known);
+    assert_eq!(mirror.keys().count(), 0);
+}
+
+#[test]
+fn trust_is_lost_for_one_key_alone() {
+    let mut mirror = Mirror::new([], TIMEOUT);
+    mirror.distrust(key(Protocol::Tcp));
+    assert_eq!(mirror.trust(&key(Protocol::Udp)), Trust::Known);
+    let other = server(Protocol::Udp, &[(1, 1)]);
+    assert_eq!(plan(Some(&other), &mirror, 0).steps.len(), 2);
+}
