@@ -1,5 +1,5 @@
 //! Where the cluster's objects come from: [`read`] a file, a folder or standard input once, or
-//! [`watch`] it.
+//! [`watch()`] it.
 //!
 //! Both go through the same steps: list the files, parse what changed in them, compare with what
 //! was told before, tell the difference. `read` feeds the events to an [`Index`] at once.

@@ -145,7 +145,13 @@ fn xtask(arguments: &[&str]) -> Command {
 
 /// `-D warnings` reaches our crates only, so the dependencies are built once for lints and tests.
 fn clippy() -> Command {
-    let arguments = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    let arguments = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--keep-going",
+    ];
     let mut command = cargo_with(&arguments);
     command.args(["--quiet", "--", "-D", "warnings"]);
     command
@@ -159,7 +165,7 @@ fn tests(kinds: &[&str]) -> Command {
 }
 
 fn rustdoc() -> Command {
-    let mut command = cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    let mut command = cargo_with(&["doc", "--workspace", "--no-deps", "--quiet", "--keep-going"]);
     command
         .args(["--document-private-items", "--all-features"])
         .env("RUSTDOCFLAGS", "-D warnings");

@@ -97,7 +97,7 @@ pub(crate) fn write(path: &Path, datagrams: &[Finished]) -> Result<()> {
     fs::write(path, file).with_context(|| path.display().to_string())
 }
 
-/// Reads what [`write`] kept.
+/// Reads what [`write()`] kept.
 pub(crate) fn read(path: &Path) -> Result<Vec<Finished>> {
     let file = fs::read(path).with_context(|| path.display().to_string())?;
     let mut rest = file.as_slice();
