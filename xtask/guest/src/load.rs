@@ -4,10 +4,10 @@
 mod tally;
 
 use std::io::Read;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) use tally::Tally;
@@ -62,6 +62,7 @@ fn measure(args: &Args) -> Tally {
     let left = Left {
         stop: stop_flag(args.connections.is_none()),
         count: AtomicU64::new(args.connections.unwrap_or(u64::MAX)),
+        port: AtomicU16::new(first_port()),
     };
     let began = Instant::now();
     let mut sum = Tally::default();
@@ -84,7 +85,12 @@ fn measure(args: &Args) -> Tally {
 struct Left {
     stop: Arc<AtomicBool>,
     count: AtomicU64,
+    /// The source port of the next datagram.
+    port: AtomicU16,
 }
+
+/// Ports below this are other people's.
+const FIRST_PORT: u16 = 1024;
 
 impl Left {
     /// Takes one request from what is left; false when nothing is.
@@ -95,6 +101,12 @@ impl Left {
     }
 }
 
+/// Where the source ports of this process begin: apart from those of one that ran just before.
+fn first_port() -> u16 {
+    let spread = u64::from(std::process::id()) * 4001 % u64::from(u16::MAX - FIRST_PORT);
+    u16::try_from(spread).map_or(FIRST_PORT, |spread| FIRST_PORT + spread)
+}
+
 /// One request after the other until nothing is left.
 fn client(args: &Args, left: &Left) -> Tally {
     let patience = Duration::from_millis(args.patience);
@@ -103,7 +115,7 @@ fn client(args: &Args, left: &Left) -> Tally {
     while left.take() {
         let asked = Instant::now();
         let answer = if args.udp {
-            datagram(args.target, patience)
+            datagram(args.target, patience, &left.port)
         } else {
             connection(args.target, patience)
         };
@@ -137,13 +149,8 @@ fn connection(target: SocketAddr, patience: Duration) -> std::io::Result<String>
     whole(&answer)
 }
 
-fn datagram(target: SocketAddr, patience: Duration) -> std::io::Result<String> {
-    let any: SocketAddr = if target.is_ipv4() {
-        ([0, 0, 0, 0], 0).into()
-    } else {
-        ([0u16; 8], 0).into()
-    };
-    let socket = UdpSocket::bind(any)?;
+fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io::Result<String> {
+    let socket = bind_next(target, port)?;
     socket.connect(target)?;
     socket.set_read_timeout(Some(patience))?;
     socket.send(b"?")?;
@@ -152,6 +159,22 @@ fn datagram(target: SocketAddr, patience: Duration) -> std::io::Result<String> {
     whole(&String::from_utf8_lossy(
         answer.get(..length).unwrap_or_default(),
     ))
+}
+
+/// A socket with a source port that this process did not use lately. The kernel would choose at
+/// random, and for minutes IPVS sends a source port it knows to the server it had.
+fn bind_next(target: SocketAddr, port: &AtomicU16) -> std::io::Result<UdpSocket> {
+    let any: IpAddr = match target {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    loop {
+        let next = port.fetch_add(1, Ordering::Relaxed).max(FIRST_PORT);
+        match UdpSocket::bind((any, next)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
+            bound => return bound,
+        }
+    }
 }
 
 /// The name in an answer that came whole.

@@ -26,7 +26,10 @@ pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
 
 /// The same for some of [`PROGRAMS`].
 fn some_programs(names: &[&str]) -> anyhow::Result<Vec<Addition>> {
-    let step = Step::begin(format!("building {} for the guest", names.join(" and ")));
+    let step = Step::begin(format!(
+        "building what the guest runs: {}",
+        names.join(", ")
+    ));
     let packages = testable_packages()?;
     let mut cargo = cargo("build");
     for name in names {
