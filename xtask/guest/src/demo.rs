@@ -108,7 +108,7 @@ impl Demo {
         if leaving.is_empty() {
             bail!("{what}: the example has no such endpoint");
         }
-        progress(what)?;
+        progress("changing the cluster under load")?;
         let next = self.shop.without(leaving)?;
         self.change(what, &next, |pods| {
             kernel::wait_for_drained(leaving, PATIENCE)?;
@@ -118,7 +118,7 @@ impl Demo {
 
     /// Brings everything back under load: the processes first, as a kubelet would.
     fn come_back(&mut self, what: &str) -> anyhow::Result<()> {
-        progress(what)?;
+        progress("changing the cluster under load")?;
         let next = self.shop.whole()?;
         for endpoint in View::render(&next)?.endpoints() {
             self.pods.start(endpoint.address())?;

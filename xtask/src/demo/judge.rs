@@ -6,9 +6,9 @@ use guest_wire::{Change, Load, Picture};
 /// weights are small integers, and 1,000 connections are no whole number of the scheduler's cycles.
 const TOLERANCE: f64 = 0.015;
 
-/// How long a change may take to reach the kernel, in milliseconds, on an emulated processor
-/// that others use too.
-const SLOWEST_CHANGE: f64 = 3000.0;
+/// How long a change may take to reach the kernel, in milliseconds. Tens are usual; this is for
+/// an emulated processor on a machine that is busy with ten other things.
+const SLOWEST_CHANGE: f64 = 5000.0;
 
 /// Pictures that the demo shows: at rest, and after each change.
 const PICTURES: usize = 4;
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(wrong_share.len(), 2, "{wrong_share:?}");
         let failed_request = judge(RIGHT, [(9.0, 0), (9.0, 1), (9.0, 0)]).verdict();
         assert_eq!(failed_request.len(), 1, "{failed_request:?}");
-        let slow = judge(RIGHT, [(9.0, 0), (9.0, 0), (3001.0, 0)]).verdict();
+        let slow = judge(RIGHT, [(9.0, 0), (9.0, 0), (5001.0, 0)]).verdict();
         assert_eq!(slow.len(), 1, "{slow:?}");
         assert!(!Judge::new(100).verdict().is_empty());
     }
