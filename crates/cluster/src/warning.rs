@@ -81,21 +81,40 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
+        write!(f, "{}", OneLine(&self.file))?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        match (&*self.kind, &self.object) {
-            ("", None) => {}
-            (kind, None) => write!(f, ": {kind}")?,
-            (kind, Some(object)) => write!(f, ": {kind} {object}")?,
+        if !self.kind.is_empty() {
+            write!(f, ": {}", OneLine(&self.kind))?;
         }
-        if !self.field.is_empty() {
-            write!(f, ": {}", self.field)?;
+        if let Some(object) = &self.object {
+            write!(f, " {}", OneLine(object))?;
         }
-        write!(f, ": {}", self.message)?;
+        for part in [&self.field, &self.message]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+        {
+            write!(f, ": {}", OneLine(part))?;
+        }
         if !self.remedy.is_empty() {
-            write!(f, "; {}", self.remedy)?;
+            write!(f, "; {}", OneLine(&self.remedy))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text from a file, without what could break a line or command a terminal.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                write!(f, "{character}")?;
+            }
         }
         Ok(())
     }
@@ -125,6 +144,20 @@ mod tests {
         );
         let whole = Warning::of_file(&"shop.yaml".into(), 0, "cannot be read", "");
         assert_eq!(whole.to_string(), "shop.yaml: cannot be read");
+    }
+
+    #[test]
+    fn a_warning_stays_one_line_whatever_the_file_holds() {
+        let warning = Warning {
+            message: "`a\nb\u{1b}[31m` is no port".into(),
+            ..warning()
+        };
+        assert!(
+            warning
+                .to_string()
+                .contains("`a\\nb\\u{1b}[31m` is no port"),
+            "{warning}"
+        );
     }
 
     #[test]
