@@ -3,8 +3,6 @@
 mod follow;
 mod lookout;
 mod signal;
-#[cfg(test)]
-mod tests;
 
 use std::path::Path;
 use std::sync::mpsc;

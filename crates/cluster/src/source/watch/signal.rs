@@ -145,3 +145,131 @@ impl Burst {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use notify::event::{CreateKind, DataChange, RemoveKind, RenameMode};
+
+    use super::*;
+
+    fn touched(path: &str, phase: Phase) -> Signal {
+        Signal::Touched {
+            paths: vec![path.into()],
+            phase,
+        }
+    }
+
+    /// A burst after these signals, and how long it waits for more.
+    fn after(signals: Vec<Signal>) -> (Burst, Duration) {
+        let mut burst = Burst::default();
+        for signal in signals {
+            burst.add(signal).unwrap();
+        }
+        let (quiet, _) = burst.waits();
+        (burst, quiet)
+    }
+
+    fn received(signals: Vec<Signal>) -> Option<Burst> {
+        let (sender, receiver) = channel();
+        for signal in signals {
+            sender.send(signal).unwrap();
+        }
+        burst(&receiver, None)
+    }
+
+    #[test]
+    fn a_finished_change_is_not_waited_on() {
+        let (burst, quiet) = after(vec![
+            touched("a", Phase::Writing),
+            touched("a", Phase::Settled),
+        ]);
+        assert_eq!(quiet, SETTLED);
+        assert!(burst.paths.contains(&PathBuf::from("a")));
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_is_waited_for_whatever_else_is_finished() {
+        let (_, quiet) = after(vec![
+            touched("a", Phase::Writing),
+            touched("b", Phase::Settled),
+        ]);
+        assert_eq!(quiet, WRITING);
+    }
+
+    #[test]
+    fn the_first_half_of_a_replacement_is_waited_on_a_little() {
+        let (burst, quiet) = after(vec![
+            touched("a", Phase::Unsettled),
+            touched("b", Phase::Settled),
+        ]);
+        assert_eq!(quiet, UNSETTLED);
+        assert_eq!(burst.paths.len(), 2);
+    }
+
+    #[test]
+    fn a_burst_holds_everything_that_comes_at_once() {
+        let (sender, receiver) = channel();
+        sender.send(touched("a", Phase::Settled)).unwrap();
+        sender.send(Signal::Lost).unwrap();
+        let burst = burst(&receiver, None).unwrap();
+        assert!(burst.lost && burst.paths.len() == 1);
+        drop(sender);
+        assert_eq!(
+            super::burst(&receiver, None),
+            None,
+            "nobody is left to say anything"
+        );
+    }
+
+    #[test]
+    fn stop_ends_a_burst_at_any_time() {
+        assert_eq!(received(vec![Signal::Stop]), None);
+        assert_eq!(received(vec![Signal::Lost, Signal::Stop]), None);
+    }
+
+    #[test]
+    fn silence_counts_as_a_change_where_folders_cannot_be_watched() {
+        let (keep, signals) = channel();
+        let burst = burst(&signals, Some(Duration::from_millis(1))).unwrap();
+        assert!(burst.lost);
+        drop(keep);
+    }
+
+    #[test]
+    fn messages_are_told_apart_by_what_may_follow() {
+        let phase = |kind| match Signal::of(Ok(notify::Event::new(kind)))? {
+            Signal::Touched { phase, .. } => Some(phase),
+            other => panic!("{other:?}"),
+        };
+        let close = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        assert_eq!(phase(close), Some(Phase::Settled));
+        assert_eq!(
+            phase(EventKind::Modify(ModifyKind::Name(RenameMode::To))),
+            Some(Phase::Settled)
+        );
+        assert_eq!(
+            phase(EventKind::Modify(ModifyKind::Data(DataChange::Any))),
+            Some(Phase::Writing)
+        );
+        assert_eq!(
+            phase(EventKind::Create(CreateKind::File)),
+            Some(Phase::Unsettled)
+        );
+        assert_eq!(
+            phase(EventKind::Remove(RemoveKind::File)),
+            Some(Phase::Unsettled)
+        );
+        assert_eq!(
+            phase(EventKind::Access(AccessKind::Open(AccessMode::Any))),
+            None
+        );
+        let overflow = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        assert!(matches!(Signal::of(Ok(overflow)), Some(Signal::Lost)));
+        assert!(matches!(
+            Signal::of(Err(notify::Error::generic("x"))),
+            Some(Signal::Lost)
+        ));
+    }
+}
