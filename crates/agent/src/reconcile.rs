@@ -26,8 +26,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use cluster::event::{Batch, Completeness};
+use cluster::event::{Batch, Completeness, Event};
 use cluster::index::Index;
+use cluster::object::{Kind, Object};
 use cluster::source::Watch;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -228,6 +229,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     fn absorb(&mut self, batch: Batch) {
+        let changes = |kind| {
+            batch
+                .events
+                .iter()
+                .filter(move |event| changed(event) == Some(kind))
+        };
+        let count = |kind| changes(kind).count() as u64;
+        self.metrics
+            .input_changed(count(Kind::Service), count(Kind::EndpointSlice));
         for warning in self.index.apply(batch) {
             tracing::warn!("{warning}");
         }
@@ -243,6 +253,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Milliseconds of the loop's clock.
     fn now(&self) -> u64 {
         milliseconds(self.epoch.elapsed())
+    }
+}
+
+/// What kind of object an event changes; Nodes and ranges are not counted.
+fn changed(event: &Event) -> Option<Kind> {
+    match event {
+        Event::Apply(Object::Service(_)) => Some(Kind::Service),
+        Event::Apply(Object::EndpointSlice(_)) => Some(Kind::EndpointSlice),
+        Event::Delete(key) => Some(key.kind),
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
-use topology_core::mirror::Outcome;
+use topology_core::mirror::{Mirror, Outcome};
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -17,6 +17,7 @@ use super::{Item, Reconciler};
 use crate::conntrack::Flow;
 use crate::host::Host;
 use crate::kernel::{Kernel, Reading, StepError};
+use crate::metrics::record::DrainEnd;
 
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]
@@ -115,6 +116,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .outcomes
                 .entry((step.word(), word(outcome)))
                 .or_default() += 1;
+            if let Some(end) = drain_end(&self.mirror, step, outcome) {
+                self.metrics.drain_ended(end);
+            }
             self.mirror.commit(step, outcome, now);
             settled.note(step, outcome);
             if let Err(error) = result {
@@ -248,6 +252,26 @@ impl Settled {
         }
         let words = || format!("`{step}` failed: {}", error.text);
         self.failures.entry(*step.key()).or_insert_with(words);
+    }
+}
+
+/// How a drain ends by this step, if one does. To be asked before the mirror takes the step in.
+fn drain_end(mirror: &Mirror, step: &Step, outcome: Outcome) -> Option<DrainEnd> {
+    match step {
+        Step::DeleteReal { key, address, port } if outcome == Outcome::Done => {
+            let drain = mirror.drain(key, *address, *port)?;
+            let idle = drain.connections == Some(0);
+            Some(if idle {
+                DrainEnd::Idle
+            } else {
+                DrainEnd::Deadline
+            })
+        }
+        Step::EditReal { key, real } if outcome == Outcome::Done => {
+            mirror.drain(key, real.address, real.port)?;
+            Some(DrainEnd::Returned)
+        }
+        _ => None,
     }
 }
 
