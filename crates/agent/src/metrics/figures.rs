@@ -13,9 +13,9 @@ pub struct Figures {
     pub virtual_servers: BTreeMap<&'static str, u64>,
     /// Real servers of ours by family and state (`active`, `draining`).
     pub real_servers: BTreeMap<(&'static str, &'static str), u64>,
-    /// What is not ours by kind (`virtual-server`, `route`, `table`).
+    /// What is not ours by kind (`virtual-server`).
     pub foreign: BTreeMap<&'static str, u64>,
-    /// Keys that failed and wait for their retry.
+    /// Virtual servers, routes and tables that failed and wait for their retry.
     pub waiting: u64,
     /// Warnings about the input by code.
     pub warnings: BTreeMap<String, u64>,

@@ -102,7 +102,7 @@ pub struct KernelView {
     pub real_servers: u64,
     /// Real servers of ours that finish what they have.
     pub draining: u64,
-    /// Virtual servers that failed and wait for their next try.
+    /// Virtual servers, routes and tables that failed and wait for their next try.
     pub waiting: u64,
     /// Seconds since the last pass; absent before the first.
     pub last_pass_seconds: Option<u64>,

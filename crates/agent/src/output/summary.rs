@@ -71,13 +71,10 @@ fn kernel(kernel: &KernelView) -> String {
         return format!("{}, {held}", paint("in sync", Look::Good));
     }
     let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
-        (1.., _) => {
-            let failed = many(kernel.waiting, "virtual server");
-            paint(
-                &format!("not in sync: {failed} to be tried again"),
-                Look::Bad,
-            )
-        }
+        (count @ 1.., _) => paint(
+            &format!("not in sync: {count} failed, to be tried again"),
+            Look::Bad,
+        ),
         (0, Some(wait)) => paint(
             &format!("not in sync: a change waits for {}", length(wait)),
             Look::Warn,
