@@ -142,6 +142,8 @@ fn write_base(file: &Path, tools: &Tools, modules: &Path) -> anyhow::Result<()> 
     image.text("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n")?;
     image.text("etc/group", b"root:x:0:\n")?;
     image.text("etc/hosts", b"127.0.0.1 localhost\n::1 localhost\n")?;
+    // What the shell of `vm shell` knows of terminals.
+    image.tree("usr/lib/terminfo", &tools.file("lib/terminfo"))?;
     add_busybox(&mut image, tools)?;
     add_programs(&mut image, tools)?;
     image.tree("usr/lib/modules", &modules.join("lib/modules"))?;

@@ -24,12 +24,14 @@ done
 ip link set lo up
 modprobe -a ip_vs ip_vs_wrr nf_conntrack nf_tables dummy veth 2>/dev/ttyS0
 
+# Held open: a port that nobody holds forgets the size of its terminal.
+exec 3<>/dev/ttyS1
 if [ -e /interactive ]; then
 	stty -F /dev/ttyS1 sane cols "${columns:-80}" rows "${rows:-24}"
-	setsid -c sh /job </dev/ttyS1 >/dev/ttyS1 2>&1
+	setsid -c sh /job </dev/ttyS1 >/dev/ttyS1 2>&1 3>&-
 else
 	stty -F /dev/ttyS1 raw -echo
-	sh /job </dev/null >/dev/ttyS1 2>&1
+	sh /job </dev/null >/dev/ttyS1 2>&1 3>&-
 fi
 status=$?
 printf '\n\036{"event":"exit","status":%d}\n' "$status" >/dev/ttyS1

@@ -27,7 +27,7 @@ const ALARMS: [&str; 5] = [
 ];
 
 /// Lines of the console that are shown when something fails.
-const TAIL: usize = 40;
+const TAIL: usize = 60;
 
 /// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
 const CPU: &str = "qemu64,+rdrand";

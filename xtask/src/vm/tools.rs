@@ -20,7 +20,7 @@ const SUITE: &str = "bookworm-backports";
 const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
 
 /// What guests hold.
-const GUEST_PACKAGES: [&str; 13] = [
+const GUEST_PACKAGES: [&str; 14] = [
     "busybox-static",
     "coreutils",
     "findutils",
@@ -33,6 +33,7 @@ const GUEST_PACKAGES: [&str; 13] = [
     "conntrack",
     "strace",
     "tcpdump",
+    "ncurses-base",
     "netbase",
 ];
 
