@@ -85,7 +85,12 @@ pub(crate) fn key_of(
     }
     let name = ObjectName {
         namespace: interner.text(space),
-        name: interner.text(text),
+        // Nothing refers to a slice by its name.
+        name: if kind == Kind::EndpointSlice {
+            text.into()
+        } else {
+            interner.text(text)
+        },
     };
     Some(ObjectKey { kind, name })
 }

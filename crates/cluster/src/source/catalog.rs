@@ -70,7 +70,7 @@ struct File {
     /// Whether any content of the file was ever read.
     was_read: bool,
     /// Why the file's present content is not used.
-    refused: Option<Warning>,
+    refused: Option<Box<Warning>>,
     /// Objects that have gone from the file while it held something nobody can name.
     held: Vec<Claim>,
 }

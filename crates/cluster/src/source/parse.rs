@@ -17,7 +17,7 @@ use crate::yaml::{self, SyntaxError};
 pub(crate) struct Chunk {
     pub(crate) part: Part,
     /// The objects of ours, in the order of the text.
-    pub(crate) claims: Vec<Claim>,
+    pub(crate) claims: Box<[Claim]>,
     /// The rest, which most chunks do not have.
     pub(crate) rest: Option<Box<Rest>>,
 }
@@ -110,7 +110,6 @@ pub(crate) fn parse(
         claims.push(Claim { key, line, state });
     });
     result.map_err(|error| refused(&error, file, first_line))?;
-    claims.shrink_to_fit();
     let Rest {
         warnings,
         skipped,
@@ -119,7 +118,7 @@ pub(crate) fn parse(
     let empty = warnings.is_empty() && skipped.is_empty() && *unknown == 0;
     Ok(Chunk {
         part,
-        claims,
+        claims: claims.into(),
         rest: (!empty).then(|| Box::new(rest)),
     })
 }

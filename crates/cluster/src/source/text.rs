@@ -19,7 +19,7 @@ const BUFFER: usize = 64 * 1024;
 /// What one file says.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Text {
-    chunks: Vec<Arc<Chunk>>,
+    chunks: Box<[Arc<Chunk>]>,
 }
 
 /// Reads a file and hands its usable objects to `take`, in the order of the text. Parts that `known`
@@ -55,7 +55,9 @@ pub(crate) fn read(
         }
         first_line = first_line.saturating_add(part.lines);
     }
-    Ok(Text { chunks })
+    Ok(Text {
+        chunks: chunks.into(),
+    })
 }
 
 impl Text {

@@ -181,7 +181,7 @@ impl Catalog {
                 if !file.was_read {
                     self.replace_claims(name, before, &[], update);
                 }
-                file.refused = Some(warning);
+                file.refused = Some(Box::new(warning));
             }
         }
         self.files.insert(Arc::clone(name), file);

@@ -34,7 +34,7 @@ impl Catalog {
             return FileReport::empty(name);
         };
         let mut warnings: Vec<Warning> = file.text.warnings().collect();
-        warnings.extend(file.refused.clone());
+        warnings.extend(file.refused.as_deref().cloned());
         warnings.extend(file.text.repeats(name));
         warnings.extend(file.held.iter().map(|claim| held(name, claim, file)));
         warnings.extend(

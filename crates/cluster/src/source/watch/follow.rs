@@ -176,11 +176,12 @@ impl<'a> Follower<'a> {
     /// Tells that the first full reading has ended, or that its last gap was filled.
     fn complete(&mut self) -> Option<()> {
         let completeness = match self.told {
+            Some(Completeness::Whole) => return Some(()),
             None if self.stamps.is_empty() => return Some(()),
             None => self.catalog.list_ended(),
-            Some(_) => self.catalog.completeness(),
+            Some(Completeness::Partial) => self.catalog.completeness(),
         };
-        if self.told == Some(completeness) || self.told == Some(Completeness::Whole) {
+        if self.told == Some(completeness) {
             return Some(());
         }
         self.told = Some(completeness);
