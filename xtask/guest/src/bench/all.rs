@@ -64,7 +64,9 @@ fn size(args: &AllArgs, services: u32) -> Result<Size> {
     let shape = shape(services);
     let (load, memory_file) = load(args, &shape)?;
     say(&format!("{services}: changes, idle, restarts"));
-    let folder = args.scratch.join("folder");
+    let folder = args.scratch.join("folder/cluster");
+    let aside = args.scratch.join("aside");
+    fs::create_dir_all(&aside)?;
     write_folder(&shape, &folder)?;
     let steady: Steady = measure(&[
         "steady",
@@ -72,6 +74,8 @@ fn size(args: &AllArgs, services: u32) -> Result<Size> {
         text(&args.agent)?,
         "--folder",
         text(&folder)?,
+        "--aside",
+        text(&aside)?,
         "--services",
         &services.to_string(),
         "--changes",
@@ -98,7 +102,10 @@ fn size(args: &AllArgs, services: u32) -> Result<Size> {
 
 /// The agent and the bare loop take turns at filling empty kernels.
 fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
-    let cluster = args.scratch.join("cluster.yaml");
+    // The agent watches the folder around a file, so nothing else is written there.
+    let around = args.scratch.join("file");
+    fs::create_dir_all(&around)?;
+    let cluster = around.join("cluster.yaml");
     let messages = args.scratch.join("messages");
     let mut file = std::io::BufWriter::new(fs::File::create(&cluster)?);
     write_cluster(shape, &mut file)?;

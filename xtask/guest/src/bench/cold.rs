@@ -51,7 +51,7 @@ pub(crate) fn cold(args: &ColdArgs) -> Result<Cold> {
         binary: &args.agent,
         cluster: &args.cluster,
         check_seconds: agent::NO_CHECK,
-        log: args.cluster.with_extension("log"),
+        log: args.messages.with_extension("log"),
     })?;
     let start = agent.start_report()?;
     if !args.messages.exists() {

@@ -1,7 +1,7 @@
 //! A full kernel: one endpoint changes, nothing changes, the agent starts again.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,9 @@ pub(crate) struct SteadyArgs {
     /// The cluster, a folder with one file for each Service.
     #[arg(long)]
     folder: PathBuf,
+    /// A folder on the same file system that the agent does not watch.
+    #[arg(long)]
+    aside: PathBuf,
     /// The number of Services in it.
     #[arg(long)]
     services: u32,
@@ -98,7 +101,7 @@ fn start(args: &SteadyArgs, check_seconds: u32) -> Result<Agent> {
         binary: &args.agent,
         cluster: &args.folder,
         check_seconds,
-        log: args.folder.with_extension("log"),
+        log: args.aside.join("agent.log"),
     })
 }
 
@@ -134,7 +137,7 @@ fn change(args: &SteadyArgs, shape: &Shape, agent: &Agent) -> Result<Change> {
         let index = round.wrapping_mul(7_919) % args.services;
         for present in [Present::No, Present::Yes] {
             let reading = process::read(agent.pid())?;
-            let wall = watcher.replace(&args.folder, shape, index, present)?;
+            let wall = watcher.replace(args, shape, index, present)?;
             sleep(AFTERMATH);
             let cpu = process::read(agent.pid())?.since(reading).cpu();
             change.cpu_ms.push(cpu.as_secs_f64() * 1e3);
@@ -172,7 +175,7 @@ impl Watcher {
     /// Replaces the file of a Service; how long until the kernel shows its last endpoint come or gone.
     fn replace(
         &mut self,
-        folder: &Path,
+        args: &SteadyArgs,
         shape: &Shape,
         index: u32,
         present: Present,
@@ -186,7 +189,8 @@ impl Watcher {
         }
         let mut text = Vec::new();
         write_service(shape, &service, &mut text)?;
-        let fresh = folder.with_extension("fresh");
+        // Written where nobody looks, so that the agent sees one rename and nothing before it.
+        let fresh = args.aside.join("fresh.yaml");
         fs::write(&fresh, text)?;
         let id = ServiceId::address(
             Protocol::TCP,
@@ -194,7 +198,7 @@ impl Watcher {
             benches::shape::SERVICE_PORT,
         );
         let begin = Instant::now();
-        fs::rename(&fresh, service_file(folder, &service))?;
+        fs::rename(&fresh, service_file(&args.folder, &service))?;
         while self.serves(&id, last.address.into())? != present {
             if begin.elapsed() > CHANGE_LIMIT {
                 bail!(
