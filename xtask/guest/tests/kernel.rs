@@ -99,6 +99,8 @@ fn every_program_that_the_shell_promises_starts() {
         "nft --version",
         "ip -V",
         "ipvsadm --version",
+        "ipvsadm -A -t 192.0.2.1:80 -s wrr && ipvsadm-save -n",
+        "ipvsadm-save -n | ipvsadm-restore && ipvsadm-save -n",
     ] {
         assert!(!shell(line).is_empty(), "{line}");
     }

@@ -17,7 +17,7 @@ use super::tools::Tools;
 const INIT: &str = include_str!("init.sh");
 
 /// Changes with this file's ideas of what belongs into a base image.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 
 /// Programs of the tools' packages that guests hold, beside busybox. The shells are here because
 /// busybox' own prefers its small `ip` and the like to the real ones.
@@ -35,6 +35,9 @@ const PROGRAMS: [&str; 12] = [
     "strace",
     "tcpdump",
 ];
+
+/// Shell scripts that come with `ipvsadm`.
+const SCRIPTS: [&str; 2] = ["ipvsadm-restore", "ipvsadm-save"];
 
 /// Names under which guests find kmod.
 const KMOD_NAMES: [&str; 5] = ["depmod", "insmod", "lsmod", "modprobe", "rmmod"];
@@ -177,6 +180,10 @@ fn add_programs(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
         let program = tools.program(name)?;
         image.program(&format!("usr/bin/{name}"), &read(&program)?)?;
         libraries.extend(tools.libraries(&program)?);
+    }
+    for name in SCRIPTS {
+        let script = read(&tools.program(name)?)?;
+        image.program(&format!("usr/bin/{name}"), &script)?;
     }
     for name in KMOD_NAMES {
         image.link(&format!("usr/bin/{name}"), "kmod")?;
