@@ -18,7 +18,7 @@ use crate::{Stats, UnknownAttributes};
 /// assert_eq!(real.forward, Forward::Masquerade);
 /// assert_eq!(real.id().to_string(), "10.244.1.2:8080");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Destination {
     /// The real server's address. Only a tunnel may be of another family than its service.

@@ -22,7 +22,7 @@ use crate::{Stats, UnknownAttributes};
 /// service.flags.insert(ServiceFlags::ONE_PACKET);
 /// assert_eq!(service.persistence(), Some(300));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Service {
     /// What the kernel finds the service by.

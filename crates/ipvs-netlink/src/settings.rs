@@ -20,7 +20,7 @@ pub struct Timeouts {
 pub struct Info {
     /// The version, as in `IP_VS_VERSION_CODE`: 0x010201 is 1.2.1.
     pub version: u32,
-    /// Buckets of the connection table.
+    /// Buckets of the connection table; 0 while there is none, as in Linux 7 before a namespace's first service.
     pub connection_table_size: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Attributes of newer kernels, carried without being understood.
 
 /// One attribute that this version of the crate has no name for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownAttribute {
     /// The attribute's number, with the nested and byte-order bits as they came.
     pub kind: u16,
@@ -10,7 +10,7 @@ pub struct UnknownAttribute {
 }
 
 /// The unknown attributes of one object, in the order in which they came. Takes no memory while empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownAttributes(Box<[UnknownAttribute]>);
 
 impl UnknownAttributes {

@@ -46,12 +46,9 @@ impl ServiceFlags {
     /// `sh` and `mh`: hash the client's port too (`ipvsadm -b sh-port`).
     pub const HASH_PORT: Self = Self::SCHEDULER_2;
 
-    /// The bits a caller may set or clear; the mask that goes with flags on the wire.
-    pub(crate) const WRITABLE: u32 = !HASHED;
-
     /// The set with exactly these bits, except the kernel's own.
     pub const fn from_bits(bits: u32) -> Self {
-        Self(bits & Self::WRITABLE)
+        Self(bits & !HASHED)
     }
 
     /// The bits, as in the kernel's header.

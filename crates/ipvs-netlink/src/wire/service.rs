@@ -12,6 +12,9 @@ use crate::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, Serv
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
+/// The kernel takes over all flags; those of its own bookkeeping it sets again by itself.
+const EVERY_FLAG: u32 = u32::MAX;
+
 attribute_table! {
     /// The attributes of a service, in the order in which `ipvsadm` sends them.
     ServiceAttributes {
@@ -81,7 +84,7 @@ impl<'a> ServiceAttributes<'a> {
             engine: service.persistence_engine.as_deref().map(Cow::Borrowed),
             flags: Some(FlagsAndMask {
                 flags: service.flags.bits(),
-                mask: ServiceFlags::WRITABLE,
+                mask: EVERY_FLAG,
             }),
             timeout: Some(service.timeout),
             netmask: Some(match service.netmask {

@@ -1,0 +1,18 @@
+//! What real `ipvsadm` and real kernels say to each other, byte for byte.
+//!
+//! The captures stand beside this file, and in `capture.sh` how they were made.
+
+mod answers;
+mod capture;
+mod requests;
+
+use capture::Capture;
+
+/// A capture of each kernel line.
+fn captures() -> [Capture; 3] {
+    [
+        Capture::parse(include_str!("6.1.txt")),
+        Capture::parse(include_str!("6.12.txt")),
+        Capture::parse(include_str!("sid.txt")),
+    ]
+}
