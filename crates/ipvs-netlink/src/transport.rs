@@ -34,6 +34,8 @@ mod options;
 mod pipeline;
 mod socket;
 mod source;
+#[cfg(test)]
+mod tests;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::{AsyncConnection, AsyncSubscription};

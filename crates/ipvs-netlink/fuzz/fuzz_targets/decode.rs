@@ -1,0 +1,63 @@
+//! Bytes from the kernel, or from nobody: nothing may panic, and what is understood can be said again.
+//!
+//! `cargo +nightly fuzz run decode -- -max_total_time=600`, in `crates/ipvs-netlink`. The first byte says what the
+//! rest is.
+#![no_main]
+
+use ipvs_netlink::transport::{
+    Batch, Conversation, Dump, Limits, Messages, Next, Pipeline, Request, Sequence,
+};
+use ipvs_netlink::{Family, codec, connections};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, rest)) = bytes.split_first() else {
+        return;
+    };
+    match choice % 8 {
+        0 => drop(codec::decode_service(rest)),
+        1 => drop(codec::decode_destination(rest, Family::V4)),
+        2 => drop(codec::decode_destination(rest, Family::V6)),
+        3 => drop(codec::decode_daemon(rest)),
+        4 => drop((codec::decode_timeouts(rest), codec::decode_info(rest))),
+        5 => command(rest),
+        6 => transport(rest),
+        _ => connections::read(rest).for_each(drop),
+    }
+});
+
+/// A command that can be read and sent is read the same again.
+fn command(payload: &[u8]) {
+    let Ok(Some(command)) = codec::decode_command(payload) else {
+        return;
+    };
+    let sent = codec::encode(std::slice::from_ref(&command), 0x22, Limits::default(), 1);
+    for datagram in sent {
+        for message in Messages::new(&datagram) {
+            let message = message.expect("we write whole messages");
+            let again = codec::decode_command(message.payload);
+            assert_eq!(again, Ok(Some(command.clone())));
+        }
+    }
+}
+
+/// Any answer to a pipeline and to a dump.
+fn transport(datagram: &[u8]) {
+    let mut batch = Batch::new();
+    for kind in 0..4 {
+        batch.push(Request::new(kind, 0).with_answer(), &[0; 4]);
+    }
+    let mut pipeline = Pipeline::new(batch, Limits::default(), 1 << 20, |_, _| Ok(()));
+    let sent = pipeline.next(&mut Sequence::new());
+    assert!(matches!(sent, Next::Send(_)));
+    let _ = pipeline.received(datagram);
+    assert_eq!(pipeline.into_outcomes().len(), 4);
+
+    let decode = |_: ipvs_netlink::transport::Message<'_>| Ok(Some(()));
+    let Ok(mut dump) = Dump::new(Request::new(0x22, 0), |_| (), 2, decode) else {
+        return;
+    };
+    let sent = dump.next(&mut Sequence::new());
+    assert!(matches!(sent, Next::Send(_)));
+    let _ = dump.received(datagram);
+}

@@ -1,0 +1,7 @@
+//! The state machines against a small kernel without sockets.
+
+mod acks;
+mod datagrams;
+mod dumps;
+mod kernel;
+mod pipelines;
