@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ipvs_netlink::transport::Messages;
 use ipvs_netlink::{
-    DaemonState, DestinationEntry, Family, Protocol, ServiceEntry, ServiceFlags, ServiceId, codec,
+    Command, DaemonState, DestinationEntry, Family, Protocol, ServiceEntry, ServiceFlags,
+    ServiceId, codec,
 };
 
 use crate::capture::{Capture, payload};
@@ -40,8 +41,8 @@ fn every_service_that_ipvsadm_made_is_read_back_as_it_was_asked_for() {
     for capture in captures() {
         let mut asked = BTreeSet::new();
         for step in capture.steps.iter().filter(|step| !step.failed) {
-            let read = codec::decode_command(payload(&step.requests[step.requests.len() - 1]));
-            if let Ok(Some(ipvs_netlink::Command::NewService(service))) = read {
+            let command = codec::decode_command(payload(step.requests.last().unwrap()));
+            if let Ok(Some(Command::NewService(service))) = command {
                 asked.insert(service);
             }
         }
@@ -61,11 +62,11 @@ fn every_destination_that_ipvsadm_made_is_read_back_as_it_was_asked_for() {
     for capture in captures() {
         let mut asked = BTreeSet::new();
         for step in capture.steps.iter().filter(|step| !step.failed) {
-            let read = codec::decode_command(payload(&step.requests[step.requests.len() - 1]));
-            match read {
-                Ok(Some(ipvs_netlink::Command::NewDest(_, real))) => asked.insert(real),
+            let command = codec::decode_command(payload(step.requests.last().unwrap()));
+            match command {
+                Ok(Some(Command::NewDest(_, real))) => asked.insert(real),
                 // The change of the first one.
-                Ok(Some(ipvs_netlink::Command::SetDest(_, real))) => {
+                Ok(Some(Command::SetDest(_, real))) => {
                     asked.retain(|other| other.id() != real.id());
                     asked.insert(real)
                 }

@@ -1,25 +1,25 @@
 //! Reads a capture.
 
 /// What `capture.sh` printed on one kernel.
-pub struct Capture {
-    pub steps: Vec<Step>,
+pub(crate) struct Capture {
+    pub(crate) steps: Vec<Step>,
 }
 
 /// One `ipvsadm` command.
-pub struct Step {
-    pub command: String,
-    pub failed: bool,
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) failed: bool,
     /// Messages to the kernel, with their netlink headers.
-    pub requests: Vec<Vec<u8>>,
+    pub(crate) requests: Vec<Vec<u8>>,
     /// Messages from the kernel, with their netlink headers.
-    pub answers: Vec<Vec<u8>>,
+    pub(crate) answers: Vec<Vec<u8>>,
 }
 
 /// Bytes of a netlink header.
 const HEADER: usize = 16;
 
 impl Capture {
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         for line in text.lines().filter(|line| !line.is_empty()) {
             let Some((sign, rest)) = line.split_once(' ') else {
@@ -43,7 +43,7 @@ impl Capture {
     }
 
     /// The step of this command; the first one, if it was given twice.
-    pub fn step(&self, command: &str) -> &Step {
+    pub(crate) fn step(&self, command: &str) -> &Step {
         let mut steps = self.steps.iter();
         let found = steps.find(|step| step.command == command);
         found.unwrap_or_else(|| panic!("no such command was captured: {command}"))
@@ -51,12 +51,12 @@ impl Capture {
 }
 
 /// What follows a netlink header.
-pub fn payload(message: &[u8]) -> &[u8] {
+pub(crate) fn payload(message: &[u8]) -> &[u8] {
     &message[HEADER..]
 }
 
 /// The command number of a generic-netlink message.
-pub fn number(message: &[u8]) -> u8 {
+pub(crate) fn number(message: &[u8]) -> u8 {
     message[HEADER]
 }
 

@@ -1,6 +1,12 @@
 //! What real `ipvsadm` and real kernels say to each other, byte for byte.
 //!
 //! The captures stand beside this file, and in `capture.sh` how they were made.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say what they expect by failing loudly"
+)]
 
 mod answers;
 mod capture;

@@ -90,13 +90,17 @@ fn services() -> Vec<(&'static str, Command)> {
         .to_vec()
 }
 
+/// A service, a destination of it, and how `ipvsadm` is told.
+type Line = (&'static str, ServiceId, Destination);
+
 fn destinations() -> Vec<(&'static str, Command)> {
-    use TunnelFlags as Flags;
-    use TunnelKind::{Gre, Gue, Ipip};
-    let plain = Flags::default();
-    let four = tcp("10.96.0.11:443");
-    let six = tcp("[2001:db8::a]:443");
-    let new = [
+    let lines = plain().into_iter().chain(tunnels());
+    let new = lines.map(|(words, service, real)| (words, Command::NewDest(service, real)));
+    new.collect()
+}
+
+fn plain() -> [Line; 6] {
+    [
         (
             "-a -t 10.96.0.10:80 -r 192.0.2.1:8080 -m -w 96",
             tcp("10.96.0.10:80"),
@@ -114,9 +118,28 @@ fn destinations() -> Vec<(&'static str, Command)> {
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.4:443 -g -w 65535",
-            four,
+            tcp("10.96.0.11:443"),
             real("192.0.2.4:443", 65535).with_forward(Forward::Route),
         ),
+        (
+            "-a -t [2001:db8::a]:443 -r [2001:db8::2]:8443 -m -w 10",
+            tcp("[2001:db8::a]:443"),
+            real("[2001:db8::2]:8443", 10),
+        ),
+        (
+            "-a -f 7 -r 192.0.2.11:0 -g -w 5",
+            ServiceId::firewall_mark(Family::V4, 7),
+            real("192.0.2.11:0", 5).with_forward(Forward::Route),
+        ),
+    ]
+}
+
+fn tunnels() -> [Line; 7] {
+    use TunnelFlags as Flags;
+    use TunnelKind::{Gre, Gue, Ipip};
+    let plain = Flags::default();
+    let four = tcp("10.96.0.11:443");
+    [
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.5:443 -i",
             four,
@@ -148,23 +171,11 @@ fn destinations() -> Vec<(&'static str, Command)> {
             tunnelled("[2001:db8::4]:443", Ipip, 0, plain),
         ),
         (
-            "-a -t [2001:db8::a]:443 -r [2001:db8::2]:8443 -m -w 10",
-            six,
-            real("[2001:db8::2]:8443", 10),
-        ),
-        (
             "-a -t [2001:db8::a]:443 -r 192.0.2.10:443 -i",
-            six,
+            tcp("[2001:db8::a]:443"),
             tunnelled("192.0.2.10:443", Ipip, 0, plain),
         ),
-        (
-            "-a -f 7 -r 192.0.2.11:0 -g -w 5",
-            ServiceId::firewall_mark(Family::V4, 7),
-            real("192.0.2.11:0", 5).with_forward(Forward::Route),
-        ),
-    ];
-    new.map(|(words, service, real)| (words, Command::NewDest(service, real)))
-        .to_vec()
+    ]
 }
 
 fn changes() -> Vec<(&'static str, Command)> {

@@ -2,7 +2,7 @@
 
 use super::kernel::{Kernel, done, error, reply};
 use crate::transport::message::FLAG_INTERRUPTED;
-use crate::transport::{Dump, Error, Request};
+use crate::transport::{Conversation, Dump, Error, Next, Request, Sequence};
 
 const MULTI: u16 = 2;
 
@@ -106,7 +106,6 @@ fn answers_to_another_conversation_are_left_alone() {
         |message| Ok(Some(message.payload[0])),
     )
     .unwrap();
-    use crate::transport::{Conversation, Next, Sequence};
     assert!(matches!(dump.next(&mut Sequence::new()), Next::Send(_)));
     dump.received(&stale).unwrap();
     assert_eq!(dump.into_items(), Vec::<u8>::new());

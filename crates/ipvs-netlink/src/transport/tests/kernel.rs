@@ -7,7 +7,7 @@ use crate::transport::{Conversation, Error, Messages, Next, Sequence};
 
 /// What the kernel does with a message, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub(super) enum Act {
     /// It works.
     Work,
     /// It fails with this error number.
@@ -18,25 +18,25 @@ pub enum Act {
 
 /// A kernel with a receive queue of limited length on the other side.
 #[derive(Debug)]
-pub struct Kernel {
-    pub acts: BTreeMap<u16, Act>,
+pub(super) struct Kernel {
+    pub(super) acts: BTreeMap<u16, Act>,
     /// Answers that fit into the queue.
-    pub capacity: usize,
+    pub(super) capacity: usize,
     queue: VecDeque<Vec<u8>>,
     /// Answers were dropped and will be until the queue is empty.
     congested: bool,
     /// The next read fails with `ENOBUFS`.
     overrun: bool,
     /// Types of the messages that were worked through, in order.
-    pub worked: Vec<u16>,
+    pub(super) worked: Vec<u16>,
     /// The most answers that were in the queue at once.
-    pub most_queued: usize,
+    pub(super) most_queued: usize,
     /// Dumps: for each, the parts it is made of.
-    pub dumps: VecDeque<Vec<Vec<u8>>>,
+    pub(super) dumps: VecDeque<Vec<Vec<u8>>>,
 }
 
 impl Kernel {
-    pub fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Self {
             acts: BTreeMap::new(),
             capacity,
@@ -50,7 +50,7 @@ impl Kernel {
     }
 
     /// Leads a conversation as the fronts do.
-    pub fn converse(&mut self, conversation: &mut impl Conversation) -> Result<(), Error> {
+    pub(super) fn converse(&mut self, conversation: &mut impl Conversation) -> Result<(), Error> {
         let mut sequence = Sequence::new();
         loop {
             match conversation.next(&mut sequence) {
@@ -119,7 +119,7 @@ impl Kernel {
 }
 
 /// A message of the kernel.
-pub fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + payload.len()).unwrap();
     let mut message = header(length, kind, flags, sequence).to_vec();
     message.extend_from_slice(payload);
@@ -128,14 +128,14 @@ pub fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// An acknowledgement, or a refusal without words.
-pub fn error(errno: i32, sequence: u32) -> Vec<u8> {
+pub(super) fn error(errno: i32, sequence: u32) -> Vec<u8> {
     let mut payload = (-errno).to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(16, 0, 0, sequence));
     reply(ERROR, 0, sequence, &payload)
 }
 
 /// The end of a dump.
-pub fn done(flags: u16, number: i32) -> Vec<u8> {
+pub(super) fn done(flags: u16, number: i32) -> Vec<u8> {
     reply(DONE, flags, 0, &number.to_ne_bytes())
 }
 

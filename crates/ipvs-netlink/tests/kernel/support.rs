@@ -1,0 +1,87 @@
+//! The guest's own tools, as an outsider's view of the kernel.
+
+use std::io::Write;
+use std::process::{Command as Program, Stdio};
+
+use ipvs_netlink::{Client, Command, Destination, Protocol, Service, ServiceId};
+
+/// Runs a program and gives what it printed.
+pub(crate) fn run(program: &str, arguments: &str) -> String {
+    let done = Program::new(program)
+        .args(arguments.split_ascii_whitespace())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{program} {arguments}: {said}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Runs a program that reads this text.
+pub(crate) fn feed(program: &str, arguments: &str, text: &str) {
+    let mut child = Program::new(program)
+        .args(arguments.split_ascii_whitespace())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    assert!(child.wait().unwrap().success(), "{program} {arguments}");
+}
+
+/// What `ipvsadm` would save, line by line, sorted.
+pub(crate) fn saved() -> Vec<String> {
+    let printed = run("ipvsadm", "-S -n");
+    let lines = printed.lines().map(|line| line.trim_end().to_owned());
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort();
+    lines
+}
+
+/// A link with addresses, so that the kernel accepts local and routed real servers.
+pub(crate) fn link() {
+    run("ip", "link add eth7 type dummy");
+    run("ip", "link set eth7 up");
+    run("ip", "addr add 192.0.2.1/24 dev eth7");
+    run("ip", "addr add 2001:db8::1/64 dev eth7 nodad");
+}
+
+/// Carries out commands, all of which must work.
+pub(crate) fn execute(client: &mut Client, commands: &[Command]) {
+    let results = client.execute(commands).unwrap();
+    assert_eq!(results.len(), commands.len());
+    for (command, result) in commands.iter().zip(results) {
+        if let Err(error) = result {
+            panic!("{command:?}: {error}");
+        }
+    }
+}
+
+pub(crate) fn tcp(address: &str) -> ServiceId {
+    id(Protocol::TCP, address)
+}
+
+pub(crate) fn id(protocol: Protocol, address: &str) -> ServiceId {
+    let address: std::net::SocketAddr = address.parse().unwrap();
+    ServiceId::address(protocol, address.ip(), address.port())
+}
+
+pub(crate) fn real(address: &str, weight: u32) -> Destination {
+    let address: std::net::SocketAddr = address.parse().unwrap();
+    Destination::new(address.ip(), address.port(), weight)
+}
+
+/// The n-th of many services.
+pub(crate) fn nth(number: u32) -> ServiceId {
+    let address = std::net::Ipv4Addr::from_bits(0x0a60_0000 + number);
+    ServiceId::address(Protocol::TCP, address.into(), 80)
+}
+
+/// Many services, none of which exists yet.
+pub(crate) fn many(count: u32) -> Vec<Command> {
+    let new = |number| Command::NewService(Service::new(nth(number), "wrr"));
+    (0..count).map(new).collect()
+}
