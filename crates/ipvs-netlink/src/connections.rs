@@ -22,7 +22,7 @@ pub struct Connection {
     pub virtual_server: SocketAddr,
     /// The real server.
     pub destination: SocketAddr,
-    /// The state by its kernel name, such as `ESTABLISHED`; `NONE` for persistence entries.
+    /// The state by its kernel name, such as `ESTABLISHED`; `NONE` or `ASSURED` for persistence entries.
     pub state: String,
     /// Seconds until the entry is dropped, if nothing more happens.
     pub expires: u32,

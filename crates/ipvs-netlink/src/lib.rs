@@ -20,6 +20,11 @@
 //! It does not balance, watch or repair anything, knows nothing of Kubernetes, and does not talk to kernels without
 //! generic netlink for IPVS (before 2.6.28).
 
+/// The examples of the README, so that they keep compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod codec;
 pub mod connections;
 pub mod transport;

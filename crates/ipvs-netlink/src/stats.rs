@@ -2,7 +2,7 @@
 
 /// What a service or destination has done since it was made or zeroed.
 ///
-/// Kernels since 4.1 report 64-bit counters; older ones report connections and packets modulo 2^32.
+/// Kernels since 6.2 bring the numbers up to date every two seconds, older ones at once. Kernels since 4.1 report 64-bit counters; older ones report connections and packets modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -1,8 +1,7 @@
 //! Bytes from the kernel, or from nobody: nothing may panic, and what is understood can be said again.
 //!
 //! `cargo +nightly fuzz run decode fuzz/corpus/decode fuzz/seeds/decode -- -max_total_time=600`, in
-//! `crates/ipvs-netlink`. The first byte says what the
-//! rest is.
+//! `crates/ipvs-netlink`. The first byte says what the rest is.
 #![no_main]
 
 use ipvs_netlink::transport::{

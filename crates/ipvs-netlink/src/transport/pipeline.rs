@@ -191,10 +191,16 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Convers
         Ok(())
     }
 
-    /// What is on its way is unknown, the rest is still sent, fewer at a time.
-    fn lost(&mut self, _: Error) -> Result<(), Error> {
-        self.give_up();
-        self.window /= 2;
-        Ok(())
+    /// After an overrun, what is on its way is unknown and the rest is still sent, fewer at a time. A kernel that does
+    /// not answer in time is not asked for more.
+    fn lost(&mut self, why: Error) -> Result<(), Error> {
+        match why {
+            Error::Overrun => {
+                self.give_up();
+                self.window /= 2;
+                Ok(())
+            }
+            why => Err(why),
+        }
     }
 }

@@ -12,7 +12,7 @@ use ipvs_netlink::transport::{
 use ipvs_netlink::{AsyncClient, Command, ErrorKind};
 
 use crate::options::rows;
-use crate::support::{link, many, nth, run, saved};
+use crate::support::{assert_saved, link, many, nth, run};
 
 fn block_on<R>(future: impl Future<Output = R>) -> R {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -35,12 +35,10 @@ fn every_option_is_written_and_read() {
         let mut client = AsyncClient::open().await.unwrap();
         let commands: Vec<_> = rows().into_iter().map(|row| row.meaning).collect();
         execute(&mut client, &commands).await;
-        let mut expected: Vec<_> = rows().iter().map(|row| row.saved.to_owned()).collect();
-        expected.sort();
-        assert_eq!(saved(), expected);
+        assert_saved(rows().iter().map(|row| row.saved));
         let read = client.dump().await.unwrap();
         let lines: usize = read.iter().map(|(_, reals)| 1 + reals.len()).sum();
-        assert_eq!(lines, expected.len());
+        assert_eq!(lines, commands.len());
         for (service, reals) in &read {
             let id = service.service.id;
             assert_eq!(client.service(&id).await.unwrap().service, service.service);

@@ -114,8 +114,8 @@ fn more_services() -> Vec<(&'static str, Service)> {
             Service::new(ServiceId::firewall_mark(Family::V4, 7), "wrr"),
         ),
         (
-            "-A -f 4294967295 -6 -s rr",
-            Service::new(ServiceId::firewall_mark(Family::V6, u32::MAX), "rr"),
+            "-A -f 2147483647 -6 -s rr",
+            Service::new(ServiceId::firewall_mark(Family::V6, 0x7fff_ffff), "rr"),
         ),
     ]
 }
@@ -167,8 +167,8 @@ fn destinations() -> Vec<Line> {
             real("192.0.2.11:0", 5),
         ),
         (
-            "-a -f 4294967295 -6 -r [2001:db8::2]:0 -g -w 5",
-            ServiceId::firewall_mark(Family::V6, u32::MAX),
+            "-a -f 2147483647 -6 -r [2001:db8::2]:0 -g -w 5",
+            ServiceId::firewall_mark(Family::V6, 0x7fff_ffff),
             real("[2001:db8::2]:0", 5).with_forward(Forward::Route),
         ),
     ]

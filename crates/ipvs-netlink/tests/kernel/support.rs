@@ -1,7 +1,9 @@
 //! The guest's own tools, as an outsider's view of the kernel.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command as Program, Stdio};
+use std::time::Duration;
 
 use ipvs_netlink::{Client, Command, Destination, Protocol, Service, ServiceId};
 
@@ -39,6 +41,29 @@ pub(crate) fn saved() -> Vec<String> {
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
     lines
+}
+
+/// The table is what these lines say; the lines that are not are shown.
+pub(crate) fn assert_saved(expected: impl IntoIterator<Item = &'static str>) {
+    let expected: BTreeSet<_> = expected.into_iter().map(str::to_owned).collect();
+    let saved: BTreeSet<_> = saved().into_iter().collect();
+    let missing: Vec<_> = expected.difference(&saved).collect();
+    let surplus: Vec<_> = saved.difference(&expected).collect();
+    assert!(
+        missing.is_empty() && surplus.is_empty(),
+        "missing: {missing:#?}\nnot expected: {surplus:#?}"
+    );
+}
+
+/// Waits until something is so. Kernels since 6.2 add counters up every two seconds.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..100 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("ten seconds later still not: {what}");
 }
 
 /// A link with addresses, so that the kernel accepts local and routed real servers.

@@ -1,9 +1,9 @@
 //! What we write is what `ipvsadm` reads.
 
-use ipvs_netlink::{Client, Command, Forward, Service, ServiceFlags};
+use ipvs_netlink::{Client, Command, Family, Forward, Service, ServiceFlags, ServiceId};
 
 use crate::options::rows;
-use crate::support::{execute, link, real, run, saved, tcp};
+use crate::support::{assert_saved, execute, link, real, run, saved, tcp};
 
 #[test]
 fn every_option_we_write_is_read_by_ipvsadm() {
@@ -11,9 +11,7 @@ fn every_option_we_write_is_read_by_ipvsadm() {
     let rows = rows();
     let commands: Vec<_> = rows.iter().map(|row| row.meaning.clone()).collect();
     execute(&mut Client::open().unwrap(), &commands);
-    let mut expected: Vec<_> = rows.iter().map(|row| row.saved.to_owned()).collect();
-    expected.sort();
-    assert_eq!(saved(), expected);
+    assert_saved(rows.iter().map(|row| row.saved));
     let thresholds = run("ipvsadm", "-L -n --thresholds");
     let line = thresholds
         .lines()
@@ -94,6 +92,8 @@ fn what_ipvsadm_cannot_say_is_kept_by_the_kernel_all_the_same() {
     link();
     let mut client = Client::open().unwrap();
     let web = tcp("10.96.0.10:80");
+    // `ipvsadm` shows this one as -1.
+    let mark = ServiceId::firewall_mark(Family::V6, u32::MAX);
     let mut odd = Service::new(web, "wrr").with_flags(ServiceFlags::from_bits(0x8000_0100));
     odd.netmask = ipvs_netlink::Netmask::V4("255.0.255.0".parse().unwrap());
     let bypass = real("192.0.2.2:80", 1).with_forward(Forward::Bypass);
@@ -104,8 +104,10 @@ fn what_ipvsadm_cannot_say_is_kept_by_the_kernel_all_the_same() {
             Command::NewService(odd.clone()),
             Command::NewDest(web, bypass.clone()),
             Command::NewDest(web, local.clone()),
+            Command::NewService(Service::new(mark, "rr")),
         ],
     );
+    assert_eq!(client.service(&mark).unwrap().service.id, mark);
     assert_eq!(client.service(&web).unwrap().service, odd);
     let read = client.destinations(&web).unwrap();
     let mut read: Vec<_> = read.into_iter().map(|entry| entry.destination).collect();
