@@ -105,8 +105,16 @@ pub(crate) fn nth(number: u32) -> ServiceId {
     ServiceId::address(Protocol::TCP, address.into(), 80)
 }
 
-/// Many services, none of which exists yet.
+/// Many services, none of which exists yet, in a namespace without estimation from now on.
+///
+/// Linux 6.12 oopses in `ip_vs_estimation_kthread` now and then when thousands of services come and go (seen with
+/// 6.12.95, always at 0xfffc000000000020; not with 6.1, which has no such thread, nor with 7.2). Tests that use this do
+/// not look at counters.
 pub(crate) fn many(count: u32) -> Vec<Command> {
+    const ESTIMATION: &str = "/proc/sys/net/ipv4/vs/run_estimation";
+    if std::path::Path::new(ESTIMATION).exists() {
+        std::fs::write(ESTIMATION, "0").unwrap();
+    }
     let new = |number| Command::NewService(Service::new(nth(number), "wrr"));
     (0..count).map(new).collect()
 }
