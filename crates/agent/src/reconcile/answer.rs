@@ -206,3 +206,17 @@ pub(crate) async fn observe_all<K: Kernel>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// A Service of the namespace `t` that exists.
+    pub(super) async fn service_state(&mut self, name: &str) -> ServiceState {
+        self.service(&ObjectName::new("t", name)).await.unwrap()
+    }
+
+    /// A page of the namespace `t`.
+    pub(super) async fn page_of(&mut self, after: Option<&str>, limit: usize) -> Page {
+        let after = after.map(|name| ObjectName::new("t", name));
+        self.page(after.as_ref(), limit).await
+    }
+}

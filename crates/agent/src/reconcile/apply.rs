@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
-use topology_core::mirror::{Mirror, Outcome};
+use topology_core::mirror::{Mirror, Outcome, Trust};
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -158,7 +158,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    pub(super) fn release(&mut self, keys: &[VirtualServerKey]) {
+    /// Whether a key is ours on record and known not to exist.
+    pub(super) fn is_void(&self, key: &VirtualServerKey) -> bool {
+        self.mirror.is_ours(key)
+            && self.mirror.get(key).is_none()
+            && self.mirror.trust(key) == Trust::Known
+    }
+
+    /// Gives up keys that do not exist: another may create one of that name.
+    pub(super) fn disown(&mut self, keys: &[VirtualServerKey]) {
+        let now = self.now();
+        for key in keys {
+            self.mirror
+                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing, now);
+        }
+        self.release(keys);
+    }
+
+    fn release(&mut self, keys: &[VirtualServerKey]) {
         if keys.is_empty() {
             return;
         }

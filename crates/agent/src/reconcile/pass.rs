@@ -179,10 +179,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Brings every key to what is wanted, a chunk of steps at a time.
     async fn program(&mut self, wanted: Wanted, done: &mut Done) {
         let mut steps = Vec::new();
+        let mut void = Vec::new();
         let mut computing = Instant::now();
         for (key, desired) in self.in_order(wanted) {
             if desired.is_some() && !self.may_touch(&key) {
                 continue;
+            }
+            if desired.is_none() && self.is_void(&key) {
+                void.push(key);
             }
             let now = self.now();
             let plan = plan::diff(desired.as_ref(), &self.mirror, &key, now, &self.options);
@@ -198,6 +202,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         done.computing += computing.elapsed();
+        self.disown(&void);
         self.apply(&mut steps, &mut done.applied).await;
     }
 

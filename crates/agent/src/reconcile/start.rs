@@ -1,8 +1,6 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
 use tokio::time::Instant;
-use topology_core::mirror::Outcome;
-use topology_core::plan::Step;
 
 use super::counts::Counts;
 use super::pass::Done;
@@ -89,13 +87,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Claims whose virtual server does not exist end now: another may create one of that name.
     fn forget_claims_without_server(&mut self) {
-        let now = self.now();
         let mut stale = std::mem::take(&mut self.claims);
-        stale.retain(|key| self.mirror.get(key).is_none());
-        for key in &stale {
-            self.mirror
-                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing, now);
-        }
-        self.release(&stale);
+        stale.retain(|key| self.is_void(key));
+        self.disown(&stale);
     }
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::lab::{Process, sh, succeeds, wait_until};
 
 /// A folder with YAML, a state directory, and at most one agent at a time.
-pub struct Node {
+pub(crate) struct Node {
     folder: TempDir,
     arguments: Vec<String>,
     process: Option<Process>,
@@ -18,7 +18,7 @@ pub struct Node {
 
 impl Node {
     /// A node named n1 whose cluster is empty.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("cluster")).unwrap();
         Self {
@@ -29,45 +29,45 @@ impl Node {
     }
 
     /// The same with more arguments for the agent.
-    pub fn with(mut self, arguments: &[&str]) -> Self {
+    pub(crate) fn with(mut self, arguments: &[&str]) -> Self {
         self.arguments
             .extend(arguments.iter().map(|&argument| argument.to_owned()));
         self
     }
 
     /// Writes a file of the cluster, as an editor does: aside, then renamed.
-    pub fn write(&self, file: &str, text: &str) {
+    pub(crate) fn write(&self, file: &str, text: &str) {
         let aside = self.path(".aside");
         fs::write(&aside, text).unwrap();
         fs::rename(aside, self.path("cluster").join(file)).unwrap();
     }
 
-    /// Removes a file of the cluster.
-    pub fn remove(&self, file: &str) {
-        fs::remove_file(self.path("cluster").join(file)).unwrap();
+    /// Removes a file of the cluster, if it is there.
+    pub(crate) fn remove(&self, file: &str) {
+        drop(fs::remove_file(self.path("cluster").join(file)));
     }
 
     /// Starts the agent and waits for the end of its first pass.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.launch(&[]);
         self.wait_ready();
     }
 
     /// Starts the agent with further arguments and does not wait.
-    pub fn launch(&mut self, more: &[&str]) {
+    pub(crate) fn launch(&mut self, more: &[&str]) {
         let command = self.command(more);
         self.process = Some(Process::spawn(command));
     }
 
     /// Starts the agent where its programs (nft, modprobe) are looked for in `path`.
-    pub fn launch_with_path(&mut self, path: &str) {
+    pub(crate) fn launch_with_path(&mut self, path: &str) {
         let mut command = self.command(&[]);
         command.env("PATH", path);
         self.process = Some(Process::spawn(command));
     }
 
     /// Starts the agent as another user.
-    pub fn launch_as(&mut self, user: u32) {
+    pub(crate) fn launch_as(&mut self, user: u32) {
         let mut command = self.command(&[]);
         command.uid(user).gid(user);
         self.process = Some(Process::spawn(command));
@@ -108,14 +108,14 @@ impl Node {
     }
 
     /// Waits for the end of the agent's first pass.
-    pub fn wait_ready(&self) {
+    pub(crate) fn wait_ready(&self) {
         wait_until("the agent's first pass", || {
             self.log().contains("first pass done")
         });
     }
 
     /// Waits until the agent's first pass is done, or until it has ended, and then says how.
-    pub fn ready_or_dead(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ready_or_dead(&mut self) -> Option<ExitStatus> {
         let mut status = None;
         wait_until("the agent's first pass or its end", || {
             status = self.process.as_mut().and_then(Process::try_wait);
@@ -128,14 +128,14 @@ impl Node {
     }
 
     /// Waits until nothing is pending: what `diff` would do is nothing.
-    pub fn wait_quiet(&self) {
+    pub(crate) fn wait_quiet(&self) {
         let socket = self.socket();
         let command = format!("ipvs-topo diff --socket {}", socket.display());
         wait_until("the agent to have nothing to do", || succeeds(&command));
     }
 
     /// Takes over the files of a folder.
-    pub fn copy(&self, folder: &Path) {
+    pub(crate) fn copy(&self, folder: &Path) {
         sh(&format!(
             "cp -r {}/. {}",
             folder.display(),
@@ -144,19 +144,19 @@ impl Node {
     }
 
     /// Waits for the agent's end.
-    pub fn wait_end(&mut self) -> ExitStatus {
+    pub(crate) fn wait_end(&mut self) -> ExitStatus {
         let mut process = self.process.take().expect("a running agent");
         process.wait()
     }
 
     /// Kills the agent as `kill -9` does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.process = None;
         self.forget_log();
     }
 
     /// Ends the agent with SIGTERM; it must exit with 0.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let id = self.process.as_ref().expect("a running agent").id();
         sh(&format!("kill -TERM {id}"));
         let status = self.wait_end();
@@ -171,29 +171,29 @@ impl Node {
     }
 
     /// What the agent has logged since its start.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
     /// So that the next agent's log stands alone.
-    pub fn forget_log(&self) {
+    pub(crate) fn forget_log(&self) {
         drop(fs::remove_file(self.path("log")));
     }
 
     /// Waits until the log holds `words`.
-    pub fn wait_log(&self, words: &str) {
+    pub(crate) fn wait_log(&self, words: &str) {
         wait_until(&format!("{words:?} in the log:\n{}", self.log()), || {
             self.log().contains(words)
         });
     }
 
     /// The agent's socket.
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path("agent.sock")
     }
 
     /// The folder of the cluster's files.
-    pub fn cluster(&self) -> PathBuf {
+    pub(crate) fn cluster(&self) -> PathBuf {
         self.path("cluster")
     }
 
@@ -215,7 +215,7 @@ impl Drop for Node {
 }
 
 /// `ipvsadm-save -n`, sorted.
-pub fn kernel() -> Vec<String> {
+pub(crate) fn kernel() -> Vec<String> {
     let mut lines: Vec<_> = sh("ipvsadm-save -n")
         .lines()
         .map(|line| line.trim_end().to_owned())
@@ -225,7 +225,7 @@ pub fn kernel() -> Vec<String> {
 }
 
 /// Waits until the kernel holds exactly `lines` (sorted here).
-pub fn wait_kernel(lines: &[&str]) {
+pub(crate) fn wait_kernel(lines: &[&str]) {
     let mut wanted: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
     wanted.sort_unstable();
     let mut held = Vec::new();

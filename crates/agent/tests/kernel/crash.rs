@@ -10,53 +10,59 @@ use crate::yaml::{NODES, Service, slice};
 const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080), ("UDP", 53, 5353)];
 
 fn service(name: &str, ip: &str) -> String {
+    let ports = &[("TCP", 80), ("UDP", 53)];
     Service {
         name,
         ips: &[ip],
-        ports: &[("TCP", 80), ("UDP", 53)],
+        ports,
         spec: "",
         annotations: "",
     }
     .yaml()
 }
 
-fn write_first(node: &Node, kept: &str) {
-    node.write("nodes.yaml", NODES);
-    node.write(
-        "kept.yaml",
-        &(service("kept", "10.96.0.10")
-            + &slice("kept", "kept-4", PORTS, &[kept, "10.244.2.1 n2"])),
-    );
-    node.write(
-        "gone.yaml",
-        &(service("gone", "203.0.113.9") + &slice("gone", "gone-4", PORTS, &["10.244.1.9 n1"])),
-    );
+fn write(node: &Node, name: &str, ip: &str, endpoints: &[&str]) {
+    let text = service(name, ip) + &slice(name, &format!("{name}-4"), PORTS, endpoints);
+    node.write(&format!("{name}.yaml"), &text);
 }
 
-/// A new Service, a vanished one, a real server that comes, one that goes, one whose weight changes.
+fn write_first(node: &Node, kept: &str) {
+    node.remove("new.yaml");
+    write(node, "kept", "10.96.0.10", &[kept, "10.244.2.1 n2"]);
+    write(node, "gone", "203.0.113.9", &["10.244.1.9 n1"]);
+}
+
+/// A new Service, a vanished one, a real server that comes, and one that goes.
 fn write_second(node: &Node, kept: &str) {
     node.remove("gone.yaml");
-    node.write(
-        "kept.yaml",
-        &(service("kept", "10.96.0.10")
-            + &slice("kept", "kept-4", PORTS, &[kept, "10.244.3.1 n3"])),
-    );
-    node.write(
-        "new.yaml",
-        &(service("new", "203.0.113.7")
-            + &slice("new", "new-4", PORTS, &["10.244.1.8 n1", "10.244.3.2 n3"])),
+    write(node, "kept", "10.96.0.10", &[kept, "10.244.3.1 n3"]);
+    write(
+        node,
+        "new",
+        "203.0.113.7",
+        &["10.244.1.8 n1", "10.244.3.2 n3"],
     );
 }
 
+/// What the agent is answerable for, as other programs see it.
 fn everything() -> String {
-    let nft =
+    let tables =
         ["ip", "arp"].map(|family| sh(&format!("nft list table {family} ipvs-topo 2>&1 || true")));
-    format!(
-        "{}\n{}{}",
-        kernel().join("\n"),
-        nft.concat(),
-        sh("ip route show table local proto 173")
-    )
+    let routes = sh("ip route show table local proto 173");
+    format!("{}\n{}{routes}", kernel().join("\n"), tables.concat())
+}
+
+/// Starts agents that die one write later each time, until one gets through. Returns the deaths.
+fn die_after_every_write(node: &mut Node) -> u32 {
+    for after in 1..200 {
+        node.forget_log();
+        node.launch(&["--crash-after", &after.to_string()]);
+        match node.ready_or_dead() {
+            Some(status) => assert_eq!(status.signal(), Some(9), "{}", node.log()),
+            None => return after - 1,
+        }
+    }
+    panic!("no agent gets through");
 }
 
 #[test]
@@ -68,63 +74,49 @@ fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
         pod.v4
     ));
     let kept = format!("{} n1", pod.v4);
-
-    let mut reference = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
-    write_first(&reference, &kept);
-    reference.start();
-    let first = everything();
-    // Several connections, so that at least one of them is with the real server of the pod.
-    let _held = client.spawn("guest load --target 10.96.0.10:80 --connections 4 --hold");
     let established = || {
-        sh("ipvsadm -Lnc")
-            .lines()
-            .filter(|l| l.contains("ESTABLISHED") && l.contains(&pod.v4.to_string()))
+        let (list, address) = (sh("ipvsadm -Lnc"), pod.v4.to_string());
+        list.lines()
+            .filter(|line| line.contains("ESTABLISHED") && line.contains(&address))
             .count()
     };
-    wait_until("a held connection", || established() > 0);
+
+    let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
+    node.write("nodes.yaml", NODES);
+    write_first(&node, &kept);
+    node.start();
+    let first = everything();
+    // Several, so that at least one of them is with the real server in the pod.
+    let _held = client.spawn("guest load --target 10.96.0.10:80 --connections 4 --hold");
+    wait_until("held connections", || established() > 0);
     let connections = established();
-    write_second(&reference, &kept);
-    let second_kernel = ["203.0.113.7:80", "10.244.3.1:8080"];
+    write_second(&node, &kept);
     wait_until("the second state", || {
         let now = everything();
-        second_kernel.iter().all(|words| now.contains(words)) && !now.contains("203.0.113.9")
+        now.contains("203.0.113.7:80")
+            && now.contains("10.244.3.1:8080")
+            && !now.contains("203.0.113.9")
     });
-    reference.wait_quiet();
+    node.wait_quiet();
     let second = everything();
+    node.kill();
 
-    let mut crashes = 0;
-    for (state, write) in [
+    let mut deaths = 0;
+    let states = [
         (&first, write_first as fn(&Node, &str)),
         (&second, write_second),
-    ]
-    .into_iter()
-    .cycle()
-    .take(4)
-    {
-        write(&reference, &kept);
-        if crashes == 0 {
-            reference.kill();
-        }
-        for after in 1.. {
-            reference.forget_log();
-            reference.launch(&["--crash-after", &after.to_string()]);
-            match reference.ready_or_dead() {
-                Some(status) => {
-                    assert_eq!(status.signal(), Some(9), "{}", reference.log());
-                    crashes += 1;
-                    assert!(after < 200, "the agent never gets through");
-                }
-                None => break,
-            }
-        }
-        reference.wait_quiet();
+    ];
+    for (state, write) in states.into_iter().cycle().take(4) {
+        write(&node, &kept);
+        deaths += die_after_every_write(&mut node);
+        node.wait_quiet();
         assert_eq!(&everything(), state);
         assert_eq!(
             established(),
             connections,
             "connections of the untouched real server"
         );
-        reference.kill();
+        node.kill();
     }
-    assert!(crashes > 10, "only {crashes} crash points were reached");
+    assert!(deaths > 40, "only {deaths} crash points were reached");
 }

@@ -8,11 +8,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The node's own address.
-pub const NODE_V4: &str = "192.168.10.11";
+pub(crate) const NODE_V4: &str = "192.168.10.11";
 /// The node's own IPv6 address.
-pub const NODE_V6: &str = "fd00:10::11";
+pub(crate) const NODE_V6: &str = "fd00:10::11";
 /// A neighbour on the node's network, outside of the cluster.
-pub const OUTSIDER_V4: &str = "192.168.10.1";
+pub(crate) const OUTSIDER_V4: &str = "192.168.10.1";
 
 const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
@@ -22,23 +22,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A network namespace joined to the node.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     netns: String,
     /// Its IPv4 address.
-    pub v4: IpAddr,
+    pub(crate) v4: IpAddr,
     /// Its IPv6 address.
-    pub v6: IpAddr,
+    pub(crate) v6: IpAddr,
 }
 
 /// The node and everything around it.
 #[derive(Debug, Default)]
-pub struct Lab {
+pub(crate) struct Lab {
     pods: u8,
     namespaces: Vec<String>,
 }
 
 /// Runs a command line and returns its output; it must succeed.
-pub fn sh(line: &str) -> String {
+pub(crate) fn sh(line: &str) -> String {
     let output = run("sh", &["-c", line]);
     assert!(
         output.status.success(),
@@ -50,7 +50,7 @@ pub fn sh(line: &str) -> String {
 }
 
 /// Runs a command line and returns whether it succeeded.
-pub fn succeeds(line: &str) -> bool {
+pub(crate) fn succeeds(line: &str) -> bool {
     run("sh", &["-c", line]).status.success()
 }
 
@@ -67,7 +67,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Waits until `done` says so; `what` is what the panic message says was waited for.
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(
@@ -80,7 +80,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 impl Lab {
     /// A node with an address of each family on `eth0`, and an outsider at the other end of the wire.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut lab = Self::default();
         let outside = lab.namespace("outside");
         sh(&format!(
@@ -101,12 +101,12 @@ impl Lab {
     }
 
     /// The namespace at the other end of the node's wire.
-    pub fn outside(&self) -> &str {
+    pub(crate) fn outside(&self) -> &str {
         self.namespaces.first().expect("made first")
     }
 
-    /// The next pod: 10.244.1.1, fd00:10:244:1::1 and so on.
-    pub fn pod(&mut self) -> Place {
+    /// The next pod: `10.244.1.1`, `fd00:10:244:1::1` and so on.
+    pub(crate) fn pod(&mut self) -> Place {
         self.pods += 1;
         let number = self.pods;
         let place = Place {
@@ -152,7 +152,7 @@ impl Drop for Lab {
 
 impl Place {
     /// The command, run inside.
-    pub fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("ip");
         command.args([
             "netns",
@@ -167,22 +167,22 @@ impl Place {
     }
 
     /// Runs a command line inside; it must succeed.
-    pub fn sh(&self, line: &str) -> String {
+    pub(crate) fn sh(&self, line: &str) -> String {
         sh(&format!("ip netns exec {} sh -c '{line}'", self.netns))
     }
 
     /// What to put before a command line to run it inside.
-    pub fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         format!("ip netns exec {}", self.netns)
     }
 
     /// Runs a command line inside and returns whether it succeeded.
-    pub fn succeeds(&self, line: &str) -> bool {
+    pub(crate) fn succeeds(&self, line: &str) -> bool {
         succeeds(&format!("{} {line}", self.prefix()))
     }
 
     /// Serves at `port` of both families over TCP, answering with `name`.
-    pub fn serve(&self, port: u16, name: &str) -> Vec<Process> {
+    pub(crate) fn serve(&self, port: u16, name: &str) -> Vec<Process> {
         let Self { v4, v6, .. } = self;
         [format!("{v4}:{port}"), format!("[{v6}]:{port}")]
             .into_iter()
@@ -191,18 +191,18 @@ impl Place {
     }
 
     /// Starts a command inside that ends with the returned value.
-    pub fn spawn(&self, line: &str) -> Process {
+    pub(crate) fn spawn(&self, line: &str) -> Process {
         Process::spawn(self.command(line))
     }
 }
 
 /// A child process that is killed when dropped.
 #[derive(Debug)]
-pub struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Process {
     /// Starts it.
-    pub fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(mut command: Command) -> Self {
         Self(
             command
                 .spawn()
@@ -211,17 +211,17 @@ impl Process {
     }
 
     /// Its process id.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 
     /// How it ended, if it has.
-    pub fn try_wait(&mut self) -> Option<std::process::ExitStatus> {
+    pub(crate) fn try_wait(&mut self) -> Option<std::process::ExitStatus> {
         self.0.try_wait().expect("our own child")
     }
 
     /// Waits for its end, at most as long as anything is waited for.
-    pub fn wait(&mut self) -> std::process::ExitStatus {
+    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
         let mut status = None;
         wait_until("the end of a process", || {
             status = self.try_wait();
@@ -241,7 +241,7 @@ impl Drop for Process {
 
 /// Watches what any program writes to routes, links and nftables.
 #[derive(Debug)]
-pub struct Monitor {
+pub(crate) struct Monitor {
     files: [std::path::PathBuf; 2],
     _programs: [Process; 2],
     folder: tempfile::TempDir,
@@ -249,7 +249,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Watches from now on.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spawn = |name: &str, line: &str| {
             let path = folder.path().join(name);
@@ -288,7 +288,7 @@ impl Monitor {
     }
 
     /// What was written since.
-    pub fn seen(&self) -> String {
+    pub(crate) fn seen(&self) -> String {
         std::thread::sleep(Duration::from_millis(300));
         debug_assert!(self.folder.path().exists());
         let read = |file| std::fs::read_to_string(file).unwrap_or_default();

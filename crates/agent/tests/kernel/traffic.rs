@@ -9,7 +9,12 @@ use crate::yaml::{NODES, Service, slice};
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
 
 /// How many of `connections` each server answered; a failed one counts for `failed`.
-pub fn hits(from: &Place, target: &str, connections: u32, flags: &str) -> BTreeMap<String, u64> {
+pub(crate) fn hits(
+    from: &Place,
+    target: &str,
+    connections: u32,
+    flags: &str,
+) -> BTreeMap<String, u64> {
     let text = from.sh(&format!(
         "guest load --target {target} --connections {connections} {flags} -o json"
     ));
@@ -37,7 +42,7 @@ fn counts(list: &[(&str, u64)]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn web<'a>(annotations: &'a str) -> Service<'a> {
+fn web(annotations: &str) -> Service<'_> {
     Service {
         name: "web",
         ips: &["10.96.0.10", "fd00:10:96::a"],

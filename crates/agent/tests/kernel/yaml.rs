@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The Node objects n1 (this node), n2, n3 in zones a, a, b.
-pub const NODES: &str = "
+pub(crate) const NODES: &str = "
 apiVersion: v1
 kind: Node
 metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}
@@ -21,22 +21,22 @@ status: {addresses: [{type: InternalIP, address: 192.168.10.13}]}
 ";
 
 /// A Service with one address and one port.
-pub struct Service<'a> {
+pub(crate) struct Service<'a> {
     /// Its name in the namespace `t`.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its cluster IPs.
-    pub ips: &'a [&'a str],
+    pub(crate) ips: &'a [&'a str],
     /// `TCP 80`, `UDP 53` and so on.
-    pub ports: &'a [(&'a str, u16)],
+    pub(crate) ports: &'a [(&'a str, u16)],
     /// Further lines of `spec`, indented by two blanks.
-    pub spec: &'a str,
+    pub(crate) spec: &'a str,
     /// Annotations in flow style, without braces.
-    pub annotations: &'a str,
+    pub(crate) annotations: &'a str,
 }
 
 impl Service<'_> {
     /// As YAML.
-    pub fn yaml(&self) -> String {
+    pub(crate) fn yaml(&self) -> String {
         let Self {
             name,
             ips,
@@ -72,7 +72,12 @@ impl Service<'_> {
 }
 
 /// An EndpointSlice of the Service `service`, one line for each endpoint: `ADDRESS NODE [CONDITIONS]`.
-pub fn slice(service: &str, name: &str, ports: &[(&str, u16, u16)], endpoints: &[&str]) -> String {
+pub(crate) fn slice(
+    service: &str,
+    name: &str,
+    ports: &[(&str, u16, u16)],
+    endpoints: &[&str],
+) -> String {
     let v6 = endpoints.first().is_some_and(|line| line.contains(':'));
     let family = if v6 { "IPv6" } else { "IPv4" };
     let mut text = format!(

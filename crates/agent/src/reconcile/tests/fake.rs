@@ -1,0 +1,355 @@
+//! A small kernel and a small machine in memory, with a journal of everything written to either.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use topology_core::mirror::{Observed, ObservedReal, Outcome};
+use topology_core::model::Cidr;
+use topology_core::plan::Step;
+use topology_core::virtual_server::{RealServer, VirtualServerKey};
+
+use crate::conntrack::Flow;
+use crate::guard::{Guard, GuardError};
+use crate::host::{Host, Survey};
+use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
+use crate::routes::addresses::Interface;
+use crate::routes::{LocalRoute, RouteError, RouteReport};
+use crate::state::KernelServer;
+
+/// Everything outside of the process: it survives a restart of the loop.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) servers: BTreeMap<VirtualServerKey, Observed>,
+    pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,
+    pub(super) record: BTreeSet<VirtualServerKey>,
+    pub(super) routes: BTreeSet<LocalRoute>,
+    pub(super) guard: Guard,
+    pub(super) addresses: Vec<Interface>,
+    /// Every write, in order.
+    pub(super) journal: Vec<String>,
+    /// Outcomes instead of the kernel's own, by the text of the step; each is used up.
+    pub(super) faults: Vec<(String, Fault)>,
+    /// Steps that are still taken before the process is gone.
+    pub(super) steps_left: Option<usize>,
+    /// How often a table was listed or a key read.
+    pub(super) reads: usize,
+    pub(super) unreadable: bool,
+    pub(super) guard_fails: bool,
+}
+
+/// What goes wrong with a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The kernel refuses.
+    Refused,
+    /// It is done, but the answer is lost.
+    AnswerLost,
+    /// It is not done, and the answer is lost.
+    Lost,
+}
+
+/// Handles on one world.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared(pub(super) Rc<RefCell<World>>);
+
+impl World {
+    /// `ipvsadm-save -n`, without the routes and tables.
+    pub(super) fn save(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (key, server) in &self.servers {
+            let persistence = server
+                .persistence
+                .map_or(String::new(), |seconds| format!(" -p {seconds}"));
+            lines.push(format!("-A {key} -s {}{persistence}", server.scheduler));
+            let mut reals = server.real_servers.clone();
+            reals.sort_by_key(|real| (real.address, real.port));
+            for real in &reals {
+                let at = std::net::SocketAddr::new(real.address, real.port);
+                lines.push(format!("-a {key} -r {at} -m -w {}", real.weight));
+            }
+        }
+        lines
+    }
+
+    /// Does a step as the kernel would.
+    fn take(&mut self, step: &Step) -> Result<(), Outcome> {
+        match step {
+            Step::AddServer {
+                key,
+                scheduler,
+                persistence,
+            } => {
+                if self.servers.contains_key(key) {
+                    return Err(Outcome::AlreadyExists);
+                }
+                let (scheduler, persistence) = (scheduler.clone(), *persistence);
+                let observed = Observed {
+                    scheduler,
+                    persistence,
+                    plain: true,
+                    real_servers: Vec::new(),
+                };
+                self.servers.insert(*key, observed);
+            }
+            Step::EditServer {
+                key,
+                scheduler,
+                persistence,
+            } => {
+                let server = self.server(key)?;
+                (server.scheduler, server.persistence) = (scheduler.clone(), *persistence);
+                server.plain = true;
+            }
+            Step::DeleteServer { key } => {
+                self.server(key)?;
+                self.servers.remove(key);
+            }
+            Step::AddReal { key, real } => {
+                let server = self.server(key)?;
+                if find(server, real.address, real.port).is_some() {
+                    return Err(Outcome::AlreadyExists);
+                }
+                server.real_servers.push(observed(real));
+            }
+            Step::EditReal { key, real } => self.edit(key, real)?,
+            Step::DrainReal { key, address, port } => {
+                self.edit(
+                    key,
+                    &RealServer {
+                        address: *address,
+                        port: *port,
+                        weight: 0,
+                    },
+                )?;
+            }
+            Step::DeleteReal { key, address, port } => {
+                let server = self.server(key)?;
+                let at = find(server, *address, *port).ok_or(Outcome::Missing)?;
+                server.real_servers.remove(at);
+            }
+            Step::ForgetFlows { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn server(&mut self, key: &VirtualServerKey) -> Result<&mut Observed, Outcome> {
+        self.servers.get_mut(key).ok_or(Outcome::Missing)
+    }
+
+    fn edit(&mut self, key: &VirtualServerKey, real: &RealServer) -> Result<(), Outcome> {
+        let server = self.server(key)?;
+        let at = find(server, real.address, real.port).ok_or(Outcome::Missing)?;
+        server.real_servers[at] = observed(real);
+        Ok(())
+    }
+
+    fn reading(&self, key: &VirtualServerKey) -> Option<Reading> {
+        let observed = self.servers.get(key)?.clone();
+        let count = |real: &ObservedReal| {
+            self.connections
+                .get(&(*key, real.address))
+                .copied()
+                .unwrap_or(0)
+        };
+        let connections = observed.real_servers.iter().map(count).collect();
+        Some(Reading {
+            observed,
+            connections,
+        })
+    }
+
+    fn fault(&mut self, step: &str) -> Option<Fault> {
+        let at = self.faults.iter().position(|(text, _)| text == step)?;
+        Some(self.faults.remove(at).1)
+    }
+}
+
+fn find(server: &Observed, address: IpAddr, port: u16) -> Option<usize> {
+    server
+        .real_servers
+        .iter()
+        .position(|real| (real.address, real.port) == (address, port))
+}
+
+fn observed(real: &RealServer) -> ObservedReal {
+    let RealServer {
+        address,
+        port,
+        weight,
+    } = *real;
+    ObservedReal {
+        address,
+        port,
+        weight,
+        plain: true,
+    }
+}
+
+impl Kernel for Shared {
+    async fn list(&mut self) -> Result<Vec<Listed>, KernelError> {
+        let mut world = self.0.borrow_mut();
+        world.reads += 1;
+        if world.unreadable {
+            return Err(KernelError("the table cannot be read".to_owned()));
+        }
+        let bare = |observed: &Observed| Observed {
+            real_servers: Vec::new(),
+            ..observed.clone()
+        };
+        Ok(world
+            .servers
+            .iter()
+            .map(|(key, observed)| Listed {
+                key: *key,
+                observed: bare(observed),
+            })
+            .collect())
+    }
+
+    async fn fill(&mut self, listed: Listed) -> Result<Option<Reading>, KernelError> {
+        Ok(self.0.borrow().reading(&listed.key))
+    }
+
+    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<Reading>, KernelError> {
+        let mut world = self.0.borrow_mut();
+        world.reads += 1;
+        Ok(world.reading(key))
+    }
+
+    async fn show(&mut self, _: &VirtualServerKey) -> Result<Option<KernelServer>, KernelError> {
+        Ok(None)
+    }
+
+    async fn apply(&mut self, steps: &[Step]) -> Vec<Result<(), StepError>> {
+        let mut world = self.0.borrow_mut();
+        let mut results = Vec::new();
+        for step in steps {
+            if let Some(left) = &mut world.steps_left {
+                if *left == 0 {
+                    // The process is gone: what it would have sent never arrives.
+                    results.push(Err(Outcome::Unknown));
+                    continue;
+                }
+                *left -= 1;
+            }
+            let result = match world.fault(&step.to_string()) {
+                None => world.take(step),
+                Some(Fault::Refused) => Err(Outcome::Failed),
+                Some(Fault::Lost) => Err(Outcome::Unknown),
+                Some(Fault::AnswerLost) => world.take(step).and(Err(Outcome::Unknown)),
+            };
+            world
+                .journal
+                .push(format!("{step}{}", if result.is_ok() { "" } else { " !" }));
+            results.push(result);
+        }
+        let error = |outcome| StepError {
+            outcome,
+            text: format!("{outcome:?}"),
+        };
+        results
+            .into_iter()
+            .map(|result| result.map_err(error))
+            .collect()
+    }
+}
+
+impl Host for Shared {
+    fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        for key in keys {
+            world.record.insert(*key);
+            world.journal.push(format!("claim {key}"));
+        }
+        Ok(())
+    }
+
+    fn release(
+        &mut self,
+        keys: &[VirtualServerKey],
+        _: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        if world.steps_left == Some(0) {
+            return Ok(());
+        }
+        for key in keys {
+            world.record.remove(key);
+            world.journal.push(format!("release {key}"));
+        }
+        Ok(())
+    }
+
+    async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
+        Ok((self.0.borrow().addresses.clone(), Vec::new()))
+    }
+
+    async fn read_routes(&mut self) -> Result<(), RouteError> {
+        Ok(())
+    }
+
+    async fn set_routes(
+        &mut self,
+        wanted: &BTreeSet<LocalRoute>,
+    ) -> Result<RouteReport, RouteError> {
+        let mut world = self.0.borrow_mut();
+        let added: Vec<_> = wanted.difference(&world.routes).copied().collect();
+        let removed: Vec<_> = world.routes.difference(wanted).copied().collect();
+        world
+            .journal
+            .extend(added.iter().map(|route| format!("+ {route}")));
+        world
+            .journal
+            .extend(removed.iter().map(|route| format!("- {route}")));
+        world.routes.clone_from(wanted);
+        Ok(RouteReport {
+            added,
+            removed,
+            failed: Vec::new(),
+        })
+    }
+
+    async fn read_guard(&mut self) -> Result<(), GuardError> {
+        Ok(())
+    }
+
+    fn guard_lacks(&self, wanted: &Guard) -> bool {
+        self.0.borrow().guard.lacks_something_of(wanted)
+    }
+
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
+        let mut world = self.0.borrow_mut();
+        if world.guard_fails {
+            return Err(GuardError::Missing);
+        }
+        let changed = world.guard != *wanted;
+        if changed {
+            world.journal.push("guard".to_owned());
+            world.guard = wanted.clone();
+        }
+        Ok(changed)
+    }
+
+    async fn forget(
+        &mut self,
+        flows: &BTreeSet<Flow>,
+    ) -> Result<usize, ipvs_netlink::transport::Error> {
+        let mut world = self.0.borrow_mut();
+        world.journal.extend(
+            flows
+                .iter()
+                .map(|flow| format!("forget {}:{}", flow.server.0, flow.server.1)),
+        );
+        Ok(flows.len())
+    }
+
+    async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {
+        (Vec::new(), Vec::new())
+    }
+
+    async fn survey(&mut self, _: &BTreeSet<Cidr>) -> Survey {
+        Survey::default()
+    }
+}

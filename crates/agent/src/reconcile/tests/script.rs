@@ -1,0 +1,210 @@
+//! Short ways to say what the cluster holds and to run the loop without files.
+
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::event::{Batch, Completeness, Event};
+use cluster::object::Object;
+use topology_core::model::{
+    Endpoint, EndpointSlice, Family, Labels, Node, ObjectName, Protocol, Service, ServicePort,
+    SlicePort, TrafficPolicy,
+};
+
+use super::fake::{Shared, World};
+use crate::fuse::Fuse;
+use crate::metrics::Metrics;
+use crate::reconcile::{Parts, Reconciler};
+use crate::run::AgentConfig;
+use crate::state;
+
+/// One loop over a world.
+pub(super) struct Loop {
+    pub(super) reconciler: Reconciler<Shared, Shared>,
+    pub(super) shared: Shared,
+    pub(super) handle: state::AgentHandle,
+}
+
+impl Loop {
+    /// A loop that has just been started and has seen nothing.
+    pub(super) fn over(shared: &Shared) -> Self {
+        Self::with(shared, |_| {})
+    }
+
+    pub(super) fn with(shared: &Shared, change: impl FnOnce(&mut AgentConfig)) -> Self {
+        let (handle, ends) = state::channel();
+        let mut config = AgentConfig {
+            node: "n1".into(),
+            cluster: PathBuf::new(),
+            service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
+            node_ips: Vec::new(),
+            scheduler: "wrr".into(),
+            check_period: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(900),
+            state_dir: PathBuf::new(),
+            adopt: false,
+            crash_after: None,
+        };
+        change(&mut config);
+        let parts = Parts {
+            kernel: shared.clone(),
+            host: shared.clone(),
+            ours: shared.0.borrow().record.iter().copied().collect(),
+            metrics: Metrics::new(),
+            pulse: ends.pulse,
+            fuse: Arc::new(Fuse::new(None)),
+        };
+        let shared = Shared(Rc::clone(&shared.0));
+        Self {
+            reconciler: Reconciler::new(config, parts),
+            shared,
+            handle,
+        }
+    }
+
+    /// Says what the cluster holds, all of it, and starts.
+    pub(super) async fn start(&mut self, objects: Vec<Object>) {
+        self.start_with(objects, Completeness::Whole).await;
+    }
+
+    pub(super) async fn start_with(&mut self, objects: Vec<Object>, completeness: Completeness) {
+        self.say(Event::Begin);
+        for object in objects {
+            self.say(Event::Apply(object));
+        }
+        self.say(Event::Complete(completeness));
+        self.reconciler.start().await;
+        self.reconciler.publish();
+    }
+
+    /// Says one thing without acting on it.
+    pub(super) fn say(&mut self, event: Event) {
+        self.reconciler.absorb(Batch {
+            events: vec![event],
+            reports: Vec::new(),
+        });
+    }
+
+    /// Says a change and acts on it.
+    pub(super) async fn apply(&mut self, objects: impl IntoIterator<Item = Object>) {
+        for object in objects {
+            self.say(Event::Apply(object));
+        }
+        self.reconciler.pass_dirty().await;
+        self.reconciler.publish();
+    }
+
+    pub(super) async fn delete(&mut self, object: &Object) {
+        self.say(Event::Delete(object.key()));
+        self.reconciler.pass_dirty().await;
+        self.reconciler.publish();
+    }
+
+    /// Lets time pass and does what is due, until nothing is.
+    pub(super) async fn settle(&mut self, for_milliseconds: u64) {
+        let until = self.reconciler.now() + for_milliseconds;
+        while let Some(due) = self.reconciler.agenda.next().filter(|due| *due <= until) {
+            let wait = due.saturating_sub(self.reconciler.now());
+            tokio::time::advance(Duration::from_millis(wait)).await;
+            self.reconciler.handle_due().await;
+            self.reconciler.publish();
+        }
+    }
+
+    /// One whole periodic comparison.
+    pub(super) async fn check(&mut self) {
+        self.reconciler.begin_check().await;
+        while self.reconciler.check.is_some() {
+            self.reconciler.check_on().await;
+        }
+        self.reconciler.publish();
+    }
+
+    /// The journal since the last call.
+    pub(super) fn journal(&self) -> Vec<String> {
+        std::mem::take(&mut self.world().journal)
+    }
+
+    pub(super) fn world(&self) -> std::cell::RefMut<'_, World> {
+        self.shared.0.borrow_mut()
+    }
+
+    pub(super) fn save(&self) -> Vec<String> {
+        self.world().save()
+    }
+}
+
+/// A Service in the namespace `t`; ports as `80/TCP`.
+pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
+    Object::Service(Service {
+        name: ObjectName::new("t", name),
+        created: None,
+        cluster_ips: vec![ip.parse().unwrap()],
+        ports: ports.iter().map(|text| service_port(text)).collect(),
+        session_affinity: None,
+        internal_traffic_policy: TrafficPolicy::Cluster,
+        external_traffic_policy: TrafficPolicy::Cluster,
+        externally_accessible: false,
+        policy: None,
+        unprogrammed: Vec::new(),
+    })
+}
+
+/// Its endpoints, as `10.244.1.1@n1`, at the same ports.
+pub(super) fn slice(service: &str, ports: &[&str], endpoints: &[&str]) -> Object {
+    let slice_port = |text: &&str| {
+        let ServicePort {
+            name,
+            protocol,
+            port,
+        } = service_port(text);
+        SlicePort {
+            name,
+            protocol,
+            port,
+        }
+    };
+    Object::EndpointSlice(EndpointSlice {
+        name: ObjectName::new("t", format!("{service}-1")),
+        service: service.into(),
+        family: Family::V4,
+        ports: ports.iter().map(slice_port).collect(),
+        endpoints: endpoints.iter().map(|text| endpoint(text)).collect(),
+    })
+}
+
+pub(super) fn node(name: &str, address: &str) -> Object {
+    Object::Node(Node {
+        name: name.into(),
+        labels: Labels::default(),
+        addresses: vec![address.parse().unwrap()],
+    })
+}
+
+fn service_port(text: &str) -> ServicePort {
+    let (port, protocol) = text.split_once('/').unwrap();
+    let protocol = match protocol {
+        "UDP" => Protocol::Udp,
+        _ => Protocol::Tcp,
+    };
+    ServicePort {
+        name: text.to_lowercase().replace('/', "-").into(),
+        protocol,
+        port: NonZeroU16::new(port.parse().unwrap()).unwrap(),
+    }
+}
+
+fn endpoint(text: &str) -> Endpoint {
+    let (address, node) = text.split_once('@').unwrap();
+    Endpoint {
+        address: address.parse().unwrap(),
+        node: Some(node.into()),
+        zone: None,
+        ready: true,
+        serving: true,
+        terminating: false,
+        hints: None,
+    }
+}
