@@ -205,10 +205,15 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // Whatever goes wrong here must not hide what went wrong before.
+            let table = Command::new("ipvsadm").arg("-Sn").output();
+            let table = table.map_or_else(
+                |error| error.to_string(),
+                |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+            );
             eprintln!(
-                "--- the agent's log:\n{}--- ipvsadm-save -n:\n{}",
-                self.log(),
-                kernel().join("\n")
+                "--- the agent's log:\n{}--- ipvsadm -Sn:\n{table}",
+                self.log()
             );
         }
     }
@@ -216,7 +221,7 @@ impl Drop for Node {
 
 /// `ipvsadm-save -n`, sorted.
 pub(crate) fn kernel() -> Vec<String> {
-    let mut lines: Vec<_> = sh("ipvsadm-save -n")
+    let mut lines: Vec<_> = sh("ipvsadm -Sn")
         .lines()
         .map(|line| line.trim_end().to_owned())
         .collect();
