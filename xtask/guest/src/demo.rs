@@ -198,7 +198,7 @@ impl Demo {
 fn load(tally: &Tally) -> Load {
     Load {
         requests: tally.requests,
-        failed: tally.failed,
+        failed: tally.failures,
         errors: tally
             .errors
             .iter()
