@@ -198,7 +198,7 @@ impl Demo {
 fn load(tally: &Tally) -> Load {
     Load {
         requests: tally.requests,
-        failed: tally.failures,
+        failed: tally.failed,
         errors: tally
             .errors
             .iter()

@@ -3,11 +3,11 @@
 
 mod tally;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub(crate) use tally::Tally;
@@ -27,12 +27,6 @@ pub(crate) struct Args {
     /// How many connections are under way at the same time.
     #[arg(long, default_value_t = 1)]
     parallel: usize,
-    /// Send every datagram from this port, as a client does that keeps its socket.
-    #[arg(long, requires = "udp")]
-    source_port: Option<u16>,
-    /// Keep every connection open after its first line, and stay until killed.
-    #[arg(long, conflicts_with = "udp")]
-    hold: bool,
     /// At most so many connections a second, for each one under way.
     #[arg(long)]
     rate: Option<f64>,
@@ -53,26 +47,18 @@ enum Output {
     Json,
 }
 
-/// Runs the load and prints the tally. Failed requests are a result, not an error.
+/// Runs the load and prints the tally; fails when a request did.
 #[expect(clippy::print_stdout, reason = "the result of a command-line program")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let held = Mutex::new(Vec::new());
-    let tally = measure(args, &held);
+    let tally = measure(args);
     match args.output {
         Output::Text => print!("{tally}"),
         Output::Json => println!("{}", serde_json::to_string(&tally)?),
     }
-    std::io::stdout().flush()?;
-    if args.hold {
-        loop {
-            std::thread::park();
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(tally.failed > 0)))
 }
 
-/// Sends every request; connections that are to stay open are put into `held`.
-fn measure(args: &Args, held: &Mutex<Vec<TcpStream>>) -> Tally {
+fn measure(args: &Args) -> Tally {
     let left = Left {
         stop: stop_flag(args.connections.is_none()),
         count: AtomicU64::new(args.connections.unwrap_or(u64::MAX)),
@@ -82,7 +68,7 @@ fn measure(args: &Args, held: &Mutex<Vec<TcpStream>>) -> Tally {
     let mut sum = Tally::default();
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..args.parallel)
-            .map(|_| scope.spawn(|| client(args, &left, held)))
+            .map(|_| scope.spawn(|| client(args, &left)))
             .collect();
         for client in clients {
             // A client that panicked would be missing from the sum, which its reader compares.
@@ -122,16 +108,14 @@ fn first_port() -> u16 {
 }
 
 /// One request after the other until nothing is left.
-fn client(args: &Args, left: &Left, held: &Mutex<Vec<TcpStream>>) -> Tally {
+fn client(args: &Args, left: &Left) -> Tally {
     let patience = Duration::from_millis(args.patience);
     let pause = args.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
     let mut tally = Tally::default();
     while left.take() {
         let asked = Instant::now();
         let answer = if args.udp {
-            datagram(args, patience, &left.port)
-        } else if args.hold {
-            held_connection(args.target, patience, held)
+            datagram(args.target, patience, &left.port)
         } else {
             connection(args.target, patience)
         };
@@ -165,28 +149,9 @@ fn connection(target: SocketAddr, patience: Duration) -> std::io::Result<String>
     whole(&answer)
 }
 
-/// Reads the first line of the answer and keeps the connection.
-fn held_connection(
-    target: SocketAddr,
-    patience: Duration,
-    held: &Mutex<Vec<TcpStream>>,
-) -> std::io::Result<String> {
-    let stream = TcpStream::connect_timeout(&target, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    let mut answer = String::new();
-    BufReader::new(&stream).read_line(&mut answer)?;
-    if let Ok(mut held) = held.lock() {
-        held.push(stream);
-    }
-    whole(&answer)
-}
-
-fn datagram(args: &Args, patience: Duration, port: &AtomicU16) -> std::io::Result<String> {
-    let socket = match args.source_port {
-        Some(port) => UdpSocket::bind((any(args.target), port))?,
-        None => bind_next(args.target, port)?,
-    };
-    socket.connect(args.target)?;
+fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io::Result<String> {
+    let socket = bind_next(target, port)?;
+    socket.connect(target)?;
     socket.set_read_timeout(Some(patience))?;
     socket.send(b"?")?;
     let mut answer = [0; 2048];
@@ -199,20 +164,16 @@ fn datagram(args: &Args, patience: Duration, port: &AtomicU16) -> std::io::Resul
 /// A socket with a source port that this process did not use lately. The kernel would choose at
 /// random, and for minutes IPVS sends a source port it knows to the server it had.
 fn bind_next(target: SocketAddr, port: &AtomicU16) -> std::io::Result<UdpSocket> {
+    let any: IpAddr = match target {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
     loop {
         let next = port.fetch_add(1, Ordering::Relaxed).max(FIRST_PORT);
-        match UdpSocket::bind((any(target), next)) {
+        match UdpSocket::bind((any, next)) {
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
             bound => return bound,
         }
-    }
-}
-
-/// Any address of the target's family.
-fn any(target: SocketAddr) -> IpAddr {
-    match target {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use rustix::net::{self, AddressFamily, SocketType};
 
 /// Options of `guest serve`.
 #[derive(clap::Args)]
@@ -32,22 +31,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.udp {
         datagrams(&UdpSocket::bind(args.listen).with_context(place)?, &answer)
     } else {
-        let listener = listener(args.listen).with_context(place)?;
+        let listener = TcpListener::bind(args.listen).with_context(place)?;
         connections(&listener, &answer, args.hold)
     }
-}
-
-/// A listener for one family only, so that `0.0.0.0` and `[::]` can be served side by side.
-fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
-    if address.is_ipv4() {
-        return TcpListener::bind(address);
-    }
-    let socket = net::socket(AddressFamily::INET6, SocketType::STREAM, None)?;
-    net::sockopt::set_ipv6_v6only(&socket, true)?;
-    net::sockopt::set_socket_reuseaddr(&socket, true)?;
-    net::bind(&socket, &address)?;
-    net::listen(&socket, 128)?;
-    Ok(socket.into())
 }
 
 fn connections(listener: &TcpListener, answer: &str, hold: bool) -> anyhow::Result<ExitCode> {

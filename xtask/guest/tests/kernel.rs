@@ -127,9 +127,7 @@ done
 ip route add local 198.51.100.1 dev lo src 192.0.2.1
 for n in 2 3; do
   for kind in '' --udp; do
-    until guest load --target 192.0.2.$n:80 --connections 1 --patience 500 $kind | grep ' 0 failed'; do
-      sleep 0.05
-    done
+    until guest load --target 192.0.2.$n:80 --connections 1 --patience 500 $kind; do sleep 0.05; done
   done
 done",
     );
@@ -150,10 +148,10 @@ fn a_held_connection_stays_open_and_a_refused_one_is_a_failure() {
         "guest serve --listen 127.0.0.1:80 --name held --hold </dev/null >/dev/null 2>&1 &
 ask() { guest load --target 127.0.0.1:80 --connections 1 --patience 300; }
 while ask | grep -q refused; do sleep 0.05; done
-ask",
+ask || true",
     );
     assert!(held.contains("1 requests, 1 failed"), "{held}");
     assert!(!held.contains("refused"), "{held}");
-    let refused = shell("guest load --target 127.0.0.1:81 --connections 2");
+    let refused = shell("guest load --target 127.0.0.1:81 --connections 2 || true");
     assert!(refused.contains("2 requests, 2 failed"), "{refused}");
 }

@@ -160,8 +160,8 @@ fn t01_a_udp_client_that_keeps_its_port_leaves_a_dead_pod_within_a_second() {
     };
     node.write("v4.yaml", &endpoints(&[&one]));
     node.start();
-    let ask = || hits(&client, "10.96.0.10:53", 1, "--udp --source-port 40000");
-    assert_eq!(ask(), counts(&[("one", 1)]));
+    let ask = || client.sh("echo hello | busybox nc -u -w 1 -p 40000 10.96.0.10 53 || true");
+    assert_eq!(ask().trim(), "one");
     let tracked = || sh("conntrack -L -p udp --orig-dst 10.96.0.10 2>/dev/null");
     assert!(
         tracked().contains(&format!("src={}", one.v4)),
@@ -175,7 +175,7 @@ fn t01_a_udp_client_that_keeps_its_port_leaves_a_dead_pod_within_a_second() {
     wait_until("no entry of the old server", || {
         !tracked().contains(&format!("src={} ", one.v4))
     });
-    assert_eq!(ask(), counts(&[("two", 1)]));
+    assert_eq!(ask().trim(), "two");
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(crate) struct Tally {
     /// Connections tried.
     pub(crate) requests: u64,
     /// Those that gave no whole answer in time.
-    pub(crate) failures: u64,
+    pub(crate) failed: u64,
     /// How often each server answered.
     pub(crate) answers: BTreeMap<String, u64>,
     /// Why requests failed, and how many.
@@ -33,7 +33,7 @@ impl Tally {
         match answer {
             Ok(name) => *self.answers.entry(name).or_default() += 1,
             Err(error) => {
-                self.failures += 1;
+                self.failed += 1;
                 *self.errors.entry(error.to_string()).or_default() += 1;
             }
         }
@@ -50,14 +50,14 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         let Self {
             requests,
-            failures,
+            failed,
             answers,
             errors,
             seconds: _,
             slowest_milliseconds,
         } = other;
         self.requests += requests;
-        self.failures += failures;
+        self.failed += failed;
         self.slowest_milliseconds = self.slowest_milliseconds.max(slowest_milliseconds);
         for (name, count) in answers {
             *self.answers.entry(name).or_default() += count;
@@ -79,7 +79,7 @@ impl fmt::Display for Tally {
         writeln!(
             f,
             "{} requests, {} failed, {:.2} s, slowest {} ms",
-            self.requests, self.failures, self.seconds, self.slowest_milliseconds
+            self.requests, self.failed, self.seconds, self.slowest_milliseconds
         )
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         tally.record(Ok("a".to_owned()), Duration::from_millis(2));
         tally.record(Ok("a".to_owned()), Duration::from_millis(9));
         tally.record(Err(std::io::Error::other("refused")), Duration::ZERO);
-        assert_eq!((tally.requests, tally.failures), (3, 1));
+        assert_eq!((tally.requests, tally.failed), (3, 1));
         assert_eq!(tally.answers["a"], 2);
         assert_eq!(tally.errors["refused"], 1);
         assert_eq!(tally.slowest_milliseconds, 9);
