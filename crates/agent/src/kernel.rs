@@ -81,6 +81,11 @@ impl Ipvs {
         })
     }
 
+    /// Asks for something that only those may read who may write.
+    pub(crate) async fn probe(&mut self) -> Result<(), ipvs_netlink::Error> {
+        self.client.timeouts().await.map(drop)
+    }
+
     fn listed(&mut self, service: &Service) -> Option<Listed> {
         let key = key(&service.id)?;
         let observed = Observed {

@@ -55,13 +55,15 @@ impl From<RouteError> for StartError {
 
 /// Connects to IPVS; where the kernel did not load the module by itself, `modprobe` is tried once.
 pub(crate) async fn ipvs() -> Result<Ipvs, StartError> {
-    match Ipvs::open().await {
+    let mut ipvs = match Ipvs::open().await {
         Err(error) if error.kind() == ErrorKind::ModuleMissing => {
             load_module().await;
-            Ipvs::open().await.map_err(explain)
+            Ipvs::open().await.map_err(explain)?
         }
-        result => result.map_err(explain),
-    }
+        result => result.map_err(explain)?,
+    };
+    ipvs.probe().await.map_err(explain)?;
+    Ok(ipvs)
 }
 
 async fn load_module() {

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     filter: Option<String>,
     /// Seconds a test may take.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 240)]
     limit: u64,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Run only tests whose name contains this.
     filter: Option<String>,
     /// Seconds that one test may take.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 240)]
     limit: u64,
     /// Minutes that one kernel's suite may take.
     #[arg(long, default_value_t = 10)]

@@ -51,7 +51,7 @@ fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere
     endpoints(&node, &[&leaves]);
     node.start();
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&leaves, 1)]);
-    let mut held = client.spawn("guest load --target 10.96.0.10:80 --connections 1 --hold");
+    let held = client.connect("10.96.0.10:80");
     wait_until("the connection", || {
         sh("ipvsadm -Ln").contains("Masq    1      1")
     });
@@ -88,8 +88,7 @@ fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere
         &real(&leaves, 0),
     ]);
 
-    sh(&format!("kill {}", held.id()));
-    held.wait();
+    drop(held);
     // The kernel keeps the closing connection for a while (FIN_WAIT, TIME_WAIT: two minutes), so
     // only its deletion at the deadline is waited for, in another test.
     assert!(kernel().contains(&real(&leaves, 0)));
@@ -114,13 +113,18 @@ fn d9_without_connections_it_goes_at_once() {
 fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     let mut lab = Lab::new();
     let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "3s"]);
-    let _leaving = leaves.spawn(&format!(
-        "guest serve --listen {}:8080 --name leaves --hold",
-        leaves.v4
-    ));
+    let _servers = [&stays, &leaves].map(|pod| {
+        pod.spawn(&format!(
+            "guest serve --listen {}:8080 --name pod --hold",
+            pod.v4
+        ))
+    });
     endpoints(&node, &[&stays, &leaves]);
     node.start();
-    let _held = client.spawn("guest load --target 10.96.0.10:80 --connections 2 --hold");
+    let _held = [
+        client.connect("10.96.0.10:80"),
+        client.connect("10.96.0.10:80"),
+    ];
     wait_until("the connection", || {
         sh("ipvsadm -Ln").contains("Masq    1      1")
     });

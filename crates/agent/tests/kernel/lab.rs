@@ -3,7 +3,8 @@
 //! Pods hang on veth pairs with one route each, as with Calico or the `ptp` plugin, so that every
 //! packet between two pods passes the node's IP layer. The lab is taken down when it is dropped.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,11 @@ fn run(program: &str, arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// One connection, from where the calling thread is.
+pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
+    TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
 }
 
 /// Waits until `done` says so; `what` is what the panic message says was waited for.
@@ -179,6 +185,25 @@ impl Place {
     /// Runs a command line inside and returns whether it succeeded.
     pub(crate) fn succeeds(&self, line: &str) -> bool {
         succeeds(&format!("{} {line}", self.prefix()))
+    }
+
+    /// Runs something in a thread that has moved inside.
+    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+        let namespace = std::fs::File::open(format!("/run/netns/{}", self.netns)).unwrap();
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let kind = Some(rustix::thread::LinkNameSpaceType::Network);
+                rustix::thread::move_into_link_name_space(namespace.as_fd(), kind).unwrap();
+                what()
+            });
+            thread.join().expect("the thread's own panic was printed")
+        })
+    }
+
+    /// A connection that stays open, from inside.
+    pub(crate) fn connect(&self, target: &str) -> TcpStream {
+        self.inside(|| try_connect(target))
+            .unwrap_or_else(|error| panic!("{target}: {error}"))
     }
 
     /// Serves at `port` of both families over TCP, answering with `name`.
