@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 240)]
     limit: u64,
     /// Minutes that one kernel's suite may take.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 20)]
     suite_limit: u64,
 }
 
