@@ -312,15 +312,16 @@ impl Monitor {
         monitor
     }
 
-    /// What was written since.
+    /// What was written since to tables, and to routes and links that an agent may write to.
     pub(crate) fn seen(&self) -> String {
         std::thread::sleep(Duration::from_millis(300));
         debug_assert!(self.folder.path().exists());
-        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-        self.files
-            .iter()
-            .map(read)
-            .collect::<String>()
-            .replace('\0', "")
+        let [routes, tables] = self
+            .files
+            .each_ref()
+            .map(|file| std::fs::read_to_string(file).unwrap_or_default());
+        let concerns = |line: &&str| line.contains("proto 173") || line.contains("kube-ipvs0");
+        let routes: String = routes.lines().filter(concerns).collect();
+        routes + tables.trim_start_matches('\0')
     }
 }

@@ -36,8 +36,10 @@ fn node() -> Node {
 fn everything() -> String {
     let nft =
         ["ip", "ip6", "arp"].map(|family| sh(&format!("nft -a list table {family} ipvs-topo")));
-    let routes =
-        sh("ip route show table local; ip -6 route show table local; ip -d link show kube-ipvs0");
+    // Only ours: the kernel adds link-local addresses of its own accord.
+    let routes = sh("ip route show table local proto 173
+        ip -6 route show table local proto 173
+        ip -d link show kube-ipvs0");
     format!("{}\n{}{routes}", kernel().join("\n"), nft.concat())
 }
 
