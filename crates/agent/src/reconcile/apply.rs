@@ -47,6 +47,15 @@ impl Applied {
             .sum()
     }
 
+    /// Steps that the kernel took.
+    pub(super) fn succeeded(&self) -> u64 {
+        let done = self
+            .outcomes
+            .iter()
+            .filter(|((_, outcome), _)| *outcome == "done");
+        done.map(|(_, count)| count).sum()
+    }
+
     /// Steps that did not come out as they should.
     pub(super) fn failed(&self) -> u64 {
         let failed = self

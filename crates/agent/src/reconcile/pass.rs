@@ -52,6 +52,11 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Whether the kernel took anything.
+    pub(super) fn achieved_something(&self) -> bool {
+        self.shaped > 0 || self.applied.succeeded() > 0
+    }
+
     /// Everything that was written.
     pub(super) fn writes(&self) -> usize {
         self.applied.steps() + self.shaped

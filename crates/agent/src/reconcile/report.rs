@@ -12,10 +12,10 @@ use crate::kernel::Kernel;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// One line if anything was written, and the figures. `since` is when the change arrived.
+    /// One line if anything was achieved (failures were told one by one), and the figures. `since` is when the change arrived.
     pub(super) fn report(&mut self, done: &Done, since: Option<Instant>) {
         self.measure(done, since);
-        if done.writes() == 0 {
+        if !done.achieved_something() {
             return;
         }
         let Done {
