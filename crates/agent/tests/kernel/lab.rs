@@ -19,7 +19,7 @@ const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
 
 /// Longest wait for anything. A guest without KVM is slow.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A network namespace joined to the node.
 #[derive(Debug)]
