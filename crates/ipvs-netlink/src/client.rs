@@ -4,6 +4,7 @@
 mod asynchronous;
 mod blocking;
 mod core;
+mod keyed;
 mod talk;
 
 #[cfg(feature = "tokio")]

@@ -58,6 +58,12 @@ impl Client {
     }
 
     /// Every service (`ipvsadm -L`, without the destinations).
+    ///
+    /// No service comes twice: a reading in which one does is thrown away and done again, and given up as
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after [`Options::dump_attempts`]. But the kernel does
+    /// not tell when services were deleted during a reading, so of a table beyond some hundred services one that was
+    /// there all the time can be missing, and up to Linux 6.12 at least other network namespaces' deletions count
+    /// too. [`service`](Self::service) tells for certain.
     pub fn services(&mut self) -> Result<Vec<ServiceEntry>, Error> {
         ready(self.core.services())
     }

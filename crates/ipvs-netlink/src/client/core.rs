@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use super::keyed::{Keyed, has_repeats};
 use super::talk::Talk;
 use crate::codec::{self, CommandSource};
 use crate::error::{Attempt, Cause, Object, Verb};
@@ -174,7 +175,7 @@ impl<T: Talk> Core<T> {
     }
 
     /// Asks for a list.
-    async fn dump<R: Send>(
+    async fn dump<R: Keyed + Send>(
         &mut self,
         query: Query,
         attempt: Attempt,
@@ -225,19 +226,28 @@ async fn ask_once<R: Send>(
     .await
 }
 
-async fn dump_once<R: Send>(
+/// A whole table. One in which an entry comes twice changed meanwhile, and is read again as a disturbed one is.
+async fn dump_once<R: Keyed + Send>(
     talk: &mut impl Talk,
     family: u16,
     query: &Query,
     decode: &(impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync),
 ) -> Result<Vec<R>, Cause> {
-    let fill = |out: &mut Writer<'_>| command::write_query(query, out);
-    let attempts = talk.options().dump_attempts;
-    let take = |message: Message<'_>| decode(message.payload).map(Some);
-    let mut dump =
-        Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
-    talk.converse(&mut dump).await.map_err(Cause::from)?;
-    Ok(dump.into_items())
+    let attempts = talk.options().dump_attempts.max(1);
+    for _ in 0..attempts {
+        let fill = |out: &mut Writer<'_>| command::write_query(query, out);
+        let take = |message: Message<'_>| decode(message.payload).map(Some);
+        let mut dump =
+            Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
+        talk.converse(&mut dump).await.map_err(Cause::from)?;
+        let items = dump.into_items();
+        if !has_repeats(&items) {
+            return Ok(items);
+        }
+    }
+    Err(Cause::Transport(crate::transport::Error::Interrupted {
+        attempts,
+    }))
 }
 
 /// One request and its one answer.

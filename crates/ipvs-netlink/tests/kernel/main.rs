@@ -9,11 +9,9 @@
 )]
 
 mod alone;
-mod asynchronous;
 mod errors;
 mod options;
 mod other_families;
-mod pipelining;
 mod read;
 mod settings;
 mod support;
