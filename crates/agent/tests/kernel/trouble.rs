@@ -214,7 +214,7 @@ fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
 }
 
 #[test]
-fn t13_without_the_module_the_agent_says_what_to_load_and_ends() {
+fn t13_alone_without_the_module_the_agent_says_what_to_load_and_ends() {
     // The module can be taken out only while no namespace uses it.
     let reload = Reload;
     sh("for i in 1 2 3 4 5 6 7 8 9 10; do
