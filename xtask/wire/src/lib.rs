@@ -90,26 +90,6 @@ impl Record {
     pub fn to_line(&self) -> serde_json::Result<String> {
         Ok(format!("{SEPARATOR}{}", serde_json::to_string(self)?))
     }
-
-    /// Whether it is a test that passed.
-    pub fn passed(&self) -> bool {
-        matches!(
-            self,
-            Self::Test {
-                outcome: Outcome::Passed,
-                ..
-            }
-        )
-    }
-
-    /// The same test with `story` behind its name.
-    #[must_use]
-    pub fn after(mut self, story: &str) -> Self {
-        if let Self::Test { name, .. } = &mut self {
-            *name = format!("{name} ({story})");
-        }
-        self
-    }
 }
 
 /// One line of a guest's job, told apart.

@@ -217,9 +217,12 @@ fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
 fn t13_alone_without_the_module_the_agent_says_what_to_load_and_ends() {
     // The module can be taken out only while no namespace uses it.
     let reload = Reload;
-    sh("for i in 1 2 3 4 5 6 7 8 9 10; do
-          rmmod ip_vs_wrr ip_vs_rr ip_vs_sh ip_vs_lc ip_vs_mh 2>/dev/null; rmmod ip_vs && break; sleep 1
-        done 2>/dev/null; ! grep -q '^ip_vs ' /proc/modules");
+    wait_until("the end of all modules of IPVS", || {
+        succeeds(
+            "! grep -q '^ip_vs' /proc/modules ||
+             rmmod $(grep -o '^ip_vs_[a-z_]*' /proc/modules) ip_vs",
+        )
+    });
     std::fs::write("/proc/sys/kernel/modprobe", "/bin/false").unwrap();
     let mut node = Node::new().with(CIDR);
     node.write("nodes.yaml", NODES);
