@@ -46,8 +46,8 @@ impl Offline {
         };
         let loaded = read(cluster, &options).map_err(Failure::input)?;
         let me = Viewpoint {
-            node: node.into(),
             scheduler: args.scheduler.as_str().into(),
+            ..Viewpoint::new(node)
         };
         Ok(Self { loaded, me })
     }
@@ -64,7 +64,9 @@ impl Offline {
             .warnings
             .extend(unknown_node(snapshot, &self.me.node));
         for service in snapshot.services() {
-            let Resolution { servers, findings } = resolve(snapshot, &self.me, &service.name);
+            let Resolution {
+                servers, findings, ..
+            } = resolve(snapshot, &self.me, &service.name);
             resolved.servers.extend(servers);
             resolved
                 .warnings

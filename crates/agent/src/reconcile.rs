@@ -140,8 +140,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         } = parts;
         let epoch = Instant::now();
         let me = Viewpoint {
-            node: Arc::clone(&config.node),
             scheduler: Arc::clone(&config.scheduler),
+            ..Viewpoint::new(Arc::clone(&config.node))
         };
         Self {
             me,

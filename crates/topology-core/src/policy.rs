@@ -1,23 +1,32 @@
-//! What a Service asks of the topology: levels, shares and what happens to an empty level.
+//! What a Service asks of the topology: levels, shares and what happens when things are not as they should be.
 //!
-//! Sources: the Service's annotations ([`from_annotations`]) and the old field `spec.topologyKeys`
-//! of Kubernetes 1.17-1.21, KEP-536 ([`from_topology_keys`]).
+//! Sources: the Service's annotations ([`from_annotations`]), the old field `spec.topologyKeys` of Kubernetes
+//! 1.17-1.21, KEP-536 ([`from_topology_keys`]), and the policies of administrators
+//! ([`TopologyPolicy`](crate::model::TopologyPolicy)). All fill the same [`Policy`].
 
 mod annotations;
 mod error;
 mod level;
+mod mode;
+mod parts;
+mod source;
 mod topology_keys;
 
-pub use annotations::{PREFIX, from_annotations};
+use std::sync::Arc;
+
+pub use annotations::{Asked, PREFIX, from_annotations};
 pub use error::{PolicyError, PolicyWarning};
 pub(crate) use level::ZONE;
 pub use level::{Level, LevelKey};
+pub use mode::Mode;
+pub use parts::{Avoid, Demand, EmptyTier, MinReady, OnNoMatch, Residual, Weighting};
+pub use source::PolicySource;
 pub use topology_keys::from_topology_keys;
 
 /// The most levels a policy may have; the limit `topologyKeys` had.
 pub const MAX_LEVELS: usize = 16;
 
-/// A preference order of levels with a share for each.
+/// A preference order of levels with a share for each, and every choice about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// Where it was written.
@@ -28,76 +37,63 @@ pub struct Policy {
     pub levels: Vec<Level>,
     /// Where the share of a level without endpoints goes.
     pub empty_tier: EmptyTier,
-}
-
-/// What decides the endpoints of a Service port: the first source that applies, never a mixture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PolicySource {
-    /// `internalTrafficPolicy: Local`.
-    TrafficPolicyLocal,
-    /// Annotations on the Service.
-    Annotation,
-    /// `spec.topologyKeys`.
-    TopologyKeys,
-    /// `hints` of its `EndpointSlices`, as kube-proxy 1.35 reads them.
-    Hints,
-    /// Nothing: every ready endpoint alike.
-    Uniform,
-}
-
-impl PolicySource {
-    /// The word for it in output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::TrafficPolicyLocal => "trafficPolicyLocal",
-            Self::Annotation => "annotation",
-            Self::TopologyKeys => "topologyKeys",
-            Self::Hints => "hints",
-            Self::Uniform => "uniform",
-        }
-    }
-}
-
-/// What a policy means as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// The listed levels or a refusal.
-    Hard,
-    /// The first level with endpoints takes all.
-    Prefer,
-    /// Each level its share.
-    Weighted,
-    /// No preference.
-    None,
-}
-
-impl Mode {
-    /// The word for it in annotations and output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Hard => "hard",
-            Self::Prefer => "prefer",
-            Self::Weighted => "weighted",
-            Self::None => "none",
-        }
-    }
-}
-
-/// Where the share of a level without endpoints goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum EmptyTier {
-    /// To the next outer level that has endpoints, else to the nearest inner one.
-    #[default]
-    Cascade,
-    /// To all levels that have endpoints, in proportion.
-    Renormalize,
+    /// What the weights of the levels mean.
+    pub weighting: Weighting,
+    /// Percent, 100 or more: a level keeps its share while ready x this >= all of it; none = a level
+    /// keeps its share until it is empty.
+    pub overprovision: Option<u32>,
+    /// Seconds that a level which lost endpoints waits before it grows again.
+    pub recovery_hold: u32,
+    /// Percent of a level's fair share that its endpoints may take beyond it; none = no cap.
+    pub max_overload: Option<u32>,
+    /// How the cap estimates the demand of a domain.
+    pub demand: Demand,
+    /// Where what the cap turns away goes.
+    pub residual: Residual,
+    /// With fewer usable endpoints, all are alike; not for hard policies.
+    pub min_endpoints: u32,
+    /// With fewer percent of the endpoints ready, all are alike; not for hard policies.
+    pub panic_percent: u8,
+    /// Domains of this node whose endpoints are not wanted.
+    pub avoid: Vec<Avoid>,
+    /// What clients see where a hard policy matches nothing.
+    pub on_no_match: OnNoMatch,
+    /// The largest weight before the farthest level is thinned out; none = never thinned out.
+    pub subset_max_weight: Option<u32>,
+    /// Seconds in which a new endpoint grows from a tenth to all of its share.
+    pub slow_start: u32,
+    /// The kernel's scheduler for this Service; none = the agent's.
+    pub scheduler: Option<Arc<str>>,
 }
 
 impl Policy {
-    /// Whether endpoints on Nodes of more capacity take more of their level's share: only where annotations ask for
-    /// levels, since `topologyKeys` means what it meant and mode `none` is every endpoint alike.
+    /// A policy of `mode` over `levels` with every other choice at its default; a cap of 0 for [`Mode::Balanced`].
+    pub fn new(source: PolicySource, mode: Mode, levels: Vec<Level>) -> Self {
+        Self {
+            source,
+            mode,
+            levels,
+            empty_tier: EmptyTier::default(),
+            weighting: Weighting::default(),
+            overprovision: None,
+            recovery_hold: 0,
+            max_overload: (mode == Mode::Balanced).then_some(0),
+            demand: Demand::default(),
+            residual: Residual::default(),
+            min_endpoints: 0,
+            panic_percent: 0,
+            avoid: Vec::new(),
+            on_no_match: OnNoMatch::default(),
+            subset_max_weight: None,
+            slow_start: 0,
+            scheduler: None,
+        }
+    }
+
+    /// Whether endpoints on Nodes of more capacity take more of their level's share: not for `topologyKeys`, which
+    /// mean what they meant, nor for mode `none`, which is every endpoint alike.
     pub fn uses_capacity(&self) -> bool {
-        self.source == PolicySource::Annotation && self.mode != Mode::None
+        self.source != PolicySource::TopologyKeys && self.mode != Mode::None
     }
 
     /// Whether endpoints outside the levels are never used.

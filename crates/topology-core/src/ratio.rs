@@ -172,8 +172,15 @@ impl PartialOrd for Ratio {
 }
 
 impl fmt::Display for Ratio {
-    /// As a percentage with at most two decimals: `80 %`, `0.1 %`, `66.67 %`.
+    /// As a percentage with at most two decimals: `80 %`, `0.1 %`, `66.67 %`; with `#` exactly: `4/5`, `1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            write!(f, "{}", self.numerator)?;
+            return match self.denominator {
+                1 => Ok(()),
+                denominator => write!(f, "/{denominator}"),
+            };
+        }
         let hundredths = format!("{:.2}", self.to_f64() * 100.0);
         write!(
             f,

@@ -10,6 +10,7 @@ mod conclude;
 mod decision;
 mod finding;
 mod reason;
+mod record;
 mod s00_usable;
 mod s04_tiers;
 mod s06_empty;
@@ -23,24 +24,30 @@ mod work;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub use decision::{Decision, EndpointDecision, LevelDecision, Note, Refusal};
+pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
 pub use finding::{Finding, FindingKind};
 pub use reason::Reason;
+pub use record::{Fact, StageRecord};
 pub use stages::{STAGES, Stage};
 
+use crate::memory::{Memory, Remembered};
 use crate::model::{Family, ObjectName, Service, ServicePort};
 use crate::snapshot::{Frontend, Snapshot};
 use crate::virtual_server::{DEFAULT_SCHEDULER, VirtualServer, VirtualServerKey};
 use candidates::Candidate;
 use work::Work;
 
-/// Where one stands: decisions differ from node to node.
+/// Where and when one stands: decisions differ from node to node and from moment to moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewpoint {
     /// The name of the Node.
     pub node: Arc<str>,
     /// The scheduler of every virtual server; [`DEFAULT_SCHEDULER`] unless told otherwise.
     pub scheduler: Arc<str>,
+    /// Milliseconds since 1970; without a moment nothing ramps, nothing is held and no drain has expired.
+    pub now: Option<i64>,
+    /// What is known of earlier decisions.
+    pub memory: Arc<Memory>,
 }
 
 impl Viewpoint {
@@ -49,6 +56,8 @@ impl Viewpoint {
         Self {
             node: node.into(),
             scheduler: DEFAULT_SCHEDULER.into(),
+            now: None,
+            memory: Arc::default(),
         }
     }
 }
@@ -60,6 +69,8 @@ pub struct Resolution {
     pub servers: Vec<ResolvedServer>,
     /// What its owner should know.
     pub findings: Vec<Finding>,
+    /// When to ask again although nothing changes, milliseconds since 1970.
+    pub ask_again: Option<i64>,
 }
 
 /// A virtual server and how it came about.
@@ -75,6 +86,8 @@ pub struct ResolvedServer {
     pub server: VirtualServer,
     /// Why.
     pub decision: Decision,
+    /// What the next decision needs to know of this one; see [`Memory::learn`].
+    pub remember: Option<Arc<Remembered>>,
 }
 
 /// Which address of a Service a virtual server serves.

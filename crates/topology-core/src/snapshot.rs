@@ -2,6 +2,7 @@
 
 mod claims;
 mod dirty;
+mod policies;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Cidr, EndpointSlice, Node, ObjectName, Service};
+use crate::model::{Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy};
 use claims::Claims;
 pub use claims::Frontend;
 pub use dirty::Dirty;
@@ -28,8 +29,16 @@ pub struct Snapshot {
     slices: FxHashMap<ObjectName, ObjectName>,
     claims: Claims,
     service_cidrs: Vec<Cidr>,
+    /// Labels of namespaces.
+    namespaces: FxHashMap<Arc<str>, Labels>,
+    /// By namespace, none first, and name.
+    policies: BTreeMap<PolicyId, TopologyPolicy>,
+    drains: BTreeMap<Arc<str>, Drain>,
     marks: Marks,
 }
+
+/// Namespace, none for a cluster's, and name of a policy.
+type PolicyId = (Option<Arc<str>>, Arc<str>);
 
 /// A Service and its slices; either may be known before the other.
 #[derive(Debug, Default)]

@@ -15,11 +15,13 @@ pub fn policy(decision: &Decision) -> String {
         PolicySource::Uniform => return "every ready endpoint alike (no policy)".to_owned(),
         PolicySource::Annotation => "annotation",
         PolicySource::TopologyKeys => "topologyKeys",
+        PolicySource::ClusterOverride | PolicySource::ClusterDefault => "ClusterTopologyPolicy",
+        PolicySource::NamespacePolicy => "TopologyPolicy",
     };
     let words = match decision.mode {
         Mode::None => "every ready endpoint alike".to_owned(),
         Mode::Weighted => weighted(&decision.levels),
-        Mode::Prefer | Mode::Hard => ordered(&decision.levels),
+        Mode::Prefer | Mode::Hard | Mode::Balanced => ordered(&decision.levels),
     };
     format!("{words} ({source})")
 }

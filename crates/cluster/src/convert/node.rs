@@ -24,6 +24,8 @@ pub(crate) fn convert(
         name: key.name.name.clone(),
         labels: labels.into_iter().collect::<Labels>(),
         addresses: addresses(root, report),
+        cpu_milli: 0,
+        ready: true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a Service asks of topology: our annotations, or the old `spec.topologyKeys`.
 
 use topology_core::model::TrafficPolicy;
-use topology_core::policy::{self, PREFIX, Policy, PolicyError};
+use topology_core::policy::{self, Asked, PREFIX, Policy, PolicyError};
 
 use super::field::Field;
 use super::report::Report;
@@ -13,7 +13,7 @@ pub(crate) fn of_service(
     spec: &Field<'_>,
     external: TrafficPolicy,
     report: &mut Report,
-) -> Option<Policy> {
+) -> Option<Asked> {
     let keys = spec.get("topologyKeys");
     let annotated = annotated(root, report);
     if annotated.is_some() && keys.is_present() {
@@ -21,10 +21,12 @@ pub(crate) fn of_service(
         report.warn(&keys, message, "remove one of the two");
         return annotated;
     }
-    annotated.or_else(|| from_keys(&keys, external, report))
+    annotated.or_else(|| {
+        from_keys(&keys, external, report).map(|policy| Asked::Policy(Box::new(policy)))
+    })
 }
 
-fn annotated(root: &Field<'_>, report: &mut Report) -> Option<Policy> {
+fn annotated(root: &Field<'_>, report: &mut Report) -> Option<Asked> {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);

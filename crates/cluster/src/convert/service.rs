@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use topology_core::model::{Service, ServicePort, TrafficPolicy};
+use topology_core::policy::Asked;
 
 use super::field::Field;
 use super::report::Report;
@@ -39,8 +40,16 @@ pub(crate) fn convert(
     }
     let unprogrammed = unprogrammed::list(root, &spec, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
+    let (policy, named_policy) = match policy::of_service(root, &spec, external, report) {
+        Some(Asked::Policy(policy)) => (Some(policy), None),
+        Some(Asked::Named(name)) => (None, Some(name)),
+        None => (None, None),
+    };
+    let metadata = root.get("metadata");
+    let labels = meta::texts(&metadata.get("labels"), interner, report);
     Ok(Some(Service {
         name: key.name.clone(),
+        labels: labels.into_iter().collect(),
         created: meta::created(root, report),
         cluster_ips,
         ports: service_ports,
@@ -48,7 +57,8 @@ pub(crate) fn convert(
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),
         external_traffic_policy: external,
         externally_accessible: unprogrammed.externally_accessible,
-        policy: policy::of_service(root, &spec, external, report),
+        policy,
+        named_policy,
         unprogrammed: unprogrammed.parts,
     }))
 }

@@ -7,6 +7,8 @@ use crate::object::ServiceCidr;
 
 fn node(name: &str) -> Object {
     Object::Node(Node {
+        cpu_milli: 0,
+        ready: true,
         name: name.into(),
         labels: Labels::default(),
         addresses: Vec::new(),

@@ -1,8 +1,8 @@
-//! Node labels.
+//! Labels.
 
 use std::sync::Arc;
 
-/// Labels of a Node, sorted by key.
+/// Labels of an object, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(Box<[(Arc<str>, Arc<str>)]>);
 

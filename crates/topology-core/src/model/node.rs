@@ -18,6 +18,10 @@ pub struct Node {
     pub labels: Labels,
     /// `status.addresses` of type `InternalIP`, in order.
     pub addresses: Vec<IpAddr>,
+    /// `status.allocatable.cpu` in thousandths; 0 if it is not said.
+    pub cpu_milli: u64,
+    /// Condition `Ready`, true if it is not said; Nodes that are not ready bring no demand.
+    pub ready: bool,
 }
 
 impl Node {
@@ -50,6 +54,8 @@ mod tests {
                 name: "n".into(),
                 labels: [label].into_iter().collect(),
                 addresses: Vec::new(),
+                cpu_milli: 0,
+                ready: true,
             };
             assert_eq!(node.capacity(), capacity, "{text}");
         }

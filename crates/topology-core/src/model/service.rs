@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use super::ObjectName;
+use super::{Labels, ObjectName};
 use crate::policy::Policy;
 
 /// A Service with a `ClusterIP`.
@@ -12,6 +12,8 @@ use crate::policy::Policy;
 pub struct Service {
     /// `metadata.namespace` and `metadata.name`.
     pub name: ObjectName,
+    /// `metadata.labels`, for the selectors of policies.
+    pub labels: Labels,
     /// `metadata.creationTimestamp`, seconds since 1970; the older of two claimants of one frontend wins.
     pub created: Option<i64>,
     /// `spec.clusterIPs`, at most one of each family.
@@ -27,7 +29,9 @@ pub struct Service {
     /// Whether a `NodePort`, load-balancer or external address leads to it (KP-TP-01).
     pub externally_accessible: bool,
     /// The policy that its annotations or `topologyKeys` ask for.
-    pub policy: Option<Policy>,
+    pub policy: Option<Box<Policy>>,
+    /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
+    pub named_policy: Option<Arc<str>>,
     /// What it asks for and this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
 }

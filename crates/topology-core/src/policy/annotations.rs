@@ -1,5 +1,7 @@
 //! The annotations `topology.ipvs-topo.io/...` of a Service.
 
+use std::sync::Arc;
+
 use super::{EmptyTier, Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource};
 
 /// What every annotation of ours begins with.
@@ -21,6 +23,15 @@ const NOT_YET: [&str; 9] = [
 /// The most a level may weigh.
 const MAX_WEIGHT: u32 = 10_000;
 
+/// What annotations ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// A policy of the Service's own.
+    Policy(Box<Policy>),
+    /// The `TopologyPolicy` of that name in the Service's namespace.
+    Named(Arc<str>),
+}
+
 /// The policy that `annotations` ask for; `None` if none of them is ours.
 ///
 /// # Errors
@@ -28,7 +39,7 @@ const MAX_WEIGHT: u32 = 10_000;
 /// never applied.
 pub fn from_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<Option<Policy>, Vec<PolicyError>> {
+) -> Result<Option<Asked>, Vec<PolicyError>> {
     let mut set = AnnotationSet::default();
     for (key, value) in annotations {
         if let Some(name) = key.strip_prefix(PREFIX) {
@@ -36,6 +47,7 @@ pub fn from_annotations<'a>(
         }
     }
     set.finish()
+        .map(|policy| policy.map(|policy| Asked::Policy(Box::new(policy))))
 }
 
 #[derive(Default)]
@@ -142,10 +154,8 @@ impl<'a> AnnotationSet<'a> {
             levels
         };
         Some(Policy {
-            source: PolicySource::Annotation,
-            mode,
-            levels,
             empty_tier: self.empty_tier,
+            ..Policy::new(PolicySource::Annotation, mode, levels)
         })
     }
 
@@ -191,12 +201,7 @@ impl<'a> AnnotationSet<'a> {
 fn key_levels(value: &str) -> Result<Vec<Level>, String> {
     let keys = value.split(',').map(|part| LevelKey::parse(part.trim()));
     keys.enumerate()
-        .map(|(at, key)| {
-            Ok(Level {
-                key: key?,
-                weight: if at == 0 { 100 } else { 0 },
-            })
-        })
+        .map(|(at, key)| key.map(|key| Level::new(key, if at == 0 { 100 } else { 0 })))
         .collect()
 }
 
@@ -222,10 +227,7 @@ fn weight_level(part: &str) -> Result<Level, String> {
     let weight = weight.ok_or_else(|| {
         format!("the weight in `{part}` is not a whole number from 0 to {MAX_WEIGHT}")
     })?;
-    Ok(Level {
-        key: LevelKey::parse(key.trim())?,
-        weight,
-    })
+    Ok(Level::new(LevelKey::parse(key.trim())?, weight))
 }
 
 /// The rules that `topologyKeys` had (V3-V6).

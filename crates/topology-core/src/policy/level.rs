@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::MinReady;
+
 /// The label that Kubernetes puts the host name in; it stands for the Node's name here.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The label of the zone.
@@ -17,6 +19,19 @@ pub struct Level {
     pub key: LevelKey,
     /// Its share, relative to the other levels, 0 to 10,000; 0 = only when nearer levels are empty.
     pub weight: u32,
+    /// What it must have to stand on its own.
+    pub min_ready: MinReady,
+}
+
+impl Level {
+    /// The level of `key` with `weight`, content with a single ready endpoint.
+    pub fn new(key: LevelKey, weight: u32) -> Self {
+        Self {
+            key,
+            weight,
+            min_ready: MinReady::default(),
+        }
+    }
 }
 
 /// What an endpoint's node and this node must have in common.
@@ -33,7 +48,10 @@ pub enum LevelKey {
 
 impl LevelKey {
     /// The key that `text` names: an alias (`node`, `zone`, `region`), `*`, or a label key.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// In words, with what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "*" => Ok(Self::Any),
             "node" | HOSTNAME => Ok(Self::Node),

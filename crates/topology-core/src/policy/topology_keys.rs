@@ -1,8 +1,6 @@
 //! The field `spec.topologyKeys` of Kubernetes 1.17 to 1.21 (KEP-536).
 
-use super::{
-    EmptyTier, Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource, PolicyWarning,
-};
+use super::{Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource, PolicyWarning};
 
 /// The policy that the list `keys` meant, with what its owner should know; none for an empty list (V1).
 ///
@@ -31,10 +29,7 @@ pub fn from_topology_keys<T: AsRef<str>>(
             key(text)
         };
         match parsed.and_then(|key| admit(key, last, &mut seen)) {
-            Ok(key) => levels.push(Level {
-                key,
-                weight: if at == 0 { 100 } else { 0 },
-            }),
+            Ok(key) => levels.push(Level::new(key, if at == 0 { 100 } else { 0 })),
             Err(problem) => errors.push(PolicyError {
                 field,
                 value: text.to_owned(),
@@ -60,12 +55,7 @@ pub fn from_topology_keys<T: AsRef<str>>(
 fn policy(levels: Vec<Level>) -> Option<Policy> {
     let soft = levels.last()?.key == LevelKey::Any;
     let mode = if soft { Mode::Prefer } else { Mode::Hard };
-    Some(Policy {
-        source: PolicySource::TopologyKeys,
-        mode,
-        levels,
-        empty_tier: EmptyTier::Cascade,
-    })
+    Some(Policy::new(PolicySource::TopologyKeys, mode, levels))
 }
 
 /// The field knew no aliases: `zone` is the label `zone`.

@@ -4,7 +4,7 @@ use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
 use super::work::{Tier, Work};
 use super::{FrontendKind, ResolvedServer};
-use crate::policy::ZONE;
+use crate::policy::{OnNoMatch, ZONE};
 use crate::virtual_server::VirtualServer;
 
 impl Work<'_> {
@@ -23,6 +23,7 @@ impl Work<'_> {
             kind: FrontendKind::ClusterIp,
             server,
             decision: self.decision(),
+            remember: None,
         };
         resolved.server.real_servers = self.real_servers;
         resolved
@@ -37,12 +38,16 @@ impl Work<'_> {
         }
         Decision {
             source: self.source,
+            policy: None,
+            lost: Vec::new(),
             mode: self.mode,
             levels: self.tiers.iter().map(level).collect(),
             endpoints,
             notes: self.notes.clone(),
+            stages: Vec::new(),
             quantised: self.quantised,
             refusal: self.refusal,
+            on_no_match: OnNoMatch::Reject,
         }
     }
 

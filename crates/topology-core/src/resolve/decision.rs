@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::reason::Reason;
-use crate::policy::{LevelKey, Mode, PolicySource};
+use super::record::StageRecord;
+use crate::policy::{LevelKey, Mode, OnNoMatch, PolicySource};
 use crate::quantise::Stage;
 use crate::ratio::Ratio;
 
@@ -14,6 +15,10 @@ use crate::ratio::Ratio;
 pub struct Decision {
     /// What decided.
     pub source: PolicySource,
+    /// The policy object that decided, as `TopologyPolicy shop/near`; none for every other source.
+    pub policy: Option<Arc<str>>,
+    /// What else could have decided, and why it did not; the next best first.
+    pub lost: Vec<Lost>,
     /// In which mode.
     pub mode: Mode,
     /// The levels, nearest first; a single one where no policy of ours decided.
@@ -22,10 +27,61 @@ pub struct Decision {
     pub endpoints: Vec<EndpointDecision>,
     /// What was done out of the ordinary, in the order of the stages.
     pub notes: Vec<Note>,
+    /// What each stage did, in their order.
+    pub stages: Vec<StageRecord>,
     /// How the weights were found, and the picks in one cycle of `wrr`; none without real servers.
     pub quantised: Option<(Stage, u64)>,
-    /// Why there are no real servers; clients are refused.
+    /// Why no real server takes connections.
     pub refusal: Option<Refusal>,
+    /// What clients see then.
+    pub on_no_match: OnNoMatch,
+}
+
+/// A source that could have decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// What it is.
+    pub source: PolicySource,
+    /// The policy object; none for annotations, `topologyKeys` and hints.
+    pub policy: Option<Arc<str>>,
+    /// Why it did not decide.
+    pub why: LostBecause,
+}
+
+/// Why a source did not decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LostBecause {
+    /// A stronger source did.
+    Weaker,
+    /// It is for other ports.
+    OtherPort,
+    /// It is for other client Nodes.
+    OtherNode,
+    /// Another of its kind has a higher priority.
+    LowerPriority,
+    /// Another of its kind is older.
+    Younger,
+    /// Another of its kind has a name that comes first.
+    LaterName,
+    /// An annotation names another.
+    NotNamed,
+    /// The limits of a cluster policy do not allow it.
+    NotAllowed,
+}
+
+impl fmt::Display for LostBecause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Weaker => "a stronger source decides",
+            Self::OtherPort => "it is for other ports",
+            Self::OtherNode => "it is for other client Nodes",
+            Self::LowerPriority => "another has a higher priority",
+            Self::Younger => "another of the same priority is older",
+            Self::LaterName => "another of the same priority and age has a name that comes first",
+            Self::NotNamed => "the Service's annotation names another",
+            Self::NotAllowed => "the owner limits of a cluster policy do not allow it",
+        })
+    }
 }
 
 /// One level of a decision.

@@ -59,7 +59,7 @@ fn by_policy(work: &mut Work<'_>, policy: &Policy) {
         .any(|(candidate, allowed)| *allowed && candidate.endpoint.ready);
     let reason = match policy.mode {
         Mode::None => Reason::Ready,
-        Mode::Hard | Mode::Prefer | Mode::Weighted => Reason::InLevel,
+        Mode::Hard | Mode::Prefer | Mode::Weighted | Mode::Balanced => Reason::InLevel,
     };
     for (candidate, allowed) in work.candidates.iter_mut().zip(allowed) {
         let endpoint = candidate.endpoint;

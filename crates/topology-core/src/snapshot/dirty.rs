@@ -30,6 +30,7 @@ pub(super) struct Marks {
     services: BTreeSet<ObjectName>,
     nodes: BTreeMap<Arc<str>, NodeChange>,
     routes: bool,
+    everything: bool,
 }
 
 /// What changed about one Node.
@@ -50,6 +51,11 @@ impl Marks {
 
     pub(super) fn services(&mut self, names: Vec<ObjectName>) {
         self.services.extend(names);
+    }
+
+    /// Marks every Service.
+    pub(super) fn everything(&mut self) {
+        self.everything = true;
     }
 
     pub(super) fn routes(&mut self) {
@@ -83,7 +89,9 @@ impl Marks {
         let mut services = self.services;
         let mine = self.nodes.get(me);
         let routes = self.routes || mine.is_some_and(|change| !change.addresses.is_empty());
-        if !self.nodes.is_empty() {
+        if self.everything {
+            services.extend(snapshot.services().map(|service| service.name.clone()));
+        } else if !self.nodes.is_empty() {
             let touched = |(_, entry): &(&ObjectName, &Entry)| touches(&self.nodes, mine, entry);
             let touched = snapshot.services.iter().filter(touched);
             services.extend(touched.map(|(name, _)| name.clone()));

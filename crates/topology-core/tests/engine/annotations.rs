@@ -1,10 +1,10 @@
 //! Annotations: what is accepted, what is refused, and in which words.
 
 use topology_core::policy::{
-    EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
+    Asked, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
 };
 
-fn read(annotations: &[(&str, &str)]) -> Result<Option<Policy>, Vec<PolicyError>> {
+fn read(annotations: &[(&str, &str)]) -> Result<Option<Asked>, Vec<PolicyError>> {
     let long: Vec<(String, &str)> = annotations
         .iter()
         .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
@@ -14,13 +14,15 @@ fn read(annotations: &[(&str, &str)]) -> Result<Option<Policy>, Vec<PolicyError>
 
 #[track_caller]
 fn accepted(annotations: &[(&str, &str)], mode: Mode, levels: &str) -> Policy {
-    let policy = read(annotations).unwrap().unwrap();
+    let Some(Asked::Policy(policy)) = read(annotations).unwrap() else {
+        panic!("no policy of its own");
+    };
     let text: Vec<String> = (policy.levels.iter())
         .map(|level| format!("{}={}", level.key, level.weight))
         .collect();
     assert_eq!((policy.mode, text.join(",").as_str()), (mode, levels));
     assert_eq!(policy.source, PolicySource::Annotation);
-    policy
+    *policy
 }
 
 /// Every fault ends in what would be right.
@@ -111,8 +113,9 @@ fn a_list_without_a_star_is_a_boundary() {
 
 #[test]
 fn the_rule_for_empty_levels_is_read() {
-    let policy = read(&[("weights", "zone=1,*=1"), ("empty-tier", "renormalize")]);
-    assert_eq!(policy.unwrap().unwrap().empty_tier, EmptyTier::Renormalize);
+    let annotations = [("weights", "zone=1,*=1"), ("empty-tier", "renormalize")];
+    let policy = accepted(&annotations, Mode::Weighted, "zone=1,*=1");
+    assert_eq!(policy.empty_tier, EmptyTier::Renormalize);
     refused(
         &[("weights", "*=1"), ("empty-tier", "Cascade")],
         "use cascade or renormalize",

@@ -36,7 +36,7 @@ fn snapshot() -> Snapshot {
 
 fn with_policy(name: &str, address: &str, policy: Option<Policy>) -> Service {
     Service {
-        policy,
+        policy: policy.map(Box::new),
         ..service(name, address)
     }
 }

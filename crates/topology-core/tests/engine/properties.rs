@@ -127,7 +127,7 @@ fn services() -> impl Strategy<Value = Service> {
         }
         let port = |port: u16| world::service_port(&format!("p{port}"), Protocol::Tcp, port);
         service.ports = ports.into_iter().map(port).collect();
-        (service.policy, service.created) = (policy, created);
+        (service.policy, service.created) = (policy.map(Box::new), created);
         if local && service.policy.is_none() {
             service.internal_traffic_policy = TrafficPolicy::Local;
         }
@@ -426,7 +426,7 @@ fn near(decision: &Decision) -> Result<(), TestCaseError> {
 
 /// I5: a hard policy stays inside; I6: a soft one always finds somebody.
 fn never_black_hole(service: &Service, decision: &Decision) -> Result<(), TestCaseError> {
-    let hard = service.policy.as_ref().is_some_and(Policy::is_bounded);
+    let hard = service.policy.as_deref().is_some_and(Policy::is_bounded);
     let local = service.internal_traffic_policy == TrafficPolicy::Local;
     let usable = decision
         .endpoints

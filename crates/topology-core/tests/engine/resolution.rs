@@ -405,8 +405,8 @@ fn session_affinity_and_scheduler_reach_the_virtual_server() {
     let mut world = World::new("me");
     world.service.session_affinity = Some(10_800);
     world.me = Viewpoint {
-        node: "me".into(),
         scheduler: "mh".into(),
+        ..Viewpoint::new("me")
     };
     let server = world.server().server;
     assert_eq!(

@@ -25,7 +25,7 @@ fn world(me: &str, my_zone: &str, placed: Placed<'_>, keys: &[&str]) -> World {
 
 fn with_keys(world: World, placed: Placed<'_>, keys: &[&str]) -> World {
     let mut world = world.endpoints(endpoints(placed));
-    world.service.policy = from_topology_keys(keys).unwrap().0;
+    world.service.policy = from_topology_keys(keys).unwrap().0.map(Box::new);
     world
 }
 

@@ -7,7 +7,7 @@ use topology_core::model::{
     Endpoint, EndpointSlice, Family, Hints, Labels, Node, ObjectName, Protocol, Service,
     ServicePort, SlicePort, TrafficPolicy,
 };
-use topology_core::policy::{EmptyTier, Level, LevelKey, Mode, Policy, PolicySource};
+use topology_core::policy::{Level, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
@@ -38,7 +38,7 @@ impl World {
     }
 
     pub(crate) fn policy(mut self, policy: Policy) -> Self {
-        self.service.policy = Some(policy);
+        self.service.policy = Some(Box::new(policy));
         self
     }
 
@@ -72,6 +72,8 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         external_traffic_policy: TrafficPolicy::Cluster,
         externally_accessible: false,
         policy: None,
+        named_policy: None,
+        labels: Labels::default(),
         unprogrammed: Vec::new(),
     }
 }
@@ -92,6 +94,8 @@ pub(crate) fn node(name: &str, labels: &[(&str, &str)]) -> Node {
             .map(|(key, value)| (Arc::from(*key), Arc::from(*value)))
             .collect::<Labels>(),
         addresses: Vec::new(),
+        cpu_milli: 0,
+        ready: true,
     }
 }
 
@@ -176,18 +180,13 @@ impl Ep {
 
 /// Levels as the vectors have them; a list that ends in `*` is soft.
 pub(crate) fn weighted(levels: &[(&str, u32)]) -> Policy {
-    let levels = levels.iter().map(|(key, weight)| Level {
-        key: match *key {
+    let levels = levels.iter().map(|(key, weight)| {
+        let key = match *key {
             "*" => LevelKey::Any,
             "node" | "kubernetes.io/hostname" => LevelKey::Node,
             label => LevelKey::Label(label.into()),
-        },
-        weight: *weight,
+        };
+        Level::new(key, *weight)
     });
-    Policy {
-        source: PolicySource::Annotation,
-        mode: Mode::Weighted,
-        levels: levels.collect(),
-        empty_tier: EmptyTier::Cascade,
-    }
+    Policy::new(PolicySource::Annotation, Mode::Weighted, levels.collect())
 }

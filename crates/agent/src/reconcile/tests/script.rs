@@ -139,6 +139,8 @@ impl Loop {
 /// A Service in the namespace `t`; ports as `80/TCP`.
 pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
     Object::Service(Service {
+        labels: Labels::default(),
+        named_policy: None,
         name: ObjectName::new("t", name),
         created: None,
         cluster_ips: vec![ip.parse().unwrap()],
@@ -177,6 +179,8 @@ pub(super) fn slice(service: &str, ports: &[&str], endpoints: &[&str]) -> Object
 
 pub(super) fn node(name: &str, address: &str) -> Object {
     Object::Node(Node {
+        cpu_milli: 0,
+        ready: true,
         name: name.into(),
         labels: Labels::default(),
         addresses: vec![address.parse().unwrap()],

@@ -1,0 +1,62 @@
+//! What a decision needs to know of earlier ones: since when endpoints are ready, and what levels had.
+//!
+//! It is a value like the snapshot: [`resolve`](crate::resolve::resolve) reads it and says what to remember; the caller
+//! hands that over with [`Memory::learn`]. A Service that is seen for the first time has no new endpoints, so that a
+//! restart of the caller ramps nothing.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::ObjectName;
+use crate::policy::LevelKey;
+use crate::resolve::Resolution;
+use crate::virtual_server::VirtualServerKey;
+
+/// Everything that is remembered, by virtual server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<Remembered>)>>);
+
+/// What is remembered about one virtual server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// Address and port of endpoints, sorted, with the moment since when they are ready.
+    pub ready_since: Vec<((std::net::IpAddr, u16), i64)>,
+    /// What levels with a recovery hold count.
+    pub held: Vec<(LevelKey, Held)>,
+}
+
+/// What a level with a recovery hold counts as ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Endpoints that count.
+    pub counted: u32,
+    /// Since when it has more, and the fewest it had since.
+    pub growing: Option<(i64, u32)>,
+}
+
+impl Memory {
+    /// Remembers what `resolution` of `service` asks to be remembered, and forgets the rest about it.
+    pub fn learn(&mut self, service: &ObjectName, resolution: &Resolution) {
+        let kept: Vec<_> = resolution
+            .servers
+            .iter()
+            .filter_map(|resolved| {
+                let remembered = Arc::clone(resolved.remember.as_ref()?);
+                Some((resolved.server.key, remembered))
+            })
+            .collect();
+        if kept.is_empty() {
+            self.0.remove(service);
+        } else {
+            self.0.insert(service.clone(), kept);
+        }
+    }
+
+    /// What is remembered about one virtual server of `service`.
+    pub fn of(&self, service: &ObjectName, key: &VirtualServerKey) -> Option<&Remembered> {
+        let servers = self.0.get(service)?;
+        let found = servers.iter().find(|(known, _)| known == key);
+        found.map(|(_, remembered)| &**remembered)
+    }
+}

@@ -1,0 +1,131 @@
+//! Label selectors.
+
+use std::sync::Arc;
+
+use super::Labels;
+
+/// A `LabelSelector`: every requirement must hold, so an empty one selects all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Selector {
+    /// `matchLabels`: key and value.
+    pub labels: Vec<(Arc<str>, Arc<str>)>,
+    /// `matchExpressions`.
+    pub expressions: Vec<Expression>,
+}
+
+/// One of `matchExpressions`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Expression {
+    /// The label's key.
+    pub key: Arc<str>,
+    /// What is asked of it.
+    pub operator: Operator,
+    /// The values, for `In` and `NotIn`.
+    pub values: Vec<Arc<str>>,
+}
+
+/// What an expression asks of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// It is there with one of the values.
+    In,
+    /// It is absent or has none of the values.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is absent.
+    DoesNotExist,
+}
+
+impl Selector {
+    /// Whether it selects everything.
+    pub const fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.expressions.is_empty()
+    }
+
+    /// Whether `labels` meet every requirement.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        let equal = |(key, value): &(Arc<str>, Arc<str>)| {
+            labels.get(key).is_some_and(|found| found == value)
+        };
+        self.labels.iter().all(equal)
+            && self
+                .expressions
+                .iter()
+                .all(|expression| expression.holds(labels))
+    }
+}
+
+impl Expression {
+    fn holds(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        let listed = value.is_some_and(|value| self.values.contains(value));
+        match self.operator {
+            Operator::In => listed,
+            Operator::NotIn => !listed,
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| (Arc::from(*key), Arc::from(*value)))
+            .collect()
+    }
+
+    fn expression(operator: Operator) -> Selector {
+        let values = vec![Arc::from("a"), Arc::from("b")];
+        let key = "zone".into();
+        Selector {
+            labels: Vec::new(),
+            expressions: vec![Expression {
+                key,
+                operator,
+                values,
+            }],
+        }
+    }
+
+    #[test]
+    fn an_empty_selector_selects_all() {
+        assert!(Selector::default().matches(&labels(&[])));
+        assert!(Selector::default().matches(&labels(&[("a", "b")])));
+    }
+
+    #[test]
+    fn every_label_must_be_equal() {
+        let selector = Selector {
+            labels: vec![("a".into(), "1".into()), ("b".into(), "2".into())],
+            expressions: Vec::new(),
+        };
+        assert!(selector.matches(&labels(&[("a", "1"), ("b", "2"), ("c", "3")])));
+        assert!(!selector.matches(&labels(&[("a", "1"), ("b", "3")])));
+        assert!(!selector.matches(&labels(&[("a", "1")])));
+    }
+
+    #[test]
+    fn expressions_mean_what_kubernetes_says() {
+        let cases = [
+            (Operator::In, [true, false, false]),
+            (Operator::NotIn, [false, true, true]),
+            (Operator::Exists, [true, true, false]),
+            (Operator::DoesNotExist, [false, false, true]),
+        ];
+        for (operator, expected) in cases {
+            let of = |pairs: &[(&str, &str)]| expression(operator).matches(&labels(pairs));
+            let found = [
+                of(&[("zone", "b")]),
+                of(&[("zone", "c")]),
+                of(&[("x", "a")]),
+            ];
+            assert_eq!(found, expected, "{operator:?}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The five names of the one engine.
+
+/// What a policy means as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// The listed levels or a refusal.
+    Hard,
+    /// The first level with endpoints takes all.
+    Prefer,
+    /// Each level its share.
+    Weighted,
+    /// As near as possible without overloading anybody: prefer with a cap.
+    Balanced,
+    /// No preference.
+    None,
+}
+
+impl Mode {
+    /// The word for it in annotations and output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Hard => "hard",
+            Self::Prefer => "prefer",
+            Self::Weighted => "weighted",
+            Self::Balanced => "balanced",
+            Self::None => "none",
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The choices inside a policy.
+
+use std::sync::Arc;
+
+use super::LevelKey;
+
+/// What the number beside a level means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Weighting {
+    /// The share of the whole level, however many endpoints are in it.
+    #[default]
+    TierShare,
+    /// The weight of each endpoint in it.
+    EndpointBias,
+}
+
+/// Where the share of a level without endpoints goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EmptyTier {
+    /// To the next outer level that has endpoints, else to the nearest inner one.
+    #[default]
+    Cascade,
+    /// To all levels that have endpoints, in proportion.
+    Renormalize,
+}
+
+/// What a level must have to stand on its own; below, it merges into the next outer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MinReady {
+    /// Ready endpoints; 1 asks for nothing.
+    pub count: u32,
+    /// Percent of its endpoints that are ready; 0 asks for nothing.
+    pub percent: u8,
+}
+
+impl Default for MinReady {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            percent: 0,
+        }
+    }
+}
+
+/// How the demand of a domain is estimated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum Demand {
+    /// By its ready Nodes.
+    #[default]
+    NodeCount,
+    /// By the allocatable CPU of its ready Nodes.
+    AllocatableCpu,
+    /// As stated: zone and percent. A zone's percent is spread evenly over its Nodes for other levels.
+    Static(Vec<(Arc<str>, u32)>),
+}
+
+/// How what the overload cap turns away is spread over the outer levels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Residual {
+    /// To zones that have more of the endpoints than of the demand.
+    #[default]
+    Capacity,
+    /// To all endpoints alike.
+    Even,
+}
+
+/// A domain whose endpoints are not wanted: this node's own value of the key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Avoid {
+    /// What the endpoint must not share with this node.
+    pub key: LevelKey,
+    /// Whether it gives way where nothing else remains.
+    pub soft: bool,
+}
+
+/// What clients see where a hard policy matches nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OnNoMatch {
+    /// A refusal at once: TCP reset or ICMP port unreachable.
+    #[default]
+    Reject,
+    /// Silence.
+    Drop,
+}
+
+impl OnNoMatch {
+    /// The word for it in annotations and output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Drop => "drop",
+        }
+    }
+}

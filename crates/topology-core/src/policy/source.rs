@@ -1,0 +1,38 @@
+//! Where a policy was written.
+
+/// What decides the endpoints of a Service port: the first source that applies, never a mixture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PolicySource {
+    /// `internalTrafficPolicy: Local`.
+    TrafficPolicyLocal,
+    /// A `ClusterTopologyPolicy` with `enforcement: Override`.
+    ClusterOverride,
+    /// Annotations on the Service.
+    Annotation,
+    /// `spec.topologyKeys`.
+    TopologyKeys,
+    /// A `TopologyPolicy` in the Service's namespace.
+    NamespacePolicy,
+    /// A `ClusterTopologyPolicy` with `enforcement: Default`.
+    ClusterDefault,
+    /// `hints` of its `EndpointSlices`, as kube-proxy 1.35 reads them.
+    Hints,
+    /// Nothing: every ready endpoint alike.
+    Uniform,
+}
+
+impl PolicySource {
+    /// The word for it in output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::TrafficPolicyLocal => "trafficPolicyLocal",
+            Self::ClusterOverride => "clusterOverride",
+            Self::Annotation => "annotation",
+            Self::TopologyKeys => "topologyKeys",
+            Self::NamespacePolicy => "topologyPolicy",
+            Self::ClusterDefault => "clusterDefault",
+            Self::Hints => "hints",
+            Self::Uniform => "uniform",
+        }
+    }
+}

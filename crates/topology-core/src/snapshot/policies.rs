@@ -1,0 +1,113 @@
+//! Policies, drains and the labels of namespaces.
+
+use std::sync::Arc;
+
+use super::Snapshot;
+use crate::model::{Drain, Labels, TopologyPolicy};
+
+impl Snapshot {
+    /// Adds a policy or replaces the one of its namespace and name.
+    pub fn set_policy(&mut self, policy: TopologyPolicy) {
+        let id = (policy.namespace.clone(), policy.name.clone());
+        if self.policies.get(&id) == Some(&policy) {
+            return;
+        }
+        self.mark_selected(&policy);
+        if let Some(old) = self.policies.insert(id, policy) {
+            self.mark_selected(&old);
+        }
+    }
+
+    /// Forgets a policy; no namespace means a `ClusterTopologyPolicy`.
+    pub fn remove_policy(&mut self, namespace: Option<&str>, name: &str) {
+        let id = (namespace.map(Arc::from), Arc::from(name));
+        if let Some(old) = self.policies.remove(&id) {
+            self.mark_selected(&old);
+        }
+    }
+
+    /// Adds a drain or replaces the one of its name.
+    pub fn set_drain(&mut self, drain: Drain) {
+        if self.drains.get(&drain.name) == Some(&drain) {
+            return;
+        }
+        self.drains.insert(drain.name.clone(), drain);
+        self.marks.everything();
+    }
+
+    /// Forgets a drain.
+    pub fn remove_drain(&mut self, name: &str) {
+        if self.drains.remove(name).is_some() {
+            self.marks.everything();
+        }
+    }
+
+    /// Adds a namespace or replaces its labels.
+    pub fn set_namespace(&mut self, name: impl Into<Arc<str>>, labels: Labels) {
+        let name = name.into();
+        if self.namespaces.get(&name) == Some(&labels) {
+            return;
+        }
+        self.namespaces.insert(Arc::clone(&name), labels);
+        self.mark_namespace(&name);
+    }
+
+    /// Forgets a namespace.
+    pub fn remove_namespace(&mut self, name: &str) {
+        if self.namespaces.remove(name).is_some() {
+            self.mark_namespace(name);
+        }
+    }
+
+    /// The labels of a namespace.
+    pub fn namespace(&self, name: &str) -> Option<&Labels> {
+        self.namespaces.get(name)
+    }
+
+    /// Every policy, those of the cluster first, by namespace and name.
+    pub fn policies(&self) -> impl Iterator<Item = &TopologyPolicy> {
+        self.policies.values()
+    }
+
+    /// Every drain, by name.
+    pub fn drains(&self) -> impl Iterator<Item = &Drain> {
+        self.drains.values()
+    }
+
+    /// Marks the Services that `policy` is for; while the labels of namespaces change, others are marked then.
+    fn mark_selected(&mut self, policy: &TopologyPolicy) {
+        for (name, entry) in &self.services {
+            let Some(service) = &entry.service else {
+                continue;
+            };
+            let here = match &policy.namespace {
+                Some(namespace) => name.namespace == *namespace,
+                None => selects(policy, self.namespaces.get(&name.namespace)),
+            };
+            if here && policy.service_selector.matches(&service.labels) {
+                self.marks.service(name);
+            }
+        }
+    }
+
+    /// Marks the Services of a namespace if a policy asks for its labels.
+    fn mark_namespace(&mut self, namespace: &str) {
+        let asks = |policy: &TopologyPolicy| !policy.namespace_selector.is_empty();
+        if !self.policies.values().any(asks) {
+            return;
+        }
+        for name in self.services.keys() {
+            if *name.namespace == *namespace {
+                self.marks.service(name);
+            }
+        }
+    }
+}
+
+/// Whether the namespace with `labels`, none if they are unknown, is one that a policy of the cluster is for.
+pub(crate) fn selects(policy: &TopologyPolicy, labels: Option<&Labels>) -> bool {
+    let nothing = Labels::default();
+    policy
+        .namespace_selector
+        .matches(labels.unwrap_or(&nothing))
+}
