@@ -32,6 +32,7 @@
 //! [`resolve::resolve`] and [`resolve::STAGES`]; then [`quantise`] for how shares become weights, and [`plan`] for how the
 //! kernel is changed without a moment in which nothing serves.
 
+pub mod hints;
 pub mod memory;
 pub mod mirror;
 pub mod model;

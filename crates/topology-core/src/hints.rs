@@ -1,0 +1,128 @@
+//! The hints that kube-controller-manager writes on endpoints: Topology Aware Hints (KEP-2433) and
+//! `trafficDistribution` (KEP-4444, KEP-3015).
+//!
+//! ```text
+//! Nodes --> Zones: CPU by zone      annotation, field --> Wanted
+//!              \                     /
+//!               reconcile(Slices of one Service and family) --> hints on endpoints, perhaps an Event
+//! ```
+//!
+//! [`resolve`](mod@crate::resolve) reads hints, this module writes them; the two together show what a cluster
+//! without policies of ours would do. [`write`] does it for a whole Service from scratch:
+//!
+//! ```
+//! use topology_core::hints::{self, Wanted};
+//! use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName};
+//!
+//! let endpoint = Endpoint {
+//!     address: "10.244.0.1".parse()?,
+//!     node: Some("n1".into()),
+//!     zone: Some("a".into()),
+//!     ready: true,
+//!     serving: true,
+//!     terminating: false,
+//!     hints: None,
+//! };
+//! let slice = EndpointSlice {
+//!     name: ObjectName::new("shop", "cart-1"),
+//!     service: "cart".into(),
+//!     family: Family::V4,
+//!     ports: Vec::new(),
+//!     endpoints: vec![endpoint],
+//! };
+//!
+//! let mut slices = [slice];
+//! hints::write(Wanted::SameZone, None, &mut slices);
+//! assert_eq!(slices[0].endpoints[0].hints.as_ref().map(|hints| &*hints.zones[0]), Some("a"));
+//!
+//! // Topology Aware Hints need to know how the CPU is spread, and take all hints away where they do not.
+//! let events = hints::write(Wanted::Auto, None, &mut slices);
+//! assert!(slices[0].endpoints[0].hints.is_none());
+//! assert_eq!(events[0].reason(), "TopologyAwareHintsDisabled");
+//! # Ok::<(), std::net::AddrParseError>(())
+//! ```
+//!
+//! # Where it differs
+//!
+//! The original walks hash maps where several zones have as much to give or lack as much; here they go by name.
+
+mod allocation;
+mod auto;
+mod distribution;
+mod event;
+mod slices;
+#[cfg(test)]
+mod tests;
+mod wanted;
+mod zones;
+
+pub use event::{Event, Trouble};
+pub use slices::{Member, Slice, Slices};
+pub use wanted::Wanted;
+pub use zones::Zones;
+
+use crate::model::{EndpointSlice, Family};
+
+/// Brings the hints on the slices of one Service and `family` to what is `wanted`.
+///
+/// `zones` are none where [`Zones::of`] finds the Nodes insufficient. `hinted` says whether Topology Aware Hints were
+/// recorded for the Service before. Where hints were allocated or had to be taken away, an event says so; a refusal is
+/// repeated at each call, as the original does.
+pub fn reconcile(
+    wanted: Wanted,
+    zones: Option<&Zones>,
+    family: Family,
+    hinted: bool,
+    slices: &mut Slices,
+) -> Option<Event> {
+    let outcome = match wanted {
+        Wanted::Auto => auto::allocate(zones, slices).map(|()| !hinted),
+        Wanted::SameZone | Wanted::SameNode | Wanted::Nothing => {
+            distribution::write(wanted, slices);
+            if hinted {
+                Err(Trouble::NoLongerAsked)
+            } else {
+                Ok(false)
+            }
+        }
+    };
+    match outcome {
+        Ok(news) => news.then_some(Event::Enabled { family }),
+        Err(trouble) => Some(Event::Disabled { family, trouble }),
+    }
+}
+
+/// Replaces all hints on `slices`, which belong to one Service, by what is `wanted`; the events by family.
+pub fn write(wanted: Wanted, zones: Option<&Zones>, slices: &mut [EndpointSlice]) -> Vec<Event> {
+    let of_family = |family| write_family(wanted, zones, family, slices);
+    [Family::V4, Family::V6]
+        .into_iter()
+        .filter_map(of_family)
+        .collect()
+}
+
+fn write_family(
+    wanted: Wanted,
+    zones: Option<&Zones>,
+    family: Family,
+    slices: &mut [EndpointSlice],
+) -> Option<Event> {
+    let mut mine: Vec<&mut EndpointSlice> = slices
+        .iter_mut()
+        .filter(|slice| slice.family == family)
+        .collect();
+    if mine.is_empty() {
+        return None;
+    }
+    let mut fresh = Slices {
+        create: mine.iter().map(|slice| Slice::fresh(slice)).collect(),
+        ..Slices::default()
+    };
+    let event = reconcile(wanted, zones, family, false, &mut fresh);
+    for (slice, written) in mine.iter_mut().zip(fresh.create) {
+        for (endpoint, member) in slice.endpoints.iter_mut().zip(written.members) {
+            endpoint.hints = member.hints.map(Box::new);
+        }
+    }
+    event
+}

@@ -1,0 +1,123 @@
+//! How many endpoints each zone shall have, and which zones give and receive.
+//!
+//! With N ready endpoints a zone of CPU share r wants `r x N`. It needs `ceil(r x N / 1.2)`, so that no endpoint
+//! carries more than 20 % above its share; if the zones together need more than N, there is no allocation. What is left
+//! may be anywhere.
+//!
+//! These are the only floats in this crate: the original computes with them, and where a quotient is whole they decide.
+//! With 40, 32 and 28 % of the CPU and three endpoints, 1.2 / 1.2 comes out just above 1, so the first zone needs two.
+//!
+//! Example: 11 endpoints, three equal zones: each wants 3 2/3 and needs 4; 12 > 11, so nobody gets hints
+//! (kubernetes/kubernetes #122437).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::Trouble;
+use super::zones::Zones;
+
+/// Endpoints by the zone they are hinted for.
+pub(super) type Counts = BTreeMap<Arc<str>, i32>;
+
+/// A zone is overloaded if its endpoints carry more than this beyond their share.
+const OVERLOAD: f64 = 0.2;
+
+/// What each zone shall have.
+#[derive(Debug)]
+pub(super) struct Allocation(pub(super) BTreeMap<Arc<str>, Quota>);
+
+/// What one zone shall have.
+#[derive(Debug)]
+pub(super) struct Quota {
+    /// What it wants.
+    pub(super) desired: f64,
+    /// The most endpoints it is left with if nothing else is written.
+    pub(super) most: i32,
+}
+
+/// How many endpoints zones give away and receive.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Moves {
+    pub(super) give: Counts,
+    pub(super) receive: Counts,
+}
+
+impl Allocation {
+    /// The allocation of `endpoints` ready ones.
+    pub(super) fn new(zones: &Zones, endpoints: usize) -> Result<Self, Trouble> {
+        if zones.count() > endpoints {
+            let zones = zones.count();
+            return Err(Trouble::TooFewEndpoints { endpoints, zones });
+        }
+        let all = i32::try_from(endpoints).unwrap_or(i32::MAX);
+        let mut spare = all;
+        let mut quotas = BTreeMap::new();
+        for (zone, share) in zones.shares() {
+            let wants = share.to_f64() * f64::from(all);
+            let least = whole((wants * (1.0 / (1.0 + OVERLOAD))).ceil());
+            spare = spare.saturating_sub(least);
+            let desired = wants.max(f64::from(least));
+            let quota = Quota {
+                desired,
+                most: least,
+            };
+            quotas.insert(Arc::clone(zone), quota);
+        }
+        if spare < 0 {
+            return Err(Trouble::Overload { endpoints });
+        }
+        for quota in quotas.values_mut() {
+            quota.most += spare;
+        }
+        Ok(Self(quotas))
+    }
+
+    /// Which zones give and which receive if the endpoints are hinted like this: the one that has most too much gives
+    /// to the one that lacks most, one by one, until no move is worth it.
+    pub(super) fn moves(&self, hinted: &Counts) -> Moves {
+        let excess = |(zone, quota): (_, &Quota)| {
+            let hinted = hinted.get(zone).copied().unwrap_or_default();
+            (zone, f64::from(hinted) - quota.desired)
+        };
+        let excess: Vec<(&Arc<str>, f64)> = self.0.iter().map(excess).collect();
+        let mut givers: Vec<_> = excess
+            .iter()
+            .copied()
+            .filter(|(_, excess)| *excess > 0.0)
+            .collect();
+        let lacking = excess.iter().filter(|(_, excess)| *excess < 0.0);
+        let mut receivers: Vec<_> = lacking.map(|(zone, excess)| (*zone, -excess)).collect();
+        let mut moves = Moves::default();
+        while let (Some(giver), Some(receiver)) = (largest(&mut givers), largest(&mut receivers)) {
+            if is_idle(giver.1, receiver.1) {
+                break;
+            }
+            giver.1 -= 1.0;
+            receiver.1 -= 1.0;
+            *moves.give.entry(Arc::clone(giver.0)).or_default() += 1;
+            *moves.receive.entry(Arc::clone(receiver.0)).or_default() += 1;
+        }
+        moves
+    }
+}
+
+/// Whether to move one endpoint is not worth it: both differ by less than one, or either by less than a half.
+fn is_idle(giver: f64, receiver: f64) -> bool {
+    (giver < 1.0 && receiver < 1.0) || giver.min(receiver) < 0.5
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a number of endpoints, whole already"
+)]
+const fn whole(number: f64) -> i32 {
+    number as i32
+}
+
+/// The largest; of equal ones the first.
+fn largest<'a, 'z>(zones: &'a mut [(&'z Arc<str>, f64)]) -> Option<&'a mut (&'z Arc<str>, f64)> {
+    zones
+        .iter_mut()
+        .rev()
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+}

@@ -1,0 +1,94 @@
+//! Topology Aware Hints (KEP-2433): endpoints are dealt out to zones in proportion to CPU, or not at all.
+
+use std::sync::Arc;
+
+use super::allocation::{Allocation, Counts, Moves};
+use super::event::Trouble;
+use super::slices::{Slice, Slices};
+use super::zones::Zones;
+
+/// Hints every ready endpoint for exactly one zone; takes all hints away where that is not possible.
+///
+/// Slices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
+/// imbalance.
+pub(super) fn allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(), Trouble> {
+    let done = try_allocate(zones, slices);
+    if done.is_err() {
+        slices.clear();
+    }
+    done
+}
+
+fn try_allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(), Trouble> {
+    let zones = zones.ok_or(Trouble::Nodes)?;
+    let allocation = Allocation::new(zones, slices.ready())?;
+    let mut hinted = Counts::new();
+    slices.pull(|slice| match kept(slice, &allocation, &hinted) {
+        Some(counts) => {
+            add(&mut hinted, &counts);
+            false
+        }
+        None => true,
+    });
+    hint_own_zone(slices, &mut hinted)?;
+    redistribute(slices, allocation.moves(&hinted));
+    Ok(())
+}
+
+/// The hints of a slice that may stay as it is, beside those `already` counted.
+///
+/// Every ready endpoint must be hinted, only for zones that are wanted, and no zone may get more than it may be left
+/// with.
+pub(super) fn kept(slice: &Slice, allocation: &Allocation, already: &Counts) -> Option<Counts> {
+    let mut counts = Counts::new();
+    for member in slice.members.iter().filter(|member| member.is_ready()) {
+        let zones = &member.hints.as_ref()?.zones;
+        if zones.is_empty() {
+            return None;
+        }
+        for zone in zones {
+            let count = counts.entry(Arc::clone(zone)).or_default();
+            *count += 1;
+            let others = already.get(zone).copied().unwrap_or_default();
+            if *count + others > allocation.0.get(zone)?.most {
+                return None;
+            }
+        }
+    }
+    Some(counts)
+}
+
+fn add(sum: &mut Counts, counts: &Counts) {
+    for (zone, count) in counts {
+        *sum.entry(Arc::clone(zone)).or_default() += count;
+    }
+}
+
+/// Every ready endpoint is for its own zone, every other for none.
+fn hint_own_zone(slices: &mut Slices, hinted: &mut Counts) -> Result<(), Trouble> {
+    for member in slices.written().flat_map(|slice| &mut slice.members) {
+        member.hints = None;
+        if member.is_ready() {
+            let zone = member.zone().cloned().ok_or(Trouble::EndpointWithoutZone)?;
+            member.hint_zone(&zone);
+            *hinted.entry(zone).or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Hints the first endpoints of giving zones for receiving ones.
+pub(super) fn redistribute(slices: &mut Slices, mut moves: Moves) {
+    for member in slices.written().flat_map(|slice| &mut slice.members) {
+        let zone = member.hints.as_ref().and_then(|hints| hints.zones.first());
+        let giving = zone
+            .and_then(|zone| moves.give.get_mut(zone))
+            .filter(|left| **left > 0);
+        let receiving = moves.receive.iter_mut().find(|(_, left)| **left > 0);
+        if let (Some(give), Some((zone, receive))) = (giving, receiving) {
+            *give -= 1;
+            *receive -= 1;
+            member.hint_zone(zone);
+        }
+    }
+}

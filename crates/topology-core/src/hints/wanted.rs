@@ -1,0 +1,33 @@
+//! Which hints a Service asks for.
+
+/// Which hints a Service asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wanted {
+    /// Topology Aware Hints: endpoints are dealt out to zones in proportion to their CPU.
+    Auto,
+    /// `trafficDistribution: PreferSameZone`: each endpoint is for its own zone.
+    SameZone,
+    /// `trafficDistribution: PreferSameNode`: each endpoint is for its own node, then for its own zone.
+    SameNode,
+    /// None.
+    Nothing,
+}
+
+impl Wanted {
+    /// What the annotations `service.kubernetes.io/topology-aware-hints` and `service.kubernetes.io/topology-mode` and
+    /// the field `spec.trafficDistribution` ask for together.
+    ///
+    /// Where the older annotation is present its value decides, only `Auto` and `auto` count, and an annotation that
+    /// counts goes before the field.
+    pub fn of(older: Option<&str>, newer: Option<&str>, distribution: Option<&str>) -> Self {
+        if matches!(older.or(newer), Some("Auto" | "auto")) {
+            return Self::Auto;
+        }
+        match distribution {
+            // `PreferClose` is the former name of `PreferSameZone`.
+            Some("PreferClose" | "PreferSameZone") => Self::SameZone,
+            Some("PreferSameNode") => Self::SameNode,
+            _ => Self::Nothing,
+        }
+    }
+}
