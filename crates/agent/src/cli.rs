@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::values::{BindAddress, Period};
+use crate::simulate::change;
 
 /// Where the agent listens unless told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/ipvs-topo/agent.sock";
@@ -58,6 +59,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Tell stage by stage how the real servers of one Service were chosen and weighted.
     Explain(ExplainArgs),
+    /// Show where the whole cluster's traffic goes, before and after a change, without making it.
+    Simulate(SimulateArgs),
 }
 
 /// `ipvs-topo agent`.
@@ -231,6 +234,57 @@ pub struct ExplainArgs {
     /// The agent's socket.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "cluster")]
     pub socket: PathBuf,
+}
+
+/// `ipvs-topo simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// Only these Services; all if none is named.
+    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
+    pub services: Vec<String>,
+
+    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
+    #[arg(long, value_name = "PATH")]
+    pub cluster: PathBuf,
+
+    /// Add the policies and drains of a file: `TopologyPolicy`, `ClusterTopologyPolicy`, `TopologyDrain`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Vec<PathBuf>,
+
+    /// Give a Service another annotation (`shop/cart:weights=zone=90,*=10`), or none (`shop/cart:weights=`).
+    #[arg(long, value_name = "NS/SVC:ANNOTATION=VALUE", value_parser = change::set)]
+    pub set: Vec<change::Set>,
+
+    /// Drain every Node with this label: `zone=b`, or `example.com/rack=r1,r2`.
+    #[arg(long, value_name = "LABEL=VALUE", value_parser = change::drain)]
+    pub drain: Vec<change::DrainOf>,
+
+    /// Give a Service so many ready endpoints in a zone: `shop/cart=b:5`.
+    #[arg(long, value_name = "NS/SVC=ZONE:COUNT", value_parser = change::scale)]
+    pub scale: Vec<change::Scale>,
+
+    /// What a GiB from one zone to another costs, in any currency.
+    #[arg(long, value_name = "PER_GIB", value_parser = change::price)]
+    pub price: Option<f64>,
+
+    /// Where traffic starts: the same on each Node, by allocatable CPU, or as a file of measured rates has it.
+    #[arg(long, value_name = "nodes|cpu|FILE", default_value = "nodes")]
+    pub demand: String,
+
+    /// Tables for people, JSON for programs, or one HTML page for a browser.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = SimulateFormat::Table)]
+    pub output: SimulateFormat,
+}
+
+/// How `simulate` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SimulateFormat {
+    /// For people; fits 80 columns.
+    Table,
+    /// For programs: every endpoint of every Service.
+    Json,
+    /// A page that needs no network.
+    Html,
 }
 
 /// How `render` prints.

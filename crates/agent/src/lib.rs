@@ -13,6 +13,7 @@ pub mod output;
 pub mod render;
 pub mod run;
 pub mod serve;
+pub mod simulate;
 pub mod start;
 pub mod state;
 pub mod status;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use agent::cli::exit::{Failure, Outcome};
 use agent::cli::{Cli, Command};
 use agent::output::print;
-use agent::{diff, explain, render, start, status};
+use agent::{diff, explain, render, simulate, start, status};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
@@ -19,6 +19,7 @@ fn run(command: &Command) -> Result<Outcome, Failure> {
         Command::Render(args) => render::run(args),
         Command::Status(args) => status::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Simulate(args) => simulate::run(args),
         Command::Agent(args) => start::run(args),
         Command::Diff(args) => diff::run(args),
     }

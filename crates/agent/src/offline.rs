@@ -35,6 +35,11 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
+/// The moment that drains are compared with, milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
 impl Offline {
     /// Reads `cluster`, a file, a folder, or `-` for standard input.
     ///
@@ -47,6 +52,7 @@ impl Offline {
         let loaded = read(cluster, &options).map_err(Failure::input)?;
         let me = Viewpoint {
             scheduler: args.scheduler.as_str().into(),
+            now: Some(now()),
             ..Viewpoint::new(node)
         };
         Ok(Self { loaded, me })

@@ -4,6 +4,7 @@
 //! Both go through the same steps: list the files, parse what changed in them, compare with what
 //! was told before, tell the difference. `read` feeds the events to an [`Index`] at once.
 
+mod annotations;
 mod catalog;
 mod disk;
 mod parse;
@@ -32,6 +33,7 @@ use parse::Found;
 use place::Place;
 use text::Text;
 
+pub use annotations::annotations;
 pub use watch::{Watch, watch};
 
 /// What standard input is called in warnings.

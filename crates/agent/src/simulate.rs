@@ -1,0 +1,181 @@
+//! `ipvs-topo simulate`: every Node's decision at once, before and after a change, beside what others would do.
+//!
+//! Computing (`atlas`, `demand`, `group`, `flow`, `survey`, `figures`, `rival`, `change`, `apply`) knows nothing of
+//! printing (`table`, `html`); between them stands [`view`].
+
+pub mod change;
+pub mod figures;
+pub mod view;
+
+mod apply;
+mod atlas;
+mod compose;
+mod demand;
+mod flow;
+mod group;
+mod html;
+mod matrix;
+mod progress;
+mod rank;
+mod rival;
+mod survey;
+mod table;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use cluster::source::{self, Loaded, Options};
+use topology_core::model::ObjectName;
+use topology_core::policy::PREFIX;
+use topology_core::resolve::Viewpoint;
+use topology_core::snapshot::Snapshot;
+
+use self::apply::{Edit, Written};
+use self::atlas::Atlas;
+use self::compose::Outcome as Computed;
+use self::demand::Demand;
+use self::progress::Progress;
+use self::survey::{Comparison, Ground, Survey};
+use self::view::SimulationView;
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::{SimulateArgs, SimulateFormat};
+use crate::offline;
+use crate::output::{describe, print};
+
+/// Runs the command.
+///
+/// # Errors
+/// The input cannot be read, or a change names what is not there.
+pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
+    let view = simulate(args)?;
+    if args.output != SimulateFormat::Json {
+        for warning in &view.warnings {
+            print::aside(&format!("warning: {}", warning.text));
+        }
+    }
+    print::result(&match args.output {
+        SimulateFormat::Table => table::text(&view, print::width()),
+        SimulateFormat::Json => print::json(&view)?,
+        SimulateFormat::Html => html::page(&view),
+    })?;
+    Ok(Outcome::Fine)
+}
+
+/// Computes all there is to show.
+///
+/// # Errors
+/// As [`run`].
+pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
+    let loaded = source::read(&args.cluster, &Options::default()).map_err(Failure::input)?;
+    let warnings = loaded.warnings.iter().map(describe::warning).collect();
+    let Loaded { mut snapshot, .. } = loaded;
+    let atlas = Atlas::of(&snapshot);
+    if atlas.nodes.is_empty() {
+        return Err(Failure::input(
+            "the input has no Node, so no traffic starts anywhere; add the Nodes",
+        ));
+    }
+    let demand = Demand::read(&args.demand, &snapshot, &atlas)?;
+    let me = Viewpoint {
+        now: Some(offline::now()),
+        ..Viewpoint::new("")
+    };
+    let ground = Ground {
+        atlas: &atlas,
+        demand: &demand,
+        me: &me,
+    };
+    let services = services(&snapshot, &args.services)?;
+    let changes = changes(args);
+    let edit = edit(args, &snapshot, &atlas)?;
+    let steps = if changes.is_empty() { 2 } else { 3 };
+    let mut progress = Progress::new(services.len() * steps);
+    let as_is = Survey::of(&ground, &snapshot, &services, || progress.tick());
+    let mut later = None;
+    if !changes.is_empty() {
+        edit.commit(&mut snapshot);
+        later = Some(Survey::of(&ground, &snapshot, &services, || {
+            progress.tick();
+        }));
+    }
+    let comparison = Comparison::of(&ground, &snapshot, &services, || progress.tick());
+    drop(progress);
+    let computed = Computed {
+        ground: &ground,
+        as_is,
+        changed: later,
+        comparison,
+        price: args.price,
+    };
+    Ok(computed.view(changes, warnings))
+}
+
+/// What is to be changed, in words.
+fn changes(args: &SimulateArgs) -> Vec<String> {
+    let sets = args.set.iter().map(ToString::to_string);
+    let scales = args.scale.iter().map(ToString::to_string);
+    let drains = args.drain.iter().map(ToString::to_string);
+    let policies = args
+        .policy
+        .iter()
+        .map(|path| format!("policies of {}", path.display()));
+    sets.chain(scales).chain(drains).chain(policies).collect()
+}
+
+/// The changes, worked out but not made.
+fn edit(args: &SimulateArgs, snapshot: &Snapshot, atlas: &Atlas) -> Result<Edit, Failure> {
+    let mut edit = Edit::default();
+    if !args.set.is_empty() && args.cluster == Path::new("-") {
+        return Err(Failure::input(
+            "--set reads the annotations a second time, which standard input does not allow; save it to a file",
+        ));
+    }
+    edit.set(snapshot, &args.set, |service| {
+        written(&args.cluster, service)
+    })?;
+    for scale in &args.scale {
+        edit.scale(snapshot, atlas, scale)?;
+    }
+    for drain in &args.drain {
+        edit.drain(snapshot, drain)?;
+    }
+    for path in &args.policy {
+        let loaded = source::read(path, &Options::default()).map_err(Failure::input)?;
+        for warning in &loaded.warnings {
+            print::aside(&format!("warning: {warning}"));
+        }
+        edit.policies(&loaded.snapshot, &path.display().to_string())?;
+    }
+    Ok(edit)
+}
+
+/// The annotations of ours that a Service has in the input.
+fn written(cluster: &Path, service: &ObjectName) -> Written {
+    source::annotations(cluster, service, PREFIX)
+}
+
+/// The Services to look at: those that are named, else all.
+fn services(snapshot: &Snapshot, wanted: &[String]) -> Result<Vec<ObjectName>, Failure> {
+    if wanted.is_empty() {
+        return Ok(snapshot
+            .services()
+            .map(|service| service.name.clone())
+            .collect());
+    }
+    let find = |text: &String| {
+        let name = text
+            .split_once('/')
+            .map(|(namespace, name)| ObjectName::new(namespace, name));
+        let known = name.filter(|name| snapshot.service(name).is_some());
+        known.ok_or_else(|| {
+            Failure::input(format_args!(
+                "the input has no Service {text} with a cluster IP"
+            ))
+        })
+    };
+    let found: BTreeSet<ObjectName> = wanted.iter().map(find).collect::<Result<_, _>>()?;
+    Ok(found.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests;

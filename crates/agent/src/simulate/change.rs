@@ -1,0 +1,187 @@
+//! What an operator wants to try: changes as they are typed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use topology_core::model::ObjectName;
+use topology_core::policy::PREFIX;
+
+/// `--set NS/SVC:annotation=value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// Whose annotation.
+    pub service: ObjectName,
+    /// With its prefix.
+    pub annotation: String,
+    /// Empty takes it away.
+    pub value: String,
+}
+
+/// `--drain KEY=VALUE[,VALUE...]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainOf {
+    /// A label key or its alias.
+    pub key: String,
+    /// Its values.
+    pub values: Vec<Arc<str>>,
+}
+
+/// `--scale NS/SVC=ZONE:N`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scale {
+    /// Which Service.
+    pub service: ObjectName,
+    /// In which zone.
+    pub zone: Arc<str>,
+    /// How many ready endpoints it shall have there.
+    pub count: usize,
+}
+
+/// The most endpoints that one zone of a Service can be scaled to.
+const MOST: usize = 10_000;
+
+/// Reads `--set`.
+pub fn set(text: &str) -> Result<Set, String> {
+    let wrong = || {
+        format!(
+            "{text:?} is not NS/SVC:annotation=value; write for example shop/cart:weights=zone=90,*=10"
+        )
+    };
+    let (service, rest) = text.split_once(':').ok_or_else(wrong)?;
+    let (annotation, value) = rest.split_once('=').ok_or_else(wrong)?;
+    if annotation.is_empty() {
+        return Err(wrong());
+    }
+    let annotation = if annotation.starts_with(PREFIX) {
+        annotation.to_owned()
+    } else {
+        format!("{PREFIX}{annotation}")
+    };
+    Ok(Set {
+        service: name(service).ok_or_else(wrong)?,
+        annotation,
+        value: value.to_owned(),
+    })
+}
+
+/// Reads `--drain`.
+pub fn drain(text: &str) -> Result<DrainOf, String> {
+    let wrong = || {
+        format!("{text:?} is not LABEL=VALUE; write for example zone=b, or example.com/rack=r1,r2")
+    };
+    let (key, values) = text.split_once('=').ok_or_else(wrong)?;
+    let values: Vec<Arc<str>> = values.split(',').map(str::trim).map(Arc::from).collect();
+    if key.is_empty() || values.iter().any(|value| value.is_empty()) {
+        return Err(wrong());
+    }
+    Ok(DrainOf {
+        key: key.to_owned(),
+        values,
+    })
+}
+
+/// Reads `--scale`.
+pub fn scale(text: &str) -> Result<Scale, String> {
+    let wrong = || format!("{text:?} is not NS/SVC=ZONE:COUNT; write for example shop/cart=b:5");
+    let (service, rest) = text.split_once('=').ok_or_else(wrong)?;
+    let (zone, count) = rest.rsplit_once(':').ok_or_else(wrong)?;
+    let count = count.parse().ok().filter(|count| *count <= MOST);
+    let count = count
+        .ok_or_else(|| format!("the count in {text:?} is not a whole number from 0 to {MOST}"))?;
+    if zone.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Scale {
+        service: name(service).ok_or_else(wrong)?,
+        zone: zone.into(),
+        count,
+    })
+}
+
+/// Reads `--price`.
+pub fn price(text: &str) -> Result<f64, String> {
+    let price = text
+        .parse()
+        .ok()
+        .filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| format!("{text:?} is not a price; write what one GiB costs, such as 0.01"))
+}
+
+fn name(text: &str) -> Option<ObjectName> {
+    let (namespace, name) = text.split_once('/')?;
+    let fits = |part: &str| !part.is_empty() && !part.contains('/');
+    (fits(namespace) && fits(name)).then(|| ObjectName::new(namespace, name))
+}
+
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let annotation = self.annotation.trim_start_matches(PREFIX);
+        match self.value.as_str() {
+            "" => write!(f, "{} without {annotation}", self.service),
+            value => write!(f, "{} with {annotation}: {value}", self.service),
+        }
+    }
+}
+
+impl fmt::Display for DrainOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} drained", self.key, self.values.join(", "))
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let endpoints = crate::output::summary::many(self.count as u64, "ready endpoint");
+        write!(f, "{} with {endpoints} in zone {}", self.service, self.zone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_as_they_are_written_in_the_manual() {
+        let read = set("shop/cart:weights=zone=90,*=10").unwrap();
+        assert_eq!(read.annotation, "topology.ipvs-topo.io/weights");
+        assert_eq!(read.value, "zone=90,*=10");
+        assert_eq!(
+            set(&format!("shop/cart:{PREFIX}weights=zone=90,*=10")),
+            Ok(read)
+        );
+        assert_eq!(
+            drain("zone=b,c").unwrap().values,
+            [Arc::from("b"), Arc::from("c")]
+        );
+        let read = scale("shop/cart=b:5").unwrap();
+        assert_eq!((&*read.zone, read.count), ("b", 5));
+        assert_eq!(price("0.01"), Ok(0.01));
+    }
+
+    #[test]
+    fn what_is_mistyped_is_refused_with_an_example() {
+        for text in [
+            "shop/cart",
+            "shop/cart:weights",
+            "cart:weights=1",
+            "shop/cart:=1",
+        ] {
+            assert!(
+                set(text).unwrap_err().contains("shop/cart:weights="),
+                "{text}"
+            );
+        }
+        for text in ["b", "=b", "zone=", "zone=b,"] {
+            assert!(drain(text).unwrap_err().contains("zone=b"), "{text}");
+        }
+        for text in ["shop/cart", "shop/cart=b", "shop/cart=:5", "a/b/c=b:5"] {
+            assert!(scale(text).unwrap_err().contains("shop/cart=b:5"), "{text}");
+        }
+        assert!(
+            scale("shop/cart=b:-1")
+                .unwrap_err()
+                .contains("whole number")
+        );
+        assert!(price("-1").unwrap_err().contains("0.01") && price("free").is_err());
+    }
+}

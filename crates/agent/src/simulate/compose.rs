@@ -1,0 +1,162 @@
+//! From what was computed to what is shown.
+
+use std::net::SocketAddr;
+
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::figures::Sum;
+use super::flow::{Flow, Load};
+use super::rival::Rival;
+use super::survey::{Comparison, Ground, Survey};
+use super::view::{
+    EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
+};
+use crate::output::view::WarningView;
+
+/// What was computed.
+#[derive(Debug)]
+pub(crate) struct Outcome<'a> {
+    pub(crate) ground: &'a Ground<'a>,
+    pub(crate) as_is: Survey,
+    pub(crate) changed: Option<Survey>,
+    pub(crate) comparison: Comparison,
+    pub(crate) price: Option<f64>,
+}
+
+impl Outcome<'_> {
+    /// All of it.
+    pub(crate) fn view(&self, changes: Vec<String>, warnings: Vec<WarningView>) -> SimulationView {
+        let atlas = self.ground.atlas;
+        let mut services = Vec::new();
+        for (at, (name, flows)) in self.as_is.services.iter().enumerate() {
+            let later = self
+                .changed
+                .as_ref()
+                .and_then(|survey| survey.services.get(at));
+            let later = later.map(|(_, flows)| flows.as_slice());
+            for (port, flow) in flows.iter().enumerate() {
+                let after = later.map(|flows| flows.get(port));
+                let mut view = self.flow(flow, after.flatten());
+                view.service = name.to_string();
+                view.states.others =
+                    self.others(self.comparison.services.get(name).map(Vec::as_slice));
+                services.push(view);
+            }
+        }
+        SimulationView {
+            nodes: atlas.nodes.len(),
+            demand: self.ground.demand.words.clone(),
+            measured: self.ground.demand.is_measured(),
+            price_per_gib: self.price,
+            changes,
+            zones: atlas.zones.iter().map(ToString::to_string).collect(),
+            total: StatesView {
+                as_is: self.state(&self.as_is.sum),
+                changed: self.changed.as_ref().map(|survey| self.state(&survey.sum)),
+                others: self.others(Some(&self.comparison.sums)),
+            },
+            services,
+            warnings,
+        }
+    }
+
+    fn state(&self, sum: &Sum) -> StateView {
+        let measured = self.ground.demand.is_measured();
+        StateView {
+            figures: sum.figures(self.ground.atlas, measured, self.price),
+            flows: sum.parts(),
+        }
+    }
+
+    fn others(&self, sums: Option<&[Sum]>) -> Vec<OtherView> {
+        let sums = Rival::ALL.iter().zip(sums.unwrap_or_default());
+        sums.map(|(rival, sum)| OtherView {
+            name: rival.name().to_owned(),
+            figures: self.state(sum).figures,
+        })
+        .collect()
+    }
+
+    fn flow(&self, flow: &Flow, changed: Option<&Flow>) -> FlowView {
+        let last = changed.unwrap_or(flow);
+        let empty = |(level, part): &(String, f64)| EmptyView {
+            level: level.clone(),
+            part: *part,
+        };
+        FlowView {
+            service: String::new(),
+            port_name: flow.port_name.to_string(),
+            frontend: frontend(&flow.key),
+            policy: flow.policy.clone(),
+            changed_policy: changed
+                .map(|flow| flow.policy.clone())
+                .filter(|policy| *policy != flow.policy),
+            empty_levels: last.empty.iter().map(empty).collect(),
+            states: StatesView {
+                as_is: self.alone(flow),
+                changed: changed.map(|flow| self.alone(flow)),
+                others: Vec::new(),
+            },
+            endpoints: self.loads(flow, changed),
+        }
+    }
+
+    /// The state of one virtual server by itself.
+    fn alone(&self, flow: &Flow) -> StateView {
+        let mut sum = Sum::default();
+        sum.add(std::slice::from_ref(flow), 1.0);
+        let mut state = self.state(&sum);
+        (state.figures.cross_gib, state.figures.cost) = (None, None);
+        state
+    }
+
+    /// Both lists are sorted, and become one.
+    fn loads(&self, flow: &Flow, changed: Option<&Flow>) -> Vec<LoadView> {
+        let id = |load: &Load| (load.address, load.port);
+        let mut loads: Vec<LoadView> = flow.endpoints.iter().map(|load| self.load(load)).collect();
+        for load in changed.iter().flat_map(|flow| &flow.endpoints) {
+            match loads.binary_search_by_key(&id(load), |known| (known.address, known.port)) {
+                Ok(at) => loads
+                    .iter_mut()
+                    .skip(at)
+                    .take(1)
+                    .for_each(|known| known.changed = Some(load.relative)),
+                Err(at) => {
+                    let added = LoadView {
+                        as_is: None,
+                        changed: Some(load.relative),
+                        ..self.load(load)
+                    };
+                    loads.insert(at, added);
+                }
+            }
+        }
+        loads
+    }
+
+    fn load(&self, load: &Load) -> LoadView {
+        let zone = self.ground.atlas.zones.get(load.zone);
+        LoadView {
+            address: load.address,
+            port: load.port,
+            node: load.node.as_deref().map(str::to_owned),
+            zone: zone.map(ToString::to_string).unwrap_or_default(),
+            as_is: Some(load.relative),
+            changed: None,
+        }
+    }
+}
+
+/// `TCP 10.96.0.10:80`.
+fn frontend(key: &VirtualServerKey) -> String {
+    match *key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => {
+            format!("{protocol} {}", SocketAddr::new(address, port))
+        }
+        VirtualServerKey::FirewallMark { mark, .. } => format!("mark {mark}"),
+    }
+}

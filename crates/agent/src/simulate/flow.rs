@@ -1,0 +1,154 @@
+//! What becomes of the traffic of one Service when every Node decides for itself.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use topology_core::model::ObjectName;
+use topology_core::resolve::{
+    Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
+};
+use topology_core::snapshot::Snapshot;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::atlas::Atlas;
+use super::group::Group;
+use super::matrix::Matrix;
+use crate::output::words;
+
+/// Where the traffic of one virtual server goes, as seen from all Nodes together.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    /// Which virtual server.
+    pub(crate) key: VirtualServerKey,
+    pub(crate) port_name: Arc<str>,
+    /// The policy in words, as the first group has it.
+    pub(crate) policy: String,
+    /// From zone to zone, as parts of the traffic; together 1 with `refused`.
+    pub(crate) matrix: Matrix,
+    /// The part that finds nobody.
+    pub(crate) refused: f64,
+    /// Every endpoint that could serve.
+    pub(crate) endpoints: Vec<Load>,
+    /// Levels that asked for a share and have nobody, with the part of the traffic that meets it.
+    pub(crate) empty: Vec<(String, f64)>,
+}
+
+/// How much one endpoint gets.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    pub(crate) address: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) node: Option<Arc<str>>,
+    pub(crate) zone: usize,
+    /// Its part of the traffic relative to an even split among all that could serve.
+    pub(crate) relative: f64,
+}
+
+/// Asks one Node of each group about `service`.
+pub(crate) fn flows(
+    snapshot: &Snapshot,
+    atlas: &Atlas,
+    me: &Viewpoint,
+    service: &ObjectName,
+    groups: &[Group],
+) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = Vec::new();
+    for group in groups {
+        let me = Viewpoint {
+            node: group.node.clone(),
+            ..me.clone()
+        };
+        let servers = resolve(snapshot, &me, service).servers;
+        if flows.is_empty() {
+            flows = servers
+                .iter()
+                .map(|server| Flow::begin(server, atlas))
+                .collect();
+        }
+        for (flow, server) in flows.iter_mut().zip(&servers) {
+            flow.add(&server.decision, group, atlas);
+        }
+    }
+    for flow in &mut flows {
+        flow.finish();
+    }
+    flows
+}
+
+impl Flow {
+    fn begin(server: &ResolvedServer, atlas: &Atlas) -> Self {
+        let decision = &server.decision;
+        let load = |endpoint: &EndpointDecision| Load {
+            address: endpoint.address,
+            port: endpoint.port,
+            node: endpoint.node.clone(),
+            zone: atlas.zone(endpoint.zone.as_deref()),
+            relative: 0.0,
+        };
+        let usable = decision
+            .endpoints
+            .iter()
+            .filter(|endpoint| could_serve(endpoint));
+        Self {
+            key: server.server.key,
+            port_name: server.port_name.clone(),
+            policy: words::policy(decision),
+            matrix: Matrix::new(atlas.zones.len()),
+            refused: 0.0,
+            endpoints: usable.map(load).collect(),
+            empty: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, decision: &Decision, group: &Group, atlas: &Atlas) {
+        if decision.refusal.is_some() {
+            self.refused += group.part;
+        }
+        for endpoint in decision
+            .endpoints
+            .iter()
+            .filter(|endpoint| endpoint.is_chosen())
+        {
+            let part = endpoint.share.to_f64() * group.part;
+            self.matrix
+                .add(group.zone, atlas.zone(endpoint.zone.as_deref()), part);
+            let id = (endpoint.address, endpoint.port);
+            let at = self
+                .endpoints
+                .binary_search_by_key(&id, |load| (load.address, load.port));
+            if let Some(load) = at.ok().and_then(|at| self.endpoints.get_mut(at)) {
+                load.relative += part;
+            }
+        }
+        let wanting = decision
+            .levels
+            .iter()
+            .filter(|level| level.usable == 0 && !level.wanted.is_zero());
+        for level in wanting {
+            self.meet_empty(&level.key.to_string(), group.part);
+        }
+    }
+
+    fn meet_empty(&mut self, level: &str, part: f64) {
+        match self.empty.iter_mut().find(|(known, _)| known == level) {
+            Some((_, sum)) => *sum += part,
+            None => self.empty.push((level.to_owned(), part)),
+        }
+    }
+
+    /// Parts of the traffic become loads relative to an even split.
+    fn finish(&mut self) {
+        let count = f64::from(u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX));
+        for load in &mut self.endpoints {
+            load.relative *= count;
+        }
+    }
+}
+
+/// Whether the endpoint is able to serve, wanted or not.
+fn could_serve(endpoint: &EndpointDecision) -> bool {
+    !matches!(
+        endpoint.reason,
+        Reason::NotReady | Reason::Terminating | Reason::BadAddress
+    )
+}

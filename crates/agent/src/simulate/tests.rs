@@ -1,0 +1,170 @@
+//! The cluster's facts of the reference (8.5), and that asking one Node of a group is asking all.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use cluster::source::{Options, read_text};
+use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use super::atlas::Atlas;
+use super::demand::Demand;
+use super::figures::Figures;
+use super::flow::flows;
+use super::group::{Group, Grouping};
+use super::survey::{Comparison, Ground, Survey};
+
+/// Zones of four Nodes each, with so many endpoints; the Service carries `annotations`.
+fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snapshot {
+    let mut text = String::new();
+    let mut addresses = String::new();
+    for (zone, count) in endpoints.iter().enumerate() {
+        for node in 0..4 {
+            let _written = write!(
+                text,
+                "kind: Node\napiVersion: v1\nmetadata: {{name: n{zone}{node}, labels: {{topology.kubernetes.io/zone: z{zone}}}}}\n---\n"
+            );
+        }
+        for number in 0..*count {
+            let _written = writeln!(
+                addresses,
+                "- {{addresses: [10.244.{zone}.{}], nodeName: n{zone}{}}}",
+                number + 1,
+                number % 2
+            );
+        }
+    }
+    let mut lines = String::new();
+    for (key, value) in annotations {
+        let _written = writeln!(lines, "    topology.ipvs-topo.io/{key}: \"{value}\"");
+    }
+    let _written = write!(
+        text,
+        "kind: Service\napiVersion: v1\nmetadata:\n  name: s\n  namespace: t\n  annotations:\n    x: y\n{lines}\
+         spec: {{clusterIP: 10.96.0.1, ports: [{{name: http, port: 80}}]}}\n---\n\
+         kind: EndpointSlice\napiVersion: discovery.k8s.io/v1\nmetadata: {{name: s-1, namespace: t, labels: {{kubernetes.io/service-name: s}}}}\n\
+         addressType: IPv4\nports: [{{name: http, port: 8080}}]\nendpoints:\n{addresses}"
+    );
+    let loaded = read_text("test.yaml", text.as_bytes(), &Options::default()).unwrap();
+    assert_eq!(loaded.warnings, [], "{text}");
+    loaded.snapshot
+}
+
+/// The figures as it is, and of the others by name.
+fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
+    let atlas = Atlas::of(snapshot);
+    let demand = Demand::even(&atlas);
+    let ground = Ground {
+        atlas: &atlas,
+        demand: &demand,
+        me: &Viewpoint::new(""),
+    };
+    let names: Vec<_> = snapshot
+        .services()
+        .map(|service| service.name.clone())
+        .collect();
+    let survey = Survey::of(&ground, snapshot, &names, || ());
+    let comparison = Comparison::of(&ground, snapshot, &names, || ());
+    let figures = |sum: &super::figures::Sum| sum.figures(&atlas, false, None);
+    let others = super::rival::Rival::ALL.iter().zip(&comparison.sums);
+    (
+        figures(&survey.sum),
+        others
+            .map(|(rival, sum)| (rival.name(), figures(sum)))
+            .collect(),
+    )
+}
+
+#[track_caller]
+fn assert_facts(figures: &Figures, in_zone: f64, least: f64, most: f64) {
+    let near = |left: f64, right: f64| (left - right).abs() < 0.005;
+    let found = (
+        figures.in_zone,
+        figures.load_min.unwrap(),
+        figures.load_max.unwrap(),
+    );
+    assert!(
+        near(found.0, in_zone) && near(found.1, least) && near(found.2, most),
+        "{found:?}, expected {:?}",
+        (in_zone, least, most)
+    );
+}
+
+#[test]
+fn facts_8_5_prefer_close_and_uniform_over_2_5_5() {
+    let (close, others) = simulate(&cluster(&[2, 5, 5], &[("keys", "zone,*")]));
+    assert_facts(&close, 1.0, 0.8, 2.0);
+    assert_facts(&others["uniform"], 1.0 / 3.0, 1.0, 1.0);
+    assert_facts(&others["topologyKeys"], 1.0, 0.8, 2.0);
+    assert_facts(&others["PreferSameZone"], 1.0, 0.8, 2.0);
+    assert_eq!((close.overloaded, close.endpoints), (2, 12));
+}
+
+#[test]
+fn facts_8_5_prefer_close_over_4_4_3() {
+    let (close, _) = simulate(&cluster(&[4, 4, 3], &[("keys", "zone,*")]));
+    assert_facts(&close, 1.0, 11.0 / 12.0, 11.0 / 9.0);
+}
+
+#[test]
+fn clients_that_find_nobody_are_refused_and_say_which_level_is_empty() {
+    let snapshot = cluster(&[0, 2, 2], &[("keys", "zone")]);
+    let (hard, _) = simulate(&snapshot);
+    assert!(
+        (hard.refused - 1.0 / 3.0).abs() < 1e-9 && hard.cross_zone < 1e-9,
+        "{hard:?}"
+    );
+    let flow = &everyone(&snapshot)[0];
+    assert_eq!(flow.empty.len(), 1);
+    assert_eq!(flow.empty[0].0, "zone");
+}
+
+#[test]
+fn one_node_of_a_group_answers_for_all_of_it() {
+    for annotations in [
+        vec![("weights", "node=70,zone=20,*=10")],
+        vec![("keys", "zone,*")],
+        vec![("keys", "node")],
+        vec![],
+    ] {
+        let snapshot = cluster(&[1, 3, 2], &annotations);
+        let atlas = Atlas::of(&snapshot);
+        let service = snapshot.services().next().unwrap();
+        let parts = vec![1.0 / 12.0; 12];
+        let groups = Grouping::default().groups(&snapshot, &atlas, service, &parts);
+        assert!(groups.len() < 12, "{groups:?}");
+        let grouped = flows(
+            &snapshot,
+            &atlas,
+            &Viewpoint::new(""),
+            &service.name,
+            &groups,
+        );
+        let single = everyone(&snapshot);
+        for (left, right) in grouped[0].endpoints.iter().zip(&single[0].endpoints) {
+            assert!(
+                (left.relative - right.relative).abs() < 1e-9,
+                "{left:?} {right:?}"
+            );
+        }
+    }
+}
+
+/// Every Node asked by itself.
+fn everyone(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
+    let atlas = Atlas::of(snapshot);
+    let each = 1.0 / f64::from(u32::try_from(atlas.nodes.len()).unwrap());
+    let group = |place: &super::atlas::Place| Group {
+        node: place.name.clone(),
+        zone: place.zone,
+        part: each,
+    };
+    let groups: Vec<Group> = atlas.nodes.iter().map(group).collect();
+    let service = &snapshot.services().next().unwrap().name;
+    assert!(
+        !resolve(snapshot, &Viewpoint::new("n00"), service)
+            .servers
+            .is_empty()
+    );
+    flows(snapshot, &atlas, &Viewpoint::new(""), service, &groups)
+}

@@ -1,0 +1,220 @@
+//! `simulate` as a person or a script meets it, and its page as a browser does.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn simulate(example: &str, more: &[&str]) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../manifests/examples")
+        .join(example);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
+    command
+        .arg("simulate")
+        .arg("--cluster")
+        .arg(folder)
+        .args(more);
+    command
+        .env("COLUMNS", "80")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(errors, "");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn every_example_as_a_table_of_80_columns() {
+    for example in [
+        "shop",
+        "prefer",
+        "hard-rack",
+        "hints",
+        "topology-keys",
+        "internal-local",
+        "dual-stack",
+    ] {
+        let table = text(&simulate(example, &["--price", "0.02"]));
+        let widest = table.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{example}: {widest:?}\n{table}");
+        insta::assert_snapshot!(format!("simulate {example}"), table);
+    }
+}
+
+#[test]
+fn a_change_stands_beside_what_is() {
+    let changed = [
+        "--set",
+        "shop/cart:weights=zone=90,*=10",
+        "--scale",
+        "shop/cart=b:3",
+    ];
+    insta::assert_snapshot!("simulate shop changed", text(&simulate("shop", &changed)));
+}
+
+#[test]
+fn annotations_that_are_not_named_stay() {
+    let output = text(&simulate(
+        "shop",
+        &["--set", "shop/cart:empty-tier=renormalize", "-o", "json"],
+    ));
+    let view: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(
+        view["services"][0]["changedPolicy"],
+        serde_json::Value::Null,
+        "{output}"
+    );
+    let gone = text(&simulate(
+        "shop",
+        &["--set", "shop/cart:weights=", "-o", "json"],
+    ));
+    let view: serde_json::Value = serde_json::from_str(&gone).unwrap();
+    assert_eq!(
+        view["services"][0]["changedPolicy"],
+        "every ready endpoint alike (no policy)"
+    );
+    assert!(
+        (view["total"]["changed"]["inZone"].as_f64().unwrap() - 0.375).abs() < 1e-9,
+        "{gone}"
+    );
+}
+
+#[test]
+fn measured_rates_weigh_nodes_and_make_gib() {
+    let folder = tempfile::tempdir().unwrap();
+    let rates = folder.path().join("rates.csv");
+    fs::write(
+        &rates,
+        "service,node,gib\nshop/cart,n1,10\n*,n3,30 # a busy node\n",
+    )
+    .unwrap();
+    let rates = rates.to_string_lossy();
+    let output = text(&simulate(
+        "shop",
+        &["--demand", &rates, "--price", "2", "-o", "json"],
+    ));
+    let view: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let total = &view["total"]["asIs"];
+    // From n1 5 % of 10 GiB leave zone a; from n3 the level zone is empty, so 20 % of 30 GiB leave zone b.
+    let gib = total["crossGib"].as_f64().unwrap();
+    assert!((gib - 6.5).abs() < 1e-9, "{gib}");
+    assert!((total["cost"].as_f64().unwrap() - 13.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_not_there_is_one_clear_sentence_and_exit_2() {
+    let cases: [(&[&str], &[&str]); 10] = [
+        (&["--drain", "zone=x"], &["no Node has zone=x", "a, b, c"]),
+        (&["--drain", "*=x"], &["zone=b"]),
+        (
+            &["--set", "shop/nope:weights=zone=1"],
+            &["no Service shop/nope"],
+        ),
+        (
+            &["--set", "shop/cart:weights=zone"],
+            &["shop/cart", "weights", "node=80"],
+        ),
+        (
+            &["--scale", "shop/cart=x:3"],
+            &["no Node is in zone x", "a, b, c"],
+        ),
+        (
+            &["--policy", "/nowhere"],
+            &["/nowhere", "name an existing file"],
+        ),
+        (
+            &["--demand", "/nowhere"],
+            &["/nowhere", "shop/cart,n1,12.5"],
+        ),
+        (
+            &["--demand", "cpu"],
+            &["status.allocatable.cpu", "--demand nodes"],
+        ),
+        (&["shop/nope"], &["no Service shop/nope"]),
+        (&["--price", "free"], &["0.01"]),
+    ];
+    for (arguments, words) in cases {
+        let output = simulate("shop", arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice()),
+            (Some(2), b"".as_slice()),
+            "{errors}"
+        );
+        for word in words {
+            assert!(errors.contains(word), "{word:?} is missing in: {errors}");
+        }
+    }
+}
+
+/// The page in a browser, if there is one on this machine: its script runs, and its text is the table's.
+#[test]
+fn the_page_opens_in_a_browser_without_an_error() {
+    let page = text(&simulate(
+        "shop",
+        &["--set", "shop/cart:weights=zone=90,*=10", "-o", "html"],
+    ));
+    for forbidden in ["http://", "https://", "<link", "<img", " src="] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    let Some(browser) = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| runs(name))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let probe = "<script>document.body.append('cells ' + document.querySelectorAll('.heat td.stays').length \
+        + ', bars ' + document.querySelectorAll('.bar').length + ', open ' + document.querySelectorAll('details[open]').length)</script>";
+    fs::write(&file, format!("{page}{probe}")).unwrap();
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--virtual-time-budget=2000",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let problems = String::from_utf8_lossy(&output.stderr);
+    assert!(!problems.contains("Uncaught"), "{problems}");
+    for words in [
+        "cells 6, bars 12, open 1",
+        "shop/cart:http",
+        "90 % in this zone, 10 % anywhere",
+        "47.5",
+        "PreferSameZone",
+    ] {
+        assert!(
+            shown.contains(words),
+            "{words:?} is missing in the page as {browser} shows it:\n{shown}"
+        );
+    }
+}
+
+fn runs(program: &str) -> bool {
+    let output = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    output.is_ok_and(|status| status.success())
+}
