@@ -9,9 +9,11 @@ mod address;
 mod endpoint_slice;
 mod field;
 mod meta;
+mod namespace;
 mod node;
 mod policy;
 mod ports;
+mod quantity;
 mod report;
 mod service;
 mod service_cidr;
@@ -101,6 +103,9 @@ fn of_kind(
         Kind::EndpointSlice => endpoint_slice::convert(root, &key, interner, report)
             .map(|it| it.map(Object::EndpointSlice)),
         Kind::ServiceCidr => Ok(service_cidr::convert(root, &key, report).map(Object::ServiceCidr)),
+        Kind::Namespace => Ok(Some(Object::Namespace(namespace::convert(
+            root, &key, interner, report,
+        )))),
     };
     match converted {
         Ok(Some(object)) => Outcome::Object(object),

@@ -144,6 +144,10 @@ impl Index {
                 self.cidrs.insert(cidr.name, cidr.cidrs);
                 self.publish_cidrs();
             }
+            Object::Namespace(namespace) => {
+                self.snapshot
+                    .set_namespace(namespace.name, namespace.labels);
+            }
         }
     }
 
@@ -156,6 +160,7 @@ impl Index {
                 self.cidrs.remove(&key.name.name);
                 self.publish_cidrs();
             }
+            Kind::Namespace => self.snapshot.remove_namespace(&key.name.name),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use topology_core::model::{Cidr, EndpointSlice, Node, ObjectName, Service};
+use topology_core::model::{Cidr, EndpointSlice, Labels, Node, ObjectName, Service};
 
 /// The kinds of objects that are read. Every other kind is skipped and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,8 @@ pub enum Kind {
     EndpointSlice,
     /// `networking.k8s.io` `ServiceCIDR` (`v1`, `v1beta1` and `v1alpha1`).
     ServiceCidr,
+    /// `v1` Namespace.
+    Namespace,
 }
 
 impl Kind {
@@ -26,6 +28,7 @@ impl Kind {
             Self::Service => "Service",
             Self::EndpointSlice => "EndpointSlice",
             Self::ServiceCidr => "ServiceCIDR",
+            Self::Namespace => "Namespace",
         }
     }
 
@@ -80,6 +83,15 @@ pub struct ServiceCidr {
     pub cidrs: Vec<Cidr>,
 }
 
+/// A Namespace: what policies of the cluster select it by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Namespace {
+    /// The object's name.
+    pub name: Arc<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+}
+
 /// An object that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Object {
@@ -91,6 +103,8 @@ pub enum Object {
     EndpointSlice(EndpointSlice),
     /// Ranges of Service addresses.
     ServiceCidr(ServiceCidr),
+    /// A namespace and its labels.
+    Namespace(Namespace),
 }
 
 impl Object {
@@ -105,6 +119,7 @@ impl Object {
             Self::Service(service) => (Kind::Service, service.name.clone()),
             Self::EndpointSlice(slice) => (Kind::EndpointSlice, slice.name.clone()),
             Self::ServiceCidr(cidr) => (Kind::ServiceCidr, global(&cidr.name)),
+            Self::Namespace(namespace) => (Kind::Namespace, global(&namespace.name)),
         };
         ObjectKey { kind, name }
     }

@@ -48,7 +48,7 @@ cases! {
     objects_of_no_concern_are_told_apart_kp_in_01_kp_in_07: "ignored",
     objects_that_cannot_be_used_at_all_are_named: "invalid",
     kubectl_lists_and_json_are_read: "lists",
-    nodes_and_service_cidrs_are_read: "nodes",
+    nodes_namespaces_and_service_cidrs_are_read: "nodes",
     ports_that_are_wrong_are_left_out_one_by_one: "ports",
     objects_written_twice_have_one_winner: "repeated",
     what_is_not_programmed_yet_is_named_kp_in_10_kp_in_11_kp_in_13: "unprogrammed",

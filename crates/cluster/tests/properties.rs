@@ -34,7 +34,7 @@ impl fmt::Display for Json {
     }
 }
 
-const KEYS: [&str; 48] = [
+const KEYS: [&str; 50] = [
     "metadata",
     "name",
     "namespace",
@@ -81,6 +81,8 @@ const KEYS: [&str; 48] = [
     "forNodes",
     "topology",
     "cidrs",
+    "allocatable",
+    "cpu",
     "items",
     "topology.ipvs-topo.io/weights",
 ];
@@ -140,8 +142,9 @@ fn mapping(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Vec<(Str
 
 /// An object of one of our kinds, with a good name and anything else.
 fn object() -> impl Strategy<Value = String> {
-    const OBJECT_KINDS: [&str; 4] = [
+    const OBJECT_KINDS: [&str; 5] = [
         "v1|Node",
+        "v1|Namespace",
         "v1|Service",
         "discovery.k8s.io/v1|EndpointSlice",
         "networking.k8s.io/v1|ServiceCIDR",

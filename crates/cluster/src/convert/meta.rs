@@ -32,6 +32,7 @@ pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
     Some(match (kind, group) {
         ("Node", "") => Ok(Kind::Node),
         ("Service", "") => Ok(Kind::Service),
+        ("Namespace", "") => Ok(Kind::Namespace),
         ("EndpointSlice", "discovery.k8s.io") => Ok(Kind::EndpointSlice),
         ("EndpointSlice", "") if version.is_empty() => Ok(Kind::EndpointSlice),
         ("ServiceCIDR", "networking.k8s.io") => Ok(Kind::ServiceCidr),

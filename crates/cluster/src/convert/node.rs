@@ -1,4 +1,4 @@
-//! `v1` Node: its name, its labels and its internal addresses.
+//! `v1` Node: its name, its labels, its internal addresses, how much CPU it has and whether it is ready.
 
 use std::net::IpAddr;
 
@@ -6,8 +6,8 @@ use topology_core::model::{Labels, Node};
 
 use super::address;
 use super::field::Field;
-use super::meta;
 use super::report::Report;
+use super::{meta, quantity};
 use crate::intern::Interner;
 use crate::object::ObjectKey;
 
@@ -24,9 +24,36 @@ pub(crate) fn convert(
         name: key.name.name.clone(),
         labels: labels.into_iter().collect::<Labels>(),
         addresses: addresses(root, report),
-        cpu_milli: 0,
-        ready: true,
+        cpu_milli: cpu_milli(root, report),
+        ready: is_ready(root, report),
     }
+}
+
+/// `status.allocatable.cpu` in thousandths; 0 when it is not said.
+fn cpu_milli(root: &Field<'_>, report: &mut Report) -> u64 {
+    let status = root.get("status");
+    let allocatable = status.get("allocatable");
+    let field = allocatable.get("cpu");
+    let Some(text) = field.text(report) else {
+        return 0;
+    };
+    quantity::milli(text).unwrap_or_else(|| {
+        let message = format!("`{text}` is not an amount of CPU; the Node counts as having none");
+        report.warn(&field, message, "write it as 4 or 3920m");
+        0
+    })
+}
+
+/// The condition `Ready`; a Node that says nothing of it is ready.
+fn is_ready(root: &Field<'_>, report: &mut Report) -> bool {
+    let status = root.get("status");
+    let conditions = status.get("conditions");
+    for entry in conditions.items(report) {
+        if entry.get("type").text(report) == Some("Ready") {
+            return entry.get("status").text(report) == Some("True");
+        }
+    }
+    true
 }
 
 fn addresses(root: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {

@@ -3,7 +3,7 @@
 use topology_core::model::{Labels, Node};
 
 use super::*;
-use crate::object::ServiceCidr;
+use crate::object::{Namespace, ServiceCidr};
 
 fn node(name: &str) -> Object {
     Object::Node(Node {
@@ -40,6 +40,21 @@ fn nothing_is_ready_before_the_first_list_has_ended() {
     feed(&mut index, [WHOLE]);
     assert_eq!(index.completeness(), Some(Completeness::Whole));
     assert_eq!(names(&index), ["n1"]);
+}
+
+#[test]
+fn a_namespace_comes_and_goes_with_its_labels() {
+    let labels: Labels = [("tier".into(), "backend".into())].into_iter().collect();
+    let namespace = Object::Namespace(Namespace {
+        name: "shop".into(),
+        labels: labels.clone(),
+    });
+    let key = namespace.key();
+    let mut index = Index::new(Vec::new());
+    feed(&mut index, [Event::Begin, Event::Apply(namespace), WHOLE]);
+    assert_eq!(index.snapshot().namespace("shop"), Some(&labels));
+    feed(&mut index, [Event::Delete(key)]);
+    assert_eq!(index.snapshot().namespace("shop"), None);
 }
 
 #[test]

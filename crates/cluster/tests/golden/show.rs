@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cluster::object::Object;
-use topology_core::model::{Endpoint, EndpointSlice, Node, Service};
+use topology_core::model::{Endpoint, EndpointSlice, Labels, Node, Service};
 
 /// An object in a few lines.
 pub(crate) fn show(object: &Object) -> String {
@@ -15,6 +15,10 @@ pub(crate) fn show(object: &Object) -> String {
             let cidrs: Vec<String> = cidr.cidrs.iter().map(ToString::to_string).collect();
             format!("ServiceCIDR {}: {}\n", cidr.name, cidrs.join(" "))
         }
+        Object::Namespace(namespace) => {
+            let labels = show_labels(&namespace.labels);
+            format!("Namespace {}:{labels}\n", namespace.name)
+        }
     }
 }
 
@@ -23,10 +27,22 @@ fn show_node(node: &Node) -> String {
     for address in &node.addresses {
         write!(text, " {address}").unwrap();
     }
-    for (key, value) in node.labels.iter() {
-        write!(text, " {key}={value}").unwrap();
+    text += &show_labels(&node.labels);
+    if node.cpu_milli > 0 {
+        write!(text, " cpu={}m", node.cpu_milli).unwrap();
+    }
+    if !node.ready {
+        text += " not-ready";
     }
     text + "\n"
+}
+
+fn show_labels(labels: &Labels) -> String {
+    let mut text = String::new();
+    for (key, value) in labels.iter() {
+        write!(text, " {key}={value}").unwrap();
+    }
+    text
 }
 
 fn show_service(service: &Service) -> String {
