@@ -103,6 +103,13 @@ pub fn quantise(classes: &[Class]) -> Quantised {
     }
 }
 
+/// Whether weights up to 1,024 are enough for `classes`: the first two stages succeed.
+pub(crate) fn has_small_weights(classes: &[Class]) -> bool {
+    let exact = exact_weights(classes);
+    exact.is_some_and(|weights| weights.iter().all(|weight| *weight <= EXACT_LIMIT))
+        || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
+}
+
 /// How far the achieved share of a tier may be from the `wanted` one:
 /// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
 pub fn tolerance(wanted: Ratio) -> Ratio {

@@ -8,17 +8,29 @@ mod candidates;
 pub mod categorize;
 mod conclude;
 mod decision;
+mod demand;
+mod drains;
 mod finding;
+mod hash;
+mod ramp;
 mod reason;
 mod record;
 mod s00_usable;
+mod s01_drains;
+mod s02_avoid;
+mod s03_panic;
 mod s04_tiers;
+mod s05_thresholds;
 mod s06_empty;
+mod s07_spill;
+mod s08_cap;
 mod s09_share;
 mod s10_weights;
 mod s11_emit;
 mod source;
 mod stages;
+mod subset;
+mod time;
 mod work;
 
 use std::net::IpAddr;
@@ -31,11 +43,12 @@ pub use record::{Fact, StageRecord};
 pub use stages::{STAGES, Stage};
 
 use crate::memory::{Memory, Remembered};
-use crate::model::{Family, ObjectName, Service, ServicePort};
+use crate::model::{Family, Node, ObjectName, Service, ServicePort};
 use crate::snapshot::{Frontend, Snapshot};
 use crate::virtual_server::{DEFAULT_SCHEDULER, VirtualServer, VirtualServerKey};
 use candidates::Candidate;
-use work::Work;
+use drains::Drains;
+use stages::TOGETHER;
 
 /// Where and when one stands: decisions differ from node to node and from moment to moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +133,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
                 service,
                 port,
                 address: *address,
+                own_node: snapshot.node(&me.node),
             };
             match view.obstacle(&resolution) {
                 Some(kind) => resolution.findings.push(view.finding(kind)),
@@ -137,6 +151,8 @@ pub(crate) struct PortView<'a> {
     pub(crate) service: &'a Service,
     pub(crate) port: &'a ServicePort,
     pub(crate) address: IpAddr,
+    /// The Node one stands on, if it is known.
+    pub(crate) own_node: Option<&'a Node>,
 }
 
 impl PortView<'_> {
@@ -189,17 +205,21 @@ impl PortView<'_> {
     }
 
     fn resolve(&self, resolution: &mut Resolution) {
-        let mut work = Work::new(self, candidates::collect(self));
-        for Candidate { endpoint, .. } in &work.refused {
+        let candidates = candidates::collect(self);
+        for Candidate { endpoint, .. } in &candidates.refused {
             let address = endpoint.address;
             let problem = candidates::unusable(address, self.family()).unwrap_or_default();
             let kind = FindingKind::BadEndpoint { address, problem };
             resolution.findings.push(self.finding(kind));
         }
-        source::choose(&mut work);
-        for stage in STAGES {
+        let choice = source::choose(self);
+        let drains = Drains::find(self, choice.policy(), &candidates.accepted);
+        let mut work = ramp::decide(self, candidates, choice, &drains);
+        for stage in STAGES.iter().filter(|stage| stage.number >= TOGETHER) {
             stage.run(&mut work);
         }
+        let moments = [resolution.ask_again, drains.ask_again, work.ask_again];
+        resolution.ask_again = moments.into_iter().flatten().min();
         resolution.servers.push(work.conclude());
     }
 }

@@ -3,6 +3,7 @@
 mod claims;
 mod dirty;
 mod policies;
+mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,6 +16,8 @@ use claims::Claims;
 pub use claims::Frontend;
 pub use dirty::Dirty;
 use dirty::Marks;
+use tally::Tallies;
+pub(crate) use tally::{Part, Tally};
 
 /// Nodes, Services and `EndpointSlices`, joined.
 ///
@@ -34,6 +37,7 @@ pub struct Snapshot {
     /// By namespace, none first, and name.
     policies: BTreeMap<PolicyId, TopologyPolicy>,
     drains: BTreeMap<Arc<str>, Drain>,
+    tallies: Tallies,
     marks: Marks,
 }
 
@@ -56,6 +60,7 @@ impl Snapshot {
             return;
         }
         self.marks.node(old, Some(&node));
+        self.tallies.forget();
         self.release_addresses(&node.name);
         for address in &node.addresses {
             self.holders
@@ -70,6 +75,7 @@ impl Snapshot {
     pub fn remove_node(&mut self, name: &str) {
         self.release_addresses(name);
         if let Some(old) = self.nodes.remove(name) {
+            self.tallies.forget();
             self.marks.node(Some(&old), None);
         }
     }
@@ -176,6 +182,11 @@ impl Snapshot {
     /// Every Node, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
+    }
+
+    /// The ready Nodes by the value of the label `key`.
+    pub(crate) fn tally(&self, key: &str) -> Arc<Tally> {
+        self.tallies.of(key, &self.nodes)
     }
 
     /// The Node that has `address` as one of its own, the first by name.

@@ -1,27 +1,39 @@
 //! The endpoints of one Service port, each once.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use super::PortView;
 use super::reason::Reason;
-use crate::model::{Endpoint, Family, SlicePort};
+use crate::model::{Endpoint, Family, Node, SlicePort};
+use crate::policy::ZONE;
 use crate::ratio::Ratio;
 
 /// An endpoint and what the stages have decided about it so far.
+#[derive(Clone)]
 pub(super) struct Candidate<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) port: u16,
     pub(super) local: bool,
+    /// Its Node, if that is known.
+    pub(super) node: Option<&'a Node>,
+    /// Its zone, from its Node or else from the slice; never empty.
+    pub(super) zone: Option<&'a Arc<str>>,
     /// Index of its level.
     pub(super) tier: Option<usize>,
-    /// Its part of its level relative to the others there.
-    pub(super) capacity: u16,
+    /// Its part of its pool relative to the others there.
+    pub(super) capacity: u32,
+    /// Index of its pool, once it has one.
+    pub(super) pool: usize,
+    /// Index of its class, once it has one.
+    pub(super) class: Option<usize>,
     pub(super) reason: Reason,
     pub(super) share: Ratio,
     pub(super) weight: u32,
 }
 
 /// Endpoints that may be considered, and those whose address can never be a real server; both by address and port.
+#[derive(Clone)]
 pub(super) struct Candidates<'a> {
     pub(super) accepted: Vec<Candidate<'a>>,
     pub(super) refused: Vec<Candidate<'a>>,
@@ -32,8 +44,10 @@ pub(super) struct Candidates<'a> {
 /// The same address and port in two slices is one endpoint: a copy on this node wins (KP-IN-17), then a ready one,
 /// then that of the first slice by name.
 pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
-    let mut all: Vec<Candidate<'a>> = Vec::new();
-    for slice in view.snapshot.slices(&view.service.name) {
+    let slices = view.snapshot.slices(&view.service.name);
+    let mut all: Vec<Candidate<'a>> =
+        Vec::with_capacity(slices.iter().map(|slice| slice.endpoints.len()).sum());
+    for slice in slices {
         if slice.family != view.family() {
             continue;
         }
@@ -47,9 +61,12 @@ pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
     let id = |candidate: &Candidate<'_>| (candidate.endpoint.address, candidate.port);
     all.sort_by_key(|candidate| (id(candidate), !candidate.local, !candidate.endpoint.ready));
     all.dedup_by_key(|candidate| id(candidate));
-    let is_usable = |candidate: &Candidate<'_>| candidate.reason != Reason::BadAddress;
-    let (accepted, refused) = all.into_iter().partition(is_usable);
-    Candidates { accepted, refused }
+    let is_refused = |candidate: &mut Candidate<'_>| candidate.reason == Reason::BadAddress;
+    let refused = all.extract_if(.., is_refused).collect();
+    Candidates {
+        accepted: all,
+        refused,
+    }
 }
 
 impl<'a> Candidate<'a> {
@@ -58,16 +75,34 @@ impl<'a> Candidate<'a> {
             Some(_) => Reason::BadAddress,
             None => Reason::NotReady,
         };
+        let name = endpoint.node.as_ref();
+        let node = name.and_then(|name| view.snapshot.node(name));
+        let zone = node.and_then(|node| node.labels.get(ZONE));
         Self {
             endpoint,
             port,
-            local: endpoint.node.as_deref() == Some(&*view.me.node),
+            local: name.is_some_and(|name| **name == *view.me.node),
+            node,
+            zone: zone
+                .or(endpoint.zone.as_ref())
+                .filter(|zone| !zone.is_empty()),
             tier: None,
             capacity: 1,
+            pool: 0,
+            class: None,
             reason,
             share: Ratio::ZERO,
             weight: 0,
         }
+    }
+
+    /// The value of the label `key` of its Node; the zone may come from the slice. Empty ones count as absent.
+    pub(super) fn label(&self, key: &str) -> Option<&'a Arc<str>> {
+        if key == ZONE {
+            return self.zone;
+        }
+        let label = self.node?.labels.get(key);
+        label.filter(|value| !value.is_empty())
     }
 }
 

@@ -1,19 +1,21 @@
 //! What the stages leave behind, as a virtual server and its decision.
 
+use std::sync::Arc;
+
 use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
 use super::work::{Tier, Work};
 use super::{FrontendKind, ResolvedServer};
-use crate::policy::{OnNoMatch, ZONE};
 use crate::virtual_server::VirtualServer;
 
 impl Work<'_> {
     /// The virtual server and how it came about.
-    pub(super) fn conclude(self) -> ResolvedServer {
+    pub(super) fn conclude(mut self) -> ResolvedServer {
         let view = self.view;
+        let scheduler = self.policy().and_then(|policy| policy.scheduler.as_ref());
         let server = VirtualServer {
             key: view.key(),
-            scheduler: view.me.scheduler.clone(),
+            scheduler: scheduler.unwrap_or(&view.me.scheduler).clone(),
             persistence: view.service.session_affinity,
             real_servers: Vec::new(),
         };
@@ -23,13 +25,13 @@ impl Work<'_> {
             kind: FrontendKind::ClusterIp,
             server,
             decision: self.decision(),
-            remember: None,
+            remember: self.remember.take().map(Arc::new),
         };
         resolved.server.real_servers = self.real_servers;
         resolved
     }
 
-    fn decision(&self) -> Decision {
+    fn decision(&mut self) -> Decision {
         let both = self.candidates.iter().chain(&self.refused);
         let mut endpoints: Vec<EndpointDecision> =
             both.map(|candidate| self.endpoint(candidate)).collect();
@@ -38,16 +40,16 @@ impl Work<'_> {
         }
         Decision {
             source: self.source,
-            policy: None,
-            lost: Vec::new(),
+            policy: self.title.take(),
+            lost: std::mem::take(&mut self.lost),
             mode: self.mode,
             levels: self.tiers.iter().map(level).collect(),
             endpoints,
-            notes: self.notes.clone(),
-            stages: Vec::new(),
+            notes: std::mem::take(&mut self.notes),
+            stages: std::mem::take(&mut self.records),
             quantised: self.quantised,
             refusal: self.refusal,
-            on_no_match: OnNoMatch::Reject,
+            on_no_match: self.on_no_match,
         }
     }
 
@@ -57,7 +59,7 @@ impl Work<'_> {
             address: candidate.endpoint.address,
             port: candidate.port,
             node: candidate.endpoint.node.clone(),
-            zone: self.label_of(candidate, ZONE).cloned(),
+            zone: candidate.zone.cloned(),
             level: tier.map(|tier| tier.key.clone()),
             weight: candidate.weight,
             share: candidate.share,

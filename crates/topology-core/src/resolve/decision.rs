@@ -125,9 +125,9 @@ pub struct EndpointDecision {
 }
 
 impl EndpointDecision {
-    /// Whether it is a real server.
+    /// Whether it is a real server, if only to finish its connections.
     pub const fn is_chosen(&self) -> bool {
-        self.reason.is_chosen()
+        self.reason.is_real_server()
     }
 }
 
@@ -144,6 +144,10 @@ pub enum Refusal {
     NoMatch,
     /// This Node is unknown, so a hard policy matches nothing.
     OwnNodeUnknown,
+    /// Every usable one is drained, and the drain is forced.
+    Drained,
+    /// Every usable one is in a domain that the policy avoids.
+    Avoided,
 }
 
 impl fmt::Display for Refusal {
@@ -154,6 +158,8 @@ impl fmt::Display for Refusal {
             Self::NoneLocal => "no usable endpoint on this node, traffic policy Local",
             Self::NoMatch => "no usable endpoint in the levels of the hard policy",
             Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
+            Self::Drained => "every usable endpoint is drained, and the drain is forced",
+            Self::Avoided => "every usable endpoint is in a domain that the policy avoids",
         })
     }
 }
@@ -165,6 +171,48 @@ pub enum Note {
     OwnNodeUnknown,
     /// S0: no endpoint is ready; those that terminate but serve are used.
     ServingTerminating,
+    /// The annotation asks for a smaller cap than an administrator lets owners have.
+    Clipped {
+        /// The cap it asks for, in percent.
+        asked: u32,
+        /// The cap it gets.
+        given: u32,
+        /// The policy object that sets the limit.
+        by: Arc<str>,
+    },
+    /// The annotation names a policy object that does not exist in the namespace.
+    NoSuchPolicy {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// S1: a drain is ignored, because no other endpoint remains.
+    DrainIgnored {
+        /// Its name.
+        drain: Arc<str>,
+    },
+    /// S2: a domain that should be avoided is used, because no other endpoint remains.
+    AvoidIgnored {
+        /// The key of the domain.
+        key: LevelKey,
+    },
+    /// S3: too few endpoints are usable or ready, all are alike.
+    Panic,
+    /// S5: a level has too few ready endpoints and merged into the next outer one.
+    Merged {
+        /// The level.
+        level: LevelKey,
+        /// The next outer one.
+        into: LevelKey,
+    },
+    /// S8: the cap turned traffic away from a level.
+    Capped {
+        /// The level.
+        level: LevelKey,
+        /// The most that may stay inside.
+        cap: Ratio,
+    },
+    /// S10: no weights up to the largest are near enough to the shares.
+    WeightClamped,
     /// S6: a level without endpoints gave its share away.
     EmptyLevel {
         /// The level.
@@ -180,7 +228,13 @@ impl Note {
     /// The number of the stage, 0 to 11.
     pub const fn stage(&self) -> u8 {
         match self {
-            Self::ServingTerminating => 0,
+            Self::Clipped { .. } | Self::NoSuchPolicy { .. } | Self::ServingTerminating => 0,
+            Self::DrainIgnored { .. } => 1,
+            Self::AvoidIgnored { .. } => 2,
+            Self::Panic => 3,
+            Self::Merged { .. } => 5,
+            Self::Capped { .. } => 8,
+            Self::WeightClamped => 10,
             Self::OwnNodeUnknown => 4,
             Self::EmptyLevel { .. } => 6,
         }
@@ -190,6 +244,35 @@ impl Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Clipped { asked, given, by } => write!(
+                f,
+                "max-overload is {given} %, not {asked} %: {by} limits owners"
+            ),
+            Self::NoSuchPolicy { name } => write!(
+                f,
+                "there is no TopologyPolicy {name} in the namespace, the next source decides"
+            ),
+            Self::DrainIgnored { drain } => {
+                write!(f, "drain {drain} is ignored, no other endpoint remains")
+            }
+            Self::AvoidIgnored { key } => write!(
+                f,
+                "endpoints with the same {key} are used, no other endpoint remains"
+            ),
+            Self::Panic => f.write_str("too few endpoints for topology, all are alike"),
+            Self::Merged { level, into } => write!(
+                f,
+                "level {level} has too few ready endpoints and counts as level {into}"
+            ),
+            Self::Capped { level, cap } => {
+                write!(
+                    f,
+                    "level {level} may take {cap} at most, the rest goes outward"
+                )
+            }
+            Self::WeightClamped => {
+                f.write_str("some share is not met, no weights up to 65535 are near enough")
+            }
             Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
             Self::ServingTerminating => {
                 f.write_str("no endpoint is ready, those that terminate but serve are used")

@@ -31,12 +31,29 @@ pub enum Reason {
     NearerLevelTakesAll,
     /// This Node is unknown, so a hard policy matches nothing.
     OwnNodeUnknown,
+    /// It is in a drained domain and finishes its connections.
+    Drained,
+    /// It is in a drained domain and still takes a part of its share.
+    Draining,
+    /// It is in a domain that the policy avoids.
+    Avoided,
+    /// Its level grows again only after the recovery hold.
+    Recovering,
+    /// Its zone has no more endpoints than its demand needs.
+    ZoneFull,
+    /// Others of its level are enough.
+    Subset,
     /// Its address can never be a real server: loopback, link-local, multicast or of the wrong family.
     BadAddress,
 }
 
 impl Reason {
-    /// Whether it becomes a real server.
+    /// Whether it is a real server: it takes traffic, or it finishes its connections.
+    pub const fn is_real_server(self) -> bool {
+        self.is_chosen() || matches!(self, Self::Drained)
+    }
+
+    /// Whether it takes traffic.
     pub const fn is_chosen(self) -> bool {
         match self {
             Self::InLevel
@@ -44,7 +61,8 @@ impl Reason {
             | Self::Local
             | Self::NodeHint
             | Self::ZoneHint
-            | Self::ServingTerminating => true,
+            | Self::ServingTerminating
+            | Self::Draining => true,
             Self::NotReady
             | Self::Terminating
             | Self::NotLocal
@@ -52,6 +70,11 @@ impl Reason {
             | Self::OutsideLevels
             | Self::NearerLevelTakesAll
             | Self::OwnNodeUnknown
+            | Self::Drained
+            | Self::Avoided
+            | Self::Recovering
+            | Self::ZoneFull
+            | Self::Subset
             | Self::BadAddress => false,
         }
     }
@@ -72,6 +95,12 @@ impl Reason {
             Self::OutsideLevels => "OutsideLevels",
             Self::NearerLevelTakesAll => "NearerLevelTakesAll",
             Self::OwnNodeUnknown => "OwnNodeUnknown",
+            Self::Drained => "Drained",
+            Self::Draining => "Draining",
+            Self::Avoided => "Avoided",
+            Self::Recovering => "Recovering",
+            Self::ZoneFull => "ZoneFull",
+            Self::Subset => "Subset",
             Self::BadAddress => "BadAddress",
         }
     }
@@ -93,6 +122,12 @@ impl fmt::Display for Reason {
             Self::OutsideLevels => "in none of the policy's levels",
             Self::NearerLevelTakesAll => "nearer levels take all",
             Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
+            Self::Drained => "in a drained domain, finishes its connections",
+            Self::Draining => "in a domain that is being drained",
+            Self::Avoided => "in a domain that the policy avoids",
+            Self::Recovering => "its level grows again after the recovery hold",
+            Self::ZoneFull => "its zone has no endpoints to spare",
+            Self::Subset => "others of its level are enough",
             Self::BadAddress => "its address can never be a real server",
         })
     }

@@ -150,8 +150,6 @@ pub enum Fact {
     Each {
         /// Their level.
         level: LevelKey,
-        /// Their capacity.
-        capacity: u32,
         /// How many they are.
         count: u32,
         /// What each gets.

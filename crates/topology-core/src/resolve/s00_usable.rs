@@ -5,33 +5,28 @@
 //! policies, the promise that nothing outside the levels is ever used. Without a policy of ours the rules are
 //! kube-proxy's, see [`super::categorize`].
 //!
+//! While this Node is unknown its labels cannot be told: a policy that ends in `*` treats all endpoints alike, any
+//! other matches none.
+//!
 //! Example: hard `node`, the endpoint here unready and another here terminating but serving: that one is used.
 
-use super::candidates::Candidate;
-use super::categorize::{Topology, serves_terminating};
+use super::categorize::{self, NodeHints, Place, Topology, Traffic, serves_terminating};
 use super::reason::Reason;
 use super::source::Rule;
 use super::work::Work;
 use super::{Note, Refusal, s04_tiers};
-use crate::model::Endpoint;
-use crate::policy::{Mode, Policy};
+use crate::model::{Endpoint, TrafficPolicy};
+use crate::policy::{Mode, Policy, PolicySource, ZONE};
 
 /// Settles for every candidate whether it may serve.
 pub(super) fn run(work: &mut Work<'_>) {
     match work.rule {
         Rule::Policy(policy) => by_policy(work, policy),
-        Rule::Local => by_list(work, Reason::Local, Reason::NotLocal),
-        Rule::KubeProxy(topology) => {
-            let reason = match topology {
-                Topology::Anywhere => Reason::Ready,
-                Topology::SameNode => Reason::NodeHint,
-                Topology::SameZone => Reason::ZoneHint,
-            };
-            by_list(work, reason, Reason::HintedElsewhere);
-        }
+        Rule::Local => by_kube_proxy(work, TrafficPolicy::Local),
+        Rule::KubeProxy(_) => by_kube_proxy(work, TrafficPolicy::Cluster),
     }
-    let falls_back = |candidate: &Candidate<'_>| candidate.reason == Reason::ServingTerminating;
-    if work.candidates.iter().any(falls_back) {
+    let mut candidates = work.candidates.iter();
+    if candidates.any(|candidate| candidate.reason == Reason::ServingTerminating) {
         work.notes.push(Note::ServingTerminating);
     }
 }
@@ -50,38 +45,77 @@ fn by_policy(work: &mut Work<'_>, policy: &Policy) {
             return;
         }
     }
-    let allowed: Vec<bool> = work
+    if work.levelled().is_some() {
+        s04_tiers::find_levels(work, policy);
+    }
+    let mut allowed = work
         .candidates
         .iter()
-        .map(|candidate| !bounded || s04_tiers::level(work, policy, candidate).is_some())
-        .collect();
-    let any_ready = (work.candidates.iter().zip(&allowed))
-        .any(|(candidate, allowed)| *allowed && candidate.endpoint.ready);
+        .filter(|candidate| !bounded || candidate.tier.is_some());
+    let any_ready = allowed.any(|candidate| candidate.endpoint.ready);
     let reason = match policy.mode {
         Mode::None => Reason::Ready,
         Mode::Hard | Mode::Prefer | Mode::Weighted | Mode::Balanced => Reason::InLevel,
     };
-    for (candidate, allowed) in work.candidates.iter_mut().zip(allowed) {
+    for candidate in &mut work.candidates {
         let endpoint = candidate.endpoint;
-        candidate.reason = if endpoint.ready {
-            reason
-        } else if allowed && !any_ready && serves_terminating(endpoint) {
-            Reason::ServingTerminating
-        } else {
-            why_unusable(endpoint).unwrap_or(reason)
+        let allowed = !bounded || candidate.tier.is_some();
+        candidate.reason = match (endpoint.ready, allowed) {
+            (true, true) => reason,
+            (true, false) => Reason::OutsideLevels,
+            (false, true) if !any_ready && serves_terminating(endpoint) => {
+                Reason::ServingTerminating
+            }
+            (false, _) => why_unusable(endpoint).unwrap_or(reason),
         };
     }
     work.uniform |= !bounded && !any_ready;
 }
 
-/// Reasons for the listed candidates and for the others.
-fn by_list(work: &mut Work<'_>, reason: Reason, otherwise: Reason) {
-    for (index, candidate) in work.candidates.iter_mut().enumerate() {
+/// kube-proxy's own rules, over the endpoints that are not drained.
+pub(super) fn by_kube_proxy(work: &mut Work<'_>, internal: TrafficPolicy) {
+    let (indices, endpoints): (Vec<usize>, Vec<&Endpoint>) = work
+        .candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| candidate.reason != Reason::Drained)
+        .map(|(index, candidate)| (index, candidate.endpoint))
+        .unzip();
+    let zone = work.own_node().and_then(|node| node.labels.get(ZONE));
+    let place = Place {
+        node: &work.me().node,
+        zone: zone.map(|zone| &**zone),
+    };
+    // A cluster IP sees inside traffic only: whether the Service is reachable from outside is another list's matter.
+    let traffic = Traffic {
+        internal,
+        external: TrafficPolicy::Cluster,
+        externally_accessible: false,
+    };
+    let found = categorize::categorize(&endpoints, traffic, place, NodeHints::Honoured);
+    let (listed, reason, otherwise) = match (internal, found.topology) {
+        (TrafficPolicy::Local, _) => (found.local, Reason::Local, Reason::NotLocal),
+        (_, Topology::Anywhere) => (found.cluster, Reason::Ready, Reason::HintedElsewhere),
+        (_, Topology::SameNode) => (found.cluster, Reason::NodeHint, Reason::HintedElsewhere),
+        (_, Topology::SameZone) => (found.cluster, Reason::ZoneHint, Reason::HintedElsewhere),
+    };
+    if internal == TrafficPolicy::Cluster {
+        work.rule = Rule::KubeProxy(found.topology);
+        (work.source, work.mode) = match found.topology {
+            Topology::Anywhere => (PolicySource::Uniform, Mode::None),
+            Topology::SameNode | Topology::SameZone => (PolicySource::Hints, Mode::Prefer),
+        };
+    }
+    let mut listed = listed.unwrap_or_default().into_iter().peekable();
+    for (at, index) in indices.into_iter().enumerate() {
+        let Some(candidate) = work.candidates.get_mut(index) else {
+            continue;
+        };
         let endpoint = candidate.endpoint;
-        candidate.reason = match work.listed.binary_search(&index) {
-            Ok(_) if endpoint.ready => reason,
-            Ok(_) => Reason::ServingTerminating,
-            Err(_) => why_unusable(endpoint).unwrap_or(otherwise),
+        candidate.reason = match listed.next_if_eq(&at) {
+            Some(_) if endpoint.ready => reason,
+            Some(_) => Reason::ServingTerminating,
+            None => why_unusable(endpoint).unwrap_or(otherwise),
         };
     }
 }

@@ -1,76 +1,210 @@
 //! S9: the share of each endpoint.
 //!
 //! The endpoints of a level divide its share by the capacity of their Nodes (label
-//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 unless set), where annotations ask for levels; otherwise alike.
+//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 unless set), where a policy of ours has levels; otherwise alike.
 //! An endpoint whose level has no share is not used.
 //!
+//! **Residual by capacity**: where a cap keeps traffic out of a nearer level (S8), an outer level first divides its
+//! share among zones by `max(0, u - D)`, the part of all usable endpoints that a zone has beyond its part of the demand;
+//! if no zone has any, as always. **Slow start**: an endpoint that became ready while others were counts a tenth at
+//! first and a tenth more every ninth of the time.
+//!
 //! Example: level `zone` has 15 % and three endpoints: 5 % each; if one of their Nodes has capacity 2: 7.5, 3.75, 3.75.
+//! Zones with 2, 2 and 8 of 12 endpoints and equal demand, no overload: what the small zones turn away goes to the large
+//! one alone, and every endpoint carries the same. Source: Envoy's residual capacity for zone-aware routing.
+
+mod slow_start;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::candidates::Candidate;
+use super::demand;
 use super::reason::Reason;
-use super::work::Work;
+use super::record::Fact;
+use super::work::{Of, Pool, Tier, Work};
+use crate::policy::Policy;
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
 /// Splits the share of each level among its endpoints.
 pub(super) fn run(work: &mut Work<'_>) {
-    read_capacities(work);
-    let served = |tier: usize| {
-        work.tiers
-            .get(tier)
-            .is_some_and(|tier| !tier.share.is_zero())
+    slow_start::run(work);
+    make_pools(work);
+    fill_pools(work);
+    classify(work);
+    let fact = |class: &Class| {
+        let tier = work.tiers.get(class.tier)?;
+        Some(Fact::Each {
+            level: tier.key.clone(),
+            count: class.count,
+            share: class.share,
+        })
     };
-    for candidate in &mut work.candidates {
-        if candidate.reason.is_chosen() && !candidate.tier.is_some_and(served) {
-            candidate.reason = Reason::NearerLevelTakesAll;
+    let facts: Vec<Fact> = work.classes.iter().filter_map(fact).collect();
+    work.facts.extend(facts);
+}
+
+/// The level that counts for the endpoints of the level at `at`: itself, or the one it merged into.
+fn effective(tiers: &[Tier], mut at: usize) -> usize {
+    while let Some(into) = tiers.get(at).and_then(|tier| tier.merged_into) {
+        at = into;
+    }
+    at
+}
+
+/// One pool for each level that has a share, or one for each zone with room in it.
+fn make_pools(work: &mut Work<'_>) {
+    let mut pools = Vec::with_capacity(work.tiers.len());
+    for (at, tier) in work.tiers.iter().enumerate() {
+        if tier.share.is_zero() {
+            continue;
+        }
+        let rooms = match work.policy() {
+            Some(policy) if tier.takes_residual => rooms(work, policy, at),
+            _ => Vec::new(),
+        };
+        let sum: Ratio = rooms.iter().map(|(_, room)| room.spare()).sum();
+        if sum.is_zero() {
+            pools.push(Pool::new(at, Of::Level, tier.share));
+            continue;
+        }
+        for (zone, room) in rooms {
+            let share = tier.share * room.spare() / sum;
+            work.facts.push(Fact::Spare {
+                zone: zone.cloned(),
+                endpoints: room.endpoints,
+                demand: room.demand,
+                share,
+            });
+            pools.push(Pool::new(at, Of::Zone(zone), share));
         }
     }
-    let mut classes: Vec<(usize, u16, u32)> = Vec::new();
-    let mut capacities = vec![0_u64; work.tiers.len()];
-    for (tier, capacity) in work.candidates.iter().filter_map(class_of) {
-        if let Some(sum) = capacities.get_mut(tier) {
-            *sum += u64::from(capacity);
+    work.pools = pools;
+}
+
+/// What a zone has and needs.
+struct Room {
+    endpoints: Ratio,
+    demand: Ratio,
+}
+
+impl Room {
+    fn spare(&self) -> Ratio {
+        self.endpoints - self.demand
+    }
+}
+
+/// The zones that have endpoints in the level at `at`, with what they have and need.
+fn rooms<'a>(work: &Work<'a>, policy: &Policy, at: usize) -> Vec<(Option<&'a Arc<str>>, Room)> {
+    let mut zones: BTreeMap<Option<&Arc<str>>, (u32, bool)> = BTreeMap::new();
+    let mut all = 0;
+    for candidate in &work.candidates {
+        if candidate.reason.is_chosen() {
+            let inside = candidate.tier.map(|tier| effective(&work.tiers, tier)) == Some(at);
+            let zone = zones.entry(candidate.zone).or_default();
+            (zone.0, zone.1) = (zone.0 + 1, zone.1 || inside);
+            all += 1;
         }
-        match classes.binary_search_by_key(&(tier, capacity), |class| (class.0, class.1)) {
-            Ok(at) => classes
+    }
+    let here = zones.into_iter().filter(|(_, (_, inside))| *inside);
+    here.map(|(zone, (count, _))| {
+        let endpoints = Ratio::new(count.into(), all);
+        let demand = demand::of_zone(work, &policy.demand, zone);
+        (zone, Room { endpoints, demand })
+    })
+    .collect()
+}
+
+/// Puts every endpoint that takes traffic into its pool, and says of the others why not.
+fn fill_pools(work: &mut Work<'_>) {
+    let effective: Vec<usize> = (0..work.tiers.len())
+        .map(|at| effective(&work.tiers, at))
+        .collect();
+    for candidate in &mut work.candidates {
+        if !candidate.reason.is_chosen() {
+            continue;
+        }
+        let tier = candidate.tier.and_then(|tier| effective.get(tier)).copied();
+        let belongs = |pool: &Pool<'_>| Some(pool.tier) == tier && pool.of.has(candidate.zone);
+        let at = work.pools.iter().position(belongs);
+        let found = at.and_then(|at| Some((at, work.pools.get_mut(at)?)));
+        match found.filter(|(_, pool)| !pool.share.is_zero()) {
+            Some((at, pool)) => {
+                candidate.pool = at;
+                pool.capacity += u64::from(candidate.capacity);
+                pool.count += 1;
+            }
+            None => candidate.reason = why_unused(&work.tiers, tier),
+        }
+    }
+}
+
+fn why_unused(tiers: &[Tier], tier: Option<usize>) -> Reason {
+    let tier = tier.and_then(|tier| tiers.get(tier));
+    match tier {
+        Some(tier) if !tier.share.is_zero() => Reason::ZoneFull,
+        Some(tier) if tier.counted == 0 && tier.usable > 0 => Reason::Recovering,
+        _ => Reason::NearerLevelTakesAll,
+    }
+}
+
+/// Endpoints of one pool and capacity are of one class.
+pub(super) fn classify(work: &mut Work<'_>) {
+    let mut kinds: Vec<(usize, u32, u32)> = Vec::with_capacity(work.pools.len());
+    for candidate in &work.candidates {
+        if !candidate.reason.is_chosen() {
+            continue;
+        }
+        let kind = (candidate.pool, candidate.capacity);
+        match kinds.binary_search_by_key(&kind, |kind| (kind.0, kind.1)) {
+            Ok(at) => kinds
                 .iter_mut()
                 .skip(at)
                 .take(1)
-                .for_each(|class| class.2 += 1),
-            Err(at) => classes.insert(at, (tier, capacity, 1)),
+                .for_each(|kind| kind.2 += 1),
+            Err(at) => kinds.insert(at, (kind.0, kind.1, 1)),
         }
     }
-    let of_tier = |(tier, capacity, count): (usize, u16, u32)| {
-        let all = work.tiers.get(tier)?.share;
-        let part = Ratio::new(capacity.into(), *capacities.get(tier)?);
-        Some((
-            capacity,
-            Class {
-                tier,
-                share: all * part,
-                count,
-            },
-        ))
+    for candidate in &mut work.candidates {
+        let kind = (candidate.pool, candidate.capacity);
+        let found = kinds.binary_search_by_key(&kind, |kind| (kind.0, kind.1));
+        candidate.class = found.ok().filter(|_| candidate.reason.is_chosen());
+    }
+    let class = |(pool, capacity, count): &(usize, u32, u32)| {
+        let pool = work.pools.get(*pool)?;
+        Some(Class {
+            tier: pool.tier,
+            share: pool.share * Ratio::new((*capacity).into(), pool.capacity),
+            count: *count,
+        })
     };
-    work.classes = classes.into_iter().filter_map(of_tier).collect();
+    work.classes = kinds.iter().filter_map(class).collect();
 }
 
-/// The tier and capacity of a candidate that takes traffic.
-pub(super) fn class_of(candidate: &Candidate<'_>) -> Option<(usize, u16)> {
-    let tier = candidate.tier.filter(|_| candidate.reason.is_chosen())?;
-    Some((tier, candidate.capacity))
+impl<'a> Pool<'a> {
+    const fn new(tier: usize, of: Of<'a>, share: Ratio) -> Self {
+        Self {
+            tier,
+            of,
+            share,
+            capacity: 0,
+            count: 0,
+        }
+    }
 }
 
-fn read_capacities(work: &mut Work<'_>) {
-    let policy = work.view.service.policy.as_ref();
-    if !policy.is_some_and(|policy| policy.source == work.source && policy.uses_capacity()) {
+/// Reads the capacity of every candidate's Node.
+pub(super) fn read_capacities(work: &mut Work<'_>) {
+    if !work.policy().is_some_and(Policy::uses_capacity) {
         return;
     }
-    let nodes = work.view.snapshot;
     for candidate in &mut work.candidates {
-        let node = candidate.endpoint.node.as_ref();
-        candidate.capacity = node
-            .and_then(|name| nodes.node(name))
-            .map_or(1, crate::model::Node::capacity);
+        candidate.capacity = capacity(candidate);
     }
+}
+
+fn capacity(candidate: &Candidate<'_>) -> u32 {
+    let node = candidate.node;
+    node.map_or(1, |node| node.capacity().into())
 }

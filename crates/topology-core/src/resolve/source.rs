@@ -1,63 +1,169 @@
 //! What decides the endpoints: the first of these that applies, never a mixture.
 //!
-//! 1. `internalTrafficPolicy: Local`; 2. the Service's policy (annotations, else `topologyKeys`);
-//! 3. hints, as kube-proxy 1.35 reads them; 4. nothing: every ready endpoint alike.
+//! 1. `internalTrafficPolicy: Local`;
+//! 2. a `ClusterTopologyPolicy` that overrides;
+//! 3. the Service's annotations, else its `topologyKeys`, within the owner limits of an administrator; or the
+//!    `TopologyPolicy` that an annotation names;
+//! 4. a `TopologyPolicy` of the namespace;
+//! 5. any other `ClusterTopologyPolicy`;
+//! 6. hints, as kube-proxy 1.35 reads them;
+//! 7. nothing: every ready endpoint alike.
+//!
+//! Of several policies of one kind the one of higher priority decides, then the older one, then the first by name.
+//! Source: reference 8.4.
 
-use super::categorize::{self, Categories, NodeHints, Place, Topology, Traffic};
-use super::work::Work;
-use crate::model::{Endpoint, TrafficPolicy};
-use crate::policy::{Mode, Policy, PolicySource, ZONE};
+mod limits;
+mod ranking;
+
+use std::sync::Arc;
+
+use super::PortView;
+use super::categorize::Topology;
+use super::decision::{Lost, LostBecause, Note};
+use crate::model::{TopologyPolicy, TrafficPolicy};
+use crate::policy::{Policy, PolicySource};
+use ranking::Ranking;
 
 /// What decides.
 #[derive(Clone, Copy)]
 pub(super) enum Rule<'a> {
     /// `internalTrafficPolicy: Local`.
     Local,
-    /// Annotations or `topologyKeys`.
+    /// A policy of ours, wherever it was written.
     Policy(&'a Policy),
     /// Hints, or nothing: what kube-proxy does.
     KubeProxy(Topology),
 }
 
-/// Finds out what decides, and notes it for the decision.
-pub(super) fn choose(work: &mut Work<'_>) {
-    let service = work.view.service;
-    if service.internal_traffic_policy == TrafficPolicy::Local {
-        work.listed = categories(work, TrafficPolicy::Local)
-            .local
-            .unwrap_or_default();
-        work.rule = Rule::Local;
-        (work.source, work.mode) = (PolicySource::TrafficPolicyLocal, Mode::Hard);
-    } else if let Some(policy) = &service.policy {
-        work.rule = Rule::Policy(policy);
-        (work.source, work.mode) = (policy.source, policy.mode);
-    } else {
-        let categories = categories(work, TrafficPolicy::Cluster);
-        work.listed = categories.cluster.unwrap_or_default();
-        work.rule = Rule::KubeProxy(categories.topology);
-        (work.source, work.mode) = match categories.topology {
-            Topology::Anywhere => (PolicySource::Uniform, Mode::None),
-            Topology::SameNode | Topology::SameZone => (PolicySource::Hints, Mode::Prefer),
-        };
-    }
+/// What decides, and what could have.
+#[derive(Clone)]
+pub(super) struct Choice<'a> {
+    pub(super) rule: Rule<'a>,
+    pub(super) source: PolicySource,
+    pub(super) title: Option<Arc<str>>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) notes: Vec<Note>,
+    /// The cap in force.
+    pub(super) max_overload: Option<u32>,
 }
 
-fn categories(work: &Work<'_>, internal: TrafficPolicy) -> Categories {
-    let endpoints: Vec<&Endpoint> = work
-        .candidates
-        .iter()
-        .map(|candidate| candidate.endpoint)
-        .collect();
-    let zone = work.own_node().and_then(|node| node.labels.get(ZONE));
-    let place = Place {
-        node: &work.me().node,
-        zone: zone.map(|zone| &**zone),
+/// Finds out what decides.
+pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
+    let mut choice = Choice {
+        rule: Rule::KubeProxy(Topology::Anywhere),
+        source: PolicySource::Uniform,
+        title: None,
+        lost: Vec::new(),
+        notes: Vec::new(),
+        max_overload: None,
     };
-    // A cluster IP sees inside traffic only: whether the Service is reachable from outside is another list's matter.
-    let traffic = Traffic {
-        internal,
-        external: TrafficPolicy::Cluster,
-        externally_accessible: false,
-    };
-    categorize::categorize(&endpoints, traffic, place, NodeHints::Honoured)
+    let ranking = Ranking::of(view);
+    if view.service.internal_traffic_policy == TrafficPolicy::Local {
+        (choice.rule, choice.source) = (Rule::Local, PolicySource::TrafficPolicyLocal);
+    }
+    for source in [
+        PolicySource::ClusterOverride,
+        PolicySource::Annotation,
+        PolicySource::NamespacePolicy,
+        PolicySource::ClusterDefault,
+    ] {
+        match source {
+            PolicySource::Annotation => choice.consider_owner(view, &ranking),
+            _ => choice.consider_objects(source, &ranking),
+        }
+    }
+    choice
+}
+
+impl<'a> Choice<'a> {
+    /// The policy that decides.
+    pub(super) const fn policy(&self) -> Option<&'a Policy> {
+        match self.rule {
+            Rule::Policy(policy) => Some(policy),
+            Rule::Local | Rule::KubeProxy(_) => None,
+        }
+    }
+
+    /// Whether nothing has been found yet.
+    const fn is_open(&self) -> bool {
+        matches!(self.source, PolicySource::Uniform)
+    }
+
+    fn take(&mut self, policy: &'a Policy, source: PolicySource) {
+        self.rule = Rule::Policy(policy);
+        self.source = source;
+        self.max_overload = policy.max_overload;
+    }
+
+    fn lose(&mut self, source: PolicySource, object: Option<&TopologyPolicy>, why: LostBecause) {
+        let policy = object.map(|object| object.to_string().into());
+        self.lost.push(Lost {
+            source,
+            policy,
+            why,
+        });
+    }
+
+    /// The policy objects of one kind, the best first.
+    fn consider_objects(&mut self, source: PolicySource, ranking: &Ranking<'a>) {
+        let mut best: Option<&TopologyPolicy> = None;
+        for ranked in ranking.of_source(source) {
+            let object = ranked.object;
+            let why = match (ranked.mismatch, best) {
+                (Some(why), _) => why,
+                (None, Some(best)) => ranking::behind(best, object),
+                (None, None) => {
+                    best = Some(object);
+                    if self.is_open() {
+                        self.take(&object.policy, source);
+                        self.title = Some(object.to_string().into());
+                        continue;
+                    }
+                    LostBecause::Weaker
+                }
+            };
+            self.lose(source, Some(object), why);
+        }
+    }
+
+    /// What the owner of the Service wrote.
+    fn consider_owner(&mut self, view: &PortView<'a>, ranking: &Ranking<'a>) {
+        if let Some(name) = &view.service.named_policy {
+            self.consider_named(name, ranking);
+        }
+        let Some(policy) = view.service.policy.as_deref() else {
+            return;
+        };
+        if !self.is_open() {
+            self.lose(policy.source, None, LostBecause::Weaker);
+            return;
+        }
+        let limits = ranking.limits();
+        if limits.is_some_and(|(_, limits)| !limits::allows(limits, policy.mode)) {
+            self.lose(policy.source, None, LostBecause::NotAllowed);
+            return;
+        }
+        self.take(policy, policy.source);
+        if let Some((object, limits)) = limits {
+            self.max_overload = limits::clip(limits, policy.max_overload);
+            if let (Some(asked), Some(given)) = (policy.max_overload, self.max_overload)
+                && asked != given
+            {
+                let by = object.to_string().into();
+                self.notes.push(Note::Clipped { asked, given, by });
+            }
+        }
+    }
+
+    /// The policy object that an annotation names.
+    fn consider_named(&mut self, name: &Arc<str>, ranking: &Ranking<'a>) {
+        let Some(ranked) = ranking.named() else {
+            self.notes.push(Note::NoSuchPolicy { name: name.clone() });
+            return;
+        };
+        if let (None, true) = (ranked.mismatch, self.is_open()) {
+            self.take(&ranked.object.policy, PolicySource::NamespacePolicy);
+            self.title = Some(ranked.object.to_string().into());
+        }
+    }
 }

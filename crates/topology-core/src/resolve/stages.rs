@@ -1,10 +1,11 @@
-//! The stages of a decision, in the order in which they are taken.
-//!
-//! One stage, one file. Some act only on options that no policy of this version has; the table keeps their place and
-//! says why they have nothing to do.
+//! The stages of a decision, in the order in which they are taken. One stage, one file.
 
+use super::record::StageRecord;
 use super::work::Work;
-use super::{s00_usable, s04_tiers, s06_empty, s09_share, s10_weights, s11_emit};
+use super::{
+    s00_usable, s01_drains, s02_avoid, s03_panic, s04_tiers, s05_thresholds, s06_empty, s07_spill,
+    s08_cap, s09_share, s10_weights, s11_emit,
+};
 
 /// One stage of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -13,67 +14,47 @@ pub struct Stage {
     pub number: u8,
     /// One word for it.
     pub name: &'static str,
-    step: Step,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    Runs(fn(&mut Work<'_>)),
-    /// Nothing can ask for it yet; says what would.
-    Idle(&'static str),
+    run: fn(&mut Work<'_>),
 }
 
 /// Every stage.
 pub const STAGES: [Stage; 12] = [
-    runs(0, "usable", s00_usable::run),
-    idle(1, "drains", "no drain can be declared in this version"),
-    idle(2, "avoid", "no policy of this version avoids a domain"),
-    idle(
-        3,
-        "panic",
-        "no policy of this version has a panic threshold",
-    ),
-    runs(4, "levels", s04_tiers::run),
-    idle(
-        5,
-        "thresholds",
-        "no policy of this version asks a level for more than one endpoint",
-    ),
-    runs(6, "empty", s06_empty::run),
-    idle(
-        7,
-        "spill",
-        "no policy of this version spills before a level is empty",
-    ),
-    idle(8, "cap", "no policy of this version caps a level's share"),
-    runs(9, "shares", s09_share::run),
-    runs(10, "weights", s10_weights::run),
-    runs(11, "emit", s11_emit::run),
+    stage(0, "usable", s00_usable::run),
+    stage(1, "drains", s01_drains::run),
+    stage(2, "avoid", s02_avoid::run),
+    stage(3, "panic", s03_panic::run),
+    stage(4, "levels", s04_tiers::run),
+    stage(5, "thresholds", s05_thresholds::run),
+    stage(6, "empty", s06_empty::run),
+    stage(7, "spill", s07_spill::run),
+    stage(8, "cap", s08_cap::run),
+    stage(9, "shares", s09_share::run),
+    stage(10, "weights", s10_weights::run),
+    stage(11, "emit", s11_emit::run),
 ];
 
-const fn runs(number: u8, name: &'static str, run: fn(&mut Work<'_>)) -> Stage {
-    let step = Step::Runs(run);
-    Stage { number, name, step }
-}
+/// The first of the stages that the whole traffic passes together; those before may differ for its parts.
+pub(super) const TOGETHER: u8 = 10;
 
-const fn idle(number: u8, name: &'static str, because: &'static str) -> Stage {
-    let step = Step::Idle(because);
-    Stage { number, name, step }
+const fn stage(number: u8, name: &'static str, run: fn(&mut Work<'_>)) -> Stage {
+    Stage { number, name, run }
 }
 
 impl Stage {
-    /// Why the stage has nothing to do in this version, if so.
-    pub const fn idle_because(&self) -> Option<&'static str> {
-        match self.step {
-            Step::Runs(_) => None,
-            Step::Idle(because) => Some(because),
-        }
-    }
-
+    /// Runs it and records what it did.
     pub(super) fn run(&self, work: &mut Work<'_>) {
-        if let Step::Runs(run) = self.step {
-            run(work);
-        }
+        let before = work.records.last().map(|record| record.went_out);
+        let came_in =
+            before.unwrap_or_else(|| work.candidates.len().try_into().unwrap_or(u32::MAX));
+        (self.run)(work);
+        let record = StageRecord {
+            number: self.number,
+            name: self.name,
+            came_in,
+            went_out: work.chosen(),
+            facts: std::mem::take(&mut work.facts),
+        };
+        work.records.push(record);
     }
 }
 

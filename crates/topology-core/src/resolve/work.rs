@@ -1,14 +1,17 @@
-//! What the stages hand to each other.
+//! What the stages hand on to each other.
 
 use std::sync::Arc;
 
 use super::candidates::{Candidate, Candidates};
 use super::categorize::Topology;
-use super::decision::{Note, Refusal};
-use super::source::Rule;
+use super::decision::{Lost, Note, Refusal};
+use super::drains::InForce;
+use super::record::{Fact, StageRecord};
+use super::source::{Choice, Rule};
 use super::{PortView, Viewpoint};
+use crate::memory::Remembered;
 use crate::model::Node;
-use crate::policy::{EmptyTier, LevelKey, Mode, PolicySource};
+use crate::policy::{EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
 use crate::quantise::{Class, Stage};
 use crate::ratio::Ratio;
 use crate::virtual_server::RealServer;
@@ -21,21 +24,36 @@ pub(super) struct Work<'a> {
     pub(super) refused: Vec<Candidate<'a>>,
     /// What decides.
     pub(super) rule: Rule<'a>,
-    /// The candidates that kube-proxy's own rules choose, by index.
-    pub(super) listed: Vec<usize>,
+    /// The policy object that decides, if one does.
+    pub(super) title: Option<Arc<str>>,
+    /// What else could have decided.
+    pub(super) lost: Vec<Lost>,
+    /// The drains that hold here.
+    pub(super) drains: InForce<'a>,
     /// Whether the policy cannot be applied and all endpoints are alike.
     pub(super) uniform: bool,
     pub(super) source: PolicySource,
     pub(super) mode: Mode,
     pub(super) empty_tier: EmptyTier,
+    /// The cap in force, in percent: the policy's, as far as an administrator allows it.
+    pub(super) max_overload: Option<u32>,
+    pub(super) on_no_match: OnNoMatch,
     pub(super) tiers: Vec<Tier>,
+    /// Endpoints that share a part of a level's share.
+    pub(super) pools: Vec<Pool<'a>>,
     pub(super) notes: Vec<Note>,
+    pub(super) records: Vec<StageRecord>,
+    /// The arithmetic of the stage that runs.
+    pub(super) facts: Vec<Fact>,
     pub(super) refusal: Option<Refusal>,
-    /// Endpoints that take traffic by tier and then capacity, with that capacity.
-    pub(super) classes: Vec<(u16, Class)>,
+    /// Endpoints that get the same share each.
+    pub(super) classes: Vec<Class>,
     pub(super) quantised: Option<(Stage, u64)>,
     /// What enters the kernel, in order.
     pub(super) real_servers: Vec<RealServer>,
+    /// When to ask again.
+    pub(super) ask_again: Option<i64>,
+    pub(super) remember: Option<Remembered>,
 }
 
 /// A level and the endpoints in it.
@@ -49,10 +67,47 @@ pub(super) struct Tier {
     pub(super) share: Ratio,
     /// Endpoints that take traffic.
     pub(super) usable: u32,
+    /// Of these, how many the recovery hold lets count.
+    pub(super) counted: u32,
+    /// Endpoints that do not terminate.
+    pub(super) lasting: u32,
     /// Endpoints whatever their condition.
     pub(super) total: u32,
+    /// The level it merged into.
+    pub(super) merged_into: Option<usize>,
+    /// Whether an inner level was capped, so that this one takes what that turned away.
+    pub(super) takes_residual: bool,
     /// The share the weights give.
     pub(super) achieved: Ratio,
+}
+
+/// Endpoints of one level, or of one zone in it, and what they share.
+pub(super) struct Pool<'a> {
+    pub(super) tier: usize,
+    pub(super) of: Of<'a>,
+    pub(super) share: Ratio,
+    /// The sum of their capacities.
+    pub(super) capacity: u64,
+    /// How many they are.
+    pub(super) count: u32,
+}
+
+/// Which endpoints of a level are in a pool.
+#[derive(Clone, Copy)]
+pub(super) enum Of<'a> {
+    /// All of them.
+    Level,
+    /// Those in one zone, or those without one.
+    Zone(Option<&'a Arc<str>>),
+}
+
+impl Of<'_> {
+    pub(super) fn has(self, zone: Option<&Arc<str>>) -> bool {
+        match self {
+            Self::Level => true,
+            Self::Zone(own) => own == zone,
+        }
+    }
 }
 
 impl Tier {
@@ -63,31 +118,64 @@ impl Tier {
             wanted,
             share: wanted,
             usable: 0,
+            counted: 0,
+            lasting: 0,
             total: 0,
+            merged_into: None,
+            takes_residual: false,
             achieved: Ratio::ZERO,
         }
     }
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(view: &'a PortView<'a>, candidates: Candidates<'a>) -> Self {
+    pub(super) fn new(
+        view: &'a PortView<'a>,
+        candidates: Candidates<'a>,
+        drains: InForce<'a>,
+    ) -> Self {
         Self {
             view,
             candidates: candidates.accepted,
             refused: candidates.refused,
             rule: Rule::KubeProxy(Topology::Anywhere),
-            listed: Vec::new(),
+            title: None,
+            lost: Vec::new(),
+            drains,
             uniform: false,
             source: PolicySource::Uniform,
             mode: Mode::None,
             empty_tier: EmptyTier::Cascade,
+            max_overload: None,
+            on_no_match: OnNoMatch::Reject,
             tiers: Vec::new(),
+            pools: Vec::new(),
             notes: Vec::new(),
+            records: Vec::new(),
+            facts: Vec::new(),
             refusal: None,
             classes: Vec::new(),
             quantised: None,
             real_servers: Vec::new(),
+            ask_again: None,
+            remember: None,
         }
+    }
+
+    /// Takes over what was found out about who decides.
+    pub(super) fn adopt(&mut self, choice: Choice<'a>) {
+        if let Some(policy) = choice.policy() {
+            self.mode = policy.mode;
+            self.on_no_match = policy.on_no_match;
+        } else if matches!(choice.rule, Rule::Local) {
+            self.mode = Mode::Hard;
+        }
+        self.rule = choice.rule;
+        self.source = choice.source;
+        self.title = choice.title;
+        self.lost = choice.lost;
+        self.notes = choice.notes;
+        self.max_overload = choice.max_overload;
     }
 
     pub(super) fn me(&self) -> &'a Viewpoint {
@@ -95,7 +183,35 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn own_node(&self) -> Option<&'a Node> {
-        self.view.snapshot.node(&self.view.me.node)
+        self.view.own_node
+    }
+
+    /// The policy that decides, unless all endpoints are alike for lack of something it needs.
+    pub(super) fn policy(&self) -> Option<&'a Policy> {
+        match self.rule {
+            Rule::Policy(policy) => Some(policy),
+            Rule::Local | Rule::KubeProxy(_) => None,
+        }
+    }
+
+    /// The policy, where levels are used: not for mode none, nor while all endpoints are alike.
+    pub(super) fn levelled(&self) -> Option<&'a Policy> {
+        let levelled = |policy: &&Policy| !self.uniform && policy.mode != Mode::None;
+        self.policy().filter(levelled)
+    }
+
+    /// How many candidates may take traffic.
+    pub(super) fn chosen(&self) -> u32 {
+        let chosen = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.reason.is_chosen());
+        u32::try_from(chosen.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Asks to be asked again at `moment`, or sooner if somebody else does.
+    pub(super) fn ask_at(&mut self, moment: i64) {
+        self.ask_again = Some(self.ask_again.map_or(moment, |sooner| sooner.min(moment)));
     }
 
     /// One tier with all traffic, and the candidates that belong to it.
@@ -112,20 +228,17 @@ impl<'a> Work<'a> {
             let Some(tier) = candidate.tier.and_then(|tier| self.tiers.get_mut(tier)) else {
                 continue;
             };
+            let chosen = candidate.reason.is_chosen();
             tier.total += 1;
-            tier.usable += u32::from(candidate.reason.is_chosen());
+            tier.usable += u32::from(chosen);
+            tier.counted = tier.usable;
+            tier.lasting += u32::from(chosen || !candidate.endpoint.terminating);
         }
     }
 
-    /// The value of the label `key` on the node of `candidate`; the zone may come from the slice.
-    pub(super) fn label_of(&self, candidate: &Candidate<'a>, key: &str) -> Option<&'a Arc<str>> {
-        let node = candidate.endpoint.node.as_ref();
-        let label = node.and_then(|name| self.view.snapshot.node(name)?.labels.get(key));
-        let from_slice = || {
-            (key == crate::policy::ZONE)
-                .then_some(candidate.endpoint.zone.as_ref())
-                .flatten()
-        };
-        label.or_else(from_slice).filter(|value| !value.is_empty())
+    /// This node's value of the label `key`; an empty one counts as absent.
+    pub(super) fn own_label(&self, key: &str) -> Option<&'a Arc<str>> {
+        let label = self.own_node()?.labels.get(key);
+        label.filter(|value| !value.is_empty())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Snapshot;
-use crate::model::{Drain, Labels, TopologyPolicy};
+use crate::model::{Drain, Labels, Service, TopologyPolicy};
 
 impl Snapshot {
     /// Adds a policy or replaces the one of its namespace and name.
@@ -69,6 +69,39 @@ impl Snapshot {
         self.policies.values()
     }
 
+    /// The policies whose selectors of namespaces and Services `service` meets, those of the cluster first.
+    pub fn policies_for<'a>(
+        &'a self,
+        service: &'a Service,
+    ) -> impl Iterator<Item = &'a TopologyPolicy> {
+        let namespace = &service.name.namespace;
+        let policies = (!self.policies.is_empty()).then(|| {
+            let first = |namespace: Option<Arc<str>>| (namespace, Arc::<str>::default());
+            let of_cluster = self.policies.iter();
+            let of_namespace = self.policies.range(first(Some(namespace.clone()))..);
+            of_cluster
+                .take_while(|((owner, _), _)| owner.is_none())
+                .chain(
+                    of_namespace
+                        .take_while(move |((owner, _), _)| owner.as_ref() == Some(namespace)),
+                )
+        });
+        let labels = self.namespaces.get(namespace);
+        policies
+            .into_iter()
+            .flatten()
+            .map(|(_, policy)| policy)
+            .filter(move |policy| {
+                (policy.namespace.is_some() || selects(policy, labels))
+                    && policy.service_selector.matches(&service.labels)
+            })
+    }
+
+    /// The `TopologyPolicy` of that name.
+    pub fn policy(&self, namespace: &Arc<str>, name: &Arc<str>) -> Option<&TopologyPolicy> {
+        self.policies.get(&(Some(namespace.clone()), name.clone()))
+    }
+
     /// Every drain, by name.
     pub fn drains(&self) -> impl Iterator<Item = &Drain> {
         self.drains.values()
@@ -84,7 +117,8 @@ impl Snapshot {
                 Some(namespace) => name.namespace == *namespace,
                 None => selects(policy, self.namespaces.get(&name.namespace)),
             };
-            if here && policy.service_selector.matches(&service.labels) {
+            let named = service.named_policy.as_ref() == Some(&policy.name);
+            if here && (named || policy.service_selector.matches(&service.labels)) {
                 self.marks.service(name);
             }
         }

@@ -433,6 +433,7 @@ fn never_black_hole(service: &Service, decision: &Decision) -> Result<(), TestCa
         .iter()
         .any(|endpoint| endpoint.reason.is_chosen());
     match decision.refusal {
+        Some(Refusal::Avoided | Refusal::Drained) => prop_assert!(false, "nobody asked for it"),
         Some(Refusal::NoMatch | Refusal::OwnNodeUnknown) => prop_assert!(hard, "I6"),
         Some(Refusal::NoneLocal) => prop_assert!(local, "I6"),
         Some(Refusal::NoEndpoints | Refusal::NoneReady) => prop_assert!(!usable),

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use topology_core::model::{
-    Endpoint, EndpointSlice, Family, Hints, Labels, Node, ObjectName, Protocol, Service,
-    ServicePort, SlicePort, TrafficPolicy,
+    Drain, DrainScope, Endpoint, EndpointSlice, Family, HardServices, Hints, Labels, Node,
+    ObjectName, OnLastDomain, Protocol, Service, ServicePort, SlicePort, TrafficPolicy,
 };
 use topology_core::policy::{Level, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -189,4 +189,20 @@ pub(crate) fn weighted(levels: &[(&str, u32)]) -> Policy {
         Level::new(key, *weight)
     });
     Policy::new(PolicySource::Annotation, Mode::Weighted, levels.collect())
+}
+
+/// A drain of endpoints without ramp, at any moment.
+pub(crate) fn drain(key: &str, values: &[&str]) -> Drain {
+    Drain {
+        name: "shift".into(),
+        key: LevelKey::parse(key).unwrap(),
+        values: values.iter().map(|value| Arc::from(*value)).collect(),
+        scope: DrainScope::Endpoints,
+        starts: 0,
+        expires: i64::MAX,
+        ramp_seconds: 0,
+        on_last_domain: OnLastDomain::Ignore,
+        hard_services: HardServices::Ignore,
+        reason: "maintenance".into(),
+    }
 }

@@ -132,13 +132,9 @@ fn weights(fact: &Fact, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fact {
         Fact::Each {
             level,
-            capacity,
             count,
             share,
-        } => write!(
-            f,
-            "{level}: {count} of capacity {capacity} get {share:#} each"
-        ),
+        } => write!(f, "{level}: {count} x {share:#}"),
         Fact::Subset { level, kept, of } => write!(f, "{level}: {kept} of {of} endpoints stay"),
         Fact::Weight {
             level,

@@ -1,0 +1,131 @@
+//! Which drains hold here, and how far each has come.
+//!
+//! While a drain ramps, a part of the traffic is placed as if there were no drain and the rest as if it were complete.
+//! After `t` of a ramp of `r`, in ten steps, the first part is `1 - floor(10 t / r) / 10`. With several ramps the parts
+//! are nested: a drain that has come further holds wherever one that has come less far does.
+//!
+//! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
+
+use super::candidates::Candidate;
+use super::{PortView, time};
+use crate::model::{Drain, DrainScope, HardServices};
+use crate::policy::{LevelKey, Policy};
+use crate::ratio::Ratio;
+
+/// The steps of a ramp.
+const STEPS: i64 = 10;
+
+/// A drain that holds, and what it leaves to its domains while it ramps.
+#[derive(Clone, Copy)]
+pub(super) struct Active<'a> {
+    pub(super) drain: &'a Drain,
+    pub(super) remaining: Ratio,
+}
+
+/// The drains that hold for some part of the traffic.
+pub(super) type InForce<'a> = Vec<Active<'a>>;
+
+/// The drains that matter here, and when that changes by itself.
+#[derive(Default)]
+pub(super) struct Drains<'a> {
+    active: InForce<'a>,
+    pub(super) ask_again: Option<i64>,
+}
+
+impl<'a> Drains<'a> {
+    /// The drains that cover this node or one of `candidates`, under `policy`.
+    pub(super) fn find(
+        view: &PortView<'a>,
+        policy: Option<&Policy>,
+        candidates: &[Candidate<'a>],
+    ) -> Self {
+        let mut found = Self::default();
+        let hard = policy.is_some_and(Policy::is_bounded);
+        for drain in view.snapshot.drains() {
+            let takes_part = !hard || drain.hard_services == HardServices::Apply;
+            let matters = || {
+                covers_clients(drain, view)
+                    || candidates.iter().any(|candidate| covers(drain, candidate))
+            };
+            if takes_part && matters() {
+                found.add(drain, view.me.now);
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, drain: &'a Drain, now: Option<i64>) {
+        let Some(now) = now else {
+            let remaining = Ratio::ZERO;
+            self.active.push(Active { drain, remaining });
+            return;
+        };
+        if now >= drain.expires {
+            return;
+        }
+        if now < drain.starts {
+            self.ask_at(drain.starts);
+            return;
+        }
+        self.ask_at(drain.expires);
+        let ramp = i64::from(drain.ramp_seconds) * 1_000;
+        let steps = time::passed(now.saturating_sub(drain.starts), ramp, STEPS);
+        if steps < STEPS {
+            self.ask_at(time::next(drain.starts, ramp, steps, STEPS));
+        }
+        if steps > 0 {
+            let remaining = Ratio::new((STEPS - steps).unsigned_abs(), STEPS.unsigned_abs());
+            self.active.push(Active { drain, remaining });
+        }
+    }
+
+    fn ask_at(&mut self, moment: i64) {
+        self.ask_again = Some(self.ask_again.map_or(moment, |sooner| sooner.min(moment)));
+    }
+
+    /// The parts of the traffic and the drains that each knows; the last knows most.
+    pub(super) fn phases(&self) -> Vec<(Ratio, InForce<'a>)> {
+        let mut bounds: Vec<Ratio> = self.active.iter().map(|active| active.remaining).collect();
+        bounds.push(Ratio::ZERO);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let ends = bounds.iter().skip(1).copied().chain([Ratio::ONE]);
+        let phase = |(from, to): (&Ratio, Ratio)| {
+            let known = |active: &&Active<'_>| active.remaining <= *from;
+            let known = self.active.iter().filter(known).copied().collect();
+            (to - *from, known)
+        };
+        bounds.iter().zip(ends).map(phase).collect()
+    }
+}
+
+/// Whether `drain` is for endpoints and `candidate` is in one of its domains.
+pub(super) fn covers(drain: &Drain, candidate: &Candidate<'_>) -> bool {
+    if drain.scope == DrainScope::Clients {
+        return false;
+    }
+    match &drain.key {
+        LevelKey::Any => true,
+        LevelKey::Node => {
+            (candidate.endpoint.node.as_ref()).is_some_and(|node| drain.values.contains(node))
+        }
+        LevelKey::Label(key) => candidate
+            .label(key)
+            .is_some_and(|value| drain.values.contains(value)),
+    }
+}
+
+/// Whether `drain` is for clients and this node is in one of its domains.
+pub(super) fn covers_clients(drain: &Drain, view: &PortView<'_>) -> bool {
+    if drain.scope == DrainScope::Endpoints {
+        return false;
+    }
+    match &drain.key {
+        LevelKey::Any => true,
+        LevelKey::Node => drain.values.contains(&view.me.node),
+        LevelKey::Label(key) => {
+            let label = view.own_node.and_then(|node| node.labels.get(key));
+            label.is_some_and(|value| !value.is_empty() && drain.values.contains(value))
+        }
+    }
+}

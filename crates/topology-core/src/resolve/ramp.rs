@@ -1,0 +1,109 @@
+//! Putting the parts of the traffic together that know different drains.
+//!
+//! The share of an endpoint is the sum over the parts: size of the part times its share there. Classes are made anew of
+//! endpoints with equal shares in one level.
+
+use super::drains::Drains;
+use super::reason::Reason;
+use super::stages::{STAGES, TOGETHER};
+use super::work::Work;
+use super::{PortView, candidates::Candidates, source::Choice, subset};
+use crate::quantise::Class;
+use crate::ratio::Ratio;
+
+/// The decision up to the weights: of all traffic at once, or part by part where drains ramp.
+pub(super) fn decide<'a>(
+    view: &'a PortView<'a>,
+    candidates: Candidates<'a>,
+    choice: Choice<'a>,
+    drains: &Drains<'a>,
+) -> Work<'a> {
+    let mut phases = drains.phases();
+    let (size, known) = phases.pop().unwrap_or((Ratio::ONE, Vec::new()));
+    let begin = |known, candidates, choice: Choice<'a>| {
+        let mut work = Work::new(view, candidates, known);
+        work.adopt(choice);
+        for stage in STAGES.iter().filter(|stage| stage.number < TOGETHER) {
+            stage.run(&mut work);
+        }
+        work
+    };
+    if phases.is_empty() {
+        return begin(known, candidates, choice);
+    }
+    let mut work = begin(known, candidates.clone(), choice.clone());
+    subset::run(&mut work);
+    let mut shares = wanted(&work, size);
+    for (size, known) in phases {
+        let mut part = begin(known, candidates.clone(), choice.clone());
+        subset::run(&mut part);
+        add(&mut work, &part);
+        for (sum, share) in shares.iter_mut().zip(wanted(&part, size)) {
+            *sum = *sum + share;
+        }
+    }
+    settle(&mut work, &shares);
+    work
+}
+
+/// What each candidate gets of a part of the traffic.
+fn wanted(work: &Work<'_>, size: Ratio) -> Vec<Ratio> {
+    let share = |class: Option<usize>| {
+        let class = class.and_then(|class| work.classes.get(class));
+        class.map_or(Ratio::ZERO, |class| class.share * size)
+    };
+    let classes = work.candidates.iter().map(|candidate| candidate.class);
+    classes.map(share).collect()
+}
+
+/// Endpoints that only `part` uses are used.
+fn add(work: &mut Work<'_>, part: &Work<'_>) {
+    for (candidate, other) in work.candidates.iter_mut().zip(&part.candidates) {
+        if candidate.class.is_some() || other.class.is_none() {
+            continue;
+        }
+        candidate.tier = candidate.tier.or(other.tier);
+        candidate.reason = match candidate.reason {
+            Reason::Drained => Reason::Draining,
+            reason if reason.is_chosen() => reason,
+            _ => other.reason,
+        };
+    }
+    if let Some(moment) = part.ask_again {
+        work.ask_at(moment);
+    }
+}
+
+/// New classes of level and share, and the shares of the levels.
+fn settle(work: &mut Work<'_>, shares: &[Ratio]) {
+    let last = work.tiers.len().saturating_sub(1);
+    let kind = |tier: Option<usize>, share: Ratio| (tier.unwrap_or(last).min(last), share);
+    let pairs = work.candidates.iter().zip(shares);
+    let mut kinds: Vec<(usize, Ratio)> = pairs
+        .filter(|(_, share)| !share.is_zero())
+        .map(|(candidate, share)| kind(candidate.tier, *share))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut counts = vec![0_u32; kinds.len()];
+    for tier in &mut work.tiers {
+        tier.share = Ratio::ZERO;
+    }
+    for (candidate, share) in work.candidates.iter_mut().zip(shares) {
+        let (tier, share) = kind(candidate.tier, *share);
+        candidate.class = kinds.binary_search(&(tier, share)).ok();
+        let Some(count) = candidate.class.and_then(|class| counts.get_mut(class)) else {
+            continue;
+        };
+        *count += 1;
+        if let Some(tier) = work.tiers.get_mut(tier) {
+            tier.share = tier.share + share;
+        }
+    }
+    let classes = kinds.into_iter().zip(counts);
+    work.classes = classes
+        .map(|((tier, share), count)| Class { tier, share, count })
+        .collect();
+    // What is put together is not thinned out once more.
+    work.pools = Vec::new();
+}

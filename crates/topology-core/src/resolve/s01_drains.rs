@@ -1,0 +1,84 @@
+//! S1: endpoints in drained domains take no new connections.
+//!
+//! They stay in the kernel with weight 0, so that their connections can end. If no other usable endpoint would remain,
+//! drains are ignored but for those that are forced (`onLastDomain: Force`). Services with a hard policy take part only
+//! in drains with `hardServices: Apply`. Traffic policy Local is not touched. A drain that ramps holds for a part of the
+//! traffic, see [`super::drains`].
+//!
+//! Example: zones a, b, c with zone a drained: a node there that prefers its zone goes to b and c (L15); with all three
+//! drained, nothing changes (L16). Source: reference 8.5; zonal shift of cloud providers.
+
+use super::drains::{Active, covers};
+use super::reason::Reason;
+use super::record::Fact;
+use super::source::Rule;
+use super::work::Work;
+use super::{Note, Refusal, s00_usable};
+use crate::model::{OnLastDomain, TrafficPolicy};
+use crate::ratio::Ratio;
+
+/// Takes the endpoints of drained domains out.
+pub(super) fn run(work: &mut Work<'_>) {
+    if work.drains.is_empty() || matches!(work.rule, Rule::Local) {
+        return;
+    }
+    let all = work.drains.clone();
+    if !remains(work, &all) {
+        let (forced, ignored) = all
+            .into_iter()
+            .partition(|active| active.drain.on_last_domain == OnLastDomain::Force);
+        work.drains = forced;
+        note_ignored(work, ignored);
+    }
+    let drains = work.drains.clone();
+    for active in &drains {
+        take_out(work, *active);
+    }
+    if matches!(work.rule, Rule::KubeProxy(_)) {
+        s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
+    }
+    let drained = work
+        .candidates
+        .iter()
+        .any(|candidate| candidate.reason == Reason::Drained);
+    if drained && work.chosen() == 0 {
+        work.refusal = Some(Refusal::Drained);
+    }
+}
+
+/// Whether a usable endpoint is in none of the domains. Under kube-proxy's rules a ready one anywhere is usable, because
+/// hints are read again without those that are drained.
+fn remains(work: &Work<'_>, drains: &[Active<'_>]) -> bool {
+    let hints = matches!(work.rule, Rule::KubeProxy(_));
+    work.candidates.iter().any(|candidate| {
+        let usable = candidate.reason.is_chosen() || (hints && candidate.endpoint.ready);
+        usable && !drains.iter().any(|active| covers(active.drain, candidate))
+    })
+}
+
+fn note_ignored(work: &mut Work<'_>, ignored: Vec<Active<'_>>) {
+    for Active { drain, .. } in ignored {
+        let touches = |candidate: &_| covers(drain, candidate);
+        if work.candidates.iter().any(touches) {
+            let drain = drain.name.clone();
+            work.notes.push(Note::DrainIgnored { drain });
+        }
+    }
+}
+
+fn take_out(work: &mut Work<'_>, active: Active<'_>) {
+    let mut endpoints = 0;
+    for candidate in &mut work.candidates {
+        if candidate.reason.is_chosen() && covers(active.drain, candidate) {
+            candidate.reason = Reason::Drained;
+            endpoints += 1;
+        }
+    }
+    if endpoints > 0 {
+        work.facts.push(Fact::Drained {
+            drain: active.drain.name.clone(),
+            endpoints,
+            remaining: Ratio::ZERO.max(active.remaining),
+        });
+    }
+}

@@ -1,0 +1,69 @@
+//! S2: endpoints in this node's own domain that the policy does not want (anti-affinity).
+//!
+//! A hard entry takes out every endpoint that shares this node's value of its key. A soft one does so only if another
+//! usable endpoint remains; several are tried in the order in which they stand, hard ones first.
+//!
+//! Example: `avoid: node` on a node with the only endpoint refuses (L14); `avoid: node:soft` uses it (L13). Source: the
+//! design of Service topology (anti-affinity is the domain's outside).
+
+use super::candidates::Candidate;
+use super::reason::Reason;
+use super::record::Fact;
+use super::work::Work;
+use super::{Note, Refusal};
+use crate::policy::{Avoid, LevelKey};
+
+/// Takes out what is to be avoided.
+pub(super) fn run(work: &mut Work<'_>) {
+    let Some(policy) = work.policy() else {
+        return;
+    };
+    let before = work.chosen();
+    for avoid in policy.avoid.iter().filter(|avoid| !avoid.soft) {
+        take_out(work, avoid);
+    }
+    if before > 0 && work.chosen() == 0 {
+        work.refusal = Some(Refusal::Avoided);
+    }
+    for avoid in policy.avoid.iter().filter(|avoid| avoid.soft) {
+        let chosen = |candidate: &&Candidate<'_>| candidate.reason.is_chosen();
+        let mut usable = work.candidates.iter().filter(chosen);
+        if usable.any(|candidate| !is_near(work, candidate, &avoid.key)) {
+            take_out(work, avoid);
+        } else if work.chosen() > 0 {
+            let key = avoid.key.clone();
+            work.notes.push(Note::AvoidIgnored { key });
+        }
+    }
+}
+
+/// Whether `candidate` shares this node's value of `key`.
+fn is_near(work: &Work<'_>, candidate: &Candidate<'_>, key: &LevelKey) -> bool {
+    match key {
+        LevelKey::Any => true,
+        LevelKey::Node => candidate.local,
+        LevelKey::Label(key) => {
+            let mine = work.own_label(key);
+            mine.is_some() && candidate.label(key) == mine
+        }
+    }
+}
+
+fn take_out(work: &mut Work<'_>, avoid: &Avoid) {
+    let near: Vec<bool> = work
+        .candidates
+        .iter()
+        .map(|candidate| candidate.reason.is_chosen() && is_near(work, candidate, &avoid.key))
+        .collect();
+    let mut endpoints = 0;
+    for (candidate, near) in work.candidates.iter_mut().zip(near) {
+        if near {
+            candidate.reason = Reason::Avoided;
+            endpoints += 1;
+        }
+    }
+    if endpoints > 0 {
+        let key = avoid.key.clone();
+        work.facts.push(Fact::Avoided { key, endpoints });
+    }
+}

@@ -1,0 +1,57 @@
+//! S3: too few endpoints for topology to make sense.
+//!
+//! Fewer usable endpoints than `minEndpoints`, or `ready / all < panicPercent`: every usable endpoint is alike. Not for
+//! hard policies, whose promise is stronger. Counted are the endpoints that drains and avoided domains leave; those
+//! that terminate are not part of all.
+//!
+//! Example: `panicPercent: 50`, 3 of 10 ready: 3/10 < 1/2, the three get a third each. Source: Envoy's panic threshold
+//! and its minimum cluster size for zone-aware routing.
+
+use super::Note;
+use super::candidates::Candidate;
+use super::reason::Reason;
+use super::record::Fact;
+use super::work::Work;
+use crate::ratio::Ratio;
+
+/// Turns topology off where too few endpoints are left.
+pub(super) fn run(work: &mut Work<'_>) {
+    let Some(policy) = work.levelled().filter(|policy| !policy.is_bounded()) else {
+        return;
+    };
+    let usable = work.chosen();
+    if usable == 0 || (policy.min_endpoints <= 1 && policy.panic_percent == 0) {
+        return;
+    }
+    let total = all(work);
+    let fact = if usable < policy.min_endpoints {
+        let least = policy.min_endpoints;
+        Fact::TooFew { usable, least }
+    } else if below(usable, total, policy.panic_percent) {
+        let percent = policy.panic_percent;
+        Fact::Panic {
+            ready: usable,
+            total,
+            percent,
+        }
+    } else {
+        return;
+    };
+    work.uniform = true;
+    work.facts.push(fact);
+    work.notes.push(Note::Panic);
+}
+
+/// Whether `part` is less than so many percent of `total`.
+pub(super) fn below(part: u32, total: u32, percent: u8) -> bool {
+    Ratio::new(part.into(), total.into()) < Ratio::new(percent.into(), 100)
+}
+
+fn all(work: &Work<'_>) -> u32 {
+    let counts = |candidate: &&Candidate<'_>| match candidate.reason {
+        Reason::NotReady => true,
+        reason => reason.is_chosen(),
+    };
+    let count = work.candidates.iter().filter(counts).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,171 @@
+//! S5: levels with too few ready endpoints merge outward.
+//!
+//! A level with `ready < minReadyEndpoints` or `ready / all < minReadyPercent` counts as part of the next outer one:
+//! its endpoints are equals of those there, its share is added to theirs. From the inside out, so that a level is judged
+//! with what merged into it. Never the outermost. A level without any ready endpoint is not merged but empty (S6);
+//! endpoints that terminate are not part of all.
+//!
+//! **Recovery hold**: a level that lost endpoints counts what it had left until it has had more for `recoveryHold`
+//! seconds; then it counts the fewest it had in that time. It shrinks at once.
+//!
+//! Example: zone 80, `*` 20, zone asks for two and has one, eight elsewhere: all nine are alike (Q21). Source: the
+//! merging is ours; the hold answers the first-pod-back hotspot of Envoy and Istio.
+
+use super::Note;
+use super::record::Fact;
+use super::s03_panic::below;
+use super::work::{Tier, Work};
+use crate::memory::{Held, Remembered};
+use crate::policy::MinReady;
+use crate::ratio::Ratio;
+
+/// Merges levels that are below what they must have.
+pub(super) fn run(work: &mut Work<'_>) {
+    let Some(policy) = work.levelled() else {
+        return;
+    };
+    if policy.recovery_hold > 0 {
+        hold(work, i64::from(policy.recovery_hold) * 1_000);
+    }
+    let outermost = policy.levels.len().saturating_sub(1);
+    for (at, level) in policy.levels.iter().enumerate().take(outermost) {
+        let lacks = work.tiers.get(at).is_some_and(|tier| {
+            tier.merged_into.is_none() && tier.counted > 0 && lacks(tier, level.min_ready)
+        });
+        if lacks {
+            merge(work, at, Some(level.min_ready));
+        }
+    }
+}
+
+fn lacks(tier: &Tier, need: MinReady) -> bool {
+    tier.counted < need.count || below(tier.counted, tier.lasting, need.percent)
+}
+
+/// Makes the level at `at` part of the next outer one.
+pub(super) fn merge(work: &mut Work<'_>, at: usize, need: Option<MinReady>) {
+    let Ok([inner, outer]) = work.tiers.get_disjoint_mut([at, at + 1]) else {
+        return;
+    };
+    let fact = Fact::Merged {
+        level: inner.key.clone(),
+        into: outer.key.clone(),
+        usable: inner.counted,
+        total: inner.lasting,
+        need,
+    };
+    outer.share = outer.share + std::mem::replace(&mut inner.share, Ratio::ZERO);
+    outer.counted += std::mem::take(&mut inner.counted);
+    outer.lasting += std::mem::take(&mut inner.lasting);
+    inner.merged_into = Some(at + 1);
+    let (level, into) = (inner.key.clone(), outer.key.clone());
+    if need.is_some() {
+        work.notes.push(Note::Merged { level, into });
+    }
+    work.facts.push(fact);
+}
+
+/// Lets levels count what the recovery hold allows; all if none would count anything.
+fn hold(work: &mut Work<'_>, duration: i64) {
+    let Some(now) = work.me().now else {
+        return;
+    };
+    let me = work.me();
+    let known = me.memory.of(&work.view.service.name, &work.view.key());
+    let mut held = Vec::with_capacity(work.tiers.len());
+    let mut facts = Vec::new();
+    for tier in &work.tiers {
+        let earlier = known.and_then(|known| {
+            let mut levels = known.held.iter();
+            levels.find(|(key, _)| *key == tier.key)
+        });
+        let state = next(earlier.map(|(_, held)| *held), tier.usable, now, duration);
+        if let Some((since, _)) = state.growing {
+            facts.push(Fact::Held {
+                level: tier.key.clone(),
+                usable: tier.usable,
+                counted: state.counted,
+                until: since.saturating_add(duration),
+            });
+        }
+        held.push((tier.key.clone(), state));
+    }
+    if held.iter().any(|(_, state)| state.counted > 0) {
+        for (tier, (_, state)) in work.tiers.iter_mut().zip(&held) {
+            // A level that merged already counts with the one it merged into.
+            if tier.merged_into.is_none() && tier.counted > 0 {
+                tier.counted -= tier.usable - state.counted.min(tier.usable);
+            }
+        }
+    }
+    for fact in facts {
+        if let Fact::Held { until, .. } = fact {
+            work.ask_at(until);
+        }
+        work.facts.push(fact);
+    }
+    work.remember.get_or_insert_with(Remembered::default).held = held;
+}
+
+/// What a level with `usable` endpoints counts now.
+fn next(earlier: Option<Held>, usable: u32, now: i64, hold: i64) -> Held {
+    let settled = |counted| Held {
+        counted,
+        growing: None,
+    };
+    let Some(earlier) = earlier.filter(|earlier| usable > earlier.counted) else {
+        return settled(usable);
+    };
+    let (since, fewest) = earlier.growing.unwrap_or((now, usable));
+    let fewest = fewest.min(usable);
+    if now.saturating_sub(since) < hold {
+        return Held {
+            counted: earlier.counted,
+            growing: Some((since, fewest)),
+        };
+    }
+    Held {
+        counted: fewest,
+        growing: (usable > fewest).then_some((now, usable)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What counts when a level has so many endpoints at such moments, with a hold of ten.
+    fn counted(history: &[(i64, u32)]) -> Vec<u32> {
+        let mut state = None;
+        let step = |(now, usable): &(i64, u32)| {
+            let held = next(state, *usable, *now, 10);
+            state = Some(held);
+            held.counted
+        };
+        history.iter().map(step).collect()
+    }
+
+    #[test]
+    fn growing_waits_and_shrinking_does_not() {
+        assert_eq!(
+            counted(&[(0, 4), (1, 2), (2, 4), (11, 4), (12, 4)]),
+            [4, 2, 2, 2, 4]
+        );
+    }
+
+    #[test]
+    fn after_the_hold_the_fewest_since_then_count() {
+        assert_eq!(
+            counted(&[(0, 1), (1, 5), (5, 3), (11, 4), (21, 4)]),
+            [1, 1, 1, 3, 4]
+        );
+    }
+
+    #[test]
+    fn what_falls_back_starts_to_wait_anew() {
+        assert_eq!(
+            counted(&[(0, 2), (1, 3), (9, 2), (10, 3), (12, 3), (20, 3)]),
+            [2, 2, 2, 2, 2, 3]
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! S7: levels that lost a part of their endpoints pass a part of their share outward.
+//!
+//! A level can carry `a = min(1, overprovision x ready / all)`. From the inside out it keeps `own = share x a`, accepts
+//! `min(carry, a - own)` of what inner levels could not keep, and the rest is carried on. What the outermost cannot
+//! accept either is spread over all in proportion.
+//!
+//! Example: prefer zone, overprovision 140, 5 of 10 ready there: a = 7/10, so 70 % stay and 30 % go on (Q26). Source:
+//! Envoy's priority levels and their overprovisioning factor.
+
+use super::record::Fact;
+use super::work::Work;
+use crate::ratio::Ratio;
+
+/// Passes on what levels cannot carry.
+pub(super) fn run(work: &mut Work<'_>) {
+    let overprovision = work.levelled().and_then(|policy| policy.overprovision);
+    let Some(overprovision) = overprovision else {
+        return;
+    };
+    if work.tiers.iter().all(|tier| tier.counted == 0) {
+        return;
+    }
+    let factor = Ratio::new(overprovision.into(), 100);
+    let mut carry = Ratio::ZERO;
+    let mut parts = Vec::with_capacity(work.tiers.len());
+    for tier in &work.tiers {
+        let ready = Ratio::new(tier.counted.into(), tier.lasting.into());
+        let available = (factor * ready).min(Ratio::ONE);
+        let own = tier.share * available;
+        let accepted = carry.min(available - own);
+        carry = carry - accepted + (tier.share - own);
+        parts.push((available, own, accepted));
+    }
+    let sum: Ratio = parts
+        .iter()
+        .map(|(_, own, accepted)| *own + *accepted)
+        .sum();
+    if sum.is_zero() {
+        return;
+    }
+    for (tier, (available, own, accepted)) in work.tiers.iter_mut().zip(parts) {
+        let before = tier.share;
+        tier.share = (own + accepted) / sum;
+        if tier.merged_into.is_none() {
+            work.facts.push(Fact::Spill {
+                level: tier.key.clone(),
+                ready: tier.counted,
+                total: tier.lasting,
+                available,
+                before,
+                accepted,
+                after: tier.share,
+            });
+        }
+    }
+}

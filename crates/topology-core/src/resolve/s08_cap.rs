@@ -1,0 +1,134 @@
+//! S8: no level takes more than its endpoints can bear.
+//!
+//! Of the domain of a level, `u` is its part of all usable endpoints and `D` its part of the demand (see
+//! [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average load. So at most
+//! `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that is inside too;
+//! the rest goes to the next outer level that has endpoints. The outermost of these takes what is left, so a cap never
+//! leaves anybody without an endpoint. A domain without demand, or one that this node is not in, has no cap.
+//!
+//! Example: 2 of 12 endpoints and a third of the demand in the zone: 1/6 / (1/3) = 1/2 may stay, with 20 % overload 3/5
+//! (Q33, Q32). Source: Envoy's zone-aware routing is the case of 0 %, Topology Aware Hints decided by 20 %.
+
+use super::demand;
+use super::record::Fact;
+use super::work::{Tier, Work};
+use super::{Candidate, Note};
+use crate::policy::{LevelKey, Policy, Residual};
+use crate::ratio::Ratio;
+
+/// A cap and how it came about.
+struct Cap {
+    endpoints: Ratio,
+    demand: Ratio,
+    most: Ratio,
+}
+
+/// Turns away from each level what exceeds its cap.
+pub(super) fn run(work: &mut Work<'_>) {
+    let Some((policy, overload)) = work.levelled().zip(work.max_overload) else {
+        return;
+    };
+    let Some(last) = work.tiers.iter().rposition(|tier| tier.counted > 0) else {
+        return;
+    };
+    let caps: Vec<Option<Cap>> = work
+        .tiers
+        .iter()
+        .take(last)
+        .map(|tier| cap(work, policy, tier, overload))
+        .collect();
+    let before = sums(work.tiers.iter().map(|tier| tier.share));
+    let asked = sums(work.tiers.iter().map(|tier| tier.wanted));
+    let after = bounded(&before, &caps);
+    let mut residual = false;
+    let mut inner = Ratio::ZERO;
+    let mut turned_away = Ratio::ZERO;
+    for (at, tier) in work.tiers.iter_mut().enumerate() {
+        tier.takes_residual = residual && policy.residual == Residual::Capacity;
+        let sum = after.get(at).copied().unwrap_or(Ratio::ONE);
+        let mut share = sum - inner + std::mem::replace(&mut turned_away, Ratio::ZERO);
+        inner = sum;
+        if tier.counted == 0 {
+            turned_away = std::mem::replace(&mut share, Ratio::ZERO);
+        }
+        tier.share = share;
+        let Some(cap) = caps.get(at).and_then(Option::as_ref) else {
+            continue;
+        };
+        let would = before.get(at).copied().unwrap_or(Ratio::ONE);
+        let wanted = asked.get(at).copied().unwrap_or(Ratio::ONE);
+        residual |= would.max(wanted) > cap.most;
+        work.facts.push(Fact::Cap {
+            level: tier.key.clone(),
+            endpoints: cap.endpoints,
+            demand: cap.demand,
+            cap: cap.most,
+            inside: would,
+            passed: would - sum,
+        });
+        if would > cap.most {
+            let level = tier.key.clone();
+            work.notes.push(Note::Capped {
+                level,
+                cap: cap.most,
+            });
+        }
+    }
+}
+
+/// The most that may stay inside the level of `tier`; none if nothing bounds it.
+fn cap(work: &Work<'_>, policy: &Policy, tier: &Tier, overload: u32) -> Option<Cap> {
+    if tier.merged_into.is_some() {
+        return None;
+    }
+    let is_inside: &dyn Fn(&Candidate<'_>) -> bool = match &tier.key {
+        LevelKey::Any => return None,
+        LevelKey::Node => &|candidate| candidate.local,
+        LevelKey::Label(key) => {
+            let mine = work.own_label(key)?;
+            &move |candidate| candidate.label(key) == Some(mine)
+        }
+    };
+    let demand = demand::of_level(work, &policy.demand, &tier.key);
+    if demand.is_zero() {
+        return None;
+    }
+    let usable = || {
+        let candidates = work.candidates.iter();
+        candidates.filter(|candidate| candidate.reason.is_chosen())
+    };
+    let inside = usable().filter(|candidate| is_inside(candidate)).count();
+    let endpoints = Ratio::new(inside as u64, usable().count() as u64);
+    let factor = Ratio::new(100 + u64::from(overload), 100);
+    let most = (factor * endpoints / demand).min(Ratio::ONE);
+    Some(Cap {
+        endpoints,
+        demand,
+        most,
+    })
+}
+
+/// The sum up to and with each.
+fn sums(shares: impl Iterator<Item = Ratio>) -> Vec<Ratio> {
+    let mut sum = Ratio::ZERO;
+    shares
+        .map(|share| {
+            sum = sum + share;
+            sum
+        })
+        .collect()
+}
+
+/// What stays inside each level, within its cap and those of the levels around it.
+fn bounded(sums: &[Ratio], caps: &[Option<Cap>]) -> Vec<Ratio> {
+    let mut least = Ratio::ONE;
+    let mut bounded = sums.to_vec();
+    for (sum, cap) in bounded.iter_mut().zip(caps).rev() {
+        least = least.min(cap.as_ref().map_or(Ratio::ONE, |cap| cap.most));
+        *sum = (*sum).min(least);
+    }
+    for sum in bounded.iter_mut().skip(caps.len()) {
+        *sum = Ratio::ONE;
+    }
+    bounded
+}

@@ -1,0 +1,36 @@
+//! Steps in time, so that what changes slowly changes seldom.
+
+/// How many of `steps` equal steps of a `duration` have passed after `elapsed`; all if it takes no time.
+pub(super) fn passed(elapsed: i64, duration: i64, steps: i64) -> i64 {
+    let elapsed = elapsed.clamp(0, duration.max(0));
+    (elapsed * steps).checked_div(duration).unwrap_or(steps)
+}
+
+/// The first moment at which more than `passed` of `steps` steps have passed since `began`.
+pub(super) fn next(began: i64, duration: i64, passed: i64, steps: i64) -> i64 {
+    let due = (duration * (passed + 1) + steps - 1) / steps;
+    began.saturating_add(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_begins_when_it_is_said_to() {
+        for duration in [1, 7, 9, 10, 60_000, 86_400_000] {
+            for done in 0..10 {
+                let moment = next(5, duration, done, 10);
+                assert!(
+                    passed(moment - 5, duration, 10) > done,
+                    "{duration}: {done}"
+                );
+                assert!(
+                    passed(moment - 6, duration, 10) <= done,
+                    "{duration}: {done}"
+                );
+            }
+        }
+        assert_eq!(passed(0, 0, 10), 10);
+    }
+}
