@@ -14,3 +14,4 @@ pub mod summary;
 pub mod time;
 pub mod view;
 pub mod words;
+pub mod wrap;

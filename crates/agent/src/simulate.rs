@@ -178,4 +178,4 @@ fn services(snapshot: &Snapshot, wanted: &[String]) -> Result<Vec<ObjectName>, F
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,10 +1,14 @@
 //! What is wrong in the input, said so that a person can go and fix it.
 
+mod code;
+
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::object::ObjectKey;
+
+pub use code::Code;
 
 /// One thing in the input that is not used as written; everything else goes on.
 ///

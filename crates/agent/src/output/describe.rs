@@ -175,13 +175,8 @@ pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
         (kind, None) => Some(kind.to_owned()),
         (kind, Some(name)) => Some(format!("{kind} {name}")),
     };
-    let code = match (&object, &*warning.field) {
-        (None, _) => "File",
-        (Some(_), "") => "Object",
-        (Some(_), _) => "Field",
-    };
     WarningView {
-        code: code.to_owned(),
+        code: warning.code().word().to_owned(),
         file: text(&warning.file),
         line: (warning.line > 0).then(|| warning.line.into()),
         object,

@@ -1,23 +1,105 @@
-//! The stages of a decision, in words and numbers, in the order in which they are taken.
+//! A decision in words and numbers: who decided, what each stage did, what it means.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use topology_core::policy::PolicySource;
 use topology_core::quantise::Stage;
-use topology_core::resolve::{Decision, LevelDecision, ResolvedServer};
+use topology_core::resolve::{Decision, Lost, ResolvedServer, StageRecord};
 
 use super::bar::short_percent;
-use super::grid::{Look, paint};
+use super::grid::{Cell, Column, Grid, Look, paint};
 use super::server::{Detail, table};
 use super::summary::many;
-use super::view::{ExplainView, StageView};
+use super::view::{DeciderView, ExplainView, LevelView, LostView, PlaceView, StageView};
+use super::wrap::wrap;
 use super::{describe, words};
+use crate::explain::scheduler;
+
+/// Labels of the Node that are always shown.
+const SHOWN: [&str; 2] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+];
 
 /// A resolved virtual server with its stages.
 pub fn explain(resolved: &ResolvedServer) -> ExplainView {
+    let decision = &resolved.decision;
     ExplainView {
         server: describe::server(resolved),
-        stages: stages(resolved),
+        decided_by: DeciderView {
+            source: decision.source.word().to_owned(),
+            policy: decision.policy.as_deref().map(str::to_owned),
+            words: source_words(decision.source, decision.policy.as_deref()),
+        },
+        lost: decision.lost.iter().map(lost).collect(),
+        stages: decision
+            .stages
+            .iter()
+            .map(|record| stage(record, resolved))
+            .collect(),
+        scheduler_note: scheduler::note(&resolved.server.scheduler, decision),
+        node: None,
+        what_if: None,
+        warnings: Vec::new(),
+    }
+}
+
+fn lost(lost: &Lost) -> LostView {
+    LostView {
+        source: lost.source.word().to_owned(),
+        policy: lost.policy.as_deref().map(str::to_owned),
+        words: source_words(lost.source, lost.policy.as_deref()),
+        why: lost.why.to_string(),
+    }
+}
+
+fn source_words(source: PolicySource, policy: Option<&str>) -> String {
+    let words = match source {
+        PolicySource::TrafficPolicyLocal => "internalTrafficPolicy: Local",
+        PolicySource::ClusterOverride => "a ClusterTopologyPolicy that overrides",
+        PolicySource::Annotation => "the Service's annotations",
+        PolicySource::TopologyKeys => "spec.topologyKeys of the Service",
+        PolicySource::NamespacePolicy => "a TopologyPolicy of the namespace",
+        PolicySource::ClusterDefault => "a ClusterTopologyPolicy",
+        PolicySource::Hints => "hints in the EndpointSlices",
+        PolicySource::Uniform => "nothing, so every ready endpoint is used",
+    };
+    policy.map_or_else(|| words.to_owned(), str::to_owned)
+}
+
+fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
+    let mut lines: Vec<String> = record.facts.iter().map(ToString::to_string).collect();
+    lines.extend(words::out(&resolved.decision, record.number));
+    match record.number {
+        10 => lines.extend(quantised(&resolved.decision)),
+        11 => lines.push(emitted(resolved)),
+        _ => {}
+    }
+    StageView {
+        stage: format!("S{}", record.number),
+        name: record.name.to_owned(),
+        came_in: record.came_in,
+        went_out: record.went_out,
+        lines,
+    }
+}
+
+/// `exact; one cycle is 120 connections`.
+fn quantised(decision: &Decision) -> Option<String> {
+    let (stage, cycle) = decision.quantised?;
+    let how = match stage {
+        Stage::Exact | Stage::WideExact => "exact",
+        Stage::Search | Stage::WideSearch => "rounded within the tolerance",
+        Stage::Clamped => "clamped at the largest weight, outside the tolerance",
+    };
+    Some(format!("{how}; one cycle is {}", many(cycle, "connection")))
+}
+
+fn emitted(resolved: &ResolvedServer) -> String {
+    let real_servers = many(resolved.server.real_servers.len() as u64, "real server");
+    match &resolved.decision.refusal {
+        Some(refusal) => format!("{} with {real_servers}: {refusal}", resolved.server.key),
+        None => format!("{} with {real_servers}", resolved.server.key),
     }
 }
 
@@ -33,129 +115,170 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
             Detail::Planned,
             width,
         ));
-        text.push('\n');
-        for stage in &view.stages {
-            lines(&mut text, stage);
-        }
+        text.push_str(&who(view, width));
+        text.push_str(&stage_lines(&view.stages, width));
+        text.push_str(&levels(&view.server.policy.levels, width));
+        text.push_str(&what_if(view, width));
+        let note = format!(
+            "Scheduler {}: {}",
+            view.server.scheduler, view.scheduler_note
+        );
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "\n{}", wrap(&note, 2, width));
+        text.push_str(&section(
+            "Wrong with the input",
+            view.warnings.iter().map(|warning| warning.text.clone()),
+            width,
+        ));
     }
     text
 }
 
-/// The stage's name before its first line only.
-fn lines(text: &mut String, stage: &StageView) {
-    let mut head = format!("{:<8}{:<9}", stage.stage, stage.name);
-    for line in &stage.lines {
-        // Writing to a String cannot fail.
-        let _written = writeln!(text, "  {}{line}", paint(&head, Look::Quiet));
-        head = " ".repeat(head.len());
+/// Where it is seen from, who decided, and who did not.
+fn who(view: &ExplainView, width: Option<usize>) -> String {
+    let mut text = String::from("\n");
+    if let Some(node) = &view.node {
+        let _written = writeln!(text, "Seen from   {}", wrap(&place(node), 12, width));
     }
+    let _written = writeln!(
+        text,
+        "Decided by  {}",
+        wrap(&view.decided_by.words, 12, width)
+    );
+    for lost in &view.lost {
+        let words = format!("{}: {}", lost.words, lost.why);
+        let _written = writeln!(text, "      not   {}", wrap(&words, 12, width));
+    }
+    text
 }
 
-fn stages(resolved: &ResolvedServer) -> Vec<StageView> {
-    let decision = &resolved.decision;
-    let stage = |stage: &str, name: &str, lines: Vec<String>| StageView {
-        stage: stage.to_owned(),
-        name: name.to_owned(),
-        lines,
+/// `n1: zone a, region r1; it has no label example.com/rack`.
+fn place(node: &PlaceView) -> String {
+    if !node.known {
+        return format!(
+            "{}, which the input does not have, so no level but * can be told",
+            node.name
+        );
+    }
+    let short = |key: &str| {
+        key.strip_prefix("topology.kubernetes.io/")
+            .unwrap_or(key)
+            .to_owned()
     };
-    let emitted = format!("{} with {}", resolved.server.key, real_servers(resolved));
-    let nothing = "every level with a share has an endpoint".to_owned();
-    vec![
-        stage("source", "policy", vec![words::policy(decision)]),
-        stage("S0", "usable", usable(decision)),
-        stage(
-            "S4",
-            "levels",
-            noted(decision, 4, levels(decision, level_count)),
+    let hostname = |key: &str| key == "kubernetes.io/hostname";
+    let shown = node.labels.iter().filter(|(key, _)| {
+        SHOWN.contains(&key.as_str()) || (!key.contains("kubernetes.io/") && !hostname(key))
+    });
+    let labels: Vec<String> = shown
+        .map(|(key, value)| format!("{} {value}", short(key)))
+        .collect();
+    let labels = if labels.is_empty() {
+        "no label of a topology".to_owned()
+    } else {
+        labels.join(", ")
+    };
+    let missing = match node.missing.as_slice() {
+        [] => String::new(),
+        missing => format!(
+            "; the policy asks for {}, which it has not",
+            missing.join(", ")
         ),
-        stage("S6", "empty", noted(decision, 6, vec![nothing])),
-        stage("S9", "shares", levels(decision, level_share)),
-        stage("S10", "weights", weights(decision)),
-        stage("S11", "emit", vec![emitted]),
-    ]
+    };
+    format!("{}: {labels}{}", node.name, paint(&missing, Look::Warn))
 }
 
-/// What was noted at a stage, else what there is to say without a note.
-fn noted(decision: &Decision, stage: u8, otherwise: Vec<String>) -> Vec<String> {
-    let notes = decision.notes.iter().filter(|note| note.stage() == stage);
-    let notes: Vec<_> = notes.map(ToString::to_string).collect();
-    if notes.is_empty() { otherwise } else { notes }
-}
-
-/// `6 of 8 endpoints chosen`, `1 out: not ready`.
-fn usable(decision: &Decision) -> Vec<String> {
-    let total = many(decision.endpoints.len() as u64, "endpoint");
-    let mut out: BTreeMap<String, usize> = BTreeMap::new();
-    for endpoint in decision
-        .endpoints
+/// A line or more for each stage that had something to do; the others share one.
+fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
+    let mut text = format!("\n{}\n", paint("  STAGE          IN   OUT", Look::Quiet));
+    let (busy, idle): (Vec<_>, Vec<_>) = stages
         .iter()
-        .filter(|endpoint| !endpoint.is_chosen())
-    {
-        *out.entry(endpoint.reason.to_string()).or_default() += 1;
+        .partition(|stage| !stage.lines.is_empty() || stage.came_in != stage.went_out);
+    for stage in busy {
+        let mut head = format!(
+            "  {:<4}{:<11}{:>4}{:>6}  ",
+            stage.stage, stage.name, stage.came_in, stage.went_out
+        );
+        let columns = head.chars().count();
+        if stage.lines.is_empty() {
+            let _written = writeln!(text, "{}", paint(head.trim_end(), Look::Quiet));
+        }
+        for line in &stage.lines {
+            let _written = writeln!(
+                text,
+                "{}{}",
+                paint(&head, Look::Quiet),
+                wrap(line, columns, width)
+            );
+            head = " ".repeat(columns);
+        }
     }
-    let chosen = decision.endpoints.len() - out.values().sum::<usize>();
-    let mut lines = vec![format!("{chosen} of {total} chosen")];
-    lines.extend(
-        out.iter()
-            .map(|(reason, count)| format!("{count} out: {reason}")),
-    );
-    lines.extend(noted(decision, 0, Vec::new()));
-    lines
-}
-
-fn levels(decision: &Decision, word: fn(&LevelDecision) -> String) -> Vec<String> {
-    decision.levels.iter().map(word).collect()
-}
-
-fn level_count(level: &LevelDecision) -> String {
-    let LevelDecision {
-        key,
-        usable,
-        total,
-        wanted,
-        ..
-    } = level;
-    let wanted = short_percent(wanted.to_f64());
-    format!(
-        "{key}: wants {wanted}, {usable} of {} usable",
-        many((*total).into(), "endpoint")
-    )
-}
-
-fn level_share(level: &LevelDecision) -> String {
-    let LevelDecision { key, usable, .. } = level;
-    let share = level.share.to_f64();
-    let (all, each) = (
-        short_percent(share),
-        short_percent(share / f64::from(*usable)),
-    );
-    match usable {
-        0 => format!("{key}: nothing"),
-        1 => format!("{key}: {all} for its endpoint"),
-        count => format!("{key}: {all}, each of {count} gets {each}"),
+    if !idle.is_empty() {
+        let names: Vec<String> = idle
+            .iter()
+            .map(|stage| format!("{} {}", stage.stage, stage.name))
+            .collect();
+        let line = format!("nothing to do in {}", names.join(", "));
+        let _written = writeln!(text, "  {}", paint(&wrap(&line, 4, width), Look::Quiet));
     }
+    text
 }
 
-/// `exact; in a cycle of 120 connections`, then what each level gets of it.
-fn weights(decision: &Decision) -> Vec<String> {
-    let Some((stage, cycle)) = decision.quantised else {
-        return vec!["none".to_owned()];
+/// Wanted and achieved.
+fn levels(levels: &[LevelView], width: Option<usize>) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        Column::left("LEVEL").shrink(8),
+        Column::right("READY"),
+        Column::right("WANTED"),
+        Column::right("AFTER THE STAGES"),
+        Column::right("ACHIEVED"),
+    ];
+    let row = |level: &LevelView| -> Vec<Cell> {
+        vec![
+            level.level.as_str().into(),
+            format!("{}/{}", level.usable, level.total).into(),
+            short_percent(level.wanted).into(),
+            short_percent(level.share).into(),
+            short_percent(level.programmed).into(),
+        ]
     };
-    let how = match stage {
-        Stage::Exact | Stage::WideExact => "exact",
-        Stage::Search | Stage::WideSearch => "rounded within the tolerance",
-        Stage::Clamped => "clamped at the largest weight, outside the tolerance",
-    };
-    let mut lines = vec![format!("{how}, one cycle is {}", many(cycle, "connection"))];
-    lines.extend(levels(decision, |level| {
-        format!("{}: {}", level.key, short_percent(level.achieved.to_f64()))
-    }));
-    lines
+    let rows: Vec<Vec<Cell>> = levels.iter().map(row).collect();
+    let cells: Vec<&[Cell]> = rows.iter().map(Vec::as_slice).collect();
+    let grid = Grid::measure(&columns, &cells, 2, width);
+    let mut text = format!("\n  {}\n", grid.heading());
+    for row in &rows {
+        let _written = writeln!(text, "  {}", grid.line(row, &Cell::default()));
+    }
+    text
 }
 
-fn real_servers(resolved: &ResolvedServer) -> String {
-    match &resolved.decision.refusal {
-        Some(refusal) => format!("no real server: {refusal}; clients are refused"),
-        None => many(resolved.server.real_servers.len() as u64, "real server"),
+fn what_if(view: &ExplainView, width: Option<usize>) -> String {
+    let Some(changes) = &view.what_if else {
+        return String::new();
+    };
+    if changes.is_empty() {
+        return "\nNo single change of an endpoint, drain or policy would alter the shares.\n"
+            .to_owned();
     }
+    let lines = changes
+        .iter()
+        .map(|one| format!("{}: {}", one.change, one.effect));
+    section("What would change this", lines, width)
+}
+
+fn section(title: &str, lines: impl Iterator<Item = String>, width: Option<usize>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if text.is_empty() {
+            let _written = writeln!(text, "\n{}", paint(title, Look::Strong));
+        }
+        let _written = writeln!(
+            text,
+            "  {}",
+            wrap(&line, 4, width.map(|width| width.saturating_sub(2)))
+        );
+    }
+    text
 }

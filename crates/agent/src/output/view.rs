@@ -231,21 +231,93 @@ pub struct StepView {
 
 /// `explain -o json`, one element for each virtual server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ExplainView {
     /// The virtual server.
     #[serde(flatten)]
     pub server: ServerView,
+    /// Who decided.
+    #[serde(default)]
+    pub decided_by: DeciderView,
+    /// Who else could have, and why not; the next best first.
+    #[serde(default)]
+    pub lost: Vec<LostView>,
     /// How it came about.
     pub stages: Vec<StageView>,
+    /// What the weights mean under the scheduler.
+    #[serde(default)]
+    pub scheduler_note: String,
+    /// Where it is seen from; only where the cluster is at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<PlaceView>,
+    /// Single changes that would alter the outcome, each tried; only where the cluster is at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<Vec<WhatIfView>>,
+    /// What is wrong with the objects that this was made of.
+    #[serde(default)]
+    pub warnings: Vec<WarningView>,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeciderView {
+    /// As `policy.source`.
+    pub source: String,
+    /// The policy object, as `TopologyPolicy shop/near`; absent for every other source.
+    pub policy: Option<String>,
+    /// The same for people.
+    pub words: String,
+}
+
+/// Who could have decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostView {
+    /// As `policy.source`.
+    pub source: String,
+    /// The policy object; absent for every other source.
+    pub policy: Option<String>,
+    /// Both for people.
+    pub words: String,
+    /// Why it did not.
+    pub why: String,
+}
+
+/// The Node that a Service is seen from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaceView {
+    /// Its name.
+    pub name: String,
+    /// Whether the input has it.
+    pub known: bool,
+    /// Its labels.
+    pub labels: std::collections::BTreeMap<String, String>,
+    /// Labels that the policy asks for and it has not.
+    pub missing: Vec<String>,
+}
+
+/// A single change and what it would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhatIfView {
+    /// The change, for people.
+    pub change: String,
+    /// What would be different, for people.
+    pub effect: String,
 }
 
 /// One stage of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StageView {
-    /// `source`, or `S0` to `S11`.
+    /// `S0` to `S11`.
     pub stage: String,
     /// What it is about.
     pub name: String,
-    /// What it did, for people.
+    /// Endpoints that could take traffic before it.
+    #[serde(default)]
+    pub came_in: u32,
+    /// Endpoints that could take traffic after it.
+    #[serde(default)]
+    pub went_out: u32,
+    /// The arithmetic, for people; empty if it had nothing to do.
     pub lines: Vec<String>,
 }

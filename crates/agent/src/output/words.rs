@@ -1,7 +1,9 @@
-//! Policies in words: what a Service's owner asked for, on one line.
+//! Policies in words: what a Service's owner asked for, on one line; and why endpoints are out.
+
+use std::collections::BTreeMap;
 
 use topology_core::policy::{LevelKey, Mode, PolicySource};
-use topology_core::resolve::{Decision, LevelDecision};
+use topology_core::resolve::{Decision, LevelDecision, Reason};
 
 use super::bar::short_percent;
 
@@ -76,4 +78,41 @@ fn place(key: &LevelKey) -> String {
         }
         LevelKey::Label(_) => format!("in this {key}"),
     }
+}
+
+/// `1 out: not ready`, for each reason that belongs to stage `number`.
+pub fn out(decision: &Decision, number: u8) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let out = decision
+        .endpoints
+        .iter()
+        .filter(|endpoint| !endpoint.is_chosen());
+    for endpoint in out.filter(|endpoint| stage_of(decision, endpoint.reason) == number) {
+        *counts.entry(endpoint.reason.to_string()).or_default() += 1;
+    }
+    counts
+        .iter()
+        .map(|(reason, count)| format!("{count} out: {reason}"))
+        .collect()
+}
+
+/// The stage that takes endpoints out for `reason`.
+fn stage_of(decision: &Decision, reason: Reason) -> u8 {
+    match reason {
+        Reason::Drained | Reason::Draining => 1,
+        Reason::Avoided => 2,
+        Reason::Recovering => 5,
+        Reason::NearerLevelTakesAll | Reason::ZoneFull => 9,
+        Reason::Subset => 10,
+        Reason::OutsideLevels if loses(decision, 4) => 4,
+        _ => 0,
+    }
+}
+
+fn loses(decision: &Decision, number: u8) -> bool {
+    let record = decision
+        .stages
+        .iter()
+        .find(|record| record.number == number);
+    record.is_some_and(|record| record.went_out < record.came_in)
 }

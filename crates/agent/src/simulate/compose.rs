@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use topology_core::hints::Trouble;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::figures::Sum;
@@ -11,6 +12,7 @@ use super::survey::{Comparison, Ground, Survey};
 use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
+use crate::output::summary::many;
 use crate::output::view::WarningView;
 
 /// What was computed.
@@ -38,8 +40,9 @@ impl Outcome<'_> {
                 let after = later.map(|flows| flows.get(port));
                 let mut view = self.flow(flow, after.flatten());
                 view.service = name.to_string();
-                view.states.others =
-                    self.others(self.comparison.services.get(name).map(Vec::as_slice));
+                let sums = self.comparison.services.get(name).map(Vec::as_slice);
+                let trouble = self.comparison.unhinted.get(name).map(no_hints);
+                view.states.others = self.others(sums, trouble.as_deref());
                 services.push(view);
             }
         }
@@ -53,7 +56,7 @@ impl Outcome<'_> {
             total: StatesView {
                 as_is: self.state(&self.as_is.sum),
                 changed: self.changed.as_ref().map(|survey| self.state(&survey.sum)),
-                others: self.others(Some(&self.comparison.sums)),
+                others: self.others(Some(&self.comparison.sums), self.unhinted().as_deref()),
             },
             services,
             warnings,
@@ -68,13 +71,32 @@ impl Outcome<'_> {
         }
     }
 
-    fn others(&self, sums: Option<&[Sum]>) -> Vec<OtherView> {
+    /// `unhinted` says why there are no hints, where there are none.
+    fn others(&self, sums: Option<&[Sum]>, unhinted: Option<&str>) -> Vec<OtherView> {
         let sums = Rival::ALL.iter().zip(sums.unwrap_or_default());
-        sums.map(|(rival, sum)| OtherView {
+        let other = |(rival, sum): (&Rival, &Sum)| OtherView {
             name: rival.name().to_owned(),
+            note: unhinted
+                .filter(|_| *rival == Rival::HintsAuto)
+                .map(str::to_owned),
             figures: self.state(sum).figures,
-        })
-        .collect()
+        };
+        sums.map(other).collect()
+    }
+
+    /// For how many Services there would be no hints; why, if it is the only one.
+    fn unhinted(&self) -> Option<String> {
+        let all = self.as_is.services.len();
+        let mut troubles = self.comparison.unhinted.values();
+        match (troubles.next(), troubles.count(), all) {
+            (None, ..) => None,
+            (Some(trouble), 0, 1) => Some(no_hints(trouble)),
+            (Some(_), more, all) => Some(format!(
+                "no hints for {} of {}",
+                more + 1,
+                many(all as u64, "Service")
+            )),
+        }
     }
 
     fn flow(&self, flow: &Flow, changed: Option<&Flow>) -> FlowView {
@@ -145,6 +167,11 @@ impl Outcome<'_> {
             changed: None,
         }
     }
+}
+
+/// Without hints every endpoint is alike.
+fn no_hints(trouble: &Trouble) -> String {
+    format!("no hints, as {trouble}")
 }
 
 /// `TCP 10.96.0.10:80`.

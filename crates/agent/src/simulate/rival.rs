@@ -3,7 +3,8 @@
 //! Each is a change to the Service and its slices, which the same resolver then decides about: `topologyKeys` means what
 //! it meant, and hints are consumed as kube-proxy 1.35 does.
 
-use topology_core::model::{Endpoint, EndpointSlice, Hints, Node, Service};
+use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
+use topology_core::model::{EndpointSlice, Node, Service};
 use topology_core::policy::{LevelKey, Policy, from_topology_keys};
 use topology_core::snapshot::Snapshot;
 
@@ -16,20 +17,37 @@ pub(crate) enum Rival {
     Uniform,
     /// The levels of the Service's policy as an order without shares; zone, then any, if it has none.
     TopologyKeys,
+    /// Topology Aware Hints: `service.kubernetes.io/topology-mode: Auto`.
+    HintsAuto,
     /// `trafficDistribution: PreferSameZone`.
     PreferSameZone,
 }
 
 impl Rival {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::Uniform, Self::TopologyKeys, Self::PreferSameZone];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Uniform,
+        Self::TopologyKeys,
+        Self::HintsAuto,
+        Self::PreferSameZone,
+    ];
 
     /// What it is called.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
             Self::TopologyKeys => "topologyKeys",
+            Self::HintsAuto => "hints Auto",
             Self::PreferSameZone => "PreferSameZone",
+        }
+    }
+
+    /// What is written on the endpoints.
+    const fn hints(self) -> Wanted {
+        match self {
+            Self::Uniform | Self::TopologyKeys => Wanted::Nothing,
+            Self::HintsAuto => Wanted::Auto,
+            Self::PreferSameZone => Wanted::SameZone,
         }
     }
 }
@@ -38,30 +56,41 @@ impl Rival {
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     pub(crate) snapshot: Snapshot,
+    zones: Option<Zones>,
     shown: Vec<EndpointSlice>,
 }
 
 impl Stage {
     /// With the Nodes of `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let mut stage = Self::default();
+        let mut stage = Self {
+            zones: Zones::of(snapshot.nodes()),
+            ..Self::default()
+        };
         for node in snapshot.nodes() {
             stage.snapshot.set_node(Node::clone(node));
         }
         stage
     }
 
-    /// Puts `service` of `from` on the stage as `rival` has it, in place of the one before.
-    pub(crate) fn show(&mut self, from: &Snapshot, service: &Service, rival: Rival) {
+    /// Puts `service` of `from` on the stage as `rival` has it, in place of the one before. Says why hints that were
+    /// asked for cannot be given.
+    pub(crate) fn show(
+        &mut self,
+        from: &Snapshot,
+        service: &Service,
+        rival: Rival,
+    ) -> Option<Trouble> {
         self.clear();
         self.shown = from.slices(&service.name).to_vec();
-        match rival {
-            Rival::Uniform | Rival::TopologyKeys => hint(&mut self.shown, |_| None),
-            Rival::PreferSameZone => hint(&mut self.shown, |endpoint| own_zone(from, endpoint)),
+        for endpoint in self.shown.iter_mut().flat_map(|slice| &mut slice.endpoints) {
+            let zone = zone_of_endpoint(from, endpoint);
+            endpoint.zone = (!zone.is_empty()).then_some(zone);
         }
+        let events = hints::write(rival.hints(), self.zones.as_ref(), &mut self.shown);
         let policy = match rival {
             Rival::TopologyKeys => keys_of(service.policy.as_deref()).map(Box::new),
-            Rival::Uniform | Rival::PreferSameZone => None,
+            Rival::Uniform | Rival::HintsAuto | Rival::PreferSameZone => None,
         };
         self.snapshot.set_service(Service {
             policy,
@@ -71,6 +100,10 @@ impl Stage {
         for slice in &self.shown {
             self.snapshot.set_slice(slice.clone());
         }
+        events.into_iter().find_map(|event| match event {
+            Event::Disabled { trouble, .. } => Some(trouble),
+            Event::Enabled { .. } => None,
+        })
     }
 
     /// Takes the Service that is shown off the stage.
@@ -88,23 +121,6 @@ impl Stage {
         }
         self.snapshot.take_dirty("");
     }
-}
-
-fn hint(slices: &mut [EndpointSlice], hints: impl Fn(&Endpoint) -> Option<Box<Hints>>) {
-    for endpoint in slices.iter_mut().flat_map(|slice| &mut slice.endpoints) {
-        endpoint.hints = hints(endpoint);
-    }
-}
-
-/// A ready endpoint is hinted for the zone it is in.
-fn own_zone(snapshot: &Snapshot, endpoint: &Endpoint) -> Option<Box<Hints>> {
-    let zone = zone_of_endpoint(snapshot, endpoint);
-    (endpoint.ready && !zone.is_empty()).then(|| {
-        Box::new(Hints {
-            zones: vec![zone],
-            nodes: Vec::new(),
-        })
-    })
 }
 
 /// The list that comes nearest to the policy's levels.

@@ -1,6 +1,7 @@
 //! Every Service of a cluster, decided by every Node, now and after a change, and beside it what others would do.
 
 use rustc_hash::FxHashMap;
+use topology_core::hints::Trouble;
 use topology_core::model::{ObjectName, Service};
 use topology_core::resolve::Viewpoint;
 use topology_core::snapshot::Snapshot;
@@ -34,6 +35,8 @@ pub(crate) struct Survey {
 pub(crate) struct Comparison {
     /// Of each Service, in the order of [`Rival::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
+    /// Why a Service would get no hints for `topology-mode: Auto`.
+    pub(crate) unhinted: FxHashMap<ObjectName, Trouble>,
     /// All together.
     pub(crate) sums: Vec<Sum>,
 }
@@ -77,7 +80,9 @@ impl Comparison {
             let traffic = ground.demand.of(&service.name);
             let mut sums = vec![Sum::default(); Rival::ALL.len()];
             for (at, rival) in Rival::ALL.into_iter().enumerate() {
-                stage.show(snapshot, service, rival);
+                if let Some(trouble) = stage.show(snapshot, service, rival) {
+                    comparison.unhinted.insert(service.name.clone(), trouble);
+                }
                 let Some(shown) = stage.snapshot.service(&service.name) else {
                     continue;
                 };

@@ -10,6 +10,7 @@ use super::view::{FlowView, SimulationView, StatesView};
 use crate::output::bar::percent;
 use crate::output::grid::{Cell, Column, Grid, Look, paint};
 use crate::output::summary::many;
+use crate::output::wrap::wrap;
 
 /// Services that are listed; more are counted.
 const LISTED: usize = 15;
@@ -184,6 +185,18 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
     );
     let mut text = String::from("\n");
     lines(&mut text, &columns, &rows, width);
+    for other in &states.others {
+        if let Some(note) = &other.note {
+            let _written = writeln!(
+                text,
+                "  {}",
+                paint(
+                    &wrap(&format!("{}: {note}", other.name), 4, width),
+                    Look::Quiet
+                )
+            );
+        }
+    }
     text
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cluster::source::{Options, read_text};
+use topology_core::model::Service;
+use topology_core::policy::{Mode, Policy, Residual};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
@@ -15,14 +17,14 @@ use super::group::{Group, Grouping};
 use super::survey::{Comparison, Ground, Survey};
 
 /// Zones of four Nodes each, with so many endpoints; the Service carries `annotations`.
-fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snapshot {
+pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snapshot {
     let mut text = String::new();
     let mut addresses = String::new();
     for (zone, count) in endpoints.iter().enumerate() {
         for node in 0..4 {
             let _written = write!(
                 text,
-                "kind: Node\napiVersion: v1\nmetadata: {{name: n{zone}{node}, labels: {{topology.kubernetes.io/zone: z{zone}}}}}\n---\n"
+                "kind: Node\napiVersion: v1\nmetadata: {{name: n{zone}{node}, labels: {{topology.kubernetes.io/zone: z{zone}}}}}\nstatus: {{allocatable: {{cpu: \"4\"}}}}\n---\n"
             );
         }
         for number in 0..*count {
@@ -104,6 +106,77 @@ fn facts_8_5_prefer_close_and_uniform_over_2_5_5() {
 fn facts_8_5_prefer_close_over_4_4_3() {
     let (close, _) = simulate(&cluster(&[4, 4, 3], &[("keys", "zone,*")]));
     assert_facts(&close, 1.0, 11.0 / 12.0, 11.0 / 9.0);
+}
+
+/// `cluster` with a policy over zone and any, and what `change` makes of it.
+fn capped(endpoints: &[usize], change: impl FnOnce(Policy) -> Policy) -> Snapshot {
+    let mut snapshot = cluster(endpoints, &[("keys", "zone,*")]);
+    let service = snapshot.services().next().unwrap().clone();
+    let policy = change(Policy::clone(service.policy.as_ref().unwrap()));
+    snapshot.set_service(Service {
+        policy: Some(Box::new(policy)),
+        ..service
+    });
+    snapshot
+}
+
+#[test]
+fn facts_8_5_the_cap_over_2_5_5() {
+    for (cap, in_zone, most, least) in [
+        (0, 5.0 / 6.0, 1.0, 1.0),
+        (20, 13.0 / 15.0, 1.2, 0.96),
+        (100, 1.0, 2.0, 0.8),
+    ] {
+        let (figures, _) = simulate(&capped(&[2, 5, 5], |policy| Policy {
+            max_overload: Some(cap),
+            ..policy
+        }));
+        assert_facts(&figures, in_zone, least, most);
+    }
+}
+
+#[test]
+fn facts_8_5_the_cap_over_4_4_3() {
+    let (figures, _) = simulate(&capped(&[4, 4, 3], |policy| Policy {
+        max_overload: Some(20),
+        ..policy
+    }));
+    assert!((figures.in_zone - 0.994).abs() < 0.001, "{figures:?}");
+    assert!(
+        (figures.load_max.unwrap() - 1.2).abs() < 0.005,
+        "{figures:?}"
+    );
+}
+
+#[test]
+fn facts_8_5_residual_by_capacity_evens_2_2_8_and_an_even_one_does_not() {
+    let balanced = |residual| {
+        move |policy| Policy {
+            mode: Mode::Balanced,
+            max_overload: Some(0),
+            residual,
+            ..policy
+        }
+    };
+    let (capacity, _) = simulate(&capped(&[2, 2, 8], balanced(Residual::Capacity)));
+    assert!(
+        (capacity.load_max.unwrap() - 1.0).abs() < 0.01,
+        "{capacity:?}"
+    );
+    assert!(
+        (capacity.load_min.unwrap() - 1.0).abs() < 0.01,
+        "{capacity:?}"
+    );
+    let (even, _) = simulate(&capped(&[2, 2, 8], balanced(Residual::Even)));
+    assert!((even.load_max.unwrap() - 1.2).abs() < 0.01, "{even:?}");
+}
+
+#[test]
+fn facts_8_5_hints_auto_deal_2_5_5_out_and_give_up_on_4_4_3() {
+    let (_, others) = simulate(&cluster(&[2, 5, 5], &[]));
+    assert_facts(&others["hints Auto"], 5.0 / 6.0, 1.0, 1.0);
+    let (_, others) = simulate(&cluster(&[4, 4, 3], &[]));
+    assert_facts(&others["hints Auto"], 1.0 / 3.0, 1.0, 1.0);
 }
 
 #[test]

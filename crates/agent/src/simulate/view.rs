@@ -58,6 +58,8 @@ pub struct StateView {
 pub struct OtherView {
     /// `uniform`, `topologyKeys`, `hints Auto`, `PreferSameZone`.
     pub name: String,
+    /// Why it does not what it says, if so.
+    pub note: Option<String>,
     /// In few numbers.
     #[serde(flatten)]
     pub figures: Figures,

@@ -55,7 +55,18 @@ pub(super) fn figures(states: &StatesView, price: Option<f64>, measured: bool) -
     for other in &states.others {
         text.push_str(&row(&other.name, &other.figures, "", priced));
     }
-    text + "</tbody></table></div>\n"
+    text.push_str("</tbody></table></div>\n");
+    for other in &states.others {
+        if let Some(note) = &other.note {
+            let _written = writeln!(
+                text,
+                "<p class=\"note\">{}: {}</p>",
+                escape(&other.name),
+                escape(note)
+            );
+        }
+    }
+    text
 }
 
 fn row(name: &str, figures: &Figures, class: &str, priced: bool) -> String {

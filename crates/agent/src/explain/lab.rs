@@ -1,0 +1,125 @@
+//! A copy of the part of a cluster that one Service's decision hangs on, to try changes in.
+
+use topology_core::model::{EndpointSlice, ObjectName, Service};
+use topology_core::resolve::{Decision, Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+use topology_core::virtual_server::VirtualServerKey;
+
+/// One Service among all Nodes, policies and drains.
+#[derive(Debug)]
+pub(super) struct Lab<'a> {
+    snapshot: Snapshot,
+    me: &'a Viewpoint,
+    service: Service,
+    slices: Vec<EndpointSlice>,
+    key: VirtualServerKey,
+}
+
+impl<'a> Lab<'a> {
+    /// A copy around the virtual server `key` of `service`; none if there is no such Service.
+    pub(super) fn of(
+        from: &Snapshot,
+        me: &'a Viewpoint,
+        service: &ObjectName,
+        key: VirtualServerKey,
+    ) -> Option<Self> {
+        let service = from.service(service)?.clone();
+        let slices = from.slices(&service.name).to_vec();
+        let mut snapshot = Snapshot::default();
+        for node in from.nodes() {
+            snapshot.set_node(node.clone());
+        }
+        for policy in from.policies() {
+            snapshot.set_policy(policy.clone());
+        }
+        for drain in from.drains() {
+            snapshot.set_drain(drain.clone());
+        }
+        if let Some(labels) = from.namespace(&service.name.namespace) {
+            snapshot.set_namespace(service.name.namespace.clone(), labels.clone());
+        }
+        let mut lab = Self {
+            snapshot,
+            me,
+            service,
+            slices,
+            key,
+        };
+        lab.reset();
+        Some(lab)
+    }
+
+    /// What is there.
+    pub(super) const fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What would be decided with other endpoints.
+    pub(super) fn with_slices(
+        &mut self,
+        edit: impl Fn(&mut Vec<EndpointSlice>),
+    ) -> Option<Decision> {
+        let mut slices = self.slices.clone();
+        edit(&mut slices);
+        for slice in slices {
+            self.snapshot.set_slice(slice);
+        }
+        let decision = self.decide();
+        self.reset();
+        decision
+    }
+
+    /// What would be decided without what the Service itself asks for.
+    pub(super) fn without_own_policy(&mut self) -> Option<Decision> {
+        self.snapshot.set_service(Service {
+            policy: None,
+            named_policy: None,
+            ..self.service.clone()
+        });
+        let decision = self.decide();
+        self.reset();
+        decision
+    }
+
+    /// What would be decided without the policy object of this title.
+    pub(super) fn without_policy(&mut self, title: &str) -> Option<Decision> {
+        let policy = self
+            .snapshot
+            .policies()
+            .find(|policy| policy.to_string() == title)?
+            .clone();
+        self.snapshot
+            .remove_policy(policy.namespace.as_deref(), &policy.name);
+        let decision = self.decide();
+        self.snapshot.set_policy(policy);
+        decision
+    }
+
+    /// What would be decided without the drain of this name.
+    pub(super) fn without_drain(&mut self, name: &str) -> Option<Decision> {
+        let drain = self
+            .snapshot
+            .drains()
+            .find(|drain| &*drain.name == name)?
+            .clone();
+        self.snapshot.remove_drain(name);
+        let decision = self.decide();
+        self.snapshot.set_drain(drain);
+        decision
+    }
+
+    fn decide(&self) -> Option<Decision> {
+        let servers = resolve(&self.snapshot, self.me, &self.service.name).servers;
+        let mine = servers
+            .into_iter()
+            .find(|resolved| resolved.server.key == self.key);
+        mine.map(|resolved| resolved.decision)
+    }
+
+    fn reset(&mut self) {
+        self.snapshot.set_service(self.service.clone());
+        for slice in &self.slices {
+            self.snapshot.set_slice(slice.clone());
+        }
+    }
+}

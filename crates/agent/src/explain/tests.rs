@@ -1,0 +1,121 @@
+//! Changes that alter an outcome are found by trying them.
+
+use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain, Service};
+use topology_core::policy::{LevelKey, MinReady, Policy};
+use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use super::scheduler;
+use super::what_if::what_if;
+use crate::simulate::tests::cluster;
+
+/// Change and effect, one a line, as seen from the first Node.
+fn changes(snapshot: &Snapshot) -> Vec<String> {
+    let me = Viewpoint::new("n00");
+    let service = &snapshot.services().next().unwrap().name;
+    let resolved = resolve(snapshot, &me, service).servers.remove(0);
+    let changes = what_if(snapshot, &me, &resolved).into_iter();
+    changes
+        .map(|one| format!("{}: {}", one.change, one.effect))
+        .collect()
+}
+
+fn with_policy(endpoints: &[usize], change: impl FnOnce(&mut Policy)) -> Snapshot {
+    let mut snapshot = cluster(endpoints, &[("keys", "zone,*")]);
+    let mut service = Service::clone(snapshot.services().next().unwrap());
+    change(service.policy.as_mut().unwrap());
+    snapshot.set_service(service);
+    snapshot
+}
+
+#[test]
+fn one_more_endpoint_ends_a_merge() {
+    let merged = with_policy(&[1, 4], |policy| {
+        policy.levels[0].min_ready = MinReady {
+            count: 2,
+            percent: 0,
+        };
+    });
+    let changes = changes(&merged);
+    assert_eq!(
+        changes[0],
+        "one more ready endpoint in zone z0: ends the merge of level zone; zone 0 % to 100 %, * 100 % to 0 %"
+    );
+}
+
+#[test]
+fn three_more_endpoints_are_found_where_one_is_not_enough() {
+    let merged = with_policy(&[1, 4], |policy| {
+        policy.levels[0].min_ready = MinReady {
+            count: 4,
+            percent: 0,
+        };
+    });
+    assert!(
+        changes(&merged)[0].starts_with("3 more ready endpoints in zone z0: ends the merge"),
+        "{:?}",
+        changes(&merged)
+    );
+}
+
+#[test]
+fn losing_the_last_endpoint_of_a_boundary_refuses() {
+    let hard = cluster(&[1, 1], &[("keys", "zone")]);
+    let changes = changes(&hard);
+    let expected = "losing the only endpoint in zone z0: clients are refused: no usable endpoint in the levels of the hard policy";
+    assert!(changes.iter().any(|line| line == expected), "{changes:?}");
+    assert!(
+        changes
+            .iter()
+            .any(|line| line == "without the annotations: every ready endpoint alike (no policy)"),
+        "{changes:?}"
+    );
+}
+
+#[test]
+fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
+    let mut snapshot = cluster(&[1, 1], &[("keys", "zone,*")]);
+    for (name, zone) in [("far", "z1"), ("near", "z0")] {
+        snapshot.set_drain(Drain {
+            name: name.into(),
+            key: LevelKey::parse("zone").unwrap(),
+            values: vec![zone.into()],
+            scope: DrainScope::Endpoints,
+            starts: 0,
+            expires: i64::MAX,
+            ramp_seconds: 0,
+            on_last_domain: OnLastDomain::Ignore,
+            hard_services: HardServices::Ignore,
+            reason: "".into(),
+        });
+    }
+    snapshot.remove_drain("far");
+    let changes = changes(&snapshot);
+    assert!(
+        changes
+            .iter()
+            .any(|line| line == "without TopologyDrain near: zone 0 % to 100 %, * 100 % to 0 %"),
+        "{changes:?}"
+    );
+}
+
+#[test]
+fn where_nothing_helps_nothing_is_claimed() {
+    assert_eq!(changes(&cluster(&[2, 2], &[])), Vec::<String>::new());
+}
+
+#[test]
+fn a_small_share_recommends_mh_and_only_there() {
+    let note = |weights: &str, scheduler: &str| {
+        let snapshot = cluster(&[2, 2], &[("weights", weights)]);
+        let service = &snapshot.services().next().unwrap().name;
+        let resolved = resolve(&snapshot, &Viewpoint::new("n00"), service)
+            .servers
+            .remove(0);
+        scheduler::note(scheduler, &resolved.decision)
+    };
+    assert!(note("zone=99,*=1", "wrr").contains("scheduler mh"));
+    assert!(!note("zone=90,*=10", "wrr").contains("scheduler mh"));
+    assert!(!note("zone=99,*=1", "mh").contains("scheduler mh"));
+    assert!(note("zone=90,*=10", "lc").contains("weights are ignored"));
+}

@@ -1,0 +1,75 @@
+//! `explain` of the examples, as a person at three in the morning reads it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn explain(example: &str, node: &str, service: &str, more: &[&str]) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../manifests/examples")
+        .join(example);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
+    command
+        .args(["explain", service, "--node", node, "--cluster"])
+        .arg(folder)
+        .args(more);
+    let output = command
+        .env("COLUMNS", "80")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_example_in_80_columns() {
+    for (example, node, service) in [
+        ("shop", "n1", "shop/cart"),
+        ("shop", "n3", "shop/cart"),
+        ("prefer", "n1", "shop/catalog"),
+        ("hard-rack", "n4", "shop/cache"),
+        ("hints", "n4", "shop/orders"),
+        ("topology-keys", "n4", "infra/logs"),
+        ("internal-local", "n1", "infra/node-metrics"),
+        ("session-affinity", "n1", "shop/login"),
+    ] {
+        let text = explain(example, node, service, &[]);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{example}: {widest:?}\n{text}");
+        insta::assert_snapshot!(format!("explain {example} {node}"), text);
+    }
+}
+
+#[test]
+fn json_holds_the_same_as_the_words() {
+    let json = explain("shop", "n1", "shop/cart", &["-o", "json"]);
+    let view: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let words = explain("shop", "n1", "shop/cart", &[])
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let one = &view[0];
+    assert_eq!(one["stages"].as_array().unwrap().len(), 12);
+    let stages = one["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|stage| stage["lines"].as_array().unwrap());
+    let changes = one["whatIf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|change| [&change["change"], &change["effect"]]);
+    let alone = [&one["decidedBy"]["words"], &one["schedulerNote"]];
+    for text in stages.chain(changes).chain(alone) {
+        let text = text.as_str().unwrap();
+        assert!(words.contains(text), "{text:?} is missing in the words");
+    }
+    assert_eq!(one["node"]["labels"]["example.com/rack"], "a1");
+}
