@@ -1,15 +1,22 @@
 //! The annotations `topology.ipvs-topo.io/...` of a Service.
 
+mod check;
+mod values;
+
 use std::sync::Arc;
 
-use super::{EmptyTier, Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource};
+use super::{Level, LevelKey, MinReady, Mode, Policy, PolicyError, PolicySource};
 
 /// What every annotation of ours begins with.
 pub const PREFIX: &str = "topology.ipvs-topo.io/";
 
-/// Annotations that a later version reads; a Service that carries one is told so.
-const NOT_YET: [&str; 9] = [
+/// Every annotation of ours on a Service.
+pub const ANNOTATIONS: [&str; 13] = [
+    "mode",
+    "keys",
+    "weights",
     "weighting",
+    "empty-tier",
     "min-ready",
     "overprovision",
     "max-overload",
@@ -19,9 +26,6 @@ const NOT_YET: [&str; 9] = [
     "policy",
     "scheduler",
 ];
-
-/// The most a level may weigh.
-const MAX_WEIGHT: u32 = 10_000;
 
 /// What annotations ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,48 +51,86 @@ pub fn from_annotations<'a>(
         }
     }
     set.finish()
-        .map(|policy| policy.map(|policy| Asked::Policy(Box::new(policy))))
 }
 
-#[derive(Default)]
+/// Levels as they were written.
+struct Listed<'a> {
+    text: &'a str,
+    levels: Vec<Level>,
+}
+
 struct AnnotationSet<'a> {
+    /// Name and value of each, as they came.
+    found: Vec<(&'a str, &'a str)>,
     mode: Option<&'a str>,
-    keys: Option<(&'a str, Vec<Level>)>,
-    weights: Option<(&'a str, Vec<Level>)>,
-    empty_tier: EmptyTier,
-    found: bool,
+    keys: Option<Listed<'a>>,
+    weights: Option<Listed<'a>>,
+    min_ready: Vec<(LevelKey, MinReady)>,
+    max_overload: Overload,
+    named: Option<Arc<str>>,
+    /// The choices so far; mode and levels come last.
+    draft: Policy,
     errors: Vec<PolicyError>,
+}
+
+/// What `max-overload` says.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Overload {
+    #[default]
+    Unsaid,
+    Off,
+    Percent(u32),
+}
+
+impl Default for AnnotationSet<'_> {
+    fn default() -> Self {
+        Self {
+            found: Vec::new(),
+            mode: None,
+            keys: None,
+            weights: None,
+            min_ready: Vec::new(),
+            max_overload: Overload::default(),
+            named: None,
+            draft: Policy::new(PolicySource::Annotation, Mode::None, Vec::new()),
+            errors: Vec::new(),
+        }
+    }
 }
 
 impl<'a> AnnotationSet<'a> {
     fn read(&mut self, name: &'a str, value: &'a str) {
-        self.found = true;
-        match name {
-            "mode" => self.mode = Some(value),
-            "keys" => self.keys = self.levels(name, value, key_levels(value)),
-            "weights" => self.weights = self.levels(name, value, weight_levels(value)),
-            "empty-tier" => match value {
-                "cascade" => self.empty_tier = EmptyTier::Cascade,
-                "renormalize" => self.empty_tier = EmptyTier::Renormalize,
-                _ => self.fail(
-                    name,
-                    value,
-                    format!("`{value}` is unknown; use cascade or renormalize"),
-                ),
-            },
-            _ if NOT_YET.contains(&name) => {
-                self.fail(
-                    name,
-                    value,
-                    "not yet supported by this version; remove it".to_owned(),
-                );
-            }
-            _ => self.fail(
-                name,
-                value,
-                "unknown annotation; known are mode, keys, weights and empty-tier".to_owned(),
-            ),
+        self.found.push((name, value));
+        if let Err(problem) = self.take(name, value) {
+            self.fail(name, value, problem);
         }
+    }
+
+    fn take(&mut self, name: &str, text: &'a str) -> Result<(), String> {
+        let listed = |levels| Some(Listed { text, levels });
+        match name {
+            "mode" => self.mode = Some(text),
+            "keys" => self.keys = listed(values::keys(text)?),
+            "weights" => self.weights = listed(values::weights(text)?),
+            "weighting" => self.draft.weighting = values::weighting(text)?,
+            "empty-tier" => self.draft.empty_tier = values::empty_tier(text)?,
+            "min-ready" => self.min_ready = values::min_ready(text)?,
+            "overprovision" => self.draft.overprovision = values::overprovision(text)?,
+            "max-overload" => {
+                let percent = values::max_overload(text)?;
+                self.max_overload = percent.map_or(Overload::Off, Overload::Percent);
+            }
+            "avoid" => self.draft.avoid = values::avoid(text)?,
+            "on-no-match" => self.draft.on_no_match = values::on_no_match(text)?,
+            "slow-start" => self.draft.slow_start = values::slow_start(text)?,
+            "policy" => self.named = Some(values::object_name(text)?.into()),
+            "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?.into()),
+            _ => {
+                let known = ANNOTATIONS.join(", ");
+                return Err(format!("unknown annotation; known are {known}"));
+            }
+        }
+        Ok(())
     }
 
     fn fail(&mut self, name: &str, value: &str, problem: String) {
@@ -99,159 +141,44 @@ impl<'a> AnnotationSet<'a> {
         });
     }
 
-    fn levels(
-        &mut self,
-        name: &str,
-        value: &'a str,
-        parsed: Result<Vec<Level>, String>,
-    ) -> Option<(&'a str, Vec<Level>)> {
-        match parsed.and_then(check_levels) {
-            Ok(levels) => Some((value, levels)),
-            Err(problem) => {
-                self.fail(name, value, problem);
-                None
-            }
-        }
-    }
-
-    fn finish(mut self) -> Result<Option<Policy>, Vec<PolicyError>> {
-        if !self.found {
+    fn finish(mut self) -> Result<Option<Asked>, Vec<PolicyError>> {
+        if self.found.is_empty() {
             return Ok(None);
         }
-        let policy = if self.errors.is_empty() {
-            self.policy()
+        // Faults of single values are told first; the whole is judged once they are sound.
+        let asked = if self.errors.is_empty() {
+            self.asked()
         } else {
             None
         };
         if self.errors.is_empty() {
-            Ok(policy)
+            Ok(asked)
         } else {
             Err(self.errors)
         }
     }
 
-    fn policy(&mut self) -> Option<Policy> {
-        if let (Some(_), Some((value, _))) = (&self.weights, &self.keys) {
-            let value = *value;
-            self.fail(
-                "keys",
-                value,
-                "weights is set too; keep one of them".to_owned(),
-            );
-            return None;
+    fn asked(&mut self) -> Option<Asked> {
+        if let Some(name) = self.named.take() {
+            return self.stands_alone().then_some(Asked::Named(name));
         }
-        let weighted = self.weights.is_some();
-        let levels = self
-            .weights
-            .take()
-            .or_else(|| self.keys.take())
-            .map_or_else(Vec::new, |(_, levels)| levels);
-        let bounded = levels.last().is_none_or(|level| level.key != LevelKey::Any);
-        let mode = self.mode(weighted, bounded, levels.is_empty())?;
-        let levels = if mode == Mode::None {
-            Vec::new()
-        } else {
-            levels
+        let mode = self.judge_mode()?;
+        let listed = self.weights.take().or_else(|| self.keys.take());
+        let levels = listed
+            .filter(|_| mode != Mode::None)
+            .map_or_else(Vec::new, |listed| listed.levels);
+        let mut policy = Policy {
+            mode,
+            levels,
+            ..self.draft.clone()
         };
-        Some(Policy {
-            empty_tier: self.empty_tier,
-            ..Policy::new(PolicySource::Annotation, mode, levels)
-        })
-    }
-
-    fn mode(&mut self, weighted: bool, bounded: bool, no_levels: bool) -> Option<Mode> {
-        let Some(word) = self.mode else {
-            if no_levels {
-                self.fail(
-                    "empty-tier",
-                    "",
-                    "needs weights or keys beside it".to_owned(),
-                );
-                return None;
-            }
-            return Some(match (weighted, bounded) {
-                (true, _) => Mode::Weighted,
-                (false, true) => Mode::Hard,
-                (false, false) => Mode::Prefer,
-            });
+        policy.max_overload = match self.max_overload {
+            Overload::Percent(percent) => Some(percent),
+            Overload::Off => None,
+            Overload::Unsaid => (mode == Mode::Balanced).then_some(0),
         };
-        let problem = match word {
-            "none" => return Some(Mode::None),
-            "hard" | "prefer" if no_levels => "needs keys, such as keys: node,zone",
-            "hard" | "prefer" if weighted => {
-                "shares are given in weights; use mode weighted, or keys instead of weights"
-            }
-            "hard" if bounded => return Some(Mode::Hard),
-            "hard" => "`*` in a hard list would let everything in; remove `*`, or use mode prefer",
-            "prefer" if bounded => {
-                "prefer falls back to any endpoint; end the keys with `*`, or use mode hard"
-            }
-            "prefer" => return Some(Mode::Prefer),
-            "weighted" if weighted => return Some(Mode::Weighted),
-            "weighted" => "needs weights, such as weights: node=80,zone=15,*=5",
-            "balanced" => "balanced is not yet supported by this version; use prefer or weighted",
-            _ => "unknown mode; use hard, prefer, weighted or none, in lower case",
-        };
-        self.fail("mode", word, problem.to_owned());
-        None
+        self.judge_choices(&policy);
+        self.give_min_ready(&mut policy);
+        Some(Asked::Policy(Box::new(policy)))
     }
-}
-
-/// `node,zone,*`: the first level takes all, the others wait.
-fn key_levels(value: &str) -> Result<Vec<Level>, String> {
-    let keys = value.split(',').map(|part| LevelKey::parse(part.trim()));
-    keys.enumerate()
-        .map(|(at, key)| key.map(|key| Level::new(key, if at == 0 { 100 } else { 0 })))
-        .collect()
-}
-
-/// `node=80,zone=15,*=5`.
-fn weight_levels(value: &str) -> Result<Vec<Level>, String> {
-    value
-        .split(',')
-        .map(|part| weight_level(part.trim()))
-        .collect()
-}
-
-fn weight_level(part: &str) -> Result<Level, String> {
-    let Some((key, weight)) = part.rsplit_once('=') else {
-        return Err(format!(
-            "`{part}` has no weight; write level=weight, such as node=80"
-        ));
-    };
-    let digits = weight.trim();
-    let weight = digits
-        .parse()
-        .ok()
-        .filter(|weight| *weight <= MAX_WEIGHT && digits.bytes().all(|c| c.is_ascii_digit()));
-    let weight = weight.ok_or_else(|| {
-        format!("the weight in `{part}` is not a whole number from 0 to {MAX_WEIGHT}")
-    })?;
-    Ok(Level::new(LevelKey::parse(key.trim())?, weight))
-}
-
-/// The rules that `topologyKeys` had (V3-V6).
-pub(super) fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, String> {
-    if levels.len() > MAX_LEVELS {
-        return Err(format!(
-            "{} levels; at most {MAX_LEVELS} are allowed",
-            levels.len()
-        ));
-    }
-    for (at, level) in levels.iter().enumerate() {
-        if levels
-            .iter()
-            .take(at)
-            .any(|earlier| earlier.key == level.key)
-        {
-            return Err(format!(
-                "level `{}` stands twice; keep the first",
-                level.key
-            ));
-        }
-        if level.key == LevelKey::Any && at + 1 != levels.len() {
-            return Err("`*` must be the last level".to_owned());
-        }
-    }
-    Ok(levels)
 }

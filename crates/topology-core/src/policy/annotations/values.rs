@@ -1,0 +1,222 @@
+//! The values of single annotations.
+
+use std::str::FromStr;
+
+use crate::policy::{
+    Avoid, EmptyTier, Level, LevelKey, MAX_LEVELS, MinReady, OnNoMatch, Weighting,
+};
+
+/// The most a level may weigh.
+const MAX_WEIGHT: u32 = 10_000;
+/// The largest percentage of `overprovision` and `max-overload`.
+const MAX_PERCENT: u32 = 10_000;
+/// The longest slow start: a day.
+const MAX_SECONDS: u32 = 86_400;
+/// The longest name of a scheduler (`IP_VS_SCHEDNAME_MAXLEN` less its zero).
+const MAX_SCHEDULER: usize = 15;
+
+/// `node,zone,*`: the first level takes all, the others wait.
+pub(super) fn keys(text: &str) -> Result<Vec<Level>, String> {
+    let keys = text.split(',').map(|part| LevelKey::parse(part.trim()));
+    let level = |(at, key): (usize, Result<LevelKey, String>)| {
+        Ok(Level::new(key?, if at == 0 { 100 } else { 0 }))
+    };
+    let levels: Result<Vec<Level>, String> = keys.enumerate().map(level).collect();
+    check_levels(levels?)
+}
+
+/// `node=80,zone=15,*=5`.
+pub(super) fn weights(text: &str) -> Result<Vec<Level>, String> {
+    let parts = text.split(',');
+    let levels: Result<Vec<Level>, String> = parts.map(|part| weight(part.trim())).collect();
+    check_levels(levels?)
+}
+
+fn weight(part: &str) -> Result<Level, String> {
+    let Some((key, weight)) = part.rsplit_once('=') else {
+        return Err(format!(
+            "`{part}` has no weight; write level=weight, such as node=80"
+        ));
+    };
+    let weight = number(weight.trim()).filter(|weight| *weight <= MAX_WEIGHT);
+    let weight = weight.ok_or_else(|| {
+        format!("the weight in `{part}` is not a whole number from 0 to {MAX_WEIGHT}")
+    })?;
+    Ok(Level::new(LevelKey::parse(key.trim())?, weight))
+}
+
+/// The rules that `topologyKeys` had (V3-V6).
+fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, String> {
+    if levels.len() > MAX_LEVELS {
+        return Err(format!(
+            "{} levels; at most {MAX_LEVELS} are allowed",
+            levels.len()
+        ));
+    }
+    for (at, level) in levels.iter().enumerate() {
+        let mut earlier = levels.iter().take(at);
+        if earlier.any(|earlier| earlier.key == level.key) {
+            return Err(format!(
+                "level `{}` stands twice; keep the first",
+                level.key
+            ));
+        }
+        if level.key == LevelKey::Any && at + 1 != levels.len() {
+            return Err("`*` must be the last level".to_owned());
+        }
+    }
+    Ok(levels)
+}
+
+pub(super) fn weighting(text: &str) -> Result<Weighting, String> {
+    match text {
+        "tier-share" => Ok(Weighting::TierShare),
+        "endpoint-bias" => Ok(Weighting::EndpointBias),
+        _ => Err(format!(
+            "`{text}` is unknown; use tier-share or endpoint-bias"
+        )),
+    }
+}
+
+pub(super) fn empty_tier(text: &str) -> Result<EmptyTier, String> {
+    match text {
+        "cascade" => Ok(EmptyTier::Cascade),
+        "renormalize" => Ok(EmptyTier::Renormalize),
+        _ => Err(format!("`{text}` is unknown; use cascade or renormalize")),
+    }
+}
+
+pub(super) fn on_no_match(text: &str) -> Result<OnNoMatch, String> {
+    match text {
+        "reject" => Ok(OnNoMatch::Reject),
+        "drop" => Ok(OnNoMatch::Drop),
+        _ => Err(format!("`{text}` is unknown; use reject or drop")),
+    }
+}
+
+/// `zone=50%,node=1`: percent or count of ready endpoints.
+pub(super) fn min_ready(text: &str) -> Result<Vec<(LevelKey, MinReady)>, String> {
+    let mut found: Vec<(LevelKey, MinReady)> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let Some((key, least)) = part.rsplit_once('=') else {
+            return Err(format!(
+                "`{part}` has no number; write level=count or level=percent%, such as zone=2"
+            ));
+        };
+        let (key, least) = (
+            LevelKey::parse(key.trim())?,
+            min_ready_of(part, least.trim())?,
+        );
+        if found.iter().any(|(earlier, _)| *earlier == key) {
+            return Err(format!("level `{key}` stands twice; keep the first"));
+        }
+        found.push((key, least));
+    }
+    Ok(found)
+}
+
+fn min_ready_of(part: &str, least: &str) -> Result<MinReady, String> {
+    let found = match least.strip_suffix('%') {
+        Some(percent) => number(percent.trim_end())
+            .filter(|percent: &u8| *percent <= 100)
+            .map(|percent| MinReady {
+                percent,
+                ..MinReady::default()
+            }),
+        None => number(least)
+            .filter(|count| (1..=MAX_WEIGHT).contains(count))
+            .map(|count| MinReady {
+                count,
+                ..MinReady::default()
+            }),
+    };
+    found.ok_or_else(|| {
+        format!(
+            "the number in `{part}` is out of range; give a count from 1 to {MAX_WEIGHT} or 0% to 100%"
+        )
+    })
+}
+
+pub(super) fn overprovision(text: &str) -> Result<Option<u32>, String> {
+    percent(text, 100)
+}
+
+pub(super) fn max_overload(text: &str) -> Result<Option<u32>, String> {
+    percent(text, 0)
+}
+
+/// A percentage of at least `least`, with or without its sign, or `off`.
+fn percent(text: &str, least: u32) -> Result<Option<u32>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let percent = number(text.strip_suffix('%').unwrap_or(text).trim_end());
+    let percent = percent.filter(|percent| (least..=MAX_PERCENT).contains(percent));
+    percent.map(Some).ok_or_else(|| {
+        format!("`{text}` is out of range; give a percentage from {least} to {MAX_PERCENT}, or off")
+    })
+}
+
+/// `node` or `zone:soft`, several with commas.
+pub(super) fn avoid(text: &str) -> Result<Vec<Avoid>, String> {
+    let mut found: Vec<Avoid> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (key, soft) = match part.rsplit_once(':') {
+            None => (part, false),
+            Some((key, "soft")) => (key, true),
+            Some((key, "hard")) => (key, false),
+            Some((_, other)) => {
+                return Err(format!(
+                    "`{other}` is unknown; write soft or hard after the colon"
+                ));
+            }
+        };
+        let key = LevelKey::parse(key.trim())?;
+        if key == LevelKey::Any {
+            return Err("`*` would avoid every endpoint; name node, zone or a label".to_owned());
+        }
+        if found.iter().any(|avoid| avoid.key == key) {
+            return Err(format!("`{key}` stands twice; keep the first"));
+        }
+        found.push(Avoid { key, soft });
+    }
+    Ok(found)
+}
+
+pub(super) fn slow_start(text: &str) -> Result<u32, String> {
+    let seconds = number(text).filter(|seconds| *seconds <= MAX_SECONDS);
+    seconds.ok_or_else(|| {
+        format!("`{text}` is out of range; give whole seconds from 0 to {MAX_SECONDS}")
+    })
+}
+
+/// The name of an object of Kubernetes.
+pub(super) fn object_name(text: &str) -> Result<&str, String> {
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let part = |part: &str| {
+        part.starts_with(ends) && part.ends_with(ends) && part.chars().all(|c| ends(c) || c == '-')
+    };
+    if text.len() <= 253 && text.split('.').all(part) {
+        return Ok(text);
+    }
+    Err(format!(
+        "`{text}` is not a name; give the name of a TopologyPolicy in the Service's namespace"
+    ))
+}
+
+/// The name of a scheduler of the kernel; which there are, only the kernel of a node knows.
+pub(super) fn scheduler(text: &str) -> Result<&str, String> {
+    let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if (1..=MAX_SCHEDULER).contains(&text.len()) && text.bytes().all(known) {
+        return Ok(text);
+    }
+    Err(format!(
+        "`{text}` is not a scheduler; use one of the kernel's, such as wrr, mh, wlc or sh"
+    ))
+}
+
+/// A number in digits alone: no sign, no space.
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
