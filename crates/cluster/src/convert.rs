@@ -6,6 +6,8 @@
 //! validation where a file could hold what the API server would have refused.
 
 mod address;
+mod custom;
+mod drain;
 mod endpoint_slice;
 mod field;
 mod meta;
@@ -17,6 +19,7 @@ mod quantity;
 mod report;
 mod service;
 mod service_cidr;
+mod topology_policy;
 mod unprogrammed;
 
 use std::sync::Arc;
@@ -26,8 +29,17 @@ use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::warning::Warning;
 use crate::yaml::Node;
 
-use field::Field;
-use report::Report;
+pub(crate) use field::Field;
+pub(crate) use report::Report;
+
+/// What converting needs besides the object.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    /// The texts that objects share.
+    pub(crate) interner: Interner,
+    /// Milliseconds since 1970; what depends on the time is not judged if it is not known.
+    pub(crate) now: Option<i64>,
+}
 
 /// What became of one object.
 #[derive(Debug)]
@@ -54,7 +66,7 @@ pub(crate) enum Outcome {
 }
 
 /// Converts one object, found in `file`.
-pub(crate) fn object(node: &Node, file: &Arc<str>, interner: &mut Interner) -> Converted {
+pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Converted {
     let root = Field::root(node);
     let mut report = Report::new(file, node.line, "".into());
     let outcome = match meta::kind_of(node) {
@@ -73,9 +85,9 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, interner: &mut Interner) -> C
         }
         Some(Err(other)) => Outcome::OtherKind(other),
         Some(Ok(kind)) => {
-            report = Report::new(file, node.line, interner.text(kind.as_str()));
-            match meta::key_of(&root, kind, interner, &mut report) {
-                Some(key) => of_kind(&root, key, interner, &mut report),
+            report = Report::new(file, node.line, context.interner.text(kind.as_str()));
+            match meta::key_of(&root, kind, &mut context.interner, &mut report) {
+                Some(key) => of_kind(&root, key, context, &mut report),
                 None => Outcome::Unknown,
             }
         }
@@ -90,9 +102,10 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, interner: &mut Interner) -> C
 fn of_kind(
     root: &Field<'_>,
     key: ObjectKey,
-    interner: &mut Interner,
+    context: &mut Context,
     report: &mut Report,
 ) -> Outcome {
+    let Context { interner, now } = context;
     let converted = match key.kind {
         Kind::Node => Ok(Some(Object::Node(node::convert(
             root, &key, interner, report,
@@ -103,6 +116,13 @@ fn of_kind(
         Kind::EndpointSlice => endpoint_slice::convert(root, &key, interner, report)
             .map(|it| it.map(Object::EndpointSlice)),
         Kind::ServiceCidr => Ok(service_cidr::convert(root, &key, report).map(Object::ServiceCidr)),
+        Kind::ClusterTopologyPolicy | Kind::TopologyPolicy => {
+            let policy = topology_policy::convert(root, &key, interner, report);
+            Ok(policy.map(|policy| Object::Policy(Box::new(policy))))
+        }
+        Kind::TopologyDrain => {
+            Ok(drain::convert(root, &key, *now, interner, report).map(Object::Drain))
+        }
         Kind::Namespace => Ok(Some(Object::Namespace(namespace::convert(
             root, &key, interner, report,
         )))),

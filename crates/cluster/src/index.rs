@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use topology_core::model::Cidr;
+use topology_core::model::{Cidr, ObjectName};
 use topology_core::snapshot::Snapshot;
 
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -144,6 +144,8 @@ impl Index {
                 self.cidrs.insert(cidr.name, cidr.cidrs);
                 self.publish_cidrs();
             }
+            Object::Policy(policy) => self.snapshot.set_policy(*policy),
+            Object::Drain(drain) => self.snapshot.set_drain(drain),
             Object::Namespace(namespace) => {
                 self.snapshot
                     .set_namespace(namespace.name, namespace.labels);
@@ -161,6 +163,12 @@ impl Index {
                 self.publish_cidrs();
             }
             Kind::Namespace => self.snapshot.remove_namespace(&key.name.name),
+            Kind::TopologyPolicy => {
+                let ObjectName { namespace, name } = &key.name;
+                self.snapshot.remove_policy(Some(namespace), name);
+            }
+            Kind::ClusterTopologyPolicy => self.snapshot.remove_policy(None, &key.name.name),
+            Kind::TopologyDrain => self.snapshot.remove_drain(&key.name.name),
         }
     }
 

@@ -21,6 +21,7 @@
 pub mod event;
 pub mod index;
 pub mod object;
+pub mod schema;
 pub mod source;
 pub mod warning;
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use topology_core::model::{Cidr, EndpointSlice, Labels, Node, ObjectName, Service};
+use topology_core::model::{
+    Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy,
+};
 
 /// The kinds of objects that are read. Every other kind is skipped and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,6 +20,12 @@ pub enum Kind {
     ServiceCidr,
     /// `v1` Namespace.
     Namespace,
+    /// `topology.ipvs-topo.io` `TopologyPolicy`.
+    TopologyPolicy,
+    /// `topology.ipvs-topo.io` `ClusterTopologyPolicy`.
+    ClusterTopologyPolicy,
+    /// `topology.ipvs-topo.io` `TopologyDrain`.
+    TopologyDrain,
 }
 
 impl Kind {
@@ -29,12 +37,18 @@ impl Kind {
             Self::EndpointSlice => "EndpointSlice",
             Self::ServiceCidr => "ServiceCIDR",
             Self::Namespace => "Namespace",
+            Self::TopologyPolicy => "TopologyPolicy",
+            Self::ClusterTopologyPolicy => "ClusterTopologyPolicy",
+            Self::TopologyDrain => "TopologyDrain",
         }
     }
 
     /// Whether objects of the kind live in a namespace.
     pub(crate) fn is_namespaced(self) -> bool {
-        matches!(self, Self::Service | Self::EndpointSlice)
+        matches!(
+            self,
+            Self::Service | Self::EndpointSlice | Self::TopologyPolicy
+        )
     }
 }
 
@@ -105,6 +119,10 @@ pub enum Object {
     ServiceCidr(ServiceCidr),
     /// A namespace and its labels.
     Namespace(Namespace),
+    /// A policy of a namespace or of the cluster.
+    Policy(Box<TopologyPolicy>),
+    /// Domains that take no new connections for a while.
+    Drain(Drain),
 }
 
 impl Object {
@@ -120,6 +138,14 @@ impl Object {
             Self::EndpointSlice(slice) => (Kind::EndpointSlice, slice.name.clone()),
             Self::ServiceCidr(cidr) => (Kind::ServiceCidr, global(&cidr.name)),
             Self::Namespace(namespace) => (Kind::Namespace, global(&namespace.name)),
+            Self::Policy(policy) => match &policy.namespace {
+                Some(namespace) => {
+                    let name = ObjectName::new(Arc::clone(namespace), Arc::clone(&policy.name));
+                    (Kind::TopologyPolicy, name)
+                }
+                None => (Kind::ClusterTopologyPolicy, global(&policy.name)),
+            },
+            Self::Drain(drain) => (Kind::TopologyDrain, global(&drain.name)),
         };
         ObjectKey { kind, name }
     }

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use topology_core::model::Cidr;
 use topology_core::snapshot::Snapshot;
 
+use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::index::Index;
-use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
 
@@ -44,6 +44,9 @@ const STDIN: &str = "<stdin>";
 pub struct Options {
     /// Where Service addresses come from, if no `ServiceCIDR` object says it.
     pub service_cidrs: Vec<Cidr>,
+    /// Milliseconds since 1970: drains may not end more than 72 hours after it, and those that have ended give a warning.
+    /// If it is not known, they may not end more than 72 hours after their creation.
+    pub now: Option<i64>,
 }
 
 /// A cluster that was read once.
@@ -113,8 +116,8 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
     let is_useless = match Place::new(path) {
-        Place::Stdin => tell_stdin(&mut tell),
-        Place::Path(root) => tell_path(&root, &mut tell)?,
+        Place::Stdin => tell_stdin(options.now, &mut tell),
+        Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
     };
     finish(index, is_useless)
 }
@@ -124,7 +127,10 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
     let mut index = Index::new(options.service_cidrs.clone());
     let mut memory = Memory {
         text: Ok(text),
-        interner: Interner::default(),
+        context: Context {
+            now: options.now,
+            ..Context::default()
+        },
     };
     let is_useless = tell_list([name.into()], &mut memory, &mut |batch| {
         drop(index.apply(batch));
@@ -133,7 +139,11 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
 }
 
 /// Tells what is at `root` as one full list. Returns whether nothing could be used.
-fn tell_path(root: &Path, tell: &mut dyn FnMut(Batch)) -> Result<bool, ReadError> {
+fn tell_path(
+    root: &Path,
+    now: Option<i64>,
+    tell: &mut dyn FnMut(Batch),
+) -> Result<bool, ReadError> {
     let fail = |source| ReadError::Path {
         path: root.to_owned(),
         source,
@@ -149,18 +159,21 @@ fn tell_path(root: &Path, tell: &mut dyn FnMut(Batch)) -> Result<bool, ReadError
     }
     Ok(tell_list(
         listing.files.into_keys(),
-        &mut Disk::default(),
+        &mut Disk::at(now),
         tell,
     ))
 }
 
 /// Tells what standard input says, read to its end, as one full list.
-fn tell_stdin(tell: &mut dyn FnMut(Batch)) -> bool {
+fn tell_stdin(now: Option<i64>, tell: &mut dyn FnMut(Batch)) -> bool {
     let mut text = Vec::new();
     let result = io::stdin().lock().read_to_end(&mut text);
     let mut memory = Memory {
         text: result.map(|_| &*text),
-        interner: Interner::default(),
+        context: Context {
+            now,
+            ..Context::default()
+        },
     };
     tell_list([STDIN.into()], &mut memory, tell)
 }
@@ -197,7 +210,7 @@ fn finish(index: Index, is_useless: bool) -> Result<Loaded, ReadError> {
 /// One text in memory, or why there is none.
 struct Memory<'a> {
     text: io::Result<&'a [u8]>,
-    interner: Interner,
+    context: Context,
 }
 
 impl Files for Memory<'_> {
@@ -211,6 +224,6 @@ impl Files for Memory<'_> {
             .text
             .as_ref()
             .map_err(|error| parse::unreadable(name, &error.to_string()))?;
-        text::read(name, Cursor::new(bytes), known, &mut self.interner, take).map(Some)
+        text::read(name, Cursor::new(bytes), known, &mut self.context, take).map(Some)
     }
 }

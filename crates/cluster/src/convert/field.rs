@@ -54,6 +54,11 @@ impl<'a> Field<'a> {
         self.line
     }
 
+    /// What is there.
+    pub(crate) fn node(&self) -> Option<&'a Node> {
+        self.node
+    }
+
     pub(crate) fn is_present(&self) -> bool {
         self.node.is_some()
     }

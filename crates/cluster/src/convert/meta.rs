@@ -8,6 +8,7 @@ use super::field::Field;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Kind, ObjectKey};
+use crate::schema::GROUP;
 use crate::yaml::Node;
 
 /// The label that gives an object to another proxy, whatever its value (KP-IN-01).
@@ -37,6 +38,9 @@ pub(crate) fn kind_of(node: &Node) -> Option<Result<Kind, String>> {
         ("EndpointSlice", "") if version.is_empty() => Ok(Kind::EndpointSlice),
         ("ServiceCIDR", "networking.k8s.io") => Ok(Kind::ServiceCidr),
         ("ServiceCIDR", "") if version.is_empty() => Ok(Kind::ServiceCidr),
+        ("TopologyPolicy", GROUP) => Ok(Kind::TopologyPolicy),
+        ("ClusterTopologyPolicy", GROUP) => Ok(Kind::ClusterTopologyPolicy),
+        ("TopologyDrain", GROUP) => Ok(Kind::TopologyDrain),
         (kind, "") => Err(kind.to_owned()),
         (kind, group) => Err(format!("{kind}.{group}")),
     })

@@ -9,7 +9,7 @@ use super::catalog::Files;
 use super::parse::{Found, unreadable};
 use super::place::Stamp;
 use super::text::{self, Text};
-use crate::intern::Interner;
+use crate::convert::Context;
 use crate::warning::Warning;
 
 /// How often a file is read again that changes while it is read.
@@ -18,13 +18,34 @@ const ATTEMPTS: usize = 3;
 /// Files on the disk, under the names that the user gave them.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
-    interner: Interner,
+    context: Context,
+    /// Whether the time is the system's at each reading.
+    is_live: bool,
 }
 
 impl Disk {
+    /// Files as they are at the moment `now`, in milliseconds since 1970.
+    pub(crate) fn at(now: Option<i64>) -> Self {
+        Self {
+            context: Context {
+                now,
+                ..Context::default()
+            },
+            is_live: false,
+        }
+    }
+
+    /// Files as they are whenever they are read.
+    pub(crate) fn live() -> Self {
+        Self {
+            is_live: true,
+            ..Self::default()
+        }
+    }
+
     /// Forgets texts that no object uses any more.
     pub(crate) fn sweep(&mut self) {
-        self.interner.sweep();
+        self.context.interner.sweep();
     }
 }
 
@@ -37,6 +58,9 @@ impl Files for Disk {
     ) -> Result<Option<Text>, Warning> {
         let cannot = |error: io::Error| unreadable(name, &error.to_string());
         let path = Path::new(&**name);
+        if self.is_live {
+            self.context.now = Some(jiff::Timestamp::now().as_millisecond());
+        }
         for _ in 0..ATTEMPTS {
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -46,7 +70,7 @@ impl Files for Disk {
             if metadata.is_dir() {
                 return Ok(None);
             }
-            let text = text::read(name, &file, known, &mut self.interner, take);
+            let text = text::read(name, &file, known, &mut self.context, take);
             if Stamp::of(&file.metadata().map_err(cannot)?) == Stamp::of(&metadata) {
                 return text.map(Some);
             }

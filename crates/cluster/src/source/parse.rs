@@ -6,8 +6,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use super::parts::Part;
-use crate::convert::{self, Converted, Outcome};
-use crate::intern::Interner;
+use crate::convert::{self, Context, Converted, Outcome};
 use crate::object::{Ignored, Object, ObjectKey};
 use crate::warning::Warning;
 use crate::yaml::{self, SyntaxError};
@@ -71,7 +70,7 @@ pub(crate) fn parse(
     part: Part,
     first_line: u32,
     file: &Arc<str>,
-    interner: &mut Interner,
+    context: &mut Context,
     take: &mut dyn FnMut(Found),
 ) -> Result<Chunk, Warning> {
     let mut claims = Vec::new();
@@ -81,7 +80,7 @@ pub(crate) fn parse(
             line,
             outcome,
             warnings,
-        } = convert::object(&node, file, interner);
+        } = convert::object(&node, file, context);
         rest.warnings.extend(warnings);
         let (key, state) = match outcome {
             Outcome::Object(object) => {
@@ -99,7 +98,10 @@ pub(crate) fn parse(
             Outcome::Ignored(key, reason) => (key, State::Ignored(reason)),
             Outcome::Invalid(key) => (key, State::Invalid),
             Outcome::OtherKind(kind) => {
-                *rest.skipped.entry(interner.text(&kind)).or_default() += 1;
+                *rest
+                    .skipped
+                    .entry(context.interner.text(&kind))
+                    .or_default() += 1;
                 return;
             }
             Outcome::Unknown => {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::catalog::repeated;
 use super::parse::{self, Chunk, Claim, Found, State};
 use super::parts::{self, Part};
-use crate::intern::Interner;
+use crate::convert::Context;
 use crate::object::ObjectKey;
 use crate::warning::Warning;
 
@@ -28,7 +28,7 @@ pub(crate) fn read(
     file: &Arc<str>,
     source: impl Read + Seek,
     known: &Text,
-    interner: &mut Interner,
+    context: &mut Context,
     take: &mut dyn FnMut(Found),
 ) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
@@ -49,7 +49,7 @@ pub(crate) fn read(
             chunks.push(Arc::clone(chunk));
         } else {
             let mut text = reader.by_ref().take(part.length);
-            let chunk = parse::parse(&mut text, part, first_line, file, interner, take)?;
+            let chunk = parse::parse(&mut text, part, first_line, file, context, take)?;
             std::io::copy(&mut text, &mut std::io::sink()).map_err(unreadable)?;
             chunks.push(Arc::new(chunk));
         }

@@ -56,7 +56,8 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
 /// Reads standard input to its end, tells it, and waits until nobody listens any more.
 fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
     // When nobody listens, the signal below says so.
-    super::tell_stdin(&mut |batch| drop(batches.blocking_send(batch)));
+    let now = jiff::Timestamp::now().as_millisecond();
+    super::tell_stdin(Some(now), &mut |batch| drop(batches.blocking_send(batch)));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}
     None
 }

@@ -73,6 +73,11 @@ impl Node {
         }
     }
 
+    /// Whether the value is a scalar that was neither quoted nor tagged.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.value(), Value::Scalar { plain: true, .. })
+    }
+
     /// The scalar as a boolean: exactly `true` or `false`, quoted or not. `no` is not one.
     pub(crate) fn boolean(&self) -> Option<bool> {
         match self.text()? {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cluster::object::Object;
-use topology_core::model::{Endpoint, EndpointSlice, Labels, Node, Service};
+use topology_core::model::{Drain, Endpoint, EndpointSlice, Labels, Node, Service, TopologyPolicy};
 
 /// An object in a few lines.
 pub(crate) fn show(object: &Object) -> String {
@@ -15,6 +15,8 @@ pub(crate) fn show(object: &Object) -> String {
             let cidrs: Vec<String> = cidr.cidrs.iter().map(ToString::to_string).collect();
             format!("ServiceCIDR {}: {}\n", cidr.name, cidrs.join(" "))
         }
+        Object::Policy(policy) => show_policy(policy),
+        Object::Drain(drain) => show_drain(drain),
         Object::Namespace(namespace) => {
             let labels = show_labels(&namespace.labels);
             format!("Namespace {}:{labels}\n", namespace.name)
@@ -35,6 +37,34 @@ fn show_node(node: &Node) -> String {
         text += " not-ready";
     }
     text + "\n"
+}
+
+fn show_policy(policy: &TopologyPolicy) -> String {
+    let mut text = format!("{policy}: {:?} {:?}", policy.enforcement, policy.policy);
+    write!(text, "\n  priority {}", policy.priority).unwrap();
+    if let Some(created) = policy.created {
+        write!(text, " created={created}").unwrap();
+    }
+    for (name, selector) in [
+        ("namespaces", &policy.namespace_selector),
+        ("services", &policy.service_selector),
+        ("nodes", &policy.node_selector),
+    ] {
+        if !selector.is_empty() {
+            write!(text, "\n  {name} {selector:?}").unwrap();
+        }
+    }
+    if !policy.port_names.is_empty() {
+        write!(text, "\n  ports {}", policy.port_names.join(" ")).unwrap();
+    }
+    if let Some(limits) = &policy.owner_limits {
+        write!(text, "\n  {limits:?}").unwrap();
+    }
+    text + "\n"
+}
+
+fn show_drain(drain: &Drain) -> String {
+    format!("TopologyDrain {}: {drain:?}\n", drain.name)
 }
 
 fn show_labels(labels: &Labels) -> String {

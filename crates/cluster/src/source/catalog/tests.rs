@@ -5,7 +5,7 @@ use std::io::Cursor;
 use proptest::prelude::*;
 
 use super::*;
-use crate::intern::Interner;
+use crate::convert::Context;
 use crate::object::Object;
 use crate::source::text;
 use crate::warning::Warning;
@@ -20,7 +20,7 @@ struct Script {
 #[derive(Default)]
 struct Memory {
     texts: BTreeMap<Arc<str>, String>,
-    interner: Interner,
+    context: Context,
     /// The files that were read, in order.
     reads: Vec<String>,
     /// What the next file said before it changed under the reader.
@@ -36,12 +36,12 @@ impl Files for Memory {
     ) -> Result<Option<Text>, Warning> {
         self.reads.push(file.to_string());
         if let Some(text) = self.false_start.take() {
-            text::read(file, Cursor::new(text), known, &mut self.interner, take)?;
+            text::read(file, Cursor::new(text), known, &mut self.context, take)?;
         }
         let Some(content) = self.texts.get(file) else {
             return Ok(None);
         };
-        text::read(file, Cursor::new(content), known, &mut self.interner, take).map(Some)
+        text::read(file, Cursor::new(content), known, &mut self.context, take).map(Some)
     }
 }
 

@@ -43,7 +43,7 @@ impl<'a> Follower<'a> {
             lookout,
             batches,
             catalog: Catalog::default(),
-            disk: Disk::default(),
+            disk: Disk::live(),
             stamps: BTreeMap::new(),
             told: None,
             remarks: BTreeMap::new(),

@@ -1,0 +1,17 @@
+//! Prints every text that follows from the descriptions of the custom resources; `cargo xtask codegen` runs it.
+//!
+//! Each text comes after a line that says where it belongs: `>>> manifest NAME` or `>>> section NAME`.
+
+#![expect(clippy::print_stdout, reason = "it prints what it is asked for")]
+
+use cluster::schema::{Generated, Place, generated};
+
+fn main() {
+    for Generated { place, text } in generated() {
+        match place {
+            Place::Manifest(name) => println!(">>> manifest {name}"),
+            Place::Section(name) => println!(">>> section {name}"),
+        }
+        print!("{text}");
+    }
+}

@@ -1,0 +1,96 @@
+//! `TopologyDrain`: domains that shall take no new connections for a while.
+
+use jiff::{Span, Timestamp};
+use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+
+use super::custom::{key, names, number, sound};
+use super::field::Field;
+use super::meta;
+use super::report::Report;
+use crate::intern::Interner;
+use crate::object::ObjectKey;
+use crate::schema::{DRAIN, MAX_AHEAD_HOURS};
+
+/// Converts a drain. `None` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    name: &ObjectKey,
+    now: Option<i64>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Drain> {
+    let whole = sound(root, &DRAIN, report)?;
+    let whole = Field::root(&whole);
+    let spec = whole.get("spec");
+    let ramp_seconds = number(&spec.get("rampSeconds"), report)?;
+    let (starts, expires) = times(root, &spec, now, report)?;
+    if starts.is_none() && ramp_seconds > 0 {
+        let message = "without metadata.creationTimestamp nobody knows when the ramp began; the drain counts in full";
+        report.warn(
+            &spec.get("rampSeconds"),
+            message,
+            "add creationTimestamp, or remove rampSeconds",
+        );
+    }
+    let matched = spec.get("match");
+    Some(Drain {
+        name: name.name.name.clone(),
+        key: key(&matched.get("key"), report)?,
+        values: names(&matched.get("values"), interner, report),
+        scope: match spec.get("scope").text(report)? {
+            "Clients" => DrainScope::Clients,
+            "Both" => DrainScope::Both,
+            _ => DrainScope::Endpoints,
+        },
+        starts: starts.unwrap_or_default().as_millisecond(),
+        expires: expires.as_millisecond(),
+        ramp_seconds,
+        on_last_domain: match spec.get("onLastDomain").text(report)? {
+            "Force" => OnLastDomain::Force,
+            _ => OnLastDomain::Ignore,
+        },
+        hard_services: match spec.get("hardServices").text(report)? {
+            "Apply" => HardServices::Apply,
+            _ => HardServices::Ignore,
+        },
+        reason: interner.text(spec.get("reason").text(report)?),
+    })
+}
+
+/// When the drain began, if it is said, and when it ends. `None` if it may not end then.
+fn times(
+    root: &Field<'_>,
+    spec: &Field<'_>,
+    now: Option<i64>,
+    report: &mut Report,
+) -> Option<(Option<Timestamp>, Timestamp)> {
+    let field = spec.get("expiresAt");
+    let expires: Timestamp = field.parse("a time", "", report)?;
+    let created = meta::created(root, report).and_then(|at| Timestamp::from_second(at).ok());
+    let now = now.and_then(|now| Timestamp::from_millisecond(now).ok());
+    if created.is_some_and(|created| expires <= created) {
+        let message = "not after the drain's creation; the drain cannot be used as it is";
+        report.warn(&field, message, "write when it shall end");
+        return None;
+    }
+    // A drain may be renewed, so its creation alone says nothing once the time is known.
+    let limit = Span::new().hours(MAX_AHEAD_HOURS);
+    let latest = created
+        .max(now)
+        .and_then(|from| from.checked_add(limit).ok());
+    if latest.is_some_and(|latest| expires > latest) {
+        let message =
+            format!("more than {MAX_AHEAD_HOURS} hours ahead; the drain cannot be used as it is");
+        report.warn(
+            &field,
+            message,
+            "write an earlier time, and renew it when it is due",
+        );
+        return None;
+    }
+    if now.is_some_and(|now| expires <= now) {
+        let message = "the drain has ended and has no effect";
+        report.warn(&field, message, "remove the drain, or write a later time");
+    }
+    Some((created, expires))
+}

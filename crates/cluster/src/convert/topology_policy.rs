@@ -1,0 +1,175 @@
+//! `TopologyPolicy` and `ClusterTopologyPolicy`: what administrators ask of the topology.
+
+use topology_core::model::{Enforcement, OwnerLimits, TopologyPolicy};
+use topology_core::policy::{
+    Avoid, Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource,
+    Residual, Weighting,
+};
+
+use super::custom::{key, names, number, selector, sound};
+use super::field::Field;
+use super::meta;
+use super::report::Report;
+use crate::intern::Interner;
+use crate::object::{Kind, ObjectKey};
+use crate::schema::{CLUSTER_POLICY, NAMESPACE_POLICY};
+
+/// Converts a policy of either kind. `None` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    key: &ObjectKey,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<TopologyPolicy> {
+    let namespaced = key.kind == Kind::TopologyPolicy;
+    let resource = if namespaced {
+        &NAMESPACE_POLICY
+    } else {
+        &CLUSTER_POLICY
+    };
+    let whole = sound(root, resource, report)?;
+    let whole = Field::root(&whole);
+    let spec = whole.get("spec");
+    let enforcement = match spec.get("enforcement").text(report)? {
+        "Override" => Enforcement::Override,
+        _ => Enforcement::Default,
+    };
+    let source = match (namespaced, enforcement) {
+        (true, _) => PolicySource::NamespacePolicy,
+        (false, Enforcement::Override) => PolicySource::ClusterOverride,
+        (false, Enforcement::Default) => PolicySource::ClusterDefault,
+    };
+    Some(TopologyPolicy {
+        namespace: namespaced.then(|| key.name.namespace.clone()),
+        name: key.name.name.clone(),
+        created: meta::created(root, report),
+        priority: number(&spec.get("priority"), report)?,
+        enforcement,
+        namespace_selector: selector(&spec.get("namespaceSelector"), interner, report)?,
+        service_selector: selector(&spec.get("serviceSelector"), interner, report)?,
+        node_selector: selector(&spec.get("nodeSelector"), interner, report)?,
+        port_names: names(&spec.get("portNames"), interner, report),
+        policy: policy(&spec, source, interner, report)?,
+        owner_limits: owner_limits(&spec.get("ownerLimits"), report),
+    })
+}
+
+fn policy(
+    spec: &Field<'_>,
+    source: PolicySource,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Policy> {
+    let mode = mode(spec.get("mode").text(report)?)?;
+    let policy = Policy::new(source, mode, levels(&spec.get("levels"), mode, report)?);
+    let (spill, guard) = (spec.get("spill"), spec.get("guard"));
+    let max_overload = number(&guard.get("maxOverloadPercent"), report);
+    Some(Policy {
+        weighting: match spec.get("weighting").text(report)? {
+            "EndpointBias" => Weighting::EndpointBias,
+            _ => Weighting::TierShare,
+        },
+        empty_tier: match spec.get("emptyTier").text(report)? {
+            "Renormalize" => EmptyTier::Renormalize,
+            _ => EmptyTier::Cascade,
+        },
+        overprovision: number(&spill.get("overprovisionPercent"), report),
+        recovery_hold: number(&spill.get("recoveryHoldSeconds"), report)?,
+        max_overload: max_overload.or(policy.max_overload),
+        demand: demand(&guard, interner, report)?,
+        residual: match guard.get("residual").text(report)? {
+            "Even" => Residual::Even,
+            _ => Residual::Capacity,
+        },
+        min_endpoints: number(&guard.get("minEndpoints"), report)?,
+        panic_percent: number(&guard.get("panicPercent"), report)?,
+        avoid: avoid(&spec.get("avoid"), report)?,
+        on_no_match: match spec.get("onNoMatch").text(report)? {
+            "Drop" => OnNoMatch::Drop,
+            _ => OnNoMatch::Reject,
+        },
+        subset_max_weight: number(&spec.get("subset").get("maxWeight"), report),
+        ..policy
+    })
+}
+
+fn mode(word: &str) -> Option<Mode> {
+    let modes = [
+        ("Hard", Mode::Hard),
+        ("Prefer", Mode::Prefer),
+        ("Weighted", Mode::Weighted),
+        ("Balanced", Mode::Balanced),
+        ("None", Mode::None),
+    ];
+    let (_, mode) = modes.into_iter().find(|(name, _)| *name == word)?;
+    Some(mode)
+}
+
+/// The levels; where the mode gives the shares, the first takes all and the others wait.
+fn levels(field: &Field<'_>, mode: Mode, report: &mut Report) -> Option<Vec<Level>> {
+    let mut levels = Vec::new();
+    for item in field.items(report) {
+        let any = item.get("any").boolean(report)?;
+        let key = if any {
+            LevelKey::Any
+        } else {
+            key(&item.get("key"), report)?
+        };
+        let first = if levels.is_empty() { 100 } else { 0 };
+        levels.push(Level {
+            key,
+            weight: if mode == Mode::Weighted {
+                number(&item.get("weight"), report)?
+            } else {
+                first
+            },
+            min_ready: MinReady {
+                count: number(&item.get("minReadyEndpoints"), report)?,
+                percent: number(&item.get("minReadyPercent"), report)?,
+            },
+        });
+    }
+    Some(levels)
+}
+
+fn demand(guard: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Option<Demand> {
+    match guard.get("demand").text(report)? {
+        "NodeCount" => return Some(Demand::NodeCount),
+        "AllocatableCPU" => return Some(Demand::AllocatableCpu),
+        _ => {}
+    }
+    let listed = guard.get("staticDemand");
+    let mut zones = Vec::new();
+    for zone in listed.keys() {
+        let percent = number(&listed.entry(zone), report)?;
+        zones.push((interner.text(zone), percent));
+    }
+    zones.sort();
+    Some(Demand::Static(zones))
+}
+
+fn avoid(field: &Field<'_>, report: &mut Report) -> Option<Vec<Avoid>> {
+    let mut avoid = Vec::new();
+    for item in field.items(report) {
+        avoid.push(Avoid {
+            key: key(&item.get("key"), report)?,
+            soft: item.get("mode").text(report)? == "Soft",
+        });
+    }
+    Some(avoid)
+}
+
+fn owner_limits(field: &Field<'_>, report: &mut Report) -> Option<OwnerLimits> {
+    if !field.is_present() {
+        return None;
+    }
+    let mut allowed_modes = Vec::new();
+    let listed = field.get("allowedModes");
+    for item in listed.items(report) {
+        allowed_modes.extend(item.text(report).and_then(mode));
+    }
+    Some(OwnerLimits {
+        allowed_modes,
+        min_max_overload: number(&field.get("minMaxOverloadPercent"), report),
+    })
+}

@@ -1,0 +1,56 @@
+//! An object as the API server would keep it: without nulls, and with the defaults of what is not written.
+
+use super::property::{Need, Object, Property, Shape};
+use crate::yaml::{Node, Value};
+
+/// The object with its defaults filled in, on the line of what is around them.
+///
+/// What does not fit the description stays as it is, for [`check`](super::check()) to find.
+pub(crate) fn complete(node: &Node, object: &Object) -> Node {
+    let Some(entries) = node.map() else {
+        return node.clone();
+    };
+    let mut whole: Vec<(Box<str>, Node)> = Vec::with_capacity(entries.len());
+    for (key, value) in entries {
+        let property = object.properties().find(|one| *one.name == **key);
+        match property {
+            Some(_) if value.is_null() => {}
+            Some(property) => whole.push((key.clone(), of_shape(value, &property.shape))),
+            None => whole.push((key.clone(), value.clone())),
+        }
+    }
+    for property in object.properties() {
+        if !whole.iter().any(|(key, _)| **key == *property.name) {
+            let default = default(property, node.line);
+            whole.extend(default.map(|default| (property.name.into(), default)));
+        }
+    }
+    Node::new(node.line, Value::Map(whole))
+}
+
+fn of_shape(node: &Node, shape: &Shape) -> Node {
+    match (shape, node.list()) {
+        (Shape::Object(object), _) => complete(node, object),
+        (Shape::List { of, .. }, Some(items)) => {
+            let items = items.iter().map(|item| of_shape(item, of)).collect();
+            Node::new(node.line, Value::List(items))
+        }
+        _ => node.clone(),
+    }
+}
+
+fn default(property: &Property, line: u32) -> Option<Node> {
+    let scalar = |text: &str, plain| Value::Scalar {
+        text: text.into(),
+        plain,
+    };
+    let value = match property.need {
+        Need::Required | Need::Optional => return None,
+        Need::Text(text) => scalar(text, false),
+        Need::Number(number) => scalar(&number.to_string(), true),
+        Need::Flag(flag) => scalar(if flag { "true" } else { "false" }, true),
+        Need::EmptyList => Value::List(Vec::new()),
+        Need::EmptyMap => Value::Map(Vec::new()),
+    };
+    Some(of_shape(&Node::new(line, value), &property.shape))
+}

@@ -1,0 +1,230 @@
+//! The `CustomResourceDefinition` of a resource: structural schema, defaults, CEL rules, printer columns.
+
+use super::property::{Column, Need, Object, Property, Resource, Shape, Text};
+use super::rule::Rule;
+use super::write::Yaml;
+use super::{GROUP, VERSION};
+
+const HEADER: &str =
+    "# Written by `cargo xtask codegen` from crates/cluster/src/schema; do not edit.\n";
+
+/// The definition as a YAML document.
+pub(super) fn of(resource: &Resource) -> String {
+    let name = format!("{}.{GROUP}", resource.plural);
+    let document = Yaml::Map(vec![
+        ("apiVersion", Yaml::text("apiextensions.k8s.io/v1")),
+        ("kind", Yaml::text("CustomResourceDefinition")),
+        ("metadata", Yaml::Map(vec![("name", Yaml::text(name))])),
+        ("spec", spec(resource)),
+    ]);
+    format!("{HEADER}{}", document.document())
+}
+
+fn spec(resource: &Resource) -> Yaml {
+    let singular = resource.kind.to_ascii_lowercase();
+    let names = Yaml::Map(vec![
+        ("kind", Yaml::text(resource.kind)),
+        ("listKind", Yaml::text(format!("{}List", resource.kind))),
+        ("plural", Yaml::text(resource.plural)),
+        ("singular", Yaml::text(singular)),
+        ("shortNames", Yaml::List(vec![Yaml::text(resource.short)])),
+        ("categories", Yaml::List(vec![Yaml::text("ipvs-topo")])),
+    ]);
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    let version = Yaml::Map(vec![
+        ("name", Yaml::text(VERSION)),
+        ("served", Yaml::plain(true)),
+        ("storage", Yaml::plain(true)),
+        (
+            "subresources",
+            Yaml::Map(vec![("status", Yaml::Map(Vec::new()))]),
+        ),
+        (
+            "additionalPrinterColumns",
+            Yaml::List(resource.columns.iter().map(column).collect()),
+        ),
+        (
+            "schema",
+            Yaml::Map(vec![("openAPIV3Schema", root(resource))]),
+        ),
+    ]);
+    Yaml::Map(vec![
+        ("group", Yaml::text(GROUP)),
+        ("names", names),
+        ("scope", Yaml::text(scope)),
+        ("versions", Yaml::List(vec![version])),
+    ])
+}
+
+fn column(column: &Column) -> Yaml {
+    let mut entries = vec![
+        ("name", Yaml::text(column.name)),
+        ("type", Yaml::text(column.kind)),
+        ("jsonPath", Yaml::text(column.path)),
+        ("description", Yaml::text(column.about)),
+    ];
+    if column.wide {
+        entries.push(("priority", Yaml::plain(1)));
+    }
+    Yaml::Map(entries)
+}
+
+fn root(resource: &Resource) -> Yaml {
+    let text = || Yaml::Map(vec![("type", Yaml::text("string"))]);
+    let with = |object: &Object, about: &str| {
+        let mut entries = vec![("description", Yaml::text(about))];
+        entries.extend(of_object(object));
+        Yaml::Map(entries)
+    };
+    let properties = Yaml::Map(vec![
+        ("apiVersion", text()),
+        ("kind", text()),
+        ("metadata", Yaml::Map(vec![("type", Yaml::text("object"))])),
+        ("spec", with(&resource.spec, "What is wanted.")),
+        (
+            "status",
+            with(
+                &resource.status,
+                "What has become of it, written by the controller.",
+            ),
+        ),
+    ]);
+    Yaml::Map(vec![
+        ("description", Yaml::text(resource.about)),
+        ("type", Yaml::text("object")),
+        ("required", Yaml::List(vec![Yaml::text("spec")])),
+        ("properties", properties),
+    ])
+}
+
+fn of_object(object: &Object) -> Vec<(&'static str, Yaml)> {
+    let mut entries = vec![("type", Yaml::text("object"))];
+    if object.atomic {
+        entries.push(("x-kubernetes-map-type", Yaml::text("atomic")));
+    }
+    let required: Vec<Yaml> = object
+        .properties()
+        .filter(|property| property.need == Need::Required)
+        .map(|property| Yaml::text(property.name))
+        .collect();
+    if !required.is_empty() {
+        entries.push(("required", Yaml::List(required)));
+    }
+    let properties = object
+        .properties()
+        .map(|property| (property.name, of_property(property)));
+    entries.push(("properties", Yaml::Map(properties.collect())));
+    let rules: Vec<Yaml> = object.rules().map(validation).collect();
+    if !rules.is_empty() {
+        entries.push(("x-kubernetes-validations", Yaml::List(rules)));
+    }
+    entries
+}
+
+fn validation(rule: &Rule) -> Yaml {
+    let mut entries = vec![
+        ("rule", Yaml::text(rule.holds.cel("self"))),
+        (
+            "message",
+            Yaml::text(format!("{}; {}", rule.problem, rule.remedy)),
+        ),
+    ];
+    if !rule.at.is_empty() {
+        entries.push(("fieldPath", Yaml::text(format!(".{}", rule.at))));
+    }
+    Yaml::Map(entries)
+}
+
+fn of_property(property: &Property) -> Yaml {
+    let mut entries = vec![("description", Yaml::text(description(property)))];
+    entries.extend(of_shape(&property.shape));
+    let default = match property.need {
+        Need::Required | Need::Optional => None,
+        Need::Text(text) => Some(Yaml::text(text)),
+        Need::Number(number) => Some(Yaml::plain(number)),
+        Need::Flag(flag) => Some(Yaml::plain(flag)),
+        Need::EmptyList => Some(Yaml::List(Vec::new())),
+        Need::EmptyMap => Some(Yaml::Map(Vec::new())),
+    };
+    entries.extend(default.map(|default| ("default", default)));
+    Yaml::Map(entries)
+}
+
+/// The property's text, and what each word means.
+fn description(property: &Property) -> String {
+    let mut text = property.about.to_owned();
+    if let Shape::Word(words) = &property.shape {
+        for word in words.iter().filter(|word| !word.about.is_empty()) {
+            text.extend([" ", word.name, ": ", word.about, "."]);
+        }
+    }
+    text
+}
+
+fn of_shape(shape: &Shape) -> Vec<(&'static str, Yaml)> {
+    match shape {
+        Shape::Word(words) => {
+            let names = words.iter().map(|word| Yaml::text(word.name)).collect();
+            vec![("type", Yaml::text("string")), ("enum", Yaml::List(names))]
+        }
+        Shape::Text(text) => of_text(text),
+        Shape::Number { least, most } => vec![
+            ("type", Yaml::text("integer")),
+            (
+                "format",
+                Yaml::text(if *most > 2_147_483_647 {
+                    "int64"
+                } else {
+                    "int32"
+                }),
+            ),
+            ("minimum", Yaml::plain(least)),
+            ("maximum", Yaml::plain(most)),
+        ],
+        Shape::Flag => vec![("type", Yaml::text("boolean"))],
+        Shape::Time => vec![
+            ("type", Yaml::text("string")),
+            ("format", Yaml::text("date-time")),
+        ],
+        Shape::List {
+            of,
+            least,
+            most,
+            set,
+        } => {
+            let kind = if *set { "set" } else { "atomic" };
+            let mut entries = vec![
+                ("type", Yaml::text("array")),
+                ("x-kubernetes-list-type", Yaml::text(kind)),
+            ];
+            if *least > 0 {
+                entries.push(("minItems", Yaml::plain(least)));
+            }
+            entries.push(("maxItems", Yaml::plain(most)));
+            entries.push(("items", Yaml::Map(of_shape(of))));
+            entries
+        }
+        Shape::Map { of, most, .. } => vec![
+            ("type", Yaml::text("object")),
+            ("maxProperties", Yaml::plain(most)),
+            ("additionalProperties", Yaml::Map(of_shape(of))),
+        ],
+        Shape::Object(object) => of_object(object),
+    }
+}
+
+fn of_text(text: &Text) -> Vec<(&'static str, Yaml)> {
+    let mut entries = vec![("type", Yaml::text("string"))];
+    if text.least > 0 {
+        entries.push(("minLength", Yaml::plain(text.least)));
+    }
+    entries.push(("maxLength", Yaml::plain(text.most)));
+    if !text.pattern.is_empty() {
+        entries.push(("pattern", Yaml::text(text.pattern)));
+    }
+    entries
+}

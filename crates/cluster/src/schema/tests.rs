@@ -1,0 +1,352 @@
+//! The descriptions hold together, and what follows from them is what an API server takes.
+
+use std::collections::BTreeSet;
+
+use super::property::{
+    DOMAIN, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, Object, Property, SHORT_NAME, Shape, Text,
+};
+use super::rule::Expr;
+use super::*;
+use crate::yaml::{self, Node};
+
+fn parse(text: &str) -> Node {
+    let mut documents = Vec::new();
+    yaml::read(text.as_bytes(), |node| documents.push(node)).unwrap();
+    assert_eq!(documents.len(), 1);
+    documents.remove(0)
+}
+
+/// Every object of a description, with its path.
+fn objects() -> Vec<(String, &'static Object)> {
+    fn walk(path: &str, shape: &'static Shape, found: &mut Vec<(String, &'static Object)>) {
+        match shape {
+            Shape::Object(object) => object_of(path, object, found),
+            Shape::List { of, .. } | Shape::Map { of, .. } => walk(path, of, found),
+            _ => {}
+        }
+    }
+    fn object_of(path: &str, object: &'static Object, found: &mut Vec<(String, &'static Object)>) {
+        found.push((path.to_owned(), object));
+        for property in object.properties() {
+            walk(&format!("{path}.{}", property.name), &property.shape, found);
+        }
+    }
+    let mut found = Vec::new();
+    for resource in ALL {
+        object_of(resource.kind, &resource.spec, &mut found);
+        object_of(resource.kind, &resource.status, &mut found);
+    }
+    found
+}
+
+fn property(object: &Object, path: &str) -> Option<&'static Property> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let property = object.properties().find(|one| one.name == first)?;
+    match (&property.shape, rest) {
+        (_, "") => Some(property),
+        (Shape::Object(inner), rest) => self::property(inner, rest),
+        _ => None,
+    }
+}
+
+/// The names that an expression asks to be written, and those whose values it uses.
+fn names(expr: &Expr, object: &Object, asked: &mut Vec<String>, used: &mut Vec<(String, Need)>) {
+    let mut value_of = |name: &str| {
+        let need = property(object, name)
+            .unwrap_or_else(|| panic!("no property {name}"))
+            .need;
+        used.push((name.to_owned(), need));
+    };
+    let item = |name: &str| match &property(object, name).unwrap().shape {
+        Shape::List {
+            of: Shape::Object(item),
+            ..
+        } => *item,
+        other => panic!("{name} is {other:?}"),
+    };
+    match expr {
+        Expr::Has(name) => {
+            assert_eq!(
+                property(object, name).unwrap().need,
+                Need::Optional,
+                "{name} is always there"
+            );
+            asked.push((*name).to_owned());
+        }
+        Expr::Is(name, word) => {
+            value_of(name);
+            let Shape::Word(words) = &property(object, name).unwrap().shape else {
+                panic!("{name} is not a word");
+            };
+            assert!(words.iter().any(|one| one.name == *word), "{name}: {word}");
+        }
+        Expr::Set(name) | Expr::AtMost(name, _) | Expr::Empty(name) => value_of(name),
+        Expr::Distinct(list, name, _) => {
+            value_of(list);
+            assert!(property(item(list), name).is_some());
+        }
+        Expr::Some(list, each)
+        | Expr::Every(list, each)
+        | Expr::Last(list, each)
+        | Expr::OnlyLast(list, each) => {
+            value_of(list);
+            names(each, item(list), asked, used);
+        }
+        Expr::Not(inner) => names(inner, object, asked, used),
+        Expr::Same(first, second) | Expr::If(first, second) => {
+            names(first, object, asked, used);
+            names(second, object, asked, used);
+        }
+        Expr::Either(options) => {
+            for option in *options {
+                names(option, object, asked, used);
+            }
+        }
+    }
+}
+
+#[test]
+fn rules_speak_of_properties_that_are_always_there_or_asked_for() {
+    let mut count = 0;
+    for (path, object) in objects() {
+        for rule in object.rules() {
+            count += 1;
+            assert!(
+                rule.at.is_empty() || property(object, rule.at).is_some(),
+                "{path}: {}",
+                rule.at
+            );
+            assert!(
+                !rule.problem.is_empty() && !rule.remedy.is_empty(),
+                "{path}: {}",
+                rule.at
+            );
+            let (mut asked, mut used) = (Vec::new(), Vec::new());
+            names(&rule.holds, object, &mut asked, &mut used);
+            for (name, need) in used {
+                assert!(
+                    need != Need::Optional || asked.contains(&name),
+                    "{path}: {name} may be absent"
+                );
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn names_are_unique_and_everything_is_described() {
+    for (path, object) in objects() {
+        let mut seen = BTreeSet::new();
+        for property in object.properties() {
+            assert!(seen.insert(property.name), "{path}.{} twice", property.name);
+            assert!(property.about.ends_with('.'), "{path}.{}", property.name);
+            assert!(
+                !property.about.contains('|'),
+                "{path}.{}: breaks the table",
+                property.name
+            );
+        }
+    }
+}
+
+const SCHEMA_KEYS: [&str; 20] = [
+    "description",
+    "type",
+    "format",
+    "default",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "items",
+    "maxProperties",
+    "additionalProperties",
+    "properties",
+    "required",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-validations",
+];
+
+/// What a structural schema must be, as far as ours uses it.
+fn structural(path: &str, node: &Node) {
+    for (key, _) in node.map().unwrap() {
+        assert!(SCHEMA_KEYS.contains(&&**key), "{path}: {key}");
+    }
+    match node.get("type").and_then(Node::text) {
+        Some("object") => structural_object(path, node),
+        Some("array") => {
+            assert!(
+                node.get("maxItems").is_some(),
+                "{path}: CEL counts the cost of what is not bounded"
+            );
+            let set = node.get("x-kubernetes-list-type").and_then(Node::text) == Some("set");
+            let items = node.get("items").unwrap();
+            assert!(
+                !set || items.get("type").and_then(Node::text) == Some("string"),
+                "{path}"
+            );
+            structural(&format!("{path}[]"), items);
+        }
+        Some("string" | "integer" | "boolean") => {}
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+fn structural_object(path: &str, node: &Node) {
+    let properties = node.get("properties");
+    let others = node.get("additionalProperties");
+    assert!(properties.is_none() || others.is_none(), "{path}");
+    for required in node
+        .get("required")
+        .and_then(Node::list)
+        .unwrap_or_default()
+    {
+        let name = required.text().unwrap();
+        assert!(properties.unwrap().get(name).is_some(), "{path}: {name}");
+    }
+    for (name, inner) in properties.and_then(Node::map).unwrap_or_default() {
+        structural(&format!("{path}.{name}"), inner);
+    }
+    if let Some(inner) = others {
+        structural(&format!("{path}.*"), inner);
+    }
+}
+
+#[test]
+fn the_definitions_are_structural_schemas_with_everything_that_kubectl_shows() {
+    for resource in ALL {
+        let definition = parse(&crd::of(resource));
+        let at = |path: &str| {
+            path.split('.')
+                .fold(&definition, |node, key| match key.parse::<usize>() {
+                    Ok(index) => &node.list().unwrap()[index],
+                    Err(_) => node.get(key).unwrap_or_else(|| panic!("{path}")),
+                })
+        };
+        assert_eq!(
+            at("metadata.name").text().unwrap(),
+            format!("{}.{GROUP}", resource.plural)
+        );
+        assert_eq!(at("spec.names.shortNames.0").text(), Some(resource.short));
+        assert!(
+            at("spec.versions.0.subresources.status")
+                .map()
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(
+            at("spec.versions.0.additionalPrinterColumns")
+                .list()
+                .unwrap()
+                .len(),
+            resource.columns.len()
+        );
+        let schema = at("spec.versions.0.schema.openAPIV3Schema");
+        let text = schema.get("properties").unwrap();
+        for part in ["spec", "status"] {
+            structural(part, text.get(part).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_defaults_alone_are_sound() {
+    for resource in ALL {
+        for property in resource.spec.properties() {
+            if let Shape::Object(inner) = &property.shape {
+                let empty = Node::new(1, yaml::Value::Map(Vec::new()));
+                let whole = complete(&empty, inner);
+                for one in inner.properties() {
+                    let written = whole.get(one.name).is_some();
+                    let has_default = !matches!(one.need, Need::Required | Need::Optional);
+                    assert_eq!(written, has_default, "{}.{}", property.name, one.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_say_what_the_reader_says() {
+    let long = "a".repeat(64);
+    let texts = [
+        "a",
+        "A",
+        "1",
+        "a-b",
+        "a_b",
+        "a.b",
+        "-a",
+        "a-",
+        ".a",
+        "a.",
+        "_a",
+        "",
+        " ",
+        "a b",
+        "\u{e9}",
+        "a\u{e9}",
+        "a/b",
+        "example.com/rack",
+        "Example.com/rack",
+        "example..com/rack",
+        "-x.com/rack",
+        "x-.com/rack",
+        "/rack",
+        "example.com/",
+        "a/b/c",
+        "*",
+        "node",
+        "topology.kubernetes.io/zone",
+        "HTTP",
+        "http-2",
+        "a\n",
+        "\na",
+        "n1.example.com",
+        &long,
+        &long[1..],
+    ];
+    let kinds: [(&str, Text); 5] = [
+        ("LABEL_KEY", LABEL_KEY),
+        ("LEVEL_KEY", LEVEL_KEY),
+        ("LABEL_VALUE", LABEL_VALUE),
+        ("DOMAIN", DOMAIN),
+        ("SHORT_NAME", SHORT_NAME),
+    ];
+    for (name, kind) in kinds {
+        let pattern = regex::Regex::new(kind.pattern).unwrap();
+        for text in texts {
+            let length = (kind.least..=kind.most).contains(&text.chars().count());
+            assert_eq!(
+                pattern.is_match(text) && length,
+                (kind.fits)(text) && length,
+                "{name}: {text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn label_keys_are_those_of_the_engine() {
+    for text in [
+        "a",
+        "example.com/rack",
+        "a b",
+        "-a",
+        "Example.com/x",
+        "/x",
+        "x/",
+        "a/b/c",
+        "zone",
+        "a..b/c",
+    ] {
+        let engine = topology_core::policy::LevelKey::parse(text).is_ok();
+        assert_eq!(engine, (LABEL_KEY.fits)(text), "{text}");
+    }
+}
