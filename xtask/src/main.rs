@@ -5,6 +5,7 @@
 
 mod bench;
 mod cargo;
+mod codegen;
 mod demo;
 mod paths;
 mod picture;
@@ -35,6 +36,8 @@ enum Command {
     Test(test::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
+    /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
+    Codegen(codegen::Args),
     /// Check that the tree, the documents and the dependency edges say the same thing.
     Tidy(tidy::Args),
     /// Boot real kernels under QEMU: run the kernel tests, a shell or one command in them.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Picture(args) => picture::run(&args),
+        Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),
         Command::Vm(args) => vm::run(&args),
     };

@@ -13,6 +13,7 @@ mod docs_paths;
 mod docs_vectors;
 mod edges;
 mod examples;
+mod generated;
 mod header;
 mod limits;
 mod markdown;
@@ -95,6 +96,7 @@ const RULES: &[Rule] = &[
     ("every reason is explained", |c| {
         reasons::check(&c.tree, &c.sources)
     }),
+    ("generated texts are up to date", |_| generated::check()),
     ("every example renders", |c| {
         examples::check(&c.tree, &c.agent)
     }),
