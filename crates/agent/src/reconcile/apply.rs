@@ -22,22 +22,36 @@ use crate::metrics::record::DrainEnd;
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// By the step's word and how it came out.
-    pub(super) outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    /// By the step's word and how it came out: a few entries, however many steps.
+    pub(super) outcomes: Vec<((&'static str, &'static str), u64)>,
     /// From the first byte sent to the last acknowledgement taken in.
     pub(super) took: Duration,
 }
 
 impl Applied {
+    fn count(&mut self, word: &'static str, outcome: &'static str) {
+        let kind = (word, outcome);
+        // The last kind is nearly always the next one, too.
+        match self
+            .outcomes
+            .iter_mut()
+            .rev()
+            .find(|(known, _)| *known == kind)
+        {
+            Some((_, count)) => *count += 1,
+            None => self.outcomes.push((kind, 1)),
+        }
+    }
+
     /// Every step that was sent.
     pub(super) fn steps(&self) -> usize {
-        let sum: u64 = self.outcomes.values().sum();
+        let sum: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
         usize::try_from(sum).unwrap_or(usize::MAX)
     }
 
     /// Steps that the kernel took, of some words.
     pub(super) fn done(&self, words: &[&str]) -> u64 {
-        let of = |((word, outcome), _): &(&(&str, &str), &u64)| {
+        let of = |((word, outcome), _): &&((&str, &str), u64)| {
             words.contains(word) && *outcome == "done"
         };
         self.outcomes
@@ -121,10 +135,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .as_ref()
                 .map_or_else(|error| error.outcome, |()| Outcome::Done);
             tracing::debug!(result = word(outcome), "{step}");
-            *applied
-                .outcomes
-                .entry((step.word(), word(outcome)))
-                .or_default() += 1;
+            applied.count(step.word(), word(outcome));
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
