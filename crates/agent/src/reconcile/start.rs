@@ -1,9 +1,11 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
+use cluster::index::Index;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::counts::Counts;
-use super::pass::Done;
+use super::pass::{Done, Wishes, names, wishes};
 use super::warnings::Topic;
 use super::{Item, Reconciler, milliseconds};
 use crate::host::Host;
@@ -17,18 +19,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let began = Instant::now();
         let prepared = self.prepare().await;
         self.read_place().await;
+        let resolving = self.resolve_aside();
         let dump = Instant::now();
-        if let Err(error) = self.read_everything().await {
+        let read = self.read_everything().await;
+        let dump = dump.elapsed();
+        let wishes = self.resolved(resolving).await;
+        if let Err(error) = read {
             let now = self.now();
             self.warnings.set(Topic::Kernel, vec![error.to_string()]);
             self.agenda.failed(&Item::Start, error.to_string(), now);
             return;
         }
-        let dump = dump.elapsed();
         self.agenda.succeeded(&Item::Start);
         self.warnings.set(Topic::Kernel, Vec::new());
         self.read_shape().await;
-        let done = self.full_pass().await;
+        let done = self.full_pass(Some(wishes)).await;
         self.forget_claims_without_server();
         self.started = self.index.completeness();
         self.next_check = Instant::now() + self.config.check_period;
@@ -40,6 +45,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             total: began.elapsed(),
         };
         self.log_start(&done, prepared);
+    }
+
+    /// Resolves everything on another thread, while the kernel is read on this one; the index is lent for that time.
+    fn resolve_aside(&mut self) -> JoinHandle<(Index, Wishes)> {
+        let index = std::mem::replace(&mut self.index, Index::new(Vec::new()));
+        let (me, place) = (self.me.clone(), self.place.clone());
+        tokio::task::spawn_blocking(move || {
+            let snapshot = index.snapshot();
+            let wishes = wishes(snapshot, &me, &place, &names(snapshot));
+            (index, wishes)
+        })
+    }
+
+    async fn resolved(&mut self, resolving: JoinHandle<(Index, Wishes)>) -> Wishes {
+        match resolving.await {
+            Ok((index, wishes)) => {
+                self.index = index;
+                wishes
+            }
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
     }
 
     fn log_start(&self, done: &Done, prepared: usize) {

@@ -328,7 +328,7 @@ async fn what_an_unread_file_may_ask_for_is_not_deleted_as_unknown() {
         .await;
     assert_eq!(agent.save().len(), 4);
     agent.say(Event::Complete(Completeness::Whole));
-    agent.reconciler.full_pass().await;
+    agent.reconciler.full_pass(None).await;
     assert_eq!(agent.save(), ["-A -t 10.96.0.11:80 -s wrr"]);
 }
 
