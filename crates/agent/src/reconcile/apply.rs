@@ -160,6 +160,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             released,
             drained,
             flows,
+            ..
         } = settled;
         for key in &touched {
             match failures.get(key) {
@@ -258,6 +259,7 @@ struct Settled {
     /// The first failure of each key; later ones follow from it.
     failures: BTreeMap<VirtualServerKey, String>,
     touched: FxHashSet<VirtualServerKey>,
+    last: Option<VirtualServerKey>,
     /// Keys whose claims end.
     released: Vec<VirtualServerKey>,
     /// Keys with a real server that begins to drain.
@@ -267,8 +269,16 @@ struct Settled {
 }
 
 impl Settled {
+    /// Steps of one key stand side by side, so most are of the key that was touched last.
+    fn touch(&mut self, key: VirtualServerKey) {
+        if self.last != Some(key) {
+            self.last = Some(key);
+            self.touched.insert(key);
+        }
+    }
+
     fn note(&mut self, step: &Step, outcome: Outcome) {
-        self.touched.insert(*step.key());
+        self.touch(*step.key());
         match (step, outcome) {
             (Step::DeleteServer { key }, Outcome::Done | Outcome::Missing)
             | (Step::AddServer { key, .. }, Outcome::AlreadyExists | Outcome::Failed) => {

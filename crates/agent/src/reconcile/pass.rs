@@ -22,7 +22,7 @@ use crate::kernel::Kernel;
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1024;
 
 /// What each key shall be; `None` where it shall not be.
 type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
