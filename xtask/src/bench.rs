@@ -102,7 +102,7 @@ fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result
 
 fn measure(args: &Args) -> anyhow::Result<Report> {
     let lab = Lab::open()?;
-    let mut additions = build::programs()?;
+    let mut additions = build::programs(build::Profile::Release)?;
     additions.push(job(args));
     let kernel = lab.kernel(args.kernel)?;
     let boot = Step::begin(format!("booting {}", kernel.release));

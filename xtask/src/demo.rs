@@ -38,7 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let lab = Lab::open()?;
-    let mut additions = build::programs()?;
+    let mut additions = build::programs(build::Profile::Guest)?;
     additions.push(Addition::Text {
         path: "job".to_owned(),
         content: format!("exec guest demo --connections {}\n", args.connections),

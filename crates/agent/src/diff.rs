@@ -1,6 +1,6 @@
 //! `ipvs-topo diff`: what would be changed in the kernel, as commands that an operator would type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -68,7 +68,10 @@ async fn offline(cluster: &Path, node: &str, args: &DiffArgs) -> Result<DiffView
         .values()
         .flat_map(|one| diff(Some(one), &mirror, &one.key, 0, &options).steps);
     let left = mirror.keys().filter(|key| !wanted.contains_key(key));
-    let gone = left.flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
+    let left: BTreeSet<_> = left.collect();
+    let gone = left
+        .into_iter()
+        .flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
     Ok(answer::diff(&changed.chain(gone).collect::<Vec<_>>()))
 }
 

@@ -33,7 +33,7 @@ pub(crate) trait Kernel {
     async fn show(&mut self, key: &VirtualServerKey) -> Result<Option<KernelServer>, KernelError>;
 
     /// Takes steps in their order and goes on after one that fails; one result for each.
-    /// [`Step::ForgetFlows`] is not the kernel's IPVS' business and counts as done.
+    /// [`Step::ForgetFlows`] is not IPVS' business: it is passed over, and counts as done here.
     async fn apply(&mut self, steps: &[Step]) -> Vec<Result<(), StepError>>;
 }
 

@@ -221,7 +221,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             (_, None) => {}
             (None, Some(_)) => self.start().await,
             (Some(Completeness::Partial), Some(Completeness::Whole)) => {
-                self.full_pass().await;
+                self.full_pass(None).await;
                 self.started = Some(Completeness::Whole);
             }
             (Some(_), Some(_)) => self.pass_dirty().await,

@@ -26,8 +26,8 @@ pub fn encode(commands: &[Command], family: u16, limits: Limits, first: u32) -> 
 
 /// The service in an answer to `IPVS_CMD_GET_SERVICE`.
 pub fn decode_service(payload: &[u8]) -> Result<ServiceEntry, DecodeError> {
-    let table = command::read(payload)?;
-    service::entry(&need(table.service, "IPVS_CMD_ATTR_SERVICE")?)
+    let table = command::part(payload, command::SERVICE, "IPVS_CMD_ATTR_SERVICE")?;
+    service::entry(&table)
 }
 
 /// The destination in an answer to `IPVS_CMD_GET_DEST`. `service` is the family of the service asked about.
@@ -35,8 +35,7 @@ pub fn decode_destination(
     payload: &[u8],
     service: Family,
 ) -> Result<DestinationEntry, DecodeError> {
-    let table = command::read(payload)?;
-    let table = need(table.destination, "IPVS_CMD_ATTR_DEST")?;
+    let table = command::part(payload, command::DESTINATION, "IPVS_CMD_ATTR_DEST")?;
     destination::entry(&table, service)
 }
 

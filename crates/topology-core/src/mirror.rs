@@ -78,7 +78,7 @@ type Drains = BTreeMap<(IpAddr, u16), Drain>;
 /// Everything known of the kernel's IPVS table.
 #[derive(Debug, Default)]
 pub struct Mirror {
-    servers: BTreeMap<VirtualServerKey, Observed>,
+    servers: FxHashMap<VirtualServerKey, Observed>,
     ours: FxHashSet<VirtualServerKey>,
     distrusted: FxHashSet<VirtualServerKey>,
     drains: FxHashMap<VirtualServerKey, Drains>,
@@ -158,7 +158,7 @@ impl Mirror {
         self.servers.get(key)
     }
 
-    /// Every key the kernel holds, ours and foreign, in order.
+    /// Every key the kernel holds, ours and foreign, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &VirtualServerKey> {
         self.servers.keys()
     }

@@ -111,7 +111,7 @@ const COLD_START: Row = Row {
 };
 const CHANGE_CPU: Row = Row {
     name: "one endpoint changed: CPU",
-    means: "CPU time of all the agent's threads for one change, median",
+    means: "CPU time of the agent's loop for one change, event to last acknowledgement and after; median",
     unit: Unit::Milliseconds,
     target: 3.0,
     judged: Judged::Every,
@@ -286,6 +286,7 @@ pub(crate) mod tests {
             },
             change: Change {
                 cpu_ms: vec![1.0, 1.5, 9.0],
+                reading_cpu_ms: vec![2.0, 2.5, 3.0],
                 wall_ms: vec![4.0, 5.0, 50.0],
                 latency_ms: 2.0,
             },

@@ -16,30 +16,38 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The feature that marks tests for a real kernel.
 const FEATURE: &str = "kernel-tests";
 
+/// How programs are built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Quick to rebuild: tests, demo, shell.
+    Guest,
+    /// As it is shipped: whatever is measured.
+    Release,
+}
+
 /// The packages whose programs every guest holds.
 const PROGRAMS: [&str; 2] = ["agent", "guest"];
 
 /// Builds the agent and `guest`, and places them in `usr/bin`; the examples beside them.
-pub(crate) fn programs() -> anyhow::Result<Vec<Addition>> {
-    some_programs(&PROGRAMS)
+pub(crate) fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
+    some_programs(&PROGRAMS, profile)
 }
 
 /// The same for some of [`PROGRAMS`].
-fn some_programs(names: &[&str]) -> anyhow::Result<Vec<Addition>> {
+fn some_programs(names: &[&str], profile: Profile) -> anyhow::Result<Vec<Addition>> {
     let step = Step::begin(format!(
         "building what the guest runs: {}",
         names.join(", ")
     ));
     let packages = testable_packages()?;
-    let mut cargo = cargo("build");
+    let mut cargo = cargo("build", profile);
     for name in names {
         cargo.args(["--package", name]);
     }
     // With the feature on, tests and programs are linked with the same libraries.
-    for package in packages
-        .iter()
-        .filter(|package| names.contains(&package.name.as_str()))
-    {
+    let with_feature =
+        |package: &&Testable| profile == Profile::Guest && names.contains(&package.name.as_str());
+    for package in packages.iter().filter(with_feature) {
         cargo.args(["--features", &format!("{}/{FEATURE}", package.name)]);
     }
     let mut additions: Vec<Addition> = executables(&mut cargo)?
@@ -73,14 +81,14 @@ pub(crate) fn tests(only: &[String]) -> anyhow::Result<Vec<Addition>> {
     packages.retain(|package| only.is_empty() || only.contains(&package.name));
     let needed = |name: &&str| *name == "guest" || packages.iter().any(|p| p.name == *name);
     let needed: Vec<&str> = PROGRAMS.into_iter().filter(needed).collect();
-    let mut additions = some_programs(&needed)?;
+    let mut additions = some_programs(&needed, Profile::Guest)?;
     additions.extend(test_binaries(&packages)?);
     Ok(additions)
 }
 
 fn test_binaries(packages: &[Testable]) -> anyhow::Result<Vec<Addition>> {
     let step = Step::begin("building the kernel tests");
-    let mut cargo = cargo("test");
+    let mut cargo = cargo("test", Profile::Guest);
     cargo.arg("--no-run");
     for package in packages {
         cargo
@@ -221,12 +229,16 @@ fn package_name(manifest: &std::path::Path) -> anyhow::Result<String> {
 }
 
 /// `cargo SUBCOMMAND` for the guests.
-fn cargo(subcommand: &str) -> Command {
+fn cargo(subcommand: &str, profile: Profile) -> Command {
+    let profile = match profile {
+        Profile::Guest => "guest",
+        Profile::Release => "release",
+    };
     let mut cargo = Command::new(cargo_program());
     cargo
         .current_dir(paths::root())
         .arg(subcommand)
-        .args(["--profile", "guest", "--target", TARGET, "--locked"])
+        .args(["--profile", profile, "--target", TARGET, "--locked"])
         .args(["--message-format", "json-render-diagnostics"])
         .env("RUSTFLAGS", "-C target-feature=+crt-static");
     cargo

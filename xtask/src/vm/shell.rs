@@ -119,7 +119,7 @@ fn additions(guest: &Guest) -> anyhow::Result<Vec<Addition>> {
     let mut additions = if guest.bare {
         Vec::new()
     } else {
-        build::programs()?
+        build::programs(build::Profile::Guest)?
     };
     for file in &guest.add {
         let name = file

@@ -66,8 +66,10 @@ pub struct Start {
 /// One endpoint leaving and coming back, again and again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// CPU time of the agent for each change, all threads, in milliseconds; sorted.
+    /// CPU time of the agent's loop for each change, from the event on, in milliseconds; sorted.
     pub cpu_ms: Vec<f64>,
+    /// CPU time of the threads that notice and read the changed file, in milliseconds; sorted.
+    pub reading_cpu_ms: Vec<f64>,
     /// From the file's replacement until the kernel shows it, in milliseconds, seen from outside; sorted.
     pub wall_ms: Vec<f64>,
     /// Mean of what the agent itself says from event to acknowledgement, in milliseconds.

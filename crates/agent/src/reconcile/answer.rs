@@ -1,5 +1,6 @@
 //! Answers to questions, each of one moment between two passes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use topology_core::mirror::Mirror;
@@ -160,9 +161,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
-        steps.extend(
-            orphans.flat_map(|key| plan::diff(None, &mirror, key, now, &self.options).steps),
-        );
+        let orphans: BTreeSet<_> = orphans.collect();
+        for key in orphans {
+            steps.extend(plan::diff(None, &mirror, key, now, &self.options).steps);
+        }
         Ok(steps)
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use topology_core::mirror::{Mirror, Outcome, Trust};
+use topology_core::model::Family;
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -22,22 +23,36 @@ use crate::metrics::record::DrainEnd;
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// By the step's word and how it came out.
-    pub(super) outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    /// By the step's word and how it came out: a few entries, however many steps.
+    pub(super) outcomes: Vec<((&'static str, &'static str), u64)>,
     /// From the first byte sent to the last acknowledgement taken in.
     pub(super) took: Duration,
 }
 
 impl Applied {
+    fn count(&mut self, word: &'static str, outcome: &'static str) {
+        let kind = (word, outcome);
+        // The last kind is nearly always the next one, too.
+        match self
+            .outcomes
+            .iter_mut()
+            .rev()
+            .find(|(known, _)| *known == kind)
+        {
+            Some((_, count)) => *count += 1,
+            None => self.outcomes.push((kind, 1)),
+        }
+    }
+
     /// Every step that was sent.
     pub(super) fn steps(&self) -> usize {
-        let sum: u64 = self.outcomes.values().sum();
+        let sum: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
         usize::try_from(sum).unwrap_or(usize::MAX)
     }
 
     /// Steps that the kernel took, of some words.
     pub(super) fn done(&self, words: &[&str]) -> u64 {
-        let of = |((word, outcome), _): &(&(&str, &str), &u64)| {
+        let of = |((word, outcome), _): &&((&str, &str), u64)| {
             words.contains(word) && *outcome == "done"
         };
         self.outcomes
@@ -81,7 +96,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.fuse.burn(allowed.len());
         let settled = self.settle(steps, &results, applied);
         applied.took += started.elapsed();
-        self.after(settled).await;
+        self.after(settled, applied).await;
         steps.clear();
     }
 
@@ -117,14 +132,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let now = self.now();
         let mut settled = Settled::default();
         for (step, result) in steps.iter().zip(results) {
+            if let Some(flow) = flow(step) {
+                settled.flows.insert(flow, step.clone());
+                continue;
+            }
             let outcome = result
                 .as_ref()
                 .map_or_else(|error| error.outcome, |()| Outcome::Done);
             tracing::debug!(result = word(outcome), "{step}");
-            *applied
-                .outcomes
-                .entry((step.word(), word(outcome)))
-                .or_default() += 1;
+            applied.count(step.word(), word(outcome));
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
@@ -142,13 +158,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// What follows from the outcomes: the record, connection tracking, the agenda.
-    async fn after(&mut self, settled: Settled) {
+    async fn after(&mut self, settled: Settled, applied: &mut Applied) {
         let Settled {
             failures,
             touched,
             released,
             drained,
             flows,
+            ..
         } = settled;
         for key in &touched {
             match failures.get(key) {
@@ -163,7 +180,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         self.release(&released);
         if !flows.is_empty() {
-            self.forget(&flows).await;
+            self.forget(flows, applied).await;
         }
     }
 
@@ -201,25 +218,35 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Record, words.into_iter().collect());
     }
 
-    async fn forget(&mut self, flows: &BTreeSet<Flow>) {
+    /// Deletes connection tracking entries; what could not be done stays on the agenda of its key.
+    async fn forget(&mut self, flows: BTreeMap<Flow, Step>, applied: &mut Applied) {
         let started = Instant::now();
-        let words = match self.host.forget(flows).await {
-            Ok(deleted) => {
-                let family = flows
-                    .first()
-                    .map(|flow| topology_core::model::Family::of(flow.service.0));
-                let deleted = u64::try_from(deleted).unwrap_or(u64::MAX);
-                if let Some(family) = family {
-                    self.metrics
-                        .conntrack_cleaned(family, deleted, started.elapsed());
-                }
-                None
-            }
-            Err(error) => Some(format!(
+        let wanted: BTreeSet<Flow> = flows.keys().copied().collect();
+        let result = self.host.forget(&wanted).await;
+        if let (Ok(deleted), Some(flow)) = (&result, wanted.first()) {
+            let family = Family::of(flow.service.0);
+            let deleted = u64::try_from(*deleted).unwrap_or(u64::MAX);
+            self.metrics
+                .conntrack_cleaned(family, deleted, started.elapsed());
+        }
+        let outcome = match result {
+            Ok(_) => Outcome::Done,
+            Err(_) => Outcome::Failed,
+        };
+        let words = result.err().map(|error| {
+            format!(
                 "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
                  module with `modprobe nf_conntrack_netlink`"
-            )),
-        };
+            )
+        });
+        let now = self.now();
+        for step in flows.values() {
+            applied.count(step.word(), word(outcome));
+            self.mirror.commit(step, outcome, now);
+            if let Some(words) = &words {
+                self.note_failure(*step.key(), words.clone());
+            }
+        }
         self.warnings
             .set(Topic::Conntrack, words.into_iter().collect());
     }
@@ -247,26 +274,32 @@ struct Settled {
     /// The first failure of each key; later ones follow from it.
     failures: BTreeMap<VirtualServerKey, String>,
     touched: FxHashSet<VirtualServerKey>,
+    last: Option<VirtualServerKey>,
     /// Keys whose claims end.
     released: Vec<VirtualServerKey>,
     /// Keys with a real server that begins to drain.
     drained: BTreeSet<VirtualServerKey>,
-    /// Connection tracking entries that nobody answers any more.
-    flows: BTreeSet<Flow>,
+    /// Connection tracking entries that nobody answers any more, and the steps that ask for their end.
+    flows: BTreeMap<Flow, Step>,
 }
 
 impl Settled {
+    /// Steps of one key stand side by side, so most are of the key that was touched last.
+    fn touch(&mut self, key: VirtualServerKey) {
+        if self.last != Some(key) {
+            self.last = Some(key);
+            self.touched.insert(key);
+        }
+    }
+
     fn note(&mut self, step: &Step, outcome: Outcome) {
-        self.touched.insert(*step.key());
+        self.touch(*step.key());
         match (step, outcome) {
             (Step::DeleteServer { key }, Outcome::Done | Outcome::Missing)
             | (Step::AddServer { key, .. }, Outcome::AlreadyExists | Outcome::Failed) => {
                 self.released.push(*key);
             }
             (Step::DrainReal { key, .. }, Outcome::Done) => drop(self.drained.insert(*key)),
-            (Step::ForgetFlows { key, address, port }, _) => {
-                self.flows.extend(flow(key, (*address, *port)));
-            }
             _ => {}
         }
     }
@@ -301,13 +334,23 @@ fn drain_end(mirror: &Mirror, step: &Step, outcome: Outcome) -> Option<DrainEnd>
     }
 }
 
-fn flow(key: &VirtualServerKey, server: (std::net::IpAddr, u16)) -> Option<Flow> {
-    match key {
-        VirtualServerKey::Address { address, port, .. } => Some(Flow {
-            service: (*address, *port),
-            server,
+/// The connection tracking entries that a step wants forgotten.
+fn flow(step: &Step) -> Option<Flow> {
+    match step {
+        Step::ForgetFlows {
+            key:
+                VirtualServerKey::Address {
+                    address: service,
+                    port: service_port,
+                    ..
+                },
+            address,
+            port,
+        } => Some(Flow {
+            service: (*service, *service_port),
+            server: (*address, *port),
         }),
-        VirtualServerKey::FirewallMark { .. } => None,
+        _ => None,
     }
 }
 

@@ -35,8 +35,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.read_shape().await;
         let mut work = Work {
             services,
-            keys: BTreeSet::new(),
             shape: true,
+            ..Work::default()
         };
         match self.kernel.list().await {
             Ok(listed) => {

@@ -8,22 +8,27 @@ use tokio::time::Instant;
 use topology_core::mirror::Trust;
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan;
-use topology_core::resolve::{Resolution, resolve};
+use topology_core::resolve::{Resolution, Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::apply::Applied;
 use super::books::Wish;
 use super::counts::Counts;
+use super::shape::Place;
 use super::{Item, Reconciler};
 use crate::host::Host;
 use crate::kernel::Kernel;
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1024;
 
 /// What each key shall be; `None` where it shall not be.
 type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
+
+/// What each Service asks for, and the servers that may be programmed for it.
+pub(super) type Wishes = Vec<(ObjectName, Wish, Vec<VirtualServer>)>;
 
 /// What a pass is about.
 #[derive(Debug, Default)]
@@ -32,6 +37,8 @@ pub(super) struct Work {
     pub(super) services: BTreeSet<ObjectName>,
     /// Keys to compare, whoever asks for them.
     pub(super) keys: BTreeSet<VirtualServerKey>,
+    /// What `services` ask for, where that was worked out beforehand.
+    pub(super) wishes: Option<Wishes>,
     /// Whether routes and tables have to be looked at even if no address came or went.
     pub(super) shape: bool,
 }
@@ -73,26 +80,22 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let work = Work {
             services: dirty.services,
-            keys: BTreeSet::new(),
             shape: dirty.routes,
+            ..Work::default()
         };
         let done = self.pass(work).await;
         self.report(&done, since);
     }
 
-    /// The pass over everything wished for and everything the kernel holds.
-    pub(super) async fn full_pass(&mut self) -> Done {
+    /// The pass over everything wished for (`wishes`, if that is known already) and everything the kernel holds.
+    pub(super) async fn full_pass(&mut self, wishes: Option<Wishes>) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = self.pending_since.take();
-        let services = self
-            .index
-            .snapshot()
-            .services()
-            .map(|service| service.name.clone());
         let mut work = Work {
-            services: services.collect(),
-            keys: BTreeSet::new(),
+            services: names(self.index.snapshot()),
+            wishes,
             shape: true,
+            ..Work::default()
         };
         // While a file could not be read, what it may ask for must not be deleted as unknown.
         if self.index.completeness() == Some(Completeness::Whole) {
@@ -135,7 +138,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter_map(|key| self.books.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
-        let mut wanted = self.resolve_all(&services);
+        let mut wanted = match work.wishes.take() {
+            Some(wishes) => self.record(wishes),
+            None => self.resolve_all(&services),
+        };
         for key in std::mem::take(&mut work.keys) {
             wanted.entry(key).or_insert(None);
         }
@@ -246,61 +252,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     fn resolve_all(&mut self, services: &BTreeSet<ObjectName>) -> Wanted {
+        let wishes = wishes(self.index.snapshot(), &self.me, &self.place, services);
+        self.record(wishes)
+    }
+
+    /// Takes down what Services ask for.
+    fn record(&mut self, wishes: Wishes) -> Wanted {
         let mut wanted = Wanted::new();
-        for service in services {
-            let resolution = resolve(self.index.snapshot(), &self.me, service);
-            let (wish, servers) = self.wish(resolution);
-            for finding in self.books.new_findings(service, &wish) {
+        for (service, wish, servers) in wishes {
+            for finding in self.books.new_findings(&service, &wish) {
                 tracing::warn!("{finding}");
             }
-            for orphan in self.books.replace(service, wish) {
+            for orphan in self.books.replace(&service, wish) {
                 wanted.entry(orphan).or_insert(None);
             }
             wanted.extend(servers.into_iter().map(|server| (server.key, Some(server))));
         }
         wanted
-    }
-
-    /// What a Service asks for, without the decisions, and the servers that may be programmed.
-    fn wish(&self, resolution: Resolution) -> (Wish, Vec<VirtualServer>) {
-        let mut wish = Wish {
-            findings: resolution
-                .findings
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            ..Wish::default()
-        };
-        let mut servers = Vec::with_capacity(resolution.servers.len());
-        for resolved in resolution.servers {
-            let key = resolved.server.key;
-            let endpoints = &resolved.decision.endpoints;
-            wish.endpoints = wish.endpoints.max(endpoints.len());
-            if let Some(words) = self.refusal(&key, &resolved.service) {
-                wish.findings.push(words.clone());
-                wish.refused.insert(key, words);
-                continue;
-            }
-            let here = endpoints
-                .iter()
-                .filter(|endpoint| endpoint.node.as_ref() == Some(&self.me.node));
-            wish.local.extend(here.map(|endpoint| endpoint.address));
-            wish.keys.insert(key);
-            servers.push(resolved.server);
-        }
-        (wish, servers)
-    }
-
-    /// Why a key must never be programmed on this machine (T03).
-    fn refusal(&self, key: &VirtualServerKey, service: &ObjectName) -> Option<String> {
-        let VirtualServerKey::Address { address, .. } = key else {
-            return None;
-        };
-        let link = self.place.link_of(*address)?;
-        Some(format!(
-            "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
-             the Service another, or take it from the link"
-        ))
     }
 
     pub(super) fn note_success(&mut self, key: &VirtualServerKey) {
@@ -335,4 +303,66 @@ pub(super) fn foreign_words(key: &VirtualServerKey) -> String {
 fn comes_first(service: &ObjectName) -> bool {
     let ObjectName { namespace, name } = service;
     &**namespace == "kube-system" || (&**namespace == "default" && &**name == "kubernetes")
+}
+
+/// The names of all Services.
+pub(super) fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
+    let services = snapshot.services();
+    services.map(|service| service.name.clone()).collect()
+}
+
+/// What some Services ask for.
+pub(super) fn wishes(
+    snapshot: &Snapshot,
+    me: &Viewpoint,
+    place: &Place,
+    services: &BTreeSet<ObjectName>,
+) -> Wishes {
+    let wish = |service: &ObjectName| {
+        let (wish, servers) = wish(resolve(snapshot, me, service), me, place);
+        (service.clone(), wish, servers)
+    };
+    services.iter().map(wish).collect()
+}
+
+/// What a Service asks for, without the decisions, and the servers that may be programmed.
+fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<VirtualServer>) {
+    let mut wish = Wish {
+        findings: resolution
+            .findings
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        ..Wish::default()
+    };
+    let mut servers = Vec::with_capacity(resolution.servers.len());
+    for resolved in resolution.servers {
+        let key = resolved.server.key;
+        let endpoints = &resolved.decision.endpoints;
+        wish.endpoints = wish.endpoints.max(endpoints.len());
+        if let Some(words) = refusal(&key, &resolved.service, place) {
+            wish.findings.push(words.clone());
+            wish.refused.insert(key, words);
+            continue;
+        }
+        let here = endpoints
+            .iter()
+            .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
+        wish.local.extend(here.map(|endpoint| endpoint.address));
+        wish.keys.insert(key);
+        servers.push(resolved.server);
+    }
+    (wish, servers)
+}
+
+/// Why a key must never be programmed on this machine (T03).
+fn refusal(key: &VirtualServerKey, service: &ObjectName, place: &Place) -> Option<String> {
+    let VirtualServerKey::Address { address, .. } = key else {
+        return None;
+    };
+    let link = place.link_of(*address)?;
+    Some(format!(
+        "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
+         the Service another, or take it from the link"
+    ))
 }

@@ -14,7 +14,7 @@ use crate::routes::addresses::{Candidates, Interface, NodeIps};
 use crate::routes::{self, LocalRoute, RouteReport};
 
 /// The addresses of this machine, as last read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Place {
     interfaces: Vec<Interface>,
     default_sources: Vec<IpAddr>,

@@ -1,13 +1,19 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
+use std::time::Duration;
+
+use cluster::index::Index;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::counts::Counts;
-use super::pass::Done;
+use super::pass::{Done, Wishes, names, wishes};
 use super::warnings::Topic;
-use super::{Item, Reconciler, milliseconds};
+use super::{Item, Reconciler, milliseconds, observe_all};
+use crate::guard::GuardError;
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError};
+use crate::routes::RouteError;
 use crate::state::StartTimes;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -17,18 +23,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let began = Instant::now();
         let prepared = self.prepare().await;
         self.read_place().await;
-        let dump = Instant::now();
-        if let Err(error) = self.read_everything().await {
+        let resolving = self.resolve_aside();
+        let (read, dump) = self.read_everything().await;
+        let wishes = self.resolved(resolving).await;
+        if let Err(error) = read {
             let now = self.now();
             self.warnings.set(Topic::Kernel, vec![error.to_string()]);
             self.agenda.failed(&Item::Start, error.to_string(), now);
             return;
         }
-        let dump = dump.elapsed();
         self.agenda.succeeded(&Item::Start);
         self.warnings.set(Topic::Kernel, Vec::new());
-        self.read_shape().await;
-        let done = self.full_pass().await;
+        let done = self.full_pass(Some(wishes)).await;
         self.forget_claims_without_server();
         self.started = self.index.completeness();
         self.next_check = Instant::now() + self.config.check_period;
@@ -40,6 +46,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             total: began.elapsed(),
         };
         self.log_start(&done, prepared);
+    }
+
+    /// Resolves everything on another thread, while the kernel is read on this one; the index is lent for that time.
+    fn resolve_aside(&mut self) -> JoinHandle<(Index, Wishes)> {
+        let index = std::mem::replace(&mut self.index, Index::new(Vec::new()));
+        let (me, place) = (self.me.clone(), self.place.clone());
+        tokio::task::spawn_blocking(move || {
+            let snapshot = index.snapshot();
+            let wishes = wishes(snapshot, &me, &place, &names(snapshot));
+            (index, wishes)
+        })
+    }
+
+    async fn resolved(&mut self, resolving: JoinHandle<(Index, Wishes)>) -> Wishes {
+        match resolving.await {
+            Ok((index, wishes)) => {
+                self.index = index;
+                wishes
+            }
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
     }
 
     fn log_start(&self, done: &Done, prepared: usize) {
@@ -63,24 +90,38 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         changed.len()
     }
 
-    /// The whole table into the mirror.
-    async fn read_everything(&mut self) -> Result<(), KernelError> {
-        for listed in self.kernel.list().await? {
-            let key = listed.key;
-            let reading = self.kernel.fill(listed).await?;
-            self.observe(key, reading);
-        }
+    /// The whole table into the mirror, while `ip` and `nft` tell what they have. How long the table took.
+    async fn read_everything(&mut self) -> (Result<(), KernelError>, Duration) {
+        let now = self.now();
+        let Self {
+            kernel,
+            host,
+            mirror,
+            ..
+        } = self;
+        let table = async {
+            let began = Instant::now();
+            let read = observe_all(kernel, mirror, now).await;
+            (read, began.elapsed())
+        };
+        let (table, shape) = tokio::join!(table, read_shape(host));
+        self.note_shape(shape);
         let keys: Vec<_> = self.mirror.keys().copied().collect();
         self.counts = Counts::of(&self.mirror, &keys);
-        Ok(())
+        table
     }
 
     /// Reads which routes and tables there are, so that only the difference is written.
     pub(super) async fn read_shape(&mut self) {
-        if let Err(error) = self.host.read_routes().await {
+        let shape = read_shape(&mut self.host).await;
+        self.note_shape(shape);
+    }
+
+    fn note_shape(&mut self, (routes, tables): ShapeRead) {
+        if let Err(error) = routes {
             self.warnings.set(Topic::Routes, vec![error.to_string()]);
         }
-        if let Err(error) = self.host.read_guard().await {
+        if let Err(error) = tables {
             self.warnings.set(Topic::Guard, vec![error.to_string()]);
         }
     }
@@ -91,4 +132,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         stale.retain(|key| self.is_void(key));
         self.disown(&stale);
     }
+}
+
+/// What became of reading the routes, and the tables.
+type ShapeRead = (Result<(), RouteError>, Result<(), GuardError>);
+
+async fn read_shape(host: &mut impl Host) -> ShapeRead {
+    (host.read_routes().await, host.read_guard().await)
 }

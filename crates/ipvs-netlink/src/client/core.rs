@@ -240,8 +240,9 @@ async fn dump_once<R: Keyed + Send>(
         let mut dump =
             Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
         talk.converse(&mut dump).await.map_err(Cause::from)?;
+        let in_parts = dump.came_in_parts();
         let items = dump.into_items();
-        if !has_repeats(&items) {
+        if !in_parts || !has_repeats(&items) {
             return Ok(items);
         }
     }

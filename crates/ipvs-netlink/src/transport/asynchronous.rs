@@ -12,6 +12,9 @@ use super::{
 };
 use crate::wire::{DecodeError, Writer};
 
+/// Bytes of a datagram that keeps the kernel busy for some microseconds only.
+const SHORT: usize = 1024;
+
 /// A connection to the kernel over one netlink protocol, for tokio (with I/O enabled).
 ///
 /// The kernel works while a datagram is being sent, so a send occupies the thread for the time of one datagram, up to
@@ -75,7 +78,7 @@ impl AsyncConnection {
         line.begin(socket.get_ref())?;
         loop {
             match line.step(socket.get_ref(), conversation)? {
-                Step::Sent => tokio::task::yield_now().await,
+                Step::Sent(bytes) => pause(bytes).await,
                 Step::Done => return Ok(()),
                 Step::MustReceive => {
                     let result = receive(socket, &mut line.buffer).await;
@@ -122,6 +125,16 @@ impl AsyncSubscription {
     pub async fn receive(&mut self) -> Result<Messages<'_>, Error> {
         let result = receive(&self.socket, &mut self.line.buffer).await;
         self.line.notifications(result)
+    }
+}
+
+/// Lets other tasks run: after a datagram of many requests at once, after a short one now and then, since a pause costs
+/// more than its question.
+async fn pause(sent: usize) {
+    if sent > SHORT {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::task::coop::consume_budget().await;
     }
 }
 

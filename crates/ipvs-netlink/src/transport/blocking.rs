@@ -87,7 +87,7 @@ impl Connection {
         line.begin(socket)?;
         loop {
             match line.step(socket, conversation)? {
-                Step::Sent => {}
+                Step::Sent(_) => {}
                 Step::Done => return Ok(()),
                 Step::MustReceive => {
                     let result = socket.receive(&mut line.buffer);

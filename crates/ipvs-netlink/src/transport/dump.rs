@@ -18,6 +18,8 @@ pub struct Dump<T, F> {
     items: Vec<T>,
     state: State,
     sequence: u32,
+    /// Datagrams with entries in this reading so far.
+    parts: u32,
     interrupted: bool,
     attempts_left: u32,
     attempts: u32,
@@ -52,10 +54,17 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
             items: Vec::new(),
             state: State::Ask,
             sequence: 0,
+            parts: 0,
             interrupted: false,
             attempts_left: attempts.max(1),
             attempts: attempts.max(1),
         })
+    }
+
+    /// Whether the entries came in more than one datagram: the kernel fills one in one go, and between two of them the
+    /// table may have changed.
+    pub const fn came_in_parts(&self) -> bool {
+        self.parts > 1
     }
 
     /// What was read. Complete once the conversation has ended.
@@ -94,6 +103,7 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
             return Err(why);
         }
         self.items.clear();
+        self.parts = 0;
         self.interrupted = false;
         self.state = State::Ask;
         Ok(())
@@ -115,9 +125,11 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Conversation fo
     }
 
     fn received(&mut self, datagram: &[u8]) -> Result<(), Error> {
+        let before = self.items.len();
         for message in Messages::new(datagram) {
             self.take(message?)?;
         }
+        self.parts += u32::from(self.items.len() > before);
         Ok(())
     }
 

@@ -19,7 +19,8 @@ pub(super) struct Line {
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    Sent,
+    /// A datagram of so many bytes.
+    Sent(usize),
     MustReceive,
     Done,
 }
@@ -51,7 +52,7 @@ impl Line {
         match conversation.next(&mut self.sequence) {
             Next::Send(datagram) => {
                 socket.send(datagram).map_err(Error::socket("send"))?;
-                Ok(Step::Sent)
+                Ok(Step::Sent(datagram.len()))
             }
             Next::Receive => Ok(Step::MustReceive),
             Next::Done => {

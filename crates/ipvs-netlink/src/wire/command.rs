@@ -4,7 +4,7 @@ use super::daemon::DaemonAttributes;
 use super::destination::DestinationAttributes;
 use super::service::{ServiceAttributes, need};
 use super::value::Value;
-use super::{DecodeError, Writer, daemon, destination, genl, service, settings};
+use super::{Attributes, DecodeError, Writer, daemon, destination, genl, service, settings};
 use crate::{Command, ServiceId, Timeouts};
 
 /// `IPVS_GENL_VERSION`.
@@ -26,6 +26,13 @@ const GET_CONFIG: u8 = 13;
 const GET_INFO: u8 = 15;
 const ZERO: u8 = 16;
 const FLUSH: u8 = 17;
+
+/// `IPVS_CMD_ATTR_SERVICE`.
+pub(crate) const SERVICE: u16 = 1;
+/// `IPVS_CMD_ATTR_DEST`.
+pub(crate) const DESTINATION: u16 = 2;
+/// `IPVS_CMD_ATTR_DAEMON`.
+const DAEMON: u16 = 3;
 
 attribute_table! {
     /// The outermost attributes.
@@ -56,25 +63,76 @@ pub(crate) enum Query {
     Info,
 }
 
-impl CommandAttributes<'_> {
-    fn service_key(id: &ServiceId) -> Self {
-        Self {
-            service: Some(ServiceAttributes::key(id)),
-            ..Self::default()
-        }
-    }
-}
-
 /// The outermost attributes of an answer.
 pub(crate) fn read(payload: &[u8]) -> Result<CommandAttributes<'_>, DecodeError> {
     CommandAttributes::read(genl::attributes(payload)?, "an IPVS answer")
 }
 
+/// What one of the outermost attributes of an answer holds, without a look at the others: a dump has very many answers.
+pub(crate) fn part<'a, T: Value<'a>>(
+    payload: &'a [u8],
+    number: u16,
+    what: &'static str,
+) -> Result<T, DecodeError> {
+    for attribute in Attributes::new(genl::attributes(payload)?) {
+        let attribute = attribute?;
+        if attribute.number() == number {
+            return T::read(attribute.value, what);
+        }
+    }
+    Err(DecodeError::Missing { what })
+}
+
 /// Appends the payload of a command.
 pub(crate) fn write(command: &Command, out: &mut Writer<'_>) {
-    let (number, attributes) = describe(command);
-    genl::write_header(number, VERSION, out);
-    attributes.write(out);
+    genl::write_header(number(command), VERSION, out);
+    match command {
+        Command::NewService(service) | Command::SetService(service) => {
+            ServiceAttributes::full(service).write(SERVICE, out);
+        }
+        Command::DelService(id) | Command::Zero(id) => write_key(id, out),
+        Command::NewDest(id, dest) | Command::SetDest(id, dest) => {
+            write_key(id, out);
+            DestinationAttributes::full(dest).write(DESTINATION, out);
+        }
+        Command::DelDest(id, dest) => {
+            write_key(id, out);
+            DestinationAttributes::key(*dest).write(DESTINATION, out);
+        }
+        Command::SetTimeouts(timeouts) => timeout_attributes(timeouts).write_all(out),
+        Command::NewDaemon(daemon) => DaemonAttributes::full(daemon).write(DAEMON, out),
+        Command::DelDaemon(state) => DaemonAttributes::key(*state).write(DAEMON, out),
+        Command::ZeroAll | Command::Flush => {}
+    }
+}
+
+fn write_key(id: &ServiceId, out: &mut Writer<'_>) {
+    ServiceAttributes::key(id).write(SERVICE, out);
+}
+
+const fn number(command: &Command) -> u8 {
+    match command {
+        Command::NewService(_) => NEW_SERVICE,
+        Command::SetService(_) => SET_SERVICE,
+        Command::DelService(_) => DEL_SERVICE,
+        Command::NewDest(..) => NEW_DEST,
+        Command::SetDest(..) => SET_DEST,
+        Command::DelDest(..) => DEL_DEST,
+        Command::Zero(_) | Command::ZeroAll => ZERO,
+        Command::SetTimeouts(_) => SET_CONFIG,
+        Command::Flush => FLUSH,
+        Command::NewDaemon(_) => NEW_DAEMON,
+        Command::DelDaemon(_) => DEL_DAEMON,
+    }
+}
+
+fn timeout_attributes(timeouts: &Timeouts) -> CommandAttributes<'static> {
+    CommandAttributes {
+        timeout_tcp: timeouts.tcp,
+        timeout_tcp_fin: timeouts.tcp_fin,
+        timeout_udp: timeouts.udp,
+        ..CommandAttributes::default()
+    }
 }
 
 /// The command in a request.
@@ -117,73 +175,16 @@ pub(crate) fn read_command(payload: &[u8]) -> Result<Option<Command>, DecodeErro
 
 /// Appends the payload of a query.
 pub(crate) fn write_query(query: &Query, out: &mut Writer<'_>) {
-    let (number, attributes) = match query {
-        Query::Services => (GET_SERVICE, CommandAttributes::default()),
-        Query::Service(id) => (GET_SERVICE, CommandAttributes::service_key(id)),
-        Query::Destinations(id) => (GET_DEST, CommandAttributes::service_key(id)),
-        Query::Daemons => (GET_DAEMON, CommandAttributes::default()),
-        Query::Timeouts => (GET_CONFIG, CommandAttributes::default()),
-        Query::Info => (GET_INFO, CommandAttributes::default()),
+    let (number, id) = match query {
+        Query::Services => (GET_SERVICE, None),
+        Query::Service(id) => (GET_SERVICE, Some(id)),
+        Query::Destinations(id) => (GET_DEST, Some(id)),
+        Query::Daemons => (GET_DAEMON, None),
+        Query::Timeouts => (GET_CONFIG, None),
+        Query::Info => (GET_INFO, None),
     };
     genl::write_header(number, VERSION, out);
-    attributes.write(out);
-}
-
-fn describe(command: &Command) -> (u8, CommandAttributes<'_>) {
-    let none = CommandAttributes::default();
-    match command {
-        Command::NewService(service) => {
-            let service = Some(ServiceAttributes::full(service));
-            (NEW_SERVICE, CommandAttributes { service, ..none })
-        }
-        Command::SetService(service) => {
-            let service = Some(ServiceAttributes::full(service));
-            (SET_SERVICE, CommandAttributes { service, ..none })
-        }
-        Command::DelService(id) => (DEL_SERVICE, CommandAttributes::service_key(id)),
-        Command::NewDest(id, dest) => {
-            let destination = DestinationAttributes::full(dest);
-            (NEW_DEST, with_destination(id, destination))
-        }
-        Command::SetDest(id, dest) => {
-            let destination = DestinationAttributes::full(dest);
-            (SET_DEST, with_destination(id, destination))
-        }
-        Command::DelDest(id, dest) => {
-            let destination = DestinationAttributes::key(*dest);
-            (DEL_DEST, with_destination(id, destination))
-        }
-        Command::Zero(id) => (ZERO, CommandAttributes::service_key(id)),
-        Command::ZeroAll => (ZERO, none),
-        Command::SetTimeouts(timeouts) => (SET_CONFIG, with_timeouts(timeouts)),
-        Command::Flush => (FLUSH, none),
-        Command::NewDaemon(daemon) => {
-            let daemon = Some(DaemonAttributes::full(daemon));
-            (NEW_DAEMON, CommandAttributes { daemon, ..none })
-        }
-        Command::DelDaemon(state) => {
-            let daemon = Some(DaemonAttributes::key(*state));
-            (DEL_DAEMON, CommandAttributes { daemon, ..none })
-        }
-    }
-}
-
-fn with_destination<'a>(
-    id: &ServiceId,
-    destination: DestinationAttributes<'a>,
-) -> CommandAttributes<'a> {
-    CommandAttributes {
-        service: Some(ServiceAttributes::key(id)),
-        destination: Some(destination),
-        ..CommandAttributes::default()
-    }
-}
-
-fn with_timeouts(timeouts: &Timeouts) -> CommandAttributes<'static> {
-    CommandAttributes {
-        timeout_tcp: timeouts.tcp,
-        timeout_tcp_fin: timeouts.tcp_fin,
-        timeout_udp: timeouts.udp,
-        ..CommandAttributes::default()
+    if let Some(id) = id {
+        write_key(id, out);
     }
 }

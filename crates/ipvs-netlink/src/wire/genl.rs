@@ -43,7 +43,7 @@ pub(crate) fn write_family_query(name: &str, out: &mut Writer<'_>) {
         name: Some(Cow::Borrowed(name)),
         ..FamilyAttributes::default()
     };
-    table.write(out);
+    table.write_all(out);
 }
 
 /// The family's number in an answer of the controller.

@@ -47,9 +47,11 @@ impl Value<'_> for FlagsAndMask {
         Ok(Self { flags, mask })
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        self.flags.write(out);
-        self.mask.write(out);
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.framed(number, |out| {
+            out.bytes(&self.flags.to_ne_bytes());
+            out.bytes(&self.mask.to_ne_bytes());
+        });
     }
 }
 

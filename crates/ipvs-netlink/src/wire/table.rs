@@ -19,8 +19,6 @@ macro_rules! attribute_table {
         }
 
         impl<'a> $crate::wire::value::Value<'a> for $name<'a> {
-            const NESTED: bool = true;
-
             fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, $crate::wire::DecodeError> {
                 let mut table = Self::default();
                 for attribute in $crate::wire::Attributes::new(bytes) {
@@ -39,9 +37,16 @@ macro_rules! attribute_table {
                 Ok(table)
             }
 
-            fn write(&self, out: &mut $crate::wire::Writer<'_>) {
+            fn write(&self, number: u16, out: &mut $crate::wire::Writer<'_>) {
+                out.nested(number, |out| self.write_all(out));
+            }
+        }
+
+        impl $name<'_> {
+            /// Appends every attribute there is.
+            pub(crate) fn write_all(&self, out: &mut $crate::wire::Writer<'_>) {
                 $(if let Some(value) = &self.$field {
-                    $crate::wire::table::write_one($number, value, out);
+                    $crate::wire::value::Value::write(value, $number, out);
                 })*
                 for attribute in &self.unknown {
                     out.attribute(attribute.kind, attribute.value);
@@ -49,17 +54,4 @@ macro_rules! attribute_table {
             }
         }
     };
-}
-
-/// Appends one attribute.
-pub(crate) fn write_one<'a, V: super::value::Value<'a>>(
-    number: u16,
-    value: &V,
-    out: &mut super::Writer<'_>,
-) {
-    if V::NESTED {
-        out.nested(number, |out| value.write(out));
-    } else {
-        out.framed(number, |out| value.write(out));
-    }
 }

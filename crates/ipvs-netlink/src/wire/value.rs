@@ -6,14 +6,11 @@ use super::{DecodeError, Writer};
 
 /// Something that an attribute can hold, in both directions.
 pub(crate) trait Value<'a>: Sized {
-    /// Whether the attribute is marked as holding attributes.
-    const NESTED: bool = false;
-
     /// Reads the value; `what` names it in errors.
     fn read(bytes: &'a [u8], what: &'static str) -> Result<Self, DecodeError>;
 
-    /// Appends the value.
-    fn write(&self, out: &mut Writer<'_>);
+    /// Appends the attribute of that number with this value.
+    fn write(&self, number: u16, out: &mut Writer<'_>);
 }
 
 /// The first `N` bytes. Longer attributes are fine: the kernel may append fields.
@@ -33,8 +30,8 @@ macro_rules! host_order {
                 first(bytes, what).map(Self::from_ne_bytes)
             }
 
-            fn write(&self, out: &mut Writer<'_>) {
-                out.bytes(&self.to_ne_bytes());
+            fn write(&self, number: u16, out: &mut Writer<'_>) {
+                out.fixed(number, self.to_ne_bytes());
             }
         }
     )*};
@@ -51,8 +48,8 @@ impl Value<'_> for NetworkU16 {
         first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(&self.0.to_be_bytes());
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.fixed(number, self.0.to_be_bytes());
     }
 }
 
@@ -68,8 +65,8 @@ impl Value<'_> for Counter {
         }
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(&self.0.to_ne_bytes());
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.fixed(number, self.0.to_ne_bytes());
     }
 }
 
@@ -79,8 +76,8 @@ impl Value<'_> for [u8; 4] {
         first(bytes, what)
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(self);
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.fixed(number, *self);
     }
 }
 
@@ -98,8 +95,8 @@ impl Value<'_> for [u8; 16] {
         Ok(padded)
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(self);
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.fixed(number, *self);
     }
 }
 
@@ -111,9 +108,11 @@ impl<'a> Value<'a> for Cow<'a, str> {
         Ok(String::from_utf8_lossy(text))
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(self.as_bytes());
-        out.bytes(&[0]);
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.framed(number, |out| {
+            out.bytes(self.as_bytes());
+            out.bytes(&[0]);
+        });
     }
 }
 
@@ -122,13 +121,11 @@ impl<'a> Value<'a> for Cow<'a, str> {
 pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Value<'a> for Raw<'a> {
-    const NESTED: bool = true;
-
     fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
         Ok(Self(bytes))
     }
 
-    fn write(&self, out: &mut Writer<'_>) {
-        out.bytes(self.0);
+    fn write(&self, number: u16, out: &mut Writer<'_>) {
+        out.nest(number, self.0);
     }
 }

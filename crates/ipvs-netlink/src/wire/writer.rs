@@ -31,9 +31,29 @@ impl<'a> Writer<'a> {
         self.framed(kind, |writer| writer.bytes(value));
     }
 
+    /// The same for a value of fixed size, which most are: its length need not be worked out afterwards.
+    pub(super) fn fixed<const N: usize>(&mut self, kind: u16, value: [u8; N]) {
+        let Ok(length) = u16::try_from(HEADER + N) else {
+            self.too_long = true;
+            return;
+        };
+        let ([l0, l1], [k0, k1]) = (length.to_ne_bytes(), kind.to_ne_bytes());
+        self.buffer.reserve(align(HEADER + N));
+        self.buffer.extend_from_slice(&[l0, l1, k0, k1]);
+        self.buffer.extend_from_slice(&value);
+        for _ in N..align(N) {
+            self.buffer.push(0);
+        }
+    }
+
     /// Appends an attribute that holds what `fill` appends.
     pub fn nested(&mut self, number: u16, fill: impl FnOnce(&mut Self)) {
         self.framed(number | NESTED, fill);
+    }
+
+    /// Appends an attribute marked as holding attributes, which these bytes are.
+    pub(super) fn nest(&mut self, number: u16, attributes: &[u8]) {
+        self.attribute(number | NESTED, attributes);
     }
 
     /// Whether something did not fit into its length field.

@@ -37,6 +37,7 @@ pub(super) struct World {
     pub(super) reads: usize,
     pub(super) unreadable: bool,
     pub(super) guard_fails: bool,
+    pub(super) forget_fails: bool,
 }
 
 /// What goes wrong with a step.
@@ -337,6 +338,9 @@ impl Host for Shared {
         flows: &BTreeSet<Flow>,
     ) -> Result<usize, ipvs_netlink::transport::Error> {
         let mut world = self.0.borrow_mut();
+        if world.forget_fails {
+            return Err(ipvs_netlink::transport::Error::TimedOut);
+        }
         world.journal.extend(
             flows
                 .iter()

@@ -1,0 +1,115 @@
+//! Services and real servers that leave: drains, deadlines, tracked flows.
+
+use super::fake::Shared;
+use super::script::{Loop, service, slice};
+use super::{TCP, key, web};
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_goes_is_released_after_it_is_deleted() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    agent.delete(&service("web", "10.96.0.10", TCP)).await;
+    assert_eq!(
+        agent.journal(),
+        [
+            "ipvsadm -D -t 10.96.0.10:80",
+            "release -t 10.96.0.10:80",
+            "guard"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
+    let mut agent = Loop::over(&Shared::default());
+    let ports = &["53/UDP"];
+    agent
+        .start(vec![
+            service("dns", "10.96.0.10", ports),
+            slice("dns", ports, &["10.244.2.1@n2", "10.244.2.2@n2"]),
+        ])
+        .await;
+    agent.journal();
+    agent.apply([slice("dns", ports, &["10.244.2.2@n2"])]).await;
+    assert_eq!(
+        agent.journal()[0],
+        "ipvsadm -d -u 10.96.0.10:53 -r 10.244.2.1:53"
+    );
+    agent.delete(&service("dns", "10.96.0.10", ports)).await;
+    assert!(agent.journal().contains(&"forget 10.244.2.2:53".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(web()).await;
+    let busy = (key("10.96.0.10"), "10.244.1.1".parse().unwrap());
+    agent.world().connections.insert(busy, 3);
+    agent.apply([slice("web", TCP, &[])]).await;
+    agent.settle(0).await;
+    assert_eq!(
+        agent.save(),
+        [
+            "-A -t 10.96.0.10:80 -s wrr",
+            "-a -t 10.96.0.10:80 -r 10.244.1.1:80 -m -w 0"
+        ]
+    );
+    agent.settle(20_000).await;
+    assert_eq!(
+        agent.save().len(),
+        2,
+        "it drains as long as it has connections"
+    );
+    agent.world().connections.clear();
+    agent.settle(6_000).await;
+    assert_eq!(agent.save().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_a_drain_ends_at_its_deadline_even_if_the_loop_was_restarted_meanwhile() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(web()).await;
+    let busy = (key("10.96.0.10"), "10.244.1.1".parse().unwrap());
+    agent.world().connections.insert(busy, 3);
+    let rest = vec![
+        service("web", "10.96.0.10", TCP),
+        slice("web", TCP, &["10.244.2.1@n2"]),
+    ];
+    agent.apply(rest.clone()).await;
+    let mut again = Loop::with(&shared, |config| {
+        config.drain_timeout = std::time::Duration::from_secs(60);
+    });
+    again.start(rest).await;
+    again.settle(59_000).await;
+    assert_eq!(again.save().len(), 3);
+    again.settle(6_000).await;
+    assert_eq!(again.save().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
+    let mut agent = Loop::over(&Shared::default());
+    let ports = &["53/UDP"];
+    agent
+        .start(vec![
+            service("dns", "10.96.0.10", ports),
+            slice("dns", ports, &["10.244.2.1@n2", "10.244.2.2@n2"]),
+        ])
+        .await;
+    agent.world().forget_fails = true;
+    agent.apply([slice("dns", ports, &["10.244.2.2@n2"])]).await;
+    agent.settle(5_000).await;
+    let forgotten = |agent: &mut Loop| {
+        let journal = agent.journal();
+        journal.contains(&"forget 10.244.2.1:53".to_owned())
+    };
+    assert!(!forgotten(&mut agent));
+    assert_eq!(agent.reconciler.agenda.failing().0, 1);
+    agent.world().forget_fails = false;
+    agent.settle(120_000).await;
+    assert!(forgotten(&mut agent));
+    assert_eq!(agent.reconciler.agenda.failing().0, 0);
+}
