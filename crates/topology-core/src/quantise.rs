@@ -13,9 +13,11 @@
 //! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
 
 mod search;
+mod wrr;
 
 use crate::ratio::{Ratio, gcd};
 use search::Search;
+pub use wrr::wrr;
 
 /// The largest weight ever given to a real server.
 pub const MAX_WEIGHT: u32 = 65_535;

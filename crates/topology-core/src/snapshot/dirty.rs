@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Entry, Snapshot};
-use crate::model::{CAPACITY_LABEL, Endpoint, Node, ObjectName, Service};
-use crate::policy::{LevelKey, ZONE};
+use crate::model::{CAPACITY_LABEL, Endpoint, Node, ObjectName, Service, TopologyPolicy};
+use crate::policy::{LevelKey, Policy, ZONE};
 
 /// What has to be resolved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +44,8 @@ struct NodeChange {
     addresses: BTreeSet<IpAddr>,
     /// Whether the Node itself came or went.
     existence: bool,
+    /// Whether it brings more or less demand: it came, went, became ready or not, or its CPU changed.
+    demand: bool,
 }
 
 impl Marks {
@@ -74,6 +78,8 @@ impl Marks {
         };
         let change = self.nodes.entry(name).or_default();
         change.existence |= old.is_none() || new.is_none();
+        let demand = |node: Option<&Node>| node.map(|node| (node.ready, node.cpu_milli));
+        change.demand |= demand(old) != demand(new);
         change.labels.extend(
             difference(&labels(old), &labels(new))
                 .into_iter()
@@ -92,7 +98,8 @@ impl Marks {
         if self.everything {
             services.extend(snapshot.services().map(|service| service.name.clone()));
         } else if !self.nodes.is_empty() {
-            let touched = |(_, entry): &(&ObjectName, &Entry)| touches(&self.nodes, mine, entry);
+            let touched =
+                |(_, entry): &(&ObjectName, &Entry)| touches(snapshot, &self.nodes, mine, entry);
             let touched = snapshot.services.iter().filter(touched);
             services.extend(touched.map(|(name, _)| name.clone()));
         }
@@ -119,6 +126,7 @@ fn difference<T: Ord + Clone>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Vec<T> {
 
 /// Whether a change of `nodes` (and of this node, `mine`) can alter what `entry` resolves to.
 fn touches(
+    snapshot: &Snapshot,
     nodes: &BTreeMap<Arc<str>, NodeChange>,
     mine: Option<&NodeChange>,
     entry: &Entry,
@@ -127,9 +135,11 @@ fn touches(
         return false;
     };
     let holds_address = nodes.values().any(|change| holds_address(change, service));
+    let policies = Deciders::of(snapshot, service);
     holds_address
-        || mine.is_some_and(|change| moves_me(change, service, entry))
-        || moves_endpoint(nodes, service, entry)
+        || mine.is_some_and(|change| moves_me(change, &policies, entry))
+        || moves_endpoint(nodes, &policies, entry)
+        || nodes.values().any(|change| policies.count_on(change))
 }
 
 fn holds_address(change: &NodeChange, service: &Service) -> bool {
@@ -140,39 +150,97 @@ fn holds_address(change: &NodeChange, service: &Service) -> bool {
 }
 
 /// This node stands somewhere else now.
-fn moves_me(change: &NodeChange, service: &Service, entry: &Entry) -> bool {
-    if service.policy.is_some() {
-        return change.existence || uses_label(change, service);
-    }
+fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &Entry) -> bool {
     let hinted = |endpoint: &Endpoint| endpoint.hints.is_some();
-    change.labels.contains(ZONE)
-        && entry
-            .slices
-            .iter()
-            .any(|slice| slice.endpoints.iter().any(hinted))
+    let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
+    (!policies.is_empty() && change.existence)
+        || policies.use_label_of(change)
+        || policies.select_by(change)
+        || (change.labels.contains(ZONE) && endpoints().any(hinted))
 }
 
 /// The node of one of its endpoints stands somewhere else now.
 fn moves_endpoint(
     nodes: &BTreeMap<Arc<str>, NodeChange>,
-    service: &Service,
+    policies: &Deciders<'_>,
     entry: &Entry,
 ) -> bool {
     let mut endpoints = entry.slices.iter().flat_map(|slice| &slice.endpoints);
-    service.policy.is_some()
+    !policies.is_empty()
         && endpoints.any(|endpoint| {
             let change = endpoint.node.as_ref().and_then(|node| nodes.get(node));
-            change.is_some_and(|change| uses_label(change, service))
+            change.is_some_and(|change| policies.use_label_of(change))
         })
 }
 
-fn uses_label(change: &NodeChange, service: &Service) -> bool {
-    let Some(policy) = &service.policy else {
-        return false;
-    };
-    let mut keys = policy.levels.iter().map(|level| &level.key);
-    keys.any(|key| match key {
-        LevelKey::Label(label) => change.labels.contains(label),
-        LevelKey::Node | LevelKey::Any => false,
-    }) || (policy.uses_capacity() && change.labels.contains(CAPACITY_LABEL))
+/// Everything that may decide about a Service, and the drains, which hold for all.
+struct Deciders<'a> {
+    policies: SmallVec<[&'a Policy; 2]>,
+    objects: SmallVec<[&'a TopologyPolicy; 2]>,
+    snapshot: &'a Snapshot,
+}
+
+impl<'a> Deciders<'a> {
+    fn of(snapshot: &'a Snapshot, service: &'a Service) -> Self {
+        let name = service.named_policy.as_ref();
+        let named = name.and_then(|name| snapshot.policy(&service.name.namespace, name));
+        let objects: SmallVec<[_; 2]> = snapshot.policies_for(service).chain(named).collect();
+        let own = service.policy.as_deref();
+        Self {
+            policies: own
+                .into_iter()
+                .chain(objects.iter().map(|object| &object.policy))
+                .collect(),
+            objects,
+            snapshot,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.policies.is_empty() && self.snapshot.drains().next().is_none()
+    }
+
+    /// Whether one of the labels that changed places an endpoint or this node.
+    fn use_label_of(&self, change: &NodeChange) -> bool {
+        let changed = |key: &LevelKey| match key {
+            LevelKey::Label(label) => change.labels.contains(label),
+            LevelKey::Node | LevelKey::Any => false,
+        };
+        let uses = |policy: &&Policy| {
+            policy.levels.iter().any(|level| changed(&level.key))
+                || policy.avoid.iter().any(|avoid| changed(&avoid.key))
+                || (policy.uses_capacity() && change.labels.contains(CAPACITY_LABEL))
+                || (policy.max_overload.is_some() && change.labels.contains(ZONE))
+        };
+        self.policies.iter().any(uses) || self.snapshot.drains().any(|drain| changed(&drain.key))
+    }
+
+    /// Whether a policy selects client Nodes by one of the labels that changed.
+    fn select_by(&self, change: &NodeChange) -> bool {
+        let mut keys = self.objects.iter().flat_map(|object| {
+            let selector = &object.node_selector;
+            let labels = selector.labels.iter().map(|(key, _)| key);
+            labels.chain(
+                selector
+                    .expressions
+                    .iter()
+                    .map(|expression| &expression.key),
+            )
+        });
+        keys.any(|key| change.labels.contains(key))
+    }
+
+    /// Whether a cap estimates the demand by what changed, wherever the Node is.
+    fn count_on(&self, change: &NodeChange) -> bool {
+        let mut capped = self
+            .policies
+            .iter()
+            .filter(|policy| policy.max_overload.is_some());
+        let labels = |policy: &Policy| {
+            let mut keys = policy.levels.iter().map(|level| &level.key);
+            keys.any(|key| matches!(key, LevelKey::Label(label) if change.labels.contains(label)))
+        };
+        let zone = change.labels.contains(ZONE);
+        capped.any(|policy| change.demand || zone || labels(policy))
+    }
 }

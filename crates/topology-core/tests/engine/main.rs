@@ -15,14 +15,20 @@ mod plan;
 #[cfg(test)]
 mod plan_properties;
 #[cfg(test)]
+mod precedence;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod resolution;
 #[cfg(test)]
 mod shares;
 #[cfg(test)]
+mod time;
+#[cfg(test)]
 mod topology_keys;
 #[cfg(test)]
 mod vectors;
 #[cfg(test)]
 mod world;
+#[cfg(test)]
+mod zones;

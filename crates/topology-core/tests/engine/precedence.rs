@@ -1,0 +1,322 @@
+//! Who decides, of several who would like to.
+
+use topology_core::model::{
+    Enforcement, Expression, Labels, Operator, OwnerLimits, Selector, TopologyPolicy, TrafficPolicy,
+};
+use topology_core::policy::{Mode, Policy, PolicySource};
+use topology_core::resolve::{Decision, LostBecause, Note};
+
+use crate::world::{World, ZONE, ep, weighted};
+
+/// A `ClusterTopologyPolicy` for everything.
+fn object(name: &str) -> TopologyPolicy {
+    TopologyPolicy {
+        namespace: None,
+        name: name.into(),
+        created: Some(100),
+        priority: 0,
+        enforcement: Enforcement::Default,
+        namespace_selector: Selector::default(),
+        service_selector: Selector::default(),
+        node_selector: Selector::default(),
+        port_names: Vec::new(),
+        policy: weighted(&[(ZONE, 100), ("*", 0)]),
+        owner_limits: None,
+    }
+}
+
+fn in_namespace(name: &str) -> TopologyPolicy {
+    TopologyPolicy {
+        namespace: Some("t".into()),
+        ..object(name)
+    }
+}
+
+fn select(key: &str, value: &str) -> Selector {
+    Selector {
+        labels: vec![(key.into(), value.into())],
+        expressions: Vec::new(),
+    }
+}
+
+fn world() -> World {
+    World::new("me")
+        .node("me", &[(ZONE, "a"), ("pool", "edge")])
+        .endpoints([ep(1).zone("a"), ep(2).zone("b")])
+}
+
+fn with(objects: impl IntoIterator<Item = TopologyPolicy>) -> World {
+    let mut world = world();
+    for object in objects {
+        world.snapshot.set_policy(object);
+    }
+    world
+}
+
+fn decision(mut world: World) -> Decision {
+    world.server().decision
+}
+
+fn winner(decision: &Decision) -> (PolicySource, Option<&str>) {
+    (decision.source, decision.policy.as_deref())
+}
+
+fn lost(decision: &Decision) -> Vec<(&str, LostBecause)> {
+    let lost = decision.lost.iter();
+    lost.map(|lost| {
+        (
+            lost.policy.as_deref().unwrap_or(lost.source.word()),
+            lost.why,
+        )
+    })
+    .collect()
+}
+
+fn overriding(name: &str) -> TopologyPolicy {
+    TopologyPolicy {
+        enforcement: Enforcement::Override,
+        ..object(name)
+    }
+}
+
+#[test]
+fn the_first_that_applies_decides_and_the_others_are_named() {
+    let all = || with([overriding("must"), object("may"), in_namespace("near")]);
+    let mut own = all();
+    own.service.policy = Some(Box::new(weighted(&[("*", 1)])));
+    let found = decision(own);
+    assert_eq!(
+        winner(&found),
+        (
+            PolicySource::ClusterOverride,
+            Some("ClusterTopologyPolicy must")
+        )
+    );
+    assert_eq!(
+        lost(&found),
+        [
+            ("annotation", LostBecause::Weaker),
+            ("TopologyPolicy t/near", LostBecause::Weaker),
+            ("ClusterTopologyPolicy may", LostBecause::Weaker),
+        ]
+    );
+    let mut without = all();
+    without.snapshot.remove_policy(None, "must");
+    assert_eq!(winner(&decision(without)).0, PolicySource::NamespacePolicy);
+    let mut without = all();
+    without.snapshot.remove_policy(None, "must");
+    without.snapshot.remove_policy(Some("t"), "near");
+    assert_eq!(
+        winner(&decision(without)),
+        (
+            PolicySource::ClusterDefault,
+            Some("ClusterTopologyPolicy may")
+        )
+    );
+}
+
+#[test]
+fn traffic_policy_local_is_above_all() {
+    let mut world = with([overriding("must")]);
+    world.service.internal_traffic_policy = TrafficPolicy::Local;
+    let found = decision(world);
+    assert_eq!(winner(&found), (PolicySource::TrafficPolicyLocal, None));
+    assert_eq!(
+        lost(&found),
+        [("ClusterTopologyPolicy must", LostBecause::Weaker)]
+    );
+}
+
+#[test]
+fn annotations_are_above_every_policy_that_does_not_override() {
+    let mut world = with([object("may"), in_namespace("near")]);
+    world.service.policy = Some(Box::new(weighted(&[("*", 1)])));
+    assert_eq!(winner(&decision(world)), (PolicySource::Annotation, None));
+}
+
+#[test]
+fn of_equals_priority_then_age_then_name_decides() {
+    let ranked = |name: &str, priority, created| TopologyPolicy {
+        priority,
+        created,
+        ..object(name)
+    };
+    let found = decision(with([
+        ranked("a", 1, Some(5)),
+        ranked("b", 2, Some(9)),
+        ranked("c", 2, Some(8)),
+        ranked("d", 2, Some(8)),
+        ranked("e", 2, None),
+    ]));
+    assert_eq!(winner(&found).1, Some("ClusterTopologyPolicy c"));
+    assert_eq!(
+        lost(&found),
+        [
+            ("ClusterTopologyPolicy d", LostBecause::LaterName),
+            ("ClusterTopologyPolicy b", LostBecause::Younger),
+            ("ClusterTopologyPolicy e", LostBecause::Younger),
+            ("ClusterTopologyPolicy a", LostBecause::LowerPriority),
+        ]
+    );
+}
+
+#[test]
+fn selectors_of_services_namespaces_ports_and_nodes_hold() {
+    let labelled = |pairs: &[(&str, &str)]| -> Labels {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect()
+    };
+    let decided = |object: TopologyPolicy| {
+        let mut world = with([object]);
+        world.service.labels = labelled(&[("app", "cart")]);
+        world
+            .snapshot
+            .set_namespace("t", labelled(&[("tier", "backend")]));
+        let found = decision(world);
+        (
+            found.policy.is_some(),
+            found.lost.first().map(|lost| lost.why),
+        )
+    };
+    let by = |change: fn(&mut TopologyPolicy, Selector), selector| {
+        let mut object = object("p");
+        change(&mut object, selector);
+        decided(object)
+    };
+    let service: fn(&mut TopologyPolicy, _) = |object, selector| object.service_selector = selector;
+    let namespace: fn(&mut TopologyPolicy, _) =
+        |object, selector| object.namespace_selector = selector;
+    let node: fn(&mut TopologyPolicy, _) = |object, selector| object.node_selector = selector;
+    assert_eq!(by(service, select("app", "cart")), (true, None));
+    assert_eq!(by(service, select("app", "web")), (false, None));
+    assert_eq!(by(namespace, select("tier", "backend")), (true, None));
+    assert_eq!(by(namespace, select("tier", "web")), (false, None));
+    assert_eq!(by(node, select("pool", "edge")), (true, None));
+    assert_eq!(
+        by(node, select("pool", "core")),
+        (false, Some(LostBecause::OtherNode))
+    );
+    let exists = |operator| Selector {
+        labels: Vec::new(),
+        expressions: vec![Expression {
+            key: "app".into(),
+            operator,
+            values: Vec::new(),
+        }],
+    };
+    assert_eq!(by(service, exists(Operator::Exists)), (true, None));
+    assert_eq!(by(service, exists(Operator::DoesNotExist)), (false, None));
+    let for_port = |name: &str| {
+        decided(TopologyPolicy {
+            port_names: vec![name.into()],
+            ..object("p")
+        })
+    };
+    assert_eq!(for_port("http"), (true, None));
+    assert_eq!(for_port("metrics"), (false, Some(LostBecause::OtherPort)));
+}
+
+#[test]
+fn a_policy_of_another_namespace_is_not_seen() {
+    let elsewhere = TopologyPolicy {
+        namespace: Some("u".into()),
+        ..object("near")
+    };
+    let found = decision(with([elsewhere]));
+    assert_eq!(
+        (winner(&found).0, found.lost.len()),
+        (PolicySource::Uniform, 0)
+    );
+}
+
+#[test]
+fn a_named_policy_is_bound_whatever_it_selects() {
+    let mut special = in_namespace("special");
+    special.service_selector = select("app", "nobody");
+    let mut world = with([special, in_namespace("usual")]);
+    world.service.named_policy = Some("special".into());
+    let found = decision(world);
+    assert_eq!(
+        winner(&found),
+        (
+            PolicySource::NamespacePolicy,
+            Some("TopologyPolicy t/special")
+        )
+    );
+    assert_eq!(
+        lost(&found),
+        [("TopologyPolicy t/usual", LostBecause::Weaker)]
+    );
+}
+
+#[test]
+fn a_name_that_nobody_has_leaves_it_to_the_next() {
+    let mut world = with([in_namespace("usual")]);
+    world.service.named_policy = Some("special".into());
+    let found = decision(world);
+    assert_eq!(winner(&found).1, Some("TopologyPolicy t/usual"));
+    assert_eq!(
+        found.notes,
+        [Note::NoSuchPolicy {
+            name: "special".into()
+        }]
+    );
+}
+
+fn limited(limits: OwnerLimits) -> TopologyPolicy {
+    TopologyPolicy {
+        owner_limits: Some(limits),
+        ..object("limits")
+    }
+}
+
+fn asking(policy: Policy, limits: OwnerLimits) -> Decision {
+    let mut world = with([limited(limits)]);
+    world.service.policy = Some(Box::new(policy));
+    decision(world)
+}
+
+#[test]
+fn owner_limits_raise_a_cap_and_say_so() {
+    let mut policy = weighted(&[(ZONE, 100), ("*", 0)]);
+    policy.max_overload = Some(0);
+    let limits = OwnerLimits {
+        allowed_modes: Vec::new(),
+        min_max_overload: Some(20),
+    };
+    let found = asking(policy.clone(), limits.clone());
+    assert_eq!(found.source, PolicySource::Annotation);
+    let by = "ClusterTopologyPolicy limits".into();
+    assert_eq!(
+        found.notes[0],
+        Note::Clipped {
+            asked: 0,
+            given: 20,
+            by
+        }
+    );
+    policy.max_overload = None;
+    assert_eq!(asking(policy, limits).notes, []);
+}
+
+#[test]
+fn owner_limits_refuse_a_mode_and_the_next_source_decides() {
+    let limits = OwnerLimits {
+        allowed_modes: vec![Mode::Prefer],
+        min_max_overload: None,
+    };
+    let found = asking(weighted(&[("*", 1)]), limits);
+    assert_eq!(winner(&found).0, PolicySource::ClusterDefault);
+    assert_eq!(lost(&found), [("annotation", LostBecause::NotAllowed)]);
+}
+
+#[test]
+fn the_scheduler_of_the_policy_is_the_servers() {
+    let mut object = object("p");
+    object.policy.scheduler = Some("mh".into());
+    let server = with([object]).server();
+    assert_eq!(&*server.server.scheduler, "mh");
+    assert_eq!(&*world().server().server.scheduler, "wrr");
+}

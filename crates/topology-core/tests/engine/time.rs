@@ -1,0 +1,256 @@
+//! What changes while nothing changes but the time: ramps, expiry, slow start, recovery hold.
+
+use std::sync::Arc;
+
+use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::policy::Policy;
+use topology_core::ratio::Ratio;
+use topology_core::resolve::{Note, Refusal, ResolvedServer};
+
+use crate::world::{Ep, World, ZONE, drain, ep, weighted};
+
+/// `me` in zone a, four endpoints in each of zones a and b.
+fn world(policy: Policy) -> World {
+    World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .policy(policy)
+        .endpoints(endpoints(4, 4))
+}
+
+fn endpoints(near: u8, far: u8) -> Vec<Ep> {
+    let near = (1..=near).map(|number| ep(number).zone("a"));
+    let far = (11..11 + far).map(|number| ep(number).zone("b"));
+    near.chain(far).collect()
+}
+
+fn prefer() -> Policy {
+    weighted(&[(ZONE, 100), ("*", 0)])
+}
+
+/// The decision at `now`, which is then remembered, and when to ask again.
+fn at(world: &mut World, now: i64) -> (ResolvedServer, Option<i64>) {
+    world.me.now = Some(now);
+    let mut resolution = world.resolve();
+    Arc::make_mut(&mut world.me.memory).learn(&world.service.name, &resolution);
+    (resolution.servers.remove(0), resolution.ask_again)
+}
+
+/// The share of zone a, in percent.
+fn near(server: &ResolvedServer) -> Ratio {
+    let endpoints = server.decision.endpoints.iter();
+    let near = endpoints.filter(|endpoint| endpoint.zone.as_deref() == Some("a"));
+    near.map(|endpoint| endpoint.share).sum()
+}
+
+fn tenths(part: u64) -> Ratio {
+    Ratio::new(part, 10)
+}
+
+fn ramping() -> Drain {
+    Drain {
+        starts: 1_000,
+        expires: 100_000,
+        ramp_seconds: 10,
+        ..drain("zone", &["a"])
+    }
+}
+
+#[test]
+fn a_drain_ramps_in_ten_steps_and_ends() {
+    let mut world = world(prefer());
+    world.snapshot.set_drain(ramping());
+    let mut seen = |now| {
+        let (server, ask_again) = at(&mut world, now);
+        (near(&server), ask_again)
+    };
+    assert_eq!(seen(0), (Ratio::ONE, Some(1_000)));
+    assert_eq!(seen(1_000), (Ratio::ONE, Some(2_000)));
+    assert_eq!(seen(2_000), (tenths(9), Some(3_000)));
+    assert_eq!(seen(6_500), (tenths(5), Some(7_000)));
+    assert_eq!(seen(10_999), (tenths(1), Some(11_000)));
+    assert_eq!(seen(11_000), (Ratio::ZERO, Some(100_000)));
+    assert_eq!(seen(100_000), (Ratio::ONE, None));
+}
+
+#[test]
+fn two_ramps_are_nested() {
+    let mut policy = weighted(&[(ZONE, 60), ("*", 40)]);
+    policy.avoid = Vec::new();
+    let mut world = world(policy);
+    world.snapshot.set_drain(ramping());
+    let other = Drain {
+        name: "other".into(),
+        starts: 3_000,
+        ..drain("zone", &["b"])
+    };
+    world.snapshot.set_drain(Drain {
+        ramp_seconds: 10,
+        expires: 100_000,
+        ..other
+    });
+    // Zone a keeps 3/10 and zone b 5/10: of all traffic 3/10 know neither drain, 2/10 know that of a, and 5/10 would
+    // know both, which leaves nothing, so that they know none.
+    let (server, _) = at(&mut world, 8_000);
+    assert_eq!(near(&server), tenths(3) * tenths(6) + tenths(5) * tenths(6));
+}
+
+#[test]
+fn without_a_moment_a_drain_is_complete() {
+    let mut world = world(prefer());
+    world.snapshot.set_drain(ramping());
+    let server = world.server();
+    assert_eq!(near(&server), Ratio::ZERO);
+    let zero = server
+        .server
+        .real_servers
+        .iter()
+        .filter(|real| real.weight == 0);
+    assert_eq!(zero.count(), 4, "they finish their connections");
+}
+
+#[test]
+fn the_last_domain_is_drained_only_by_force() {
+    let all = |on_last_domain| {
+        let mut world = world(prefer());
+        world.snapshot.set_drain(Drain {
+            on_last_domain,
+            ..drain("zone", &["a", "b"])
+        });
+        world.server()
+    };
+    let ignored = all(OnLastDomain::Ignore);
+    assert_eq!(near(&ignored), Ratio::ONE);
+    assert_eq!(
+        ignored.decision.notes,
+        [Note::DrainIgnored {
+            drain: "shift".into()
+        }]
+    );
+    let forced = all(OnLastDomain::Force);
+    assert_eq!(forced.decision.refusal, Some(Refusal::Drained));
+    assert!(
+        forced
+            .server
+            .real_servers
+            .iter()
+            .all(|real| real.weight == 0)
+    );
+    assert_eq!(forced.server.real_servers.len(), 8);
+}
+
+#[test]
+fn hard_services_take_part_only_if_told() {
+    let hard = |hard_services| {
+        let mut world = world(weighted(&[(ZONE, 100)]));
+        world.snapshot.set_drain(Drain {
+            hard_services,
+            on_last_domain: OnLastDomain::Force,
+            ..drain("zone", &["a"])
+        });
+        world.server().decision.refusal
+    };
+    assert_eq!(hard(HardServices::Ignore), None);
+    assert_eq!(hard(HardServices::Apply), Some(Refusal::Drained));
+}
+
+#[test]
+fn drained_clients_go_one_level_further_and_endpoints_stay() {
+    let mut world = world(prefer());
+    world.snapshot.set_drain(Drain {
+        scope: DrainScope::Clients,
+        ..drain("zone", &["a"])
+    });
+    let server = world.server();
+    assert_eq!(near(&server), Ratio::new(1, 2), "all eight alike");
+    world.me.node = "other".into();
+    world = world.node("other", &[(ZONE, "b")]);
+    assert_eq!(
+        near(&world.server()),
+        Ratio::ZERO,
+        "only clients in the zone"
+    );
+}
+
+#[test]
+fn a_drain_holds_for_services_without_a_policy_and_hints_are_read_again() {
+    let mut world = world(prefer());
+    world.service.policy = None;
+    let hinted = endpoints(2, 2).into_iter().enumerate();
+    let hinted = hinted.map(|(at, ep)| ep.for_zones(&[if at < 2 { "a" } else { "b" }]));
+    world = world.endpoints(hinted);
+    assert_eq!(near(&world.server()), Ratio::ONE);
+    world.snapshot.set_drain(drain("zone", &["a"]));
+    let server = world.server();
+    assert_eq!(near(&server), Ratio::ZERO);
+    assert_eq!(server.server.real_servers.len(), 4);
+}
+
+#[test]
+fn a_new_endpoint_grows_from_a_tenth() {
+    let mut policy = weighted(&[("*", 1)]);
+    policy.slow_start = 9;
+    let mut world = World::new("me").node("me", &[]).policy(policy);
+    world = world.endpoints([ep(1)]);
+    assert_eq!(at(&mut world, 0).1, None, "nobody is new at first");
+    world = world.endpoints([ep(1), ep(2)]);
+    let mut weights = |now| {
+        let (server, ask_again) = at(&mut world, now);
+        let endpoints = server.decision.endpoints.iter();
+        (endpoints.map(|e| e.weight).collect::<Vec<_>>(), ask_again)
+    };
+    assert_eq!(weights(10_000), (vec![10, 1], Some(11_000)));
+    assert_eq!(weights(11_000), (vec![5, 1], Some(12_000)));
+    assert_eq!(weights(14_500), (vec![2, 1], Some(15_000)));
+    assert_eq!(weights(18_999), (vec![10, 9], Some(19_000)));
+    assert_eq!(weights(19_000), (vec![1, 1], None));
+}
+
+#[test]
+fn what_was_unready_is_new_again() {
+    let mut policy = weighted(&[("*", 1)]);
+    policy.slow_start = 9;
+    let mut world = World::new("me").node("me", &[]).policy(policy);
+    world = world.endpoints([ep(1), ep(2)]);
+    at(&mut world, 0);
+    world = world.endpoints([ep(1), ep(2).unready()]);
+    at(&mut world, 1_000);
+    world = world.endpoints([ep(1), ep(2)]);
+    assert_eq!(at(&mut world, 2_000).1, Some(3_000));
+}
+
+#[test]
+fn a_level_that_shrank_waits_before_it_grows_again() {
+    let mut policy = prefer();
+    (policy.overprovision, policy.recovery_hold) = (Some(100), 10);
+    let mut world = world(policy);
+    let zone = |ready: u8| {
+        let endpoints = endpoints(4, 4).into_iter().enumerate();
+        endpoints.map(move |(at, ep)| {
+            if at < 4 && at >= ready.into() {
+                ep.unready()
+            } else {
+                ep
+            }
+        })
+    };
+    let mut near_with = |ready, now| {
+        world
+            .snapshot
+            .set_slice(crate::world::slice("s-1", "s", zone(ready)));
+        let (server, ask_again) = at(&mut world, now);
+        (near(&server), ask_again)
+    };
+    let half = Ratio::new(1, 2);
+    assert_eq!(near_with(4, 0), (Ratio::ONE, None));
+    assert_eq!(near_with(2, 1_000), (half, None), "at once");
+    assert_eq!(near_with(4, 2_000), (half, Some(12_000)));
+    assert_eq!(near_with(4, 11_999), (half, Some(12_000)));
+    assert_eq!(near_with(4, 12_000), (Ratio::ONE, None));
+    assert_eq!(near_with(0, 13_000), (Ratio::ZERO, None));
+    assert_eq!(
+        near_with(1, 14_000),
+        (Ratio::ZERO, Some(24_000)),
+        "the first pod back waits"
+    );
+    assert_eq!(near_with(1, 24_000).0, Ratio::new(1, 4));
+}
