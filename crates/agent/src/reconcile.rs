@@ -12,6 +12,7 @@ mod answer;
 mod apply;
 mod books;
 mod check;
+mod clock;
 mod counts;
 mod pass;
 mod report;
@@ -47,6 +48,7 @@ use crate::state::{Pulse, Question, StartTimes};
 pub(crate) use self::answer::observe_all;
 use self::books::Books;
 use self::check::Check;
+use self::clock::Clock;
 use self::counts::Counts;
 use self::retry::Agenda;
 use self::shape::Place;
@@ -84,6 +86,8 @@ enum Item {
     Guard,
     /// A virtual server.
     Server(VirtualServerKey),
+    /// The decision about a Service, named by one of its virtual servers, that time alone changes.
+    Decision(VirtualServerKey),
 }
 
 /// The loop's state.
@@ -115,6 +119,7 @@ pub(crate) struct Reconciler<K, H> {
     pulse: watch::Sender<Pulse>,
     fuse: Arc<Fuse>,
     epoch: Instant,
+    clock: Clock,
 }
 
 /// What a loop is made of, beside its configuration.
@@ -171,6 +176,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             pulse,
             fuse,
             epoch,
+            clock: Clock::set(),
         }
     }
 

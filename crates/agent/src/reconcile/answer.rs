@@ -19,6 +19,7 @@ use crate::state::{
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Answers; a questioner who has gone away is no trouble.
     pub(super) async fn answer(&mut self, question: Question) {
+        self.me.now = Some(self.clock.now());
         match question {
             Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
             Question::Services(after, limit, reply) => {

@@ -11,6 +11,7 @@ use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
+use super::clock::Clock;
 use super::pass::Work;
 use super::warnings::Topic;
 use crate::host::Host;
@@ -29,6 +30,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Compares everything that is small at once, lists the virtual servers for the slices.
     pub(super) async fn begin_check(&mut self) {
         self.next_check = Instant::now() + self.config.check_period;
+        self.clock = Clock::set();
         self.prepare().await;
         let moved = self.read_place().await;
         let services = self.services_at(&moved);

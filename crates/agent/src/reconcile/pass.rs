@@ -1,10 +1,12 @@
 //! One pass: what some Services ask for, against what the kernel holds of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::event::Completeness;
 use tokio::time::Instant;
+use topology_core::memory::Memory;
 use topology_core::mirror::Trust;
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan;
@@ -27,8 +29,15 @@ const CHUNK: usize = 1024;
 /// What each key shall be; `None` where it shall not be.
 type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
 
-/// What each Service asks for, and the servers that may be programmed for it.
-pub(super) type Wishes = Vec<(ObjectName, Wish, Vec<VirtualServer>)>;
+/// What one Service asks for, and the servers that may be programmed for it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    service: ObjectName,
+    wish: Wish,
+    servers: Vec<VirtualServer>,
+    /// When to ask it again although nothing changes, milliseconds since 1970.
+    ask_again: Option<i64>,
+}
 
 /// What a pass is about.
 #[derive(Debug, Default)]
@@ -38,7 +47,7 @@ pub(super) struct Work {
     /// Keys to compare, whoever asks for them.
     pub(super) keys: BTreeSet<VirtualServerKey>,
     /// What `services` ask for, where that was worked out beforehand.
-    pub(super) wishes: Option<Wishes>,
+    pub(super) asked: Option<Vec<Asked>>,
     /// Whether routes and tables have to be looked at even if no address came or went.
     pub(super) shape: bool,
 }
@@ -87,13 +96,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, since);
     }
 
-    /// The pass over everything wished for (`wishes`, if that is known already) and everything the kernel holds.
-    pub(super) async fn full_pass(&mut self, wishes: Option<Wishes>) -> Done {
+    /// The pass over everything wished for (`asked`, if that is known already) and everything the kernel holds.
+    pub(super) async fn full_pass(&mut self, asked: Option<Vec<Asked>>) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = self.pending_since.take();
         let mut work = Work {
             services: names(self.index.snapshot()),
-            wishes,
+            asked,
             shape: true,
             ..Work::default()
         };
@@ -119,6 +128,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             match item {
                 Item::Start => return self.start().await,
                 Item::Routes | Item::Guard => work.shape = true,
+                Item::Decision(key) => {
+                    self.agenda.visit(&item, None);
+                    work.services.extend(self.books.owner(&key).cloned());
+                }
                 Item::Server(key) => {
                     self.mirror.distrust(key);
                     work.keys.insert(key);
@@ -138,10 +151,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter_map(|key| self.books.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
-        let mut wanted = match work.wishes.take() {
-            Some(wishes) => self.record(wishes),
-            None => self.resolve_all(&services),
-        };
+        let mut wanted = Wanted::new();
+        match work.asked.take() {
+            Some(asked) => asked
+                .into_iter()
+                .for_each(|asked| self.record(asked, &mut wanted)),
+            None => self.resolve_all(&services, &mut wanted),
+        }
         for key in std::mem::take(&mut work.keys) {
             wanted.entry(key).or_insert(None);
         }
@@ -251,24 +267,46 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    fn resolve_all(&mut self, services: &BTreeSet<ObjectName>) -> Wanted {
-        let wishes = wishes(self.index.snapshot(), &self.me, &self.place, services);
-        self.record(wishes)
+    fn resolve_all(&mut self, services: &BTreeSet<ObjectName>, wanted: &mut Wanted) {
+        self.me.now = Some(self.clock.now());
+        for service in services {
+            let resolution = resolve(self.index.snapshot(), &self.me, service);
+            Arc::make_mut(&mut self.me.memory).learn(service, &resolution);
+            let asked = Asked::of(service, resolution, &self.me, &self.place);
+            self.record(asked, wanted);
+        }
     }
 
-    /// Takes down what Services ask for.
-    fn record(&mut self, wishes: Wishes) -> Wanted {
-        let mut wanted = Wanted::new();
-        for (service, wish, servers) in wishes {
-            for finding in self.books.new_findings(&service, &wish) {
-                tracing::warn!("{finding}");
-            }
-            for orphan in self.books.replace(&service, wish) {
-                wanted.entry(orphan).or_insert(None);
-            }
-            wanted.extend(servers.into_iter().map(|server| (server.key, Some(server))));
+    /// Takes down what a Service asks for.
+    fn record(&mut self, asked: Asked, wanted: &mut Wanted) {
+        let Asked {
+            service,
+            wish,
+            servers,
+            ask_again,
+        } = asked;
+        for finding in self.books.new_findings(&service, &wish) {
+            tracing::warn!("{finding}");
         }
-        wanted
+        let due = ask_again.map(|at| self.due_at(at));
+        for (key, due) in wish
+            .keys
+            .iter()
+            .zip(std::iter::once(due).chain(std::iter::repeat(None)))
+        {
+            self.agenda.visit(&Item::Decision(*key), due);
+        }
+        for orphan in self.books.replace(&service, wish) {
+            self.agenda.visit(&Item::Decision(orphan), None);
+            wanted.entry(orphan).or_insert(None);
+        }
+        wanted.extend(servers.into_iter().map(|server| (server.key, Some(server))));
+    }
+
+    /// A moment of the calendar on the loop's clock; one that has passed is now.
+    fn due_at(&self, moment: i64) -> u64 {
+        let ahead = moment.saturating_sub(self.clock.now());
+        self.now().saturating_add(u64::try_from(ahead).unwrap_or(0))
     }
 
     pub(super) fn note_success(&mut self, key: &VirtualServerKey) {
@@ -306,23 +344,35 @@ fn comes_first(service: &ObjectName) -> bool {
 }
 
 /// The names of all Services.
-pub(super) fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
+fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
     let services = snapshot.services();
     services.map(|service| service.name.clone()).collect()
 }
 
-/// What some Services ask for.
-pub(super) fn wishes(
-    snapshot: &Snapshot,
-    me: &Viewpoint,
-    place: &Place,
-    services: &BTreeSet<ObjectName>,
-) -> Wishes {
-    let wish = |service: &ObjectName| {
-        let (wish, servers) = wish(resolve(snapshot, me, service), me, place);
-        (service.clone(), wish, servers)
-    };
-    services.iter().map(wish).collect()
+impl Asked {
+    /// What all Services ask for, and what is to be remembered of it.
+    pub(super) fn all(snapshot: &Snapshot, me: &Viewpoint, place: &Place) -> (Vec<Self>, Memory) {
+        let mut memory = Memory::default();
+        let ask = |service: &ObjectName| {
+            let resolution = resolve(snapshot, me, service);
+            memory.learn(service, &resolution);
+            Self::of(service, resolution, me, place)
+        };
+        let asked = names(snapshot).iter().map(ask).collect();
+        (asked, memory)
+    }
+
+    /// What a Service asks for, without the decisions.
+    fn of(service: &ObjectName, resolution: Resolution, me: &Viewpoint, place: &Place) -> Self {
+        let ask_again = resolution.ask_again;
+        let (wish, servers) = wish(resolution, me, place);
+        Self {
+            service: service.clone(),
+            wish,
+            servers,
+            ask_again,
+        }
+    }
 }
 
 /// What a Service asks for, without the decisions, and the servers that may be programmed.

@@ -1,13 +1,15 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::index::Index;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use topology_core::memory::Memory;
 
 use super::counts::Counts;
-use super::pass::{Done, Wishes, names, wishes};
+use super::pass::{Asked, Done};
 use super::warnings::Topic;
 use super::{Item, Reconciler, milliseconds, observe_all};
 use crate::guard::GuardError;
@@ -25,7 +27,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.read_place().await;
         let resolving = self.resolve_aside();
         let (read, dump) = self.read_everything().await;
-        let wishes = self.resolved(resolving).await;
+        let asked = self.resolved(resolving).await;
         if let Err(error) = read {
             let now = self.now();
             self.warnings.set(Topic::Kernel, vec![error.to_string()]);
@@ -34,7 +36,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         self.agenda.succeeded(&Item::Start);
         self.warnings.set(Topic::Kernel, Vec::new());
-        let done = self.full_pass(Some(wishes)).await;
+        let done = self.full_pass(Some(asked)).await;
         self.forget_claims_without_server();
         self.started = self.index.completeness();
         self.next_check = Instant::now() + self.config.check_period;
@@ -49,21 +51,22 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Resolves everything on another thread, while the kernel is read on this one; the index is lent for that time.
-    fn resolve_aside(&mut self) -> JoinHandle<(Index, Wishes)> {
+    fn resolve_aside(&mut self) -> JoinHandle<(Index, Vec<Asked>, Memory)> {
+        self.me.now = Some(self.clock.now());
         let index = std::mem::replace(&mut self.index, Index::new(Vec::new()));
         let (me, place) = (self.me.clone(), self.place.clone());
         tokio::task::spawn_blocking(move || {
-            let snapshot = index.snapshot();
-            let wishes = wishes(snapshot, &me, &place, &names(snapshot));
-            (index, wishes)
+            let (asked, memory) = Asked::all(index.snapshot(), &me, &place);
+            (index, asked, memory)
         })
     }
 
-    async fn resolved(&mut self, resolving: JoinHandle<(Index, Wishes)>) -> Wishes {
+    async fn resolved(&mut self, resolving: JoinHandle<(Index, Vec<Asked>, Memory)>) -> Vec<Asked> {
         match resolving.await {
-            Ok((index, wishes)) => {
+            Ok((index, asked, memory)) => {
                 self.index = index;
-                wishes
+                self.me.memory = Arc::new(memory);
+                asked
             }
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
