@@ -48,7 +48,7 @@ impl Offline {
     pub fn read(cluster: &Path, node: &str, args: &ServiceArgs) -> Result<Self, Failure> {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
-            ..Options::default()
+            now: Some(now()),
         };
         let loaded = read(cluster, &options).map_err(Failure::input)?;
         let me = Viewpoint {

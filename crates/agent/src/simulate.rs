@@ -66,7 +66,7 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
 /// # Errors
 /// As [`run`].
 pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
-    let loaded = source::read(&args.cluster, &Options::default()).map_err(Failure::input)?;
+    let loaded = source::read(&args.cluster, &options()).map_err(Failure::input)?;
     let warnings = loaded.warnings.iter().map(describe::warning).collect();
     let Loaded { mut snapshot, .. } = loaded;
     let atlas = Atlas::of(&snapshot);
@@ -110,6 +110,13 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     Ok(computed.view(changes, warnings))
 }
 
+fn options() -> Options {
+    Options {
+        now: Some(offline::now()),
+        ..Options::default()
+    }
+}
+
 /// What is to be changed, in words.
 fn changes(args: &SimulateArgs) -> Vec<String> {
     let sets = args.set.iter().map(ToString::to_string);
@@ -140,7 +147,7 @@ fn edit(args: &SimulateArgs, snapshot: &Snapshot, atlas: &Atlas) -> Result<Edit,
         edit.drain(snapshot, drain)?;
     }
     for path in &args.policy {
-        let loaded = source::read(path, &Options::default()).map_err(Failure::input)?;
+        let loaded = source::read(path, &options()).map_err(Failure::input)?;
         for warning in &loaded.warnings {
             print::aside(&format!("warning: {warning}"));
         }

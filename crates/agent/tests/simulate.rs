@@ -64,15 +64,11 @@ fn a_change_stands_beside_what_is() {
 
 #[test]
 fn annotations_that_are_not_named_stay() {
-    let output = text(&simulate(
-        "shop",
-        &["--set", "shop/cart:empty-tier=renormalize", "-o", "json"],
-    ));
-    let view: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let view = json(&["--set", "shop/cart:empty-tier=renormalize"]);
     assert_eq!(
         view["services"][0]["changedPolicy"],
         serde_json::Value::Null,
-        "{output}"
+        "{view}"
     );
     let gone = text(&simulate(
         "shop",
@@ -87,6 +83,37 @@ fn annotations_that_are_not_named_stay() {
         (view["total"]["changed"]["inZone"].as_f64().unwrap() - 0.375).abs() < 1e-9,
         "{gone}"
     );
+}
+
+#[test]
+fn a_policy_file_and_a_drain_are_tried_without_a_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.yaml");
+    let text = "apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: even}
+spec:
+  enforcement: Override
+  mode: Balanced
+  levels: [{key: zone}, {any: true}]
+";
+    fs::write(&policy, text).unwrap();
+    let policy = policy.to_string_lossy();
+    let view = json(&["--policy", &policy]);
+    let most = view["total"]["changed"]["loadMax"].as_f64().unwrap();
+    assert!((0.99..1.01).contains(&most), "{most}");
+    let drained = json(&["--drain", "zone=b"]);
+    let gone = &drained["services"][0]["endpoints"][3];
+    assert_eq!(
+        (&gone["zone"], &gone["changed"]),
+        (&"b".into(), &0.0.into()),
+        "{gone}"
+    );
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = text(&simulate("shop", &[arguments, &["-o", "json"]].concat()));
+    serde_json::from_str(&output).unwrap()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rule: `docs/topology.md` explains every reason, refusal and finding of the resolver, and no other.
+//! Rule: `docs/messages.md` explains every word that decisions and warnings use, and no other.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +10,45 @@ use super::source::Source;
 use super::tree::Tree;
 
 /// The document with the tables.
-const DOCUMENT: &str = "docs/topology.md";
-/// Where the enums are declared.
-const CORE: &str = "crates/topology-core/src/";
-/// Each enum, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str); 3] = [
-    ("Reason", "## Every reason"),
-    ("Refusal", "## Every refusal"),
-    ("FindingKind", "## Every finding"),
+const DOCUMENT: &str = "docs/messages.md";
+/// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
+const TABLES: [(&str, &str, &str); 6] = [
+    ("Reason", CORE, "## Every reason"),
+    ("Refusal", CORE, "## Every refusal"),
+    ("FindingKind", CORE, "## Every finding"),
+    ("Note", CORE, "## Every note"),
+    ("LostBecause", CORE, "## Every way to lose"),
+    (
+        "Code",
+        "crates/cluster/src/warning",
+        "## Every warning about the input",
+    ),
 ];
+/// Where the resolver declares its words.
+const CORE: &str = "crates/topology-core/src/resolve/";
 
 /// Finds variants without an explanation, and explanations of variants that are gone.
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     TABLES
         .iter()
-        .flat_map(|(name, heading)| check_table(tree, sources, name, heading))
+        .flat_map(|(name, place, heading)| check_table(tree, sources, (name, place), heading))
         .collect()
 }
 
-fn check_table(tree: &Tree, sources: &[Source], name: &str, heading: &str) -> Vec<Problem> {
-    let core = sources
+fn check_table(
+    tree: &Tree,
+    sources: &[Source],
+    (name, place): (&str, &str),
+    heading: &str,
+) -> Vec<Problem> {
+    let mut near = sources
         .iter()
-        .filter(|source| source.path.starts_with(CORE));
-    let Some((path, variants)) = core.into_iter().find_map(|source| variants(source, name)) else {
+        .filter(|source| source.path.starts_with(place));
+    let Some((path, variants)) = near.find_map(|source| variants(source, name)) else {
         let message = format!(
             "no `enum {name}` was found; the table under \"{heading}\" in {DOCUMENT} depends on it"
         );
-        return vec![Problem::in_file(CORE, message)];
+        return vec![Problem::in_file(place, message)];
     };
     let explained = explained(tree.text(DOCUMENT).unwrap_or_default(), heading);
     let unexplained = variants.difference(&explained).map(|variant| {
@@ -91,8 +103,9 @@ mod tests {
         let tree = Tree::from([
             (
                 "crates/topology-core/src/resolve/reason.rs",
-                "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {}",
+                "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {} enum Note {} enum LostBecause {}",
             ),
+            ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))
@@ -110,9 +123,12 @@ mod tests {
 
     #[test]
     fn an_enum_that_is_gone_is_a_problem() {
-        let tree = Tree::from([("crates/topology-core/src/lib.rs", "enum Reason {}")]);
+        let tree = Tree::from([(
+            "crates/topology-core/src/resolve/reason.rs",
+            "enum Reason {}",
+        )]);
         let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
-        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(problems.len(), 5, "{problems:?}");
         assert!(problems[0].contains("no `enum Refusal` was found"));
     }
 

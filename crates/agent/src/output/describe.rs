@@ -111,10 +111,18 @@ fn real_server(decision: &Decision, endpoint: &EndpointDecision) -> RealServerVi
         level: level.map(LevelKey::to_string),
         weight: endpoint.weight,
         share: endpoint.share.to_f64(),
-        state: "active".to_owned(),
+        state: state(endpoint.reason).to_owned(),
         reason: reason(decision, endpoint),
         connections: None,
         drain_seconds_left: None,
+    }
+}
+
+/// Whether it takes new connections.
+const fn state(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Drained => "draining",
+        _ => "active",
     }
 }
 

@@ -61,9 +61,10 @@ pub struct ServerView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyView {
-    /// Who said so: `trafficPolicyLocal`, `annotation`, `topologyKeys`, `hints`, `uniform`.
+    /// Who said so: `trafficPolicyLocal`, `clusterOverride`, `annotation`, `topologyKeys`, `topologyPolicy`,
+    /// `clusterDefault`, `hints`, `uniform`.
     pub source: String,
-    /// `hard`, `prefer`, `weighted`, `none`.
+    /// `hard`, `prefer`, `weighted`, `balanced`, `none`.
     pub mode: String,
     /// The same for people.
     pub words: String,
@@ -131,7 +132,7 @@ pub struct ExcludedView {
     pub node: Option<String>,
     /// Its zone, if known.
     pub zone: Option<String>,
-    /// One word of a closed list: `NotReady`, `OtherZone` and so on; see docs/topology.md.
+    /// One word of a closed list: `NotReady`, `OtherZone` and so on; see docs/messages.md.
     pub reason: String,
     /// The same for people.
     pub words: String,

@@ -1,3 +1,5 @@
+//! The page is safe to open: nothing from the input becomes markup, nothing is loaded.
+
 use super::*;
 
 #[test]

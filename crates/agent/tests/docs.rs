@@ -1,0 +1,113 @@
+//! The YAML in the documents is what it says: every block is read by `render` without a warning.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a block that shows the annotations of a Service leaves out.
+const SERVICE: (&str, &str) = (
+    "apiVersion: v1\nkind: Service\n",
+    "  name: cart\n  namespace: shop\nspec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{name: http, port: 80}]}\n",
+);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn documents() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("docs")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect();
+    files.push(root().join("README.md"));
+    files
+}
+
+/// The blocks that are marked as YAML.
+fn blocks(text: &str) -> Vec<String> {
+    let parts = text.split("```yaml\n").skip(1);
+    parts
+        .map(|part| part.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+/// A block as an API server would have it: with a time of creation, and an end that is still ahead.
+fn whole(block: &str) -> String {
+    let now = jiff::Timestamp::now();
+    let later = now + jiff::SignedDuration::from_hours(1);
+    let mut text = String::new();
+    for line in block.lines() {
+        if line.trim_start().starts_with("expiresAt:") {
+            let _written = writeln!(text, "  expiresAt: \"{later}\"");
+        } else {
+            let _written = writeln!(text, "{line}");
+        }
+        if line == "metadata:" && block.contains("kind: Topology") {
+            let _written = writeln!(text, "  creationTimestamp: \"{now}\"");
+        }
+    }
+    let block = text;
+    if block.starts_with("metadata:") {
+        format!("{}{block}{}", SERVICE.0, SERVICE.1)
+    } else {
+        block
+    }
+}
+
+#[test]
+fn every_yaml_block_is_read_without_a_warning() {
+    let nodes = fs::read_to_string(root().join("manifests/examples/shop/nodes.yaml")).unwrap();
+    let mut count = 0;
+    for path in documents() {
+        for block in blocks(&fs::read_to_string(&path).unwrap()) {
+            let folder = tempfile::tempdir().unwrap();
+            let input = whole(&block);
+            fs::write(
+                folder.path().join("block.yaml"),
+                format!("{nodes}---\n{input}"),
+            )
+            .unwrap();
+            let output = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
+                .args(["render", "-o", "save", "--node", "n1", "--cluster"])
+                .arg(folder.path())
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                (output.status.code(), &*errors),
+                (Some(0), ""),
+                "{}:\n{input}",
+                path.display()
+            );
+            if input.contains("kind: Service\n") {
+                assert!(
+                    output.stdout.starts_with(b"-A -t "),
+                    "{}:\n{input}",
+                    path.display()
+                );
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "only {count} blocks were found");
+}
+
+#[test]
+fn every_annotation_has_a_row_with_its_default() {
+    let text = fs::read_to_string(root().join("docs/topology.md")).unwrap();
+    for annotation in topology_core::policy::ANNOTATIONS {
+        let row = format!("| `{annotation}` | ");
+        assert!(
+            text.contains(&row),
+            "docs/topology.md has no row for {annotation}"
+        );
+    }
+}
