@@ -1,10 +1,10 @@
 //! What a change makes dirty, and what it leaves alone.
 
-use topology_core::model::{Node, ObjectName, Service};
+use topology_core::model::{Enforcement, Node, ObjectName, Selector, Service, TopologyPolicy};
 use topology_core::policy::Policy;
 use topology_core::snapshot::{Dirty, Snapshot};
 
-use crate::world::{ZONE, ep, node, service, slice, weighted};
+use crate::world::{ZONE, drain, ep, node, service, slice, weighted};
 
 const ME: &str = "me";
 const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
@@ -198,4 +198,114 @@ fn ranges_are_the_same_in_any_order() {
         range("10.0.0.0/24"),
     ]);
     assert!(snapshot.take_dirty(ME).is_empty());
+}
+
+/// A policy of the cluster for every Service, before and after which `change` happens.
+fn dirtied_under(object: TopologyPolicy, change: impl FnOnce(&mut Snapshot)) -> String {
+    dirtied(|snapshot| {
+        snapshot.set_policy(object);
+        snapshot.take_dirty(ME);
+        change(snapshot);
+    })
+}
+
+fn object(policy: Policy) -> TopologyPolicy {
+    TopologyPolicy {
+        namespace: None,
+        name: "p".into(),
+        created: None,
+        priority: 0,
+        enforcement: Enforcement::Default,
+        namespace_selector: Selector::default(),
+        service_selector: Selector::default(),
+        node_selector: Selector::default(),
+        port_names: Vec::new(),
+        policy,
+        owner_limits: None,
+    }
+}
+
+#[test]
+fn a_policy_touches_the_services_it_selects() {
+    let all = object(weighted(&[(ZONE, 1), ("*", 0)]));
+    let none = TopologyPolicy {
+        namespace: Some("other".into()),
+        ..all.clone()
+    };
+    assert_eq!(dirtied(|snapshot| snapshot.set_policy(none)), "");
+    assert_eq!(
+        dirtied(|snapshot| snapshot.set_policy(all.clone())),
+        "hinted node plain zone"
+    );
+    assert_eq!(
+        dirtied_under(all.clone(), |snapshot| snapshot.set_policy(all.clone())),
+        ""
+    );
+    assert_eq!(
+        dirtied_under(all.clone(), |snapshot| snapshot.remove_policy(None, "p")),
+        "hinted node plain zone"
+    );
+}
+
+#[test]
+fn a_policy_brings_its_labels_to_the_services_it_selects() {
+    let racks = object(weighted(&[("rack", 1), ("*", 0)]));
+    let moved =
+        |snapshot: &mut Snapshot| snapshot.set_node(node("n1", &[(ZONE, "a"), ("rack", "2")]));
+    assert_eq!(dirtied(moved), "");
+    assert_eq!(dirtied_under(racks, moved), "hinted node plain zone");
+}
+
+#[test]
+fn a_cap_makes_every_node_count() {
+    let mut policy = weighted(&[("node", 1), ("*", 0)]);
+    let another = |snapshot: &mut Snapshot| snapshot.set_node(node("n9", &[]));
+    assert_eq!(dirtied_under(object(policy.clone()), another), "");
+    policy.max_overload = Some(20);
+    assert_eq!(
+        dirtied_under(object(policy.clone()), another),
+        "hinted node plain zone"
+    );
+    let unready = |snapshot: &mut Snapshot| {
+        let known = snapshot.node("n1").unwrap().clone();
+        snapshot.set_node(Node {
+            ready: false,
+            ..known
+        });
+    };
+    assert_eq!(
+        dirtied_under(object(policy), unready),
+        "hinted node plain zone"
+    );
+    assert_eq!(dirtied(unready), "");
+}
+
+#[test]
+fn a_drain_touches_every_service_and_then_the_label_it_names() {
+    let shift = drain("rack", &["1"]);
+    assert_eq!(
+        dirtied(|snapshot| snapshot.set_drain(shift.clone())),
+        "hinted node plain zone"
+    );
+    let moved = |snapshot: &mut Snapshot| {
+        snapshot.set_drain(shift);
+        snapshot.take_dirty(ME);
+        snapshot.set_node(node("n1", &[(ZONE, "a"), ("rack", "2")]));
+    };
+    assert_eq!(dirtied(moved), "hinted node plain zone");
+}
+
+#[test]
+fn labels_of_a_namespace_touch_its_services_if_a_policy_asks_for_them() {
+    let labelled = |snapshot: &mut Snapshot| {
+        let tier: (std::sync::Arc<str>, std::sync::Arc<str>) = ("tier".into(), "web".into());
+        snapshot.set_namespace("t", [tier].into_iter().collect());
+    };
+    assert_eq!(dirtied(labelled), "");
+    let mut picky = object(weighted(&[("*", 1)]));
+    picky
+        .namespace_selector
+        .labels
+        .push(("tier".into(), "web".into()));
+    assert_eq!(dirtied_under(picky, labelled), "hinted node plain zone");
 }

@@ -11,6 +11,8 @@ mod kube_proxy;
 #[cfg(test)]
 mod labels;
 #[cfg(test)]
+mod options;
+#[cfg(test)]
 mod plan;
 #[cfg(test)]
 mod plan_properties;
