@@ -6,6 +6,8 @@ use std::fmt;
 
 use cluster::source::{Options, ReadError, read_text};
 use proptest::prelude::*;
+use topology_core::model::Enforcement;
+use topology_core::policy::LevelKey;
 
 /// Any JSON, made of words that occur in Kubernetes objects.
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ impl fmt::Display for Json {
     }
 }
 
-const KEYS: [&str; 50] = [
+const KEYS: [&str; 86] = [
     "metadata",
     "name",
     "namespace",
@@ -84,10 +86,46 @@ const KEYS: [&str; 50] = [
     "allocatable",
     "cpu",
     "items",
+    "priority",
+    "enforcement",
+    "namespaceSelector",
+    "serviceSelector",
+    "nodeSelector",
+    "portNames",
+    "matchLabels",
+    "matchExpressions",
+    "key",
+    "operator",
+    "values",
+    "mode",
+    "levels",
+    "any",
+    "weight",
+    "minReadyEndpoints",
+    "minReadyPercent",
+    "weighting",
+    "emptyTier",
+    "spill",
+    "overprovisionPercent",
+    "guard",
+    "maxOverloadPercent",
+    "demand",
+    "staticDemand",
+    "avoid",
+    "onNoMatch",
+    "subset",
+    "maxWeight",
+    "ownerLimits",
+    "allowedModes",
+    "match",
+    "scope",
+    "expiresAt",
+    "rampSeconds",
+    "reason",
     "topology.ipvs-topo.io/weights",
 ];
 
-const SCALARS: [&str; 30] = [
+const SCALARS: [&str; 42] = [
     "null",
     "true",
     "false",
@@ -118,6 +156,18 @@ const SCALARS: [&str; 30] = [
     "\"node=80,zone=15,*=5\"",
     "\"10.96.0.0/12\"",
     "\"2025-05-05T08:00:00Z\"",
+    "\"Hard\"",
+    "\"Prefer\"",
+    "\"Weighted\"",
+    "\"Static\"",
+    "\"EndpointBias\"",
+    "\"Drop\"",
+    "\"In\"",
+    "\"Exists\"",
+    "\"Both\"",
+    "\"node\"",
+    "\"example.com/rack\"",
+    "\"a b\"",
 ];
 
 fn json() -> impl Strategy<Value = Json> {
@@ -142,12 +192,15 @@ fn mapping(inner: impl Strategy<Value = Json>) -> impl Strategy<Value = Vec<(Str
 
 /// An object of one of our kinds, with a good name and anything else.
 fn object() -> impl Strategy<Value = String> {
-    const OBJECT_KINDS: [&str; 5] = [
+    const OBJECT_KINDS: [&str; 8] = [
         "v1|Node",
         "v1|Namespace",
         "v1|Service",
         "discovery.k8s.io/v1|EndpointSlice",
         "networking.k8s.io/v1|ServiceCIDR",
+        "topology.ipvs-topo.io/v1alpha1|TopologyPolicy",
+        "topology.ipvs-topo.io/v1alpha1|ClusterTopologyPolicy",
+        "topology.ipvs-topo.io/v1alpha1|TopologyDrain",
     ];
     (
         prop::sample::select(&OBJECT_KINDS[..]),
@@ -179,6 +232,46 @@ fn object() -> impl Strategy<Value = String> {
         })
 }
 
+/// One of `values` for `key`, or nothing.
+fn entry(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let value = prop::sample::select(values);
+    prop::option::weighted(0.4, value).prop_map(move |value| {
+        value.map_or_else(String::new, |value| format!("  {key}: {value}\n"))
+    })
+}
+
+/// A policy that is right or nearly so.
+fn policy() -> impl Strategy<Value = String> {
+    let level = prop::sample::select(
+        &[
+            "{key: node, weight: 1}",
+            "{key: zone}",
+            "{key: topology.kubernetes.io/zone, weight: 0}",
+            "{key: rack, weight: 10000, minReadyPercent: 50}",
+            "{any: true, weight: 5}",
+            "{any: true}",
+            "{key: region, minReadyEndpoints: 2}",
+        ][..],
+    );
+    (
+        prop::sample::select(&["TopologyPolicy", "ClusterTopologyPolicy"][..]),
+        prop::sample::select(&["Hard", "Prefer", "Weighted", "Balanced", "None"][..]),
+        prop::collection::vec(level, 0..4),
+        entry("enforcement", &["Default", "Override", "null"]),
+        entry("weighting", &["TierShare", "EndpointBias"]),
+        entry("guard", &["{panicPercent: 50}", "{demand: Static, staticDemand: {a: 1}}", "{demand: Static}"]),
+        entry("onNoMatch", &["Reject", "Drop"]),
+        entry("avoid", &["[{key: node}]", "[{key: node, mode: Soft}]", "[{key: node}, {key: node}]"]),
+        entry("ownerLimits", &["{}", "{allowedModes: [Hard]}"]),
+    )
+        .prop_map(|(kind, mode, levels, a, b, c, d, e, f)| {
+            let levels = levels.join(", ");
+            format!(
+                "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: {kind}\nmetadata: {{name: p}}\nspec:\n  mode: {mode}\n  levels: [{levels}]\n{a}{b}{c}{d}{e}{f}"
+            )
+        })
+}
+
 const GOOD: &str = "
 apiVersion: v1
 kind: Service
@@ -206,6 +299,23 @@ proptest! {
             prop_assert_eq!(warning.object.as_deref().map(|name| name.contains("odd")), Some(true), "{}", warning);
             prop_assert_eq!(warning.line, odd_line, "{}", warning);
             prop_assert!(!warning.to_string().contains('\n'), "{}", warning);
+        }
+    }
+
+    /// A policy is used as a whole and without a word, or not at all and with a reason.
+    #[test]
+    fn a_policy_is_used_as_a_whole_or_not_at_all(text in policy()) {
+        let loaded = read_text("policy.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let used: Vec<_> = loaded.snapshot.policies().collect();
+        prop_assert_eq!(used.is_empty(), !loaded.warnings.is_empty(), "{}", text);
+        for used in used {
+            let last = used.policy.levels.len().saturating_sub(1);
+            for (at, level) in used.policy.levels.iter().enumerate() {
+                prop_assert!(at == last || level.key != LevelKey::Any, "{}", text);
+            }
+            let bounded = used.policy.is_bounded();
+            prop_assert!(!bounded || used.policy.panic_percent == 0, "{}", text);
+            prop_assert!(used.namespace.is_none() || used.enforcement == Enforcement::Default, "{}", text);
         }
     }
 

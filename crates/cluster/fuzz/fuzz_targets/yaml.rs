@@ -20,6 +20,14 @@ fuzz_target!(|bytes: &[u8]| {
                 loaded.snapshot.services().cloned().collect::<Vec<_>>()
             };
             assert_eq!(services(&first), services(&second));
+            let policies = |loaded: &cluster::source::Loaded| {
+                loaded.snapshot.policies().cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(policies(&first), policies(&second));
+            let drains = |loaded: &cluster::source::Loaded| {
+                loaded.snapshot.drains().cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(drains(&first), drains(&second));
             for warning in &first.warnings {
                 assert!(!warning.message.is_empty());
                 assert!(!warning.to_string().contains('\n'), "{warning}");

@@ -4,6 +4,7 @@ use topology_core::model::{Labels, Node};
 
 use super::*;
 use crate::object::{Namespace, ServiceCidr};
+use crate::source::{Options, read_text};
 
 fn node(name: &str) -> Object {
     Object::Node(Node {
@@ -55,6 +56,42 @@ fn a_namespace_comes_and_goes_with_its_labels() {
     assert_eq!(index.snapshot().namespace("shop"), Some(&labels));
     feed(&mut index, [Event::Delete(key)]);
     assert_eq!(index.snapshot().namespace("shop"), None);
+}
+
+#[test]
+fn policies_and_drains_come_and_go() {
+    let text = "
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: p}
+spec: {mode: None}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyPolicy
+metadata: {name: p, namespace: shop}
+spec: {mode: None}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyDrain
+metadata: {name: d}
+spec: {match: {key: zone, values: [b]}, expiresAt: 2025-11-22T10:00:00Z}
+";
+    let mut index = Index::new(Vec::new());
+    let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+    let policies = loaded.snapshot.policies().cloned();
+    let mut objects: Vec<Object> = policies.map(|one| Object::Policy(Box::new(one))).collect();
+    objects.extend(loaded.snapshot.drains().cloned().map(Object::Drain));
+    assert_eq!(objects.len(), 3);
+    let count = |index: &Index| {
+        let snapshot = index.snapshot();
+        snapshot.policies().count() + snapshot.drains().count()
+    };
+    feed(&mut index, objects.iter().cloned().map(Event::Apply));
+    for (gone, object) in objects.iter().enumerate() {
+        assert_eq!(count(&index), 3 - gone);
+        feed(&mut index, [Event::Delete(object.key())]);
+    }
+    assert_eq!(count(&index), 0);
 }
 
 #[test]

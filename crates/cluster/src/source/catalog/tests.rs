@@ -190,6 +190,36 @@ fn an_object_that_becomes_invalid_stays_as_it_was_and_says_so() {
 }
 
 #[test]
+fn a_policy_and_a_drain_that_become_invalid_stay_as_they_were() {
+    let mut script = Script::default();
+    let policy = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: Hard, levels: [{key: zone}]}\n";
+    let drain = "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {name: d}\nspec: {match: {key: zone, values: [b]}, expiresAt: 2025-11-22T10:00:00Z}\n";
+    let good = policy.to_owned() + drain;
+    let told = script.step(&[("a", Some(&good))]);
+    assert_eq!(
+        told,
+        ["apply ClusterTopologyPolicy p", "apply TopologyDrain d"]
+    );
+    let bad = good
+        .replace("mode: Hard", "mode: Harder")
+        .replace("values: [b]", "values: []");
+    let told = script.step(&[("a", Some(&bad))]);
+    assert_eq!(
+        told[..2],
+        ["keep ClusterTopologyPolicy p", "keep TopologyDrain d"]
+    );
+    let stays = told
+        .iter()
+        .filter(|line| line.contains("its last good version stays in use"));
+    assert_eq!(stays.count(), 2, "{told:?}");
+    let told = script.step(&[("a", None)]);
+    assert_eq!(
+        told,
+        ["delete ClusterTopologyPolicy p", "delete TopologyDrain d"]
+    );
+}
+
+#[test]
 fn an_invalid_object_that_was_never_good_is_named_and_can_go() {
     let mut script = Script::default();
     let bad = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {}\n";
