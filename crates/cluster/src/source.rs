@@ -7,6 +7,7 @@
 mod annotations;
 mod catalog;
 mod disk;
+mod idle;
 mod parse;
 mod parts;
 mod place;
@@ -115,11 +116,11 @@ impl std::fmt::Display for Lines<'_> {
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
-    let is_useless = match Place::new(path) {
+    let catalog = match Place::new(path) {
         Place::Stdin => tell_stdin(options.now, &mut tell),
         Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
     };
-    finish(index, is_useless)
+    finish(index, &catalog)
 }
 
 /// Reads a text that is called `name` in warnings.
@@ -132,18 +133,18 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
             ..Context::default()
         },
     };
-    let is_useless = tell_list([name.into()], &mut memory, &mut |batch| {
+    let catalog = tell_list([name.into()], &mut memory, &mut |batch| {
         drop(index.apply(batch));
     });
-    finish(index, is_useless)
+    finish(index, &catalog)
 }
 
-/// Tells what is at `root` as one full list. Returns whether nothing could be used.
+/// Tells what is at `root` as one full list. Returns what is known of the files.
 fn tell_path(
     root: &Path,
     now: Option<i64>,
     tell: &mut dyn FnMut(Batch),
-) -> Result<bool, ReadError> {
+) -> Result<Catalog, ReadError> {
     let fail = |source| ReadError::Path {
         path: root.to_owned(),
         source,
@@ -165,7 +166,7 @@ fn tell_path(
 }
 
 /// Tells what standard input says, read to its end, as one full list.
-fn tell_stdin(now: Option<i64>, tell: &mut dyn FnMut(Batch)) -> bool {
+fn tell_stdin(now: Option<i64>, tell: &mut dyn FnMut(Batch)) -> Catalog {
     let mut text = Vec::new();
     let result = io::stdin().lock().read_to_end(&mut text);
     let mut memory = Memory {
@@ -178,24 +179,26 @@ fn tell_stdin(now: Option<i64>, tell: &mut dyn FnMut(Batch)) -> bool {
     tell_list([STDIN.into()], &mut memory, tell)
 }
 
-/// Tells a full list. Returns whether nothing in it could be used.
+/// Tells a full list. Returns what is known of its files.
 fn tell_list(
     names: impl IntoIterator<Item = Arc<str>>,
     files: &mut impl Files,
     tell: &mut dyn FnMut(Batch),
-) -> bool {
+) -> Catalog {
     let mut catalog = Catalog::default();
     tell(Event::Begin.into());
     for name in names {
         catalog.update(BTreeSet::from([name]), files, tell);
     }
     tell(Event::Complete(catalog.list_ended()).into());
-    catalog.is_useless()
+    catalog
 }
 
-fn finish(index: Index, is_useless: bool) -> Result<Loaded, ReadError> {
-    let warnings: Vec<Warning> = index.warnings().cloned().collect();
-    if is_useless {
+fn finish(index: Index, catalog: &Catalog) -> Result<Loaded, ReadError> {
+    let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
+    warnings.extend(idle::warnings(index.snapshot(), catalog));
+    warnings.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+    if catalog.is_useless() {
         return Err(ReadError::Unusable { warnings });
     }
     Ok(Loaded {

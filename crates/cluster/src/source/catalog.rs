@@ -135,6 +135,12 @@ impl Catalog {
         !self.files.values().any(|file| file.was_read)
     }
 
+    /// Where the object is written that counts under `key`.
+    pub(crate) fn place_of(&self, key: &ObjectKey) -> Option<(&Arc<str>, u32)> {
+        let place = self.entries.get(key)?.places.last()?;
+        Some((&place.file, place.line))
+    }
+
     /// The events for everything that was touched, in the order of kinds and names.
     fn events(&mut self, update: &mut Update) -> Vec<Event> {
         let mut events = Vec::new();

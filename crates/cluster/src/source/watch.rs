@@ -57,7 +57,9 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
 fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
     // When nobody listens, the signal below says so.
     let now = jiff::Timestamp::now().as_millisecond();
-    super::tell_stdin(Some(now), &mut |batch| drop(batches.blocking_send(batch)));
+    drop(super::tell_stdin(Some(now), &mut |batch| {
+        drop(batches.blocking_send(batch));
+    }));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}
     None
 }

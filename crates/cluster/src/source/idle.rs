@@ -1,0 +1,214 @@
+//! Policies and drains that are sound and do nothing, because nothing in the input is what they select.
+
+use topology_core::model::{Drain, Labels, Service, TopologyPolicy};
+use topology_core::policy::LevelKey;
+use topology_core::snapshot::Snapshot;
+
+use super::catalog::Catalog;
+use crate::object::{Object, ObjectKey};
+use crate::warning::Warning;
+
+/// What makes a policy or a drain idle: the field, what is wrong, and what would help.
+type Cause = (&'static str, &'static str, &'static str);
+
+/// One warning for each. Without Services, or Nodes, in the input nothing is said of what selects them.
+pub(super) fn warnings(snapshot: &Snapshot, catalog: &Catalog) -> Vec<Warning> {
+    let policies = snapshot.policies().filter_map(|policy| {
+        let cause = idle_policy(policy, snapshot)?;
+        Some((Object::Policy(Box::new(policy.clone())).key(), cause))
+    });
+    let drains = snapshot.drains().filter_map(|drain| {
+        let cause = idle_drain(drain, snapshot)?;
+        Some((Object::Drain(drain.clone()).key(), cause))
+    });
+    let idle = policies.chain(drains);
+    idle.filter_map(|(key, cause)| warning(catalog, &key, cause))
+        .collect()
+}
+
+fn warning(catalog: &Catalog, key: &ObjectKey, (field, message, remedy): Cause) -> Option<Warning> {
+    let (file, line) = catalog.place_of(key)?;
+    Some(Warning {
+        field: field.into(),
+        ..Warning::of_object(file, line, key, message, remedy)
+    })
+}
+
+fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot) -> Option<Cause> {
+    let nodes = || snapshot.nodes();
+    let on_node = nodes().any(|node| policy.node_selector.matches(&node.labels));
+    if !on_node && nodes().next().is_some() {
+        let message = "no Node in the input has these labels, so the policy decides nowhere";
+        return Some(("spec.nodeSelector", message, "correct the selector"));
+    }
+    let mut services = snapshot.services().peekable();
+    services.peek()?;
+    let (mut in_namespace, mut by_labels) = (false, false);
+    for service in services {
+        if !reaches(policy, service, snapshot) {
+            continue;
+        }
+        in_namespace = true;
+        if is_named(policy, service) || policy.service_selector.matches(&service.labels) {
+            by_labels = true;
+            let mut ports = service.ports.iter();
+            if policy.port_names.is_empty()
+                || ports.any(|port| policy.port_names.contains(&port.name))
+            {
+                return None;
+            }
+        }
+    }
+    Some(match (in_namespace, by_labels) {
+        (false, _) if policy.namespace.is_some() => (
+            "metadata.namespace",
+            "no Service in the input is in this namespace, so the policy decides nothing",
+            "correct the namespace",
+        ),
+        (false, _) => (
+            "spec.namespaceSelector",
+            "no Service in the input is in such a namespace, so the policy decides nothing",
+            "correct the selector, or add the Namespace objects with their labels",
+        ),
+        (true, false) => (
+            "spec.serviceSelector",
+            "no Service in the input has these labels, so the policy decides nothing",
+            "correct the selector",
+        ),
+        (true, true) => (
+            "spec.portNames",
+            "no Service that the policy selects has a port of these names, so it decides nothing",
+            "correct the names",
+        ),
+    })
+}
+
+/// Whether the Service is in a namespace that the policy is for.
+fn reaches(policy: &TopologyPolicy, service: &Service, snapshot: &Snapshot) -> bool {
+    let namespace = &service.name.namespace;
+    let nothing = Labels::default();
+    let labels = snapshot.namespace(namespace).unwrap_or(&nothing);
+    match &policy.namespace {
+        Some(own) => own == namespace,
+        None => policy.namespace_selector.matches(labels),
+    }
+}
+
+/// Whether the Service asks for the policy by its name, which needs no selector.
+fn is_named(policy: &TopologyPolicy, service: &Service) -> bool {
+    policy.namespace.is_some() && service.named_policy.as_ref() == Some(&policy.name)
+}
+
+fn idle_drain(drain: &Drain, snapshot: &Snapshot) -> Option<Cause> {
+    let mut nodes = snapshot.nodes().peekable();
+    nodes.peek()?;
+    let in_node = nodes.any(|node| match &drain.key {
+        LevelKey::Node => drain.values.contains(&node.name),
+        LevelKey::Label(key) => {
+            let value = node.labels.get(key);
+            value.is_some_and(|value| drain.values.contains(value))
+        }
+        LevelKey::Any => true,
+    });
+    let mut slices = snapshot
+        .services()
+        .flat_map(|service| snapshot.slices(&service.name));
+    let in_zone = drain.key.to_string() == "zone"
+        && slices.any(|slice| {
+            let mut zones = slice.endpoints.iter().filter_map(|one| one.zone.as_ref());
+            zones.any(|zone| drain.values.contains(zone))
+        });
+    let message = "no Node in the input is in these domains, so nothing is drained";
+    (!in_node && !in_zone).then_some((
+        "spec.match.values",
+        message,
+        "correct the key or the values",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::{Options, read_text};
+
+    const CLUSTER: &str = "
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {tier: backend}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop, labels: {app: cart}, annotations: {topology.ipvs-topo.io/policy: named}}
+spec: {clusterIP: 10.96.0.1, ports: [{name: http, port: 80}]}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+";
+
+    fn told(object: &str) -> Vec<String> {
+        let text = format!("{CLUSTER}{object}");
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        loaded.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_selector_that_matches_nothing_is_told_with_its_place() {
+        let cases = [
+            (
+                "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, namespaceSelector: {matchLabels: {tier: web}}}",
+                "spec.namespaceSelector",
+            ),
+            (
+                "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, serviceSelector: {matchLabels: {app: web}}}",
+                "spec.serviceSelector",
+            ),
+            (
+                "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, nodeSelector: {matchLabels: {pool: edge}}}",
+                "spec.nodeSelector",
+            ),
+            (
+                "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, portNames: [grpc]}",
+                "spec.portNames",
+            ),
+            (
+                "kind: TopologyPolicy\nmetadata: {name: p, namespace: tools}\nspec: {mode: None}",
+                "metadata.namespace",
+            ),
+            (
+                "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: zone, values: [b]}, expiresAt: 2025-11-22T10:00:00Z}",
+                "spec.match.values",
+            ),
+            (
+                "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: node, values: [n2]}, expiresAt: 2025-11-22T10:00:00Z}",
+                "spec.match.values",
+            ),
+        ];
+        for (object, field) in cases {
+            let told = told(object);
+            assert_eq!(told.len(), 1, "{object}: {told:?}");
+            assert!(told[0].starts_with("a.yaml:15: "), "{told:?}");
+            assert!(told[0].contains(&format!(": {field}: no ")), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn what_selects_something_is_not_told() {
+        for object in [
+            "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, namespaceSelector: {matchLabels: {tier: backend}}, serviceSelector: {matchLabels: {app: cart}}, portNames: [http]}",
+            "kind: TopologyPolicy\nmetadata: {name: named, namespace: shop}\nspec: {mode: None, serviceSelector: {matchLabels: {only: by-name}}}",
+            "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: zone, values: [a]}, expiresAt: 2025-11-22T10:00:00Z}",
+            "kind: TopologyDrain\nmetadata: {name: p}\nspec: {match: {key: node, values: [n1]}, expiresAt: 2025-11-22T10:00:00Z}",
+        ] {
+            assert_eq!(told(object), Vec::<String>::new(), "{object}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_policies_alone_is_no_reason_to_complain() {
+        let text = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: p}\nspec: {mode: None}\n";
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        assert_eq!(loaded.warnings, []);
+    }
+}
