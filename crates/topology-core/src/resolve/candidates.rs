@@ -28,6 +28,8 @@ pub(super) struct Candidate<'a> {
     /// Index of its class, once it has one.
     pub(super) class: Option<usize>,
     pub(super) reason: Reason,
+    /// Whether it is in a domain that is drained or avoided: it no longer counts, ready or not.
+    pub(super) gone: bool,
     pub(super) share: Ratio,
     pub(super) weight: u32,
 }
@@ -91,9 +93,15 @@ impl<'a> Candidate<'a> {
             pool: 0,
             class: None,
             reason,
+            gone: false,
             share: Ratio::ZERO,
             weight: 0,
         }
+    }
+
+    /// Whether it is one of all there are, of which a part is ready: it takes traffic, or it will once it is ready.
+    pub(super) fn is_there(&self) -> bool {
+        self.reason.is_chosen() || (!self.endpoint.terminating && !self.gone)
     }
 
     /// The value of the label `key` of its Node; the zone may come from the slice. Empty ones count as absent.

@@ -42,6 +42,11 @@ pub(super) fn decide<'a>(
             *sum = *sum + share;
         }
     }
+    // A part may have found nobody; the others make up for it.
+    let placed: Ratio = shares.iter().copied().sum();
+    for share in &mut shares {
+        *share = *share / placed;
+    }
     settle(&mut work, &shares);
     work
 }

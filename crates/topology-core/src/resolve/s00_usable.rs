@@ -78,7 +78,7 @@ pub(super) fn by_kube_proxy(work: &mut Work<'_>, internal: TrafficPolicy) {
         .candidates
         .iter()
         .enumerate()
-        .filter(|(_, candidate)| candidate.reason != Reason::Drained)
+        .filter(|(_, candidate)| !candidate.gone)
         .map(|(index, candidate)| (index, candidate.endpoint))
         .unzip();
     let zone = work.own_node().and_then(|node| node.labels.get(ZONE));

@@ -1,9 +1,9 @@
 //! S1: endpoints in drained domains take no new connections.
 //!
 //! They stay in the kernel with weight 0, so that their connections can end. If no other usable endpoint would remain,
-//! drains are ignored but for those that are forced (`onLastDomain: Force`). Services with a hard policy take part only
-//! in drains with `hardServices: Apply`. Traffic policy Local is not touched. A drain that ramps holds for a part of the
-//! traffic, see [`super::drains`].
+//! drains are ignored but for those that are forced (`onLastDomain: Force`) and those of clients. Endpoints there that are
+//! not ready no longer count either. Services with a hard policy take part only in drains with `hardServices: Apply`.
+//! Traffic policy Local is not touched. A drain that ramps holds for a part of the traffic, see [`super::drains`].
 //!
 //! Example: zones a, b, c with zone a drained: a node there that prefers its zone goes to b and c (L15); with all three
 //! drained, nothing changes (L16). Source: reference 8.5; zonal shift of cloud providers.
@@ -14,7 +14,7 @@ use super::record::Fact;
 use super::source::Rule;
 use super::work::Work;
 use super::{Note, Refusal, s00_usable};
-use crate::model::{OnLastDomain, TrafficPolicy};
+use crate::model::{Drain, DrainScope, OnLastDomain, TrafficPolicy};
 use crate::ratio::Ratio;
 
 /// Takes the endpoints of drained domains out.
@@ -24,17 +24,16 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
     let all = work.drains.clone();
     if !remains(work, &all) {
-        let (forced, ignored) = all
-            .into_iter()
-            .partition(|active| active.drain.on_last_domain == OnLastDomain::Force);
+        let (forced, ignored) = all.into_iter().partition(|active| stays(active.drain));
         work.drains = forced;
         note_ignored(work, ignored);
     }
     let drains = work.drains.clone();
+    let hints = matches!(work.rule, Rule::KubeProxy(_)) && remains(work, &drains);
     for active in &drains {
         take_out(work, *active);
     }
-    if matches!(work.rule, Rule::KubeProxy(_)) {
+    if hints {
         s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
     }
     let drained = work
@@ -44,6 +43,11 @@ pub(super) fn run(work: &mut Work<'_>) {
     if drained && work.chosen() == 0 {
         work.refusal = Some(Refusal::Drained);
     }
+}
+
+/// Whether `drain` holds even where no other endpoint remains. One of clients takes no endpoint out.
+fn stays(drain: &Drain) -> bool {
+    drain.on_last_domain == OnLastDomain::Force || drain.scope == DrainScope::Clients
 }
 
 /// Whether a usable endpoint is in none of the domains. Under kube-proxy's rules a ready one anywhere is usable, because
@@ -69,7 +73,11 @@ fn note_ignored(work: &mut Work<'_>, ignored: Vec<Active<'_>>) {
 fn take_out(work: &mut Work<'_>, active: Active<'_>) {
     let mut endpoints = 0;
     for candidate in &mut work.candidates {
-        if candidate.reason.is_chosen() && covers(active.drain, candidate) {
+        if !covers(active.drain, candidate) {
+            continue;
+        }
+        candidate.gone = true;
+        if candidate.reason.is_chosen() {
             candidate.reason = Reason::Drained;
             endpoints += 1;
         }

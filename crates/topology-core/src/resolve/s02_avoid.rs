@@ -53,11 +53,12 @@ fn take_out(work: &mut Work<'_>, avoid: &Avoid) {
     let near: Vec<bool> = work
         .candidates
         .iter()
-        .map(|candidate| candidate.reason.is_chosen() && is_near(work, candidate, &avoid.key))
+        .map(|candidate| is_near(work, candidate, &avoid.key))
         .collect();
     let mut endpoints = 0;
     for (candidate, near) in work.candidates.iter_mut().zip(near) {
-        if near {
+        candidate.gone |= near;
+        if near && candidate.reason.is_chosen() {
             candidate.reason = Reason::Avoided;
             endpoints += 1;
         }

@@ -8,8 +8,6 @@
 //! and its minimum cluster size for zone-aware routing.
 
 use super::Note;
-use super::candidates::Candidate;
-use super::reason::Reason;
 use super::record::Fact;
 use super::work::Work;
 use crate::ratio::Ratio;
@@ -48,10 +46,7 @@ pub(super) fn below(part: u32, total: u32, percent: u8) -> bool {
 }
 
 fn all(work: &Work<'_>) -> u32 {
-    let counts = |candidate: &&Candidate<'_>| match candidate.reason {
-        Reason::NotReady => true,
-        reason => reason.is_chosen(),
-    };
-    let count = work.candidates.iter().filter(counts).count();
+    let candidates = work.candidates.iter();
+    let count = candidates.filter(|candidate| candidate.is_there()).count();
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! S8: no level takes more than its endpoints can bear.
 //!
-//! Of the domain of a level, `u` is its part of all usable endpoints and `D` its part of the demand (see
-//! [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average load. So at most
-//! `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that is inside too;
-//! the rest goes to the next outer level that has endpoints. The outermost of these takes what is left, so a cap never
+//! Of the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
+//! of the demand (see [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average
+//! load. So at most `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that
+//! is inside too; the rest goes to the next outer level that has endpoints. The outermost takes what is left, so a cap never
 //! leaves anybody without an endpoint. A domain without demand, or one that this node is not in, has no cap.
 //!
 //! Example: 2 of 12 endpoints and a third of the demand in the zone: 1/6 / (1/3) = 1/2 may stay, with 20 % overload 3/5
@@ -34,6 +34,7 @@ pub(super) fn run(work: &mut Work<'_>) {
     let caps: Vec<Option<Cap>> = work
         .tiers
         .iter()
+        .enumerate()
         .take(last)
         .map(|tier| cap(work, policy, tier, overload))
         .collect();
@@ -76,19 +77,11 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
 }
 
-/// The most that may stay inside the level of `tier`; none if nothing bounds it.
-fn cap(work: &Work<'_>, policy: &Policy, tier: &Tier, overload: u32) -> Option<Cap> {
-    if tier.merged_into.is_some() {
+/// The most that may stay inside the level of `tier`, the one at `at`; none if nothing bounds it.
+fn cap(work: &Work<'_>, policy: &Policy, (at, tier): (usize, &Tier), overload: u32) -> Option<Cap> {
+    if tier.merged_into.is_some() || tier.key == LevelKey::Any {
         return None;
     }
-    let is_inside: &dyn Fn(&Candidate<'_>) -> bool = match &tier.key {
-        LevelKey::Any => return None,
-        LevelKey::Node => &|candidate| candidate.local,
-        LevelKey::Label(key) => {
-            let mine = work.own_label(key)?;
-            &move |candidate| candidate.label(key) == Some(mine)
-        }
-    };
     let demand = demand::of_level(work, &policy.demand, &tier.key);
     if demand.is_zero() {
         return None;
@@ -97,7 +90,8 @@ fn cap(work: &Work<'_>, policy: &Policy, tier: &Tier, overload: u32) -> Option<C
         let candidates = work.candidates.iter();
         candidates.filter(|candidate| candidate.reason.is_chosen())
     };
-    let inside = usable().filter(|candidate| is_inside(candidate)).count();
+    let is_inside = |candidate: &&Candidate<'_>| candidate.tier.is_some_and(|tier| tier <= at);
+    let inside = usable().filter(is_inside).count();
     let endpoints = Ratio::new(inside as u64, usable().count() as u64);
     let factor = Ratio::new(100 + u64::from(overload), 100);
     let most = (factor * endpoints / demand).min(Ratio::ONE);

@@ -29,7 +29,10 @@ use crate::ratio::Ratio;
 
 /// Splits the share of each level among its endpoints.
 pub(super) fn run(work: &mut Work<'_>) {
-    slow_start::run(work);
+    if work.growing > 0 {
+        let endpoints = work.growing;
+        work.facts.push(Fact::SlowStart { endpoints });
+    }
     make_pools(work);
     fill_pools(work);
     classify(work);
@@ -194,14 +197,14 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// Reads the capacity of every candidate's Node.
+/// What every candidate counts: the capacity of its Node, and less while it is new. All alike where there are no levels.
 pub(super) fn read_capacities(work: &mut Work<'_>) {
-    if !work.policy().is_some_and(Policy::uses_capacity) {
-        return;
+    if work.levelled().is_some_and(Policy::uses_capacity) {
+        for candidate in &mut work.candidates {
+            candidate.capacity = capacity(candidate);
+        }
     }
-    for candidate in &mut work.candidates {
-        candidate.capacity = capacity(candidate);
-    }
+    slow_start::run(work);
 }
 
 fn capacity(candidate: &Candidate<'_>) -> u32 {

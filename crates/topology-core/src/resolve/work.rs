@@ -53,6 +53,8 @@ pub(super) struct Work<'a> {
     pub(super) real_servers: Vec<RealServer>,
     /// When to ask again.
     pub(super) ask_again: Option<i64>,
+    /// Endpoints that are new and count less than they will.
+    pub(super) growing: u32,
     pub(super) remember: Option<Remembered>,
 }
 
@@ -158,6 +160,7 @@ impl<'a> Work<'a> {
             quantised: None,
             real_servers: Vec::new(),
             ask_again: None,
+            growing: 0,
             remember: None,
         }
     }
@@ -232,7 +235,7 @@ impl<'a> Work<'a> {
             tier.total += 1;
             tier.usable += u32::from(chosen);
             tier.counted = tier.usable;
-            tier.lasting += u32::from(chosen || !candidate.endpoint.terminating);
+            tier.lasting += u32::from(candidate.is_there());
         }
     }
 

@@ -3,14 +3,13 @@
 use std::net::IpAddr;
 
 use crate::memory::Remembered;
-use crate::resolve::record::Fact;
 use crate::resolve::time;
 use crate::resolve::work::Work;
 
 /// The steps from a tenth to all.
 const STEPS: i64 = 9;
 
-/// Lets new endpoints count a part of their capacity.
+/// Lets new endpoints count a part of their capacity; where all endpoints are alike they are only remembered.
 pub(super) fn run(work: &mut Work<'_>) {
     let slow_start = work.policy().map_or(0, |policy| policy.slow_start);
     let (Some(now), true) = (work.me().now, slow_start > 0) else {
@@ -18,6 +17,7 @@ pub(super) fn run(work: &mut Work<'_>) {
     };
     let duration = i64::from(slow_start) * 1_000;
     let since = ready_since(work, now);
+    let levelled = work.levelled().is_some();
     let mut endpoints = 0;
     let mut next: Option<i64> = None;
     for candidate in &mut work.candidates {
@@ -27,6 +27,9 @@ pub(super) fn run(work: &mut Work<'_>) {
         let steps = began.map_or(STEPS, |began| {
             time::passed(now.saturating_sub(began), duration, STEPS)
         });
+        if !levelled {
+            continue;
+        }
         let tenths = u32::try_from(steps + 1).unwrap_or(1);
         candidate.capacity = candidate.capacity.saturating_mul(tenths);
         if let Some(began) = began.filter(|_| steps < STEPS && candidate.reason.is_chosen()) {
@@ -37,8 +40,8 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
     if let Some(next) = next {
         work.ask_at(next);
-        work.facts.push(Fact::SlowStart { endpoints });
     }
+    work.growing = endpoints;
     work.remember
         .get_or_insert_with(Remembered::default)
         .ready_since = since;
