@@ -16,8 +16,6 @@ pub(crate) struct Wish {
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Addresses of its endpoints on this node, ready or not.
     pub(crate) local: BTreeSet<IpAddr>,
-    /// Virtual servers without real servers to which a new connection gets no answer.
-    pub(crate) silent: BTreeSet<VirtualServerKey>,
     /// Virtual servers that are never programmed, and why.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
     /// What its owner should know, one line each.
@@ -33,8 +31,6 @@ pub(crate) struct Books {
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted,
     local: Counted,
-    silent: BTreeSet<VirtualServerKey>,
-    silence_changed: bool,
     endpoints: usize,
 }
 
@@ -55,7 +51,6 @@ impl Books {
             self.wishes.insert(service.clone(), wish)
         };
         let old = old.unwrap_or_default();
-        self.replace_silent(service, &old.silent);
         for key in &old.keys {
             self.vips.remove(address(key));
         }
@@ -72,18 +67,6 @@ impl Books {
             self.owners.remove(key);
         }
         orphans
-    }
-
-    fn replace_silent(&mut self, service: &ObjectName, old: &BTreeSet<VirtualServerKey>) {
-        let now = self.wishes.get(service).map(|wish| &wish.silent);
-        if now.unwrap_or(&BTreeSet::new()) == old {
-            return;
-        }
-        self.silence_changed = true;
-        for key in old {
-            self.silent.remove(key);
-        }
-        self.silent.extend(now.into_iter().flatten());
     }
 
     /// Findings of a wish that its Service did not have before.
@@ -128,16 +111,10 @@ impl Books {
         self.local.values()
     }
 
-    /// Every virtual server to which a new connection gets no answer.
-    pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
-        self.silent.iter()
-    }
-
-    /// Whether the set of virtual addresses, of local endpoints or of silent ports changed since the last call.
+    /// Whether the set of virtual addresses or of local endpoints changed since the last call.
     pub(crate) fn take_changed(&mut self) -> bool {
-        let changed = self.vips.changed || self.local.changed || self.silence_changed;
+        let changed = self.vips.changed || self.local.changed;
         (self.vips.changed, self.local.changed) = (false, false);
-        self.silence_changed = false;
         changed
     }
 }

@@ -19,8 +19,6 @@ mod plan_properties;
 #[cfg(test)]
 mod precedence;
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod resolution;
 #[cfg(test)]
 mod shares;

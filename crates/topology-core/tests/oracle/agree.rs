@@ -1,0 +1,165 @@
+//! Both engines, the same cluster, the same answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use topology_core::memory::Memory;
+use topology_core::resolve::{Refusal, ResolvedServer, Viewpoint, resolve};
+
+use crate::cluster::Cluster;
+use crate::frac::overflown;
+use crate::generate::{ME, NOW, cluster};
+use crate::naive::{Id, Outcome, Port, View};
+use crate::yaml;
+
+/// When it is asked, and what was before.
+#[derive(Debug, Clone)]
+pub(crate) enum Time {
+    /// Without a clock.
+    Offline,
+    /// For the first time.
+    First,
+    /// Again: endpoints whose address ends in one of these numbers became ready so many milliseconds ago.
+    Later { new: BTreeSet<u8>, age: i64 },
+}
+
+fn times() -> impl Strategy<Value = Time> {
+    let later = (
+        proptest::collection::btree_set(1..30_u8, 0..15),
+        0..100_000_i64,
+    );
+    prop_oneof![
+        1 => Just(Time::Offline),
+        2 => Just(Time::First),
+        2 => later.prop_map(|(new, age)| Time::Later { new, age }),
+    ]
+}
+
+/// What the engine under test says.
+fn engine(resolved: &ResolvedServer) -> Outcome {
+    let reals = &resolved.server.real_servers;
+    let weights: BTreeMap<Id, u32> = reals
+        .iter()
+        .map(|real| ((real.address, real.port), real.weight))
+        .collect();
+    assert_eq!(weights.len(), reals.len(), "no real server twice");
+    Outcome {
+        weights,
+        refused: resolved.decision.refusal.is_some(),
+    }
+}
+
+/// The cluster before the new endpoints were ready.
+fn before(cluster: &Cluster, new: &BTreeSet<u8>) -> Cluster {
+    let mut earlier = cluster.clone();
+    for endpoint in earlier
+        .slices
+        .iter_mut()
+        .flat_map(|slice| &mut slice.endpoints)
+    {
+        let last = match endpoint.address {
+            std::net::IpAddr::V4(v4) => v4.octets()[3],
+            std::net::IpAddr::V6(v6) => v6.octets()[15],
+        };
+        endpoint.ready &= !new.contains(&last);
+    }
+    earlier
+}
+
+/// What the engine has learned by now.
+fn memory(cluster: &Cluster, new: &BTreeSet<u8>, age: i64) -> Arc<Memory> {
+    let mut view = Viewpoint::new(ME);
+    for (cluster, now) in [
+        (&before(cluster, new), NOW - age - 1000),
+        (cluster, NOW - age),
+    ] {
+        view.now = Some(now);
+        let name = &cluster.services[0].name;
+        let resolution = resolve(&cluster.snapshot(), &view, name);
+        Arc::make_mut(&mut view.memory).learn(name, &resolution);
+    }
+    view.memory
+}
+
+/// Endpoints of the port that became ready while others were.
+fn newcomers(port: &Port<'_>, time: &Time) -> BTreeMap<Id, i64> {
+    let Time::Later { new, age } = time else {
+        return BTreeMap::new();
+    };
+    let earlier = before(port.view.cluster, new);
+    let view = View {
+        cluster: &earlier,
+        me: ME,
+        now: None,
+        new: BTreeMap::new(),
+    };
+    let then = Port {
+        view: &view,
+        ..*port
+    }
+    .ready();
+    if then.is_empty() {
+        return BTreeMap::new();
+    }
+    let now = port.ready();
+    now.difference(&then).map(|id| (*id, NOW - age)).collect()
+}
+
+/// Whether both say the same about every port.
+pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseError> {
+    let mut viewpoint = Viewpoint::new(ME);
+    if !matches!(time, Time::Offline) {
+        viewpoint.now = Some(NOW);
+    }
+    if let Time::Later { new, age } = time {
+        viewpoint.memory = memory(cluster, new, *age);
+    }
+    let service = &cluster.services[0];
+    let resolution = resolve(&cluster.snapshot(), &viewpoint, &service.name);
+    prop_assert!(resolution.findings.is_empty(), "{:?}", resolution.findings);
+    prop_assert_eq!(
+        resolution.servers.len(),
+        service.ports.len() * service.cluster_ips.len()
+    );
+    let view = View {
+        cluster,
+        me: ME,
+        now: viewpoint.now,
+        new: BTreeMap::new(),
+    };
+    for resolved in &resolution.servers {
+        let new = newcomers(&Port::of(&view, resolved), time);
+        let view = View { new, ..view };
+        let asked = Port::of(&view, resolved);
+        let theirs = engine(resolved);
+        overflown();
+        let ours = asked.decide();
+        if overflown() {
+            continue;
+        }
+        prop_assert_eq!(
+            &theirs,
+            &ours,
+            "left the engine, right the oracle, on {} port {} at {:?}; the cluster:\n{}",
+            asked.address,
+            resolved.port_name,
+            time,
+            yaml::of(cluster)
+        );
+        let no_match = resolved.decision.refusal == Some(Refusal::NoMatch);
+        if let Some(drops) = asked.on_no_match().filter(|_| no_match) {
+            prop_assert_eq!(resolved.decision.on_no_match, drops);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(crate::cases())]
+
+    #[test]
+    fn oracle_and_engine_agree(cluster in cluster(), time in times()) {
+        compare(&cluster, &time)?;
+    }
+}

@@ -1,0 +1,553 @@
+//! Clusters at random: nodes with missing labels, keys that do not nest, both families, every option at once.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use topology_core::model::{
+    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, HardServices,
+    Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol, Selector,
+    Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
+};
+use topology_core::policy::{
+    Avoid, Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource,
+    Residual, Weighting,
+};
+
+use crate::cluster::Cluster;
+
+/// The node that looks; it is not always known.
+pub(crate) const ME: &str = "n0";
+/// The moment of all that happens, milliseconds since 1970.
+pub(crate) const NOW: i64 = 1_700_000_000_000;
+
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const REGION: &str = "topology.kubernetes.io/region";
+pub(crate) const RACK: &str = "example.com/rack";
+pub(crate) const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
+const NODES: [&str; 6] = [ME, "n1", "n2", "n3", "n4", "n5"];
+
+/// `other` now and then, else what is usual.
+fn rarely<T: Clone + std::fmt::Debug + 'static>(
+    usual: T,
+    other: impl Strategy<Value = T>,
+) -> impl Strategy<Value = T> {
+    prop_oneof![2 => Just(usual), 1 => other]
+}
+
+fn labels(pairs: &[Option<(&str, &str)>]) -> Labels {
+    pairs
+        .iter()
+        .flatten()
+        .map(|(key, value)| (Arc::from(*key), Arc::from(*value)))
+        .collect()
+}
+
+fn label(
+    key: &'static str,
+    values: &'static [&'static str],
+) -> impl Strategy<Value = Option<(&'static str, &'static str)>> {
+    proptest::option::weighted(0.8, select(values).prop_map(move |value| (key, value)))
+}
+
+fn node(name: &'static str) -> impl Strategy<Value = Node> {
+    let places = (
+        label(ZONE, &["a", "a", "b", "b", "c", ""]),
+        label(REGION, &["r", "r", "s"]),
+        label(RACK, &["1", "2", "3"]),
+        proptest::option::weighted(
+            0.3,
+            select(&["1", "2", "3", "7", "none"][..]).prop_map(|value| (CAPACITY, value)),
+        ),
+    );
+    let rest = (
+        select(&[1000_u64, 2000, 4000, 1500, 0][..]),
+        proptest::bool::weighted(0.9),
+    );
+    (places, rest).prop_map(
+        move |((zone, region, rack, capacity), (cpu_milli, ready))| Node {
+            name: name.into(),
+            labels: labels(&[zone, region, rack, capacity]),
+            addresses: Vec::new(),
+            cpu_milli,
+            ready,
+        },
+    )
+}
+
+pub(crate) fn any_node() -> impl Strategy<Value = Node> {
+    select(&NODES[..]).prop_flat_map(node)
+}
+
+fn nodes() -> impl Strategy<Value = Vec<Node>> {
+    let each: Vec<_> = NODES
+        .iter()
+        .map(|name| proptest::option::weighted(if *name == ME { 0.95 } else { 0.85 }, node(name)))
+        .collect();
+    each.prop_map(|nodes| nodes.into_iter().flatten().collect())
+}
+
+fn key() -> impl Strategy<Value = LevelKey> {
+    select(vec![
+        LevelKey::Node,
+        LevelKey::Label(ZONE.into()),
+        LevelKey::Label(ZONE.into()),
+        LevelKey::Label(REGION.into()),
+        LevelKey::Label(RACK.into()),
+    ])
+}
+
+fn levels() -> impl Strategy<Value = Vec<Level>> {
+    let keys = vec![
+        LevelKey::Node,
+        LevelKey::Label(RACK.into()),
+        LevelKey::Label(ZONE.into()),
+        LevelKey::Label(REGION.into()),
+    ];
+    let keys = prop_oneof![3 => subsequence(keys.clone(), 0..=4), 1 => subsequence(keys, 1..=4).prop_shuffle()];
+    let weight = prop_oneof![1 => Just(0_u32), 4 => 1..100_u32, 1 => Just(10_000)];
+    let least = rarely(
+        MinReady::default(),
+        (1..4_u32, 0..=100_u8).prop_map(|(count, percent)| MinReady { count, percent }),
+    );
+    let details = proptest::collection::vec((weight, least), 5);
+    (keys, proptest::bool::weighted(0.75), details).prop_map(|(mut keys, open, details)| {
+        if open || keys.is_empty() {
+            keys.push(LevelKey::Any);
+        }
+        let level = |(key, (weight, min_ready))| Level {
+            key,
+            weight,
+            min_ready,
+        };
+        keys.into_iter().zip(details).map(level).collect()
+    })
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![3 => Just(Mode::Prefer), 4 => Just(Mode::Weighted), 2 => Just(Mode::Balanced), 1 => Just(Mode::None)]
+}
+
+/// A policy as annotations can say it.
+pub(crate) fn annotated() -> impl Strategy<Value = Policy> {
+    let avoid = (key(), any::<bool>()).prop_map(|(key, soft)| vec![Avoid { key, soft }]);
+    let choices = (
+        rarely(EmptyTier::Cascade, Just(EmptyTier::Renormalize)),
+        rarely(Weighting::TierShare, Just(Weighting::EndpointBias)),
+        rarely(None, (100..300_u32).prop_map(Some)),
+        rarely(None, select(&[0_u32, 20, 50, 100, 33][..]).prop_map(Some)),
+        rarely(Vec::new(), avoid),
+        rarely(OnNoMatch::Reject, Just(OnNoMatch::Drop)),
+        rarely(0, select(&[10_u32, 90, 7][..])),
+    );
+    (levels(), mode(), choices).prop_map(|(mut levels, mut mode, choices)| {
+        let open = levels
+            .last()
+            .is_some_and(|level| level.key == LevelKey::Any);
+        if !open && mode != Mode::Weighted {
+            mode = Mode::Hard;
+        }
+        if mode == Mode::None {
+            levels.clear();
+        }
+        if mode != Mode::Weighted {
+            for (at, level) in levels.iter_mut().enumerate() {
+                level.weight = if at == 0 { 100 } else { 0 };
+            }
+        }
+        let mut policy = Policy::new(PolicySource::Annotation, mode, levels);
+        if mode == Mode::None {
+            return policy;
+        }
+        let (empty_tier, weighting, overprovision, max_overload, avoid, on_no_match, slow_start) =
+            choices;
+        (policy.empty_tier, policy.overprovision) = (empty_tier, overprovision);
+        if mode == Mode::Weighted {
+            policy.weighting = weighting;
+        }
+        policy.max_overload = max_overload.or(policy.max_overload);
+        (policy.avoid, policy.slow_start) = (avoid, slow_start);
+        if mode == Mode::Hard {
+            policy.on_no_match = on_no_match;
+        }
+        policy
+    })
+}
+
+/// A policy as an administrator can say it.
+fn administered() -> impl Strategy<Value = Policy> {
+    let zones = proptest::collection::vec(0..60_u32, 3).prop_map(|percents| {
+        let zones = ["a", "b", "c"].into_iter().map(Arc::from);
+        Demand::Static(zones.zip(percents).collect())
+    });
+    let choices = (
+        prop_oneof![2 => Just(Demand::NodeCount), 1 => Just(Demand::AllocatableCpu), 1 => zones],
+        rarely(Residual::Capacity, Just(Residual::Even)),
+        rarely(0, 1..6_u32),
+        rarely(0, 1..=100_u8),
+        rarely(None, prop_oneof![2..20_u32, Just(256)].prop_map(Some)),
+        proptest::collection::vec((key(), any::<bool>()), 0..2),
+    );
+    (annotated(), choices).prop_map(|(mut policy, choices)| {
+        policy.source = PolicySource::ClusterDefault;
+        if policy.mode == Mode::None {
+            return policy;
+        }
+        (
+            policy.demand,
+            policy.residual,
+            policy.min_endpoints,
+            policy.panic_percent,
+            policy.subset_max_weight,
+            _,
+        ) = choices.clone();
+        policy
+            .avoid
+            .extend(choices.5.into_iter().map(|(key, soft)| Avoid { key, soft }));
+        policy
+    })
+}
+
+fn topology_keys() -> impl Strategy<Value = Policy> {
+    levels().prop_map(|mut levels| {
+        for (at, level) in levels.iter_mut().enumerate() {
+            (level.weight, level.min_ready) = (if at == 0 { 100 } else { 0 }, MinReady::default());
+        }
+        let open = levels
+            .last()
+            .is_some_and(|level| level.key == LevelKey::Any);
+        let mode = if open { Mode::Prefer } else { Mode::Hard };
+        Policy::new(PolicySource::TopologyKeys, mode, levels)
+    })
+}
+
+fn selector(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = Selector> {
+    let equal = select(values).prop_map(move |value| Selector {
+        labels: vec![(key.into(), value.into())],
+        expressions: Vec::new(),
+    });
+    let operator = select(
+        &[
+            Operator::In,
+            Operator::NotIn,
+            Operator::Exists,
+            Operator::DoesNotExist,
+        ][..],
+    );
+    let expression = (operator, select(values)).prop_map(move |(operator, value)| {
+        let values = match operator {
+            Operator::In | Operator::NotIn => vec![value.into()],
+            Operator::Exists | Operator::DoesNotExist => Vec::new(),
+        };
+        let expression = Expression {
+            key: key.into(),
+            operator,
+            values,
+        };
+        Selector {
+            labels: Vec::new(),
+            expressions: vec![expression],
+        }
+    });
+    prop_oneof![4 => Just(Selector::default()), 1 => equal, 1 => expression]
+}
+
+fn modes() -> impl Strategy<Value = Vec<Mode>> {
+    subsequence(
+        vec![
+            Mode::Hard,
+            Mode::Prefer,
+            Mode::Weighted,
+            Mode::Balanced,
+            Mode::None,
+        ],
+        0..=5,
+    )
+}
+
+/// Where a policy stands, and which name and rank it has.
+fn identity() -> impl Strategy<Value = TopologyPolicy> {
+    let namespace = prop_oneof![Just(None), Just(Some(Arc::from("t")))];
+    let rank = (proptest::option::of(0..3_i64), 0..2_i32);
+    let enforcement = rarely(Enforcement::Default, Just(Enforcement::Override));
+    (
+        namespace,
+        select(&["p0", "p1", "p2"][..]),
+        rank,
+        enforcement,
+        administered(),
+    )
+        .prop_map(
+            |(namespace, name, (created, priority), enforcement, mut policy)| {
+                let enforcement = if namespace.is_some() {
+                    Enforcement::Default
+                } else {
+                    enforcement
+                };
+                policy.source = match (&namespace, enforcement) {
+                    (Some(_), _) => PolicySource::NamespacePolicy,
+                    (None, Enforcement::Override) => PolicySource::ClusterOverride,
+                    (None, Enforcement::Default) => PolicySource::ClusterDefault,
+                };
+                TopologyPolicy {
+                    namespace,
+                    name: name.into(),
+                    created,
+                    priority,
+                    enforcement,
+                    namespace_selector: Selector::default(),
+                    service_selector: Selector::default(),
+                    node_selector: Selector::default(),
+                    port_names: Vec::new(),
+                    policy,
+                    owner_limits: None,
+                }
+            },
+        )
+}
+
+pub(crate) fn policy_object() -> impl Strategy<Value = TopologyPolicy> {
+    let limits = (modes(), proptest::option::of(0..100_u32)).prop_map(
+        |(allowed_modes, min_max_overload)| {
+            Some(OwnerLimits {
+                allowed_modes,
+                min_max_overload,
+            })
+        },
+    );
+    let selectors = (
+        selector("team", &["x", "y"]),
+        selector("app", &["v", "w"]),
+        selector(ZONE, &["a", "b"]),
+    );
+    let ports = select(&["http", "admin"][..]).prop_map(|name| vec![Arc::from(name)]);
+    (
+        identity(),
+        selectors,
+        rarely(Vec::new(), ports),
+        rarely(None, limits),
+    )
+        .prop_map(
+            |(mut object, (namespaces, services, nodes), port_names, limits)| {
+                (object.service_selector, object.node_selector) = (services, nodes);
+                object.port_names = port_names;
+                if object.namespace.is_none() {
+                    (object.namespace_selector, object.owner_limits) = (namespaces, limits);
+                }
+                object
+            },
+        )
+}
+
+pub(crate) fn drain() -> impl Strategy<Value = Drain> {
+    let domains = prop_oneof![
+        2 => subsequence(vec!["a", "b", "c"], 1..=3).prop_map(|values| (LevelKey::Label(ZONE.into()), values)),
+        1 => subsequence(NODES.to_vec(), 1..=2).prop_map(|values| (LevelKey::Node, values)),
+        1 => subsequence(vec!["1", "2", "3"], 1..=2).prop_map(|values| (LevelKey::Label(RACK.into()), values)),
+        1 => subsequence(vec!["r", "s"], 1..=2).prop_map(|values| (LevelKey::Label(REGION.into()), values)),
+    ];
+    let scope = select(
+        &[
+            DrainScope::Endpoints,
+            DrainScope::Endpoints,
+            DrainScope::Clients,
+            DrainScope::Both,
+        ][..],
+    );
+    let time = (
+        0..100_i64,
+        rarely(0, select(&[60_u32, 30, 100][..])),
+        prop_oneof![9 => Just(3600_i64), 1 => -5..100_i64],
+    );
+    let choices = (
+        rarely(OnLastDomain::Ignore, Just(OnLastDomain::Force)),
+        rarely(HardServices::Ignore, Just(HardServices::Apply)),
+    );
+    (select(&["d0", "d1"][..]), domains, scope, time, choices).prop_map(
+        |(
+            name,
+            (key, values),
+            scope,
+            (age, ramp_seconds, left),
+            (on_last_domain, hard_services),
+        )| Drain {
+            name: name.into(),
+            key,
+            values: values.into_iter().map(Arc::from).collect(),
+            scope,
+            starts: NOW - age * 1000,
+            expires: NOW + left * 1000,
+            ramp_seconds,
+            on_last_domain,
+            hard_services,
+            reason: "a test".into(),
+        },
+    )
+}
+
+/// What a Service asks for itself.
+#[derive(Debug, Clone)]
+enum Asks {
+    Nothing,
+    Policy(Box<Policy>),
+    Named(&'static str),
+}
+
+pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
+    let asks = prop_oneof![
+        1 => Just(Asks::Nothing),
+        4 => annotated().prop_map(|policy| Asks::Policy(Box::new(policy))),
+        1 => topology_keys().prop_map(|policy| Asks::Policy(Box::new(policy))),
+        1 => select(&["p0", "p1", "p3"][..]).prop_map(Asks::Named),
+    ];
+    let shape = (
+        0..3_u8,
+        subsequence(
+            vec![("http", Protocol::Tcp), ("admin", Protocol::Udp)],
+            1..=2,
+        ),
+    );
+    let app = proptest::option::of(select(&["v", "w"][..]));
+    (asks, shape, app, proptest::bool::weighted(0.1)).prop_map(
+        move |(asks, (families, ports), app, local)| {
+            let number = &name[1..];
+            let mut cluster_ips: Vec<IpAddr> = Vec::new();
+            if families != 1 {
+                cluster_ips.push(format!("10.96.0.1{number}").parse().unwrap());
+            }
+            if families != 0 {
+                cluster_ips.push(format!("fd00:10:96::1{number}").parse().unwrap());
+            }
+            let port = |(name, protocol): (&str, _)| ServicePort {
+                name: name.into(),
+                protocol,
+                port: 80.try_into().unwrap(),
+            };
+            let (policy, named_policy) = match asks {
+                Asks::Nothing => (None, None),
+                Asks::Policy(policy) => (Some(policy), None),
+                Asks::Named(name) => (None, Some(name.into())),
+            };
+            Service {
+                name: ObjectName::new("t", name),
+                labels: labels(&[app.map(|app| ("app", app))]),
+                created: None,
+                cluster_ips,
+                ports: ports.into_iter().map(port).collect(),
+                session_affinity: None,
+                internal_traffic_policy: if local {
+                    TrafficPolicy::Local
+                } else {
+                    TrafficPolicy::Cluster
+                },
+                external_traffic_policy: TrafficPolicy::Cluster,
+                externally_accessible: false,
+                policy,
+                named_policy,
+                unprogrammed: Vec::new(),
+            }
+        },
+    )
+}
+
+fn endpoint(family: Family) -> impl Strategy<Value = Endpoint> {
+    let place = (
+        1..30_u8,
+        proptest::option::weighted(0.9, select(&NODES[..])),
+        proptest::option::weighted(0.3, select(&["a", "b", "c", ""][..])),
+    );
+    let condition = prop_oneof![7 => Just((true, true, false)), 2 => Just((false, false, false)), 1 => Just((false, true, true)), 1 => Just((false, false, true))];
+    let hints = proptest::option::weighted(
+        0.7,
+        (
+            subsequence(vec!["a", "b", "c"], 0..=2),
+            subsequence(NODES.to_vec(), 0..=1),
+        ),
+    );
+    (place, condition, hints).prop_map(
+        move |((number, node, zone), (ready, serving, terminating), hints)| Endpoint {
+            address: match family {
+                Family::V4 => IpAddr::from([10, 244, 0, number]),
+                Family::V6 => IpAddr::from([0xfd00, 0x244, 0, 0, 0, 0, 0, u16::from(number)]),
+            },
+            node: node.map(Into::into),
+            zone: zone.map(Into::into),
+            ready,
+            serving,
+            terminating,
+            hints: hints.map(|(zones, nodes)| {
+                let texts = |texts: Vec<&str>| texts.into_iter().map(Arc::from).collect();
+                Box::new(Hints {
+                    zones: texts(zones),
+                    nodes: texts(nodes),
+                })
+            }),
+        },
+    )
+}
+
+pub(crate) fn slice(
+    name: &'static str,
+    service: &'static str,
+    family: Family,
+) -> impl Strategy<Value = EndpointSlice> {
+    let ports = prop_oneof![
+        4 => Just(vec![("http", Protocol::Tcp), ("admin", Protocol::Udp)]),
+        1 => subsequence(vec![("http", Protocol::Tcp), ("admin", Protocol::Udp), ("http", Protocol::Udp)], 0..=3),
+    ];
+    (ports, proptest::collection::vec(endpoint(family), 0..14)).prop_map(
+        move |(ports, endpoints)| EndpointSlice {
+            name: ObjectName::new("t", name),
+            service: service.into(),
+            family,
+            ports: ports
+                .into_iter()
+                .map(|(name, protocol)| SlicePort {
+                    name: name.into(),
+                    protocol,
+                    port: 8080.try_into().unwrap(),
+                })
+                .collect(),
+            endpoints,
+        },
+    )
+}
+
+/// A whole cluster with one Service.
+pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
+    let slices = (
+        slice("x0", "s0", Family::V4),
+        proptest::option::weighted(0.4, slice("x1", "s0", Family::V4)),
+        slice("x2", "s0", Family::V6),
+    );
+    let team = proptest::option::of(select(&["x", "y"][..]));
+    let policies = proptest::collection::vec(policy_object(), 0..3);
+    let drains = rarely(Vec::new(), proptest::collection::vec(drain(), 1..3));
+    (nodes(), service("s0"), slices, policies, drains, team).prop_map(
+        |(nodes, service, slices, policies, drains, team)| {
+            let mut cluster = Cluster {
+                nodes,
+                namespaces: vec![("t".to_owned(), labels(&[team.map(|team| ("team", team))]))],
+                services: vec![service],
+                slices: [Some(slices.0), slices.1, Some(slices.2)]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+                policies,
+                drains,
+            };
+            // Of two objects with one name the later one is the object.
+            cluster.policies.reverse();
+            let mut names = std::collections::BTreeSet::new();
+            cluster
+                .policies
+                .retain(|policy| names.insert((policy.namespace.clone(), policy.name.clone())));
+            let mut names = std::collections::BTreeSet::new();
+            cluster
+                .drains
+                .retain(|drain| names.insert(drain.name.clone()));
+            cluster
+        },
+    )
+}

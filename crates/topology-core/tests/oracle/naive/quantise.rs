@@ -1,0 +1,160 @@
+//! S10: integers in the proportions of the shares, or near enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Id;
+use crate::frac::{Frac, frac, gcd, times};
+
+/// Whether the shares have small weights: exact ones, or near enough after a short search.
+pub(crate) fn are_small(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> bool {
+    let kinds = kinds(share, tier);
+    exact(&kinds).into_iter().all(|weight| weight <= 256) || search(&kinds, 1..=1024).is_some()
+}
+
+/// The weights of `share`, which sum up to 1.
+pub(crate) fn weights(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> BTreeMap<Id, u32> {
+    if share.is_empty() {
+        return BTreeMap::new();
+    }
+    // Endpoints of one level and share are treated alike, so they are looked at once.
+    let mut kinds: BTreeMap<(usize, i128, i128), i128> = BTreeMap::new();
+    for (id, share) in share {
+        *kinds.entry((tier[id], share.n, share.d)).or_default() += 1;
+    }
+    let kinds: Vec<Kind> = kinds
+        .into_iter()
+        .map(|((tier, n, d), count)| Kind {
+            tier,
+            share: frac(n, d),
+            count,
+        })
+        .collect();
+    let found = find(&kinds);
+    let weight_of = |id: &Id| {
+        let at = kinds
+            .iter()
+            .position(|kind| kind.tier == tier[id] && kind.share == share[id]);
+        u32::try_from(found[at.unwrap()]).unwrap()
+    };
+    share.keys().map(|id| (*id, weight_of(id))).collect()
+}
+
+struct Kind {
+    tier: usize,
+    share: Frac,
+    count: i128,
+}
+
+/// Endpoints of one level and share are treated alike, so they are looked at once.
+fn kinds(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> Vec<Kind> {
+    let mut kinds: BTreeMap<(usize, i128, i128), i128> = BTreeMap::new();
+    for (id, share) in share {
+        *kinds.entry((tier[id], share.n, share.d)).or_default() += 1;
+    }
+    let kinds = kinds.into_iter();
+    kinds
+        .map(|((tier, n, d), count)| Kind {
+            tier,
+            share: frac(n, d),
+            count,
+        })
+        .collect()
+}
+
+fn find(kinds: &[Kind]) -> Vec<i128> {
+    let exact = exact(kinds);
+    let largest = exact.iter().max().copied().unwrap();
+    if largest <= 256 {
+        return exact;
+    }
+    if let Some(found) = search(kinds, 1..=1024) {
+        return found;
+    }
+    if largest <= 65_535 {
+        return exact;
+    }
+    search(kinds, 1025..=65_535).unwrap_or_else(|| lowest_terms(rounded(kinds, 65_535)))
+}
+
+fn exact(kinds: &[Kind]) -> Vec<i128> {
+    let mut common = 1;
+    for kind in kinds {
+        common = times(common, kind.share.d / gcd(common, kind.share.d));
+    }
+    lowest_terms(
+        kinds
+            .iter()
+            .map(|kind| times(kind.share.n, common / kind.share.d))
+            .collect(),
+    )
+}
+
+fn lowest_terms(weights: Vec<i128>) -> Vec<i128> {
+    let common = weights
+        .iter()
+        .fold(0, |common, weight| gcd(common, *weight))
+        .max(1);
+    weights.into_iter().map(|weight| weight / common).collect()
+}
+
+fn rounded(kinds: &[Kind], largest: i128) -> Vec<i128> {
+    let most = kinds.iter().map(|kind| kind.share).max().unwrap();
+    kinds
+        .iter()
+        .map(|kind| {
+            let ratio = kind.share / most;
+            ((times(2 * largest, ratio.n) + ratio.d) / times(2, ratio.d)).max(1)
+        })
+        .collect()
+}
+
+fn search(kinds: &[Kind], mut range: std::ops::RangeInclusive<i128>) -> Option<Vec<i128>> {
+    let tiers: BTreeSet<usize> = kinds.iter().map(|kind| kind.tier).collect();
+    let wanted: Vec<(usize, Frac)> = tiers
+        .iter()
+        .map(|tier| {
+            let of_tier = kinds.iter().filter(|kind| kind.tier == *tier);
+            (
+                *tier,
+                of_tier.map(|kind| kind.share * frac(kind.count, 1)).sum(),
+            )
+        })
+        .collect();
+    let found = range.find(|largest| {
+        let weights = rounded(kinds, *largest);
+        let picks = |tier: Option<usize>| -> i128 {
+            let counted = kinds
+                .iter()
+                .zip(&weights)
+                .filter(|(kind, _)| tier.is_none_or(|tier| kind.tier == tier));
+            counted.map(|(kind, weight)| kind.count * weight).sum()
+        };
+        let cycle = picks(None);
+        wanted.iter().all(|(tier, wanted)| {
+            let achieved = frac(picks(Some(*tier)), cycle);
+            let off = if achieved > *wanted {
+                achieved - *wanted
+            } else {
+                *wanted - achieved
+            };
+            off <= frac(1, 200).min(frac(1, 1000).max(*wanted * frac(1, 20)))
+        })
+    })?;
+    Some(lowest_terms(rounded(kinds, found)))
+}
+
+#[test]
+fn the_weights_of_q14() {
+    let id = |number: u8| (std::net::IpAddr::from([10, 0, 0, number]), 80);
+    let counts = [(2_u8, 60_i128), (3, 25), (7, 10), (11, 5)];
+    let (mut share, mut tier) = (BTreeMap::new(), BTreeMap::new());
+    for (at, (count, percent)) in counts.into_iter().enumerate() {
+        for number in 0..count {
+            let id = id(number + u8::try_from(at).unwrap() * 20);
+            share.insert(id, frac(percent, 100 * i128::from(count)));
+            tier.insert(id, at);
+        }
+    }
+    let found: BTreeSet<u32> = weights(&share, &tier).into_values().collect();
+    assert_eq!(found, [64, 18, 3, 1].into());
+}

@@ -1,0 +1,123 @@
+//! What decides: the first source that applies.
+
+use topology_core::model::{Enforcement, Labels, TopologyPolicy, TrafficPolicy};
+use topology_core::policy::Policy;
+
+use super::Port;
+
+/// What decides.
+pub(crate) enum Rule {
+    /// Traffic policy Local.
+    Local,
+    /// A policy of ours.
+    Policy(Policy),
+    /// Hints, or nothing.
+    KubeProxy,
+}
+
+impl Rule {
+    pub(crate) fn policy(&self) -> Option<&Policy> {
+        match self {
+            Self::Policy(policy) => Some(policy),
+            Self::Local | Self::KubeProxy => None,
+        }
+    }
+}
+
+impl Port<'_> {
+    pub(crate) fn rule(&self) -> Rule {
+        if self.service.internal_traffic_policy == TrafficPolicy::Local {
+            return Rule::Local;
+        }
+        if let Some(policy) = self.best(|policy| {
+            policy.namespace.is_none() && policy.enforcement == Enforcement::Override
+        }) {
+            return Rule::Policy(policy.policy.clone());
+        }
+        if let Some(policy) = self.asked_by_owner() {
+            return Rule::Policy(policy);
+        }
+        if let Some(policy) = self.best(|policy| policy.namespace.is_some()) {
+            return Rule::Policy(policy.policy.clone());
+        }
+        if let Some(policy) = self.best(|policy| policy.namespace.is_none()) {
+            return Rule::Policy(policy.policy.clone());
+        }
+        Rule::KubeProxy
+    }
+
+    /// What annotations or `topologyKeys` ask for, as far as an administrator lets them.
+    fn asked_by_owner(&self) -> Option<Policy> {
+        if let Some(name) = &self.service.named_policy {
+            let named = self.view.cluster.policies.iter().find(|policy| {
+                policy.namespace.as_ref() == Some(&self.service.name.namespace)
+                    && policy.name == *name
+            })?;
+            return self.is_for_here(named).then(|| named.policy.clone());
+        }
+        let mut policy = (**self.service.policy.as_ref()?).clone();
+        let limits = self
+            .best(|policy| policy.namespace.is_none() && policy.owner_limits.is_some())
+            .or_else(|| self.best(|policy| policy.owner_limits.is_some()))
+            .and_then(|policy| policy.owner_limits.clone());
+        if let Some(limits) = limits {
+            if !limits.allowed_modes.is_empty() && !limits.allowed_modes.contains(&policy.mode) {
+                return None;
+            }
+            if let (Some(asked), Some(least)) = (policy.max_overload, limits.min_max_overload) {
+                policy.max_overload = Some(asked.max(least));
+            }
+        }
+        Some(policy)
+    }
+
+    /// The best of the policies that are for this Service, port and node and of the `kind`: by priority, age and name.
+    fn best(&self, kind: impl Fn(&TopologyPolicy) -> bool) -> Option<&TopologyPolicy> {
+        let mut best: Option<&TopologyPolicy> = None;
+        for policy in &self.view.cluster.policies {
+            if !kind(policy) || !self.selects(policy) || !self.is_for_here(policy) {
+                continue;
+            }
+            let age = |policy: &TopologyPolicy| policy.created.unwrap_or(i64::MAX);
+            let beats = |other: &TopologyPolicy| {
+                if policy.priority != other.priority {
+                    return policy.priority > other.priority;
+                }
+                if age(policy) != age(other) {
+                    return age(policy) < age(other);
+                }
+                policy.name < other.name
+            };
+            if best.is_none_or(beats) {
+                best = Some(policy);
+            }
+        }
+        best
+    }
+
+    fn selects(&self, policy: &TopologyPolicy) -> bool {
+        let namespace = &self.service.name.namespace;
+        let labels = self
+            .view
+            .cluster
+            .namespaces
+            .iter()
+            .find(|(name, _)| **name == **namespace);
+        let labels = labels.map_or_else(Labels::default, |(_, labels)| labels.clone());
+        let here = match &policy.namespace {
+            Some(own) => own == namespace,
+            None => policy.namespace_selector.matches(&labels),
+        };
+        here && policy.service_selector.matches(&self.service.labels)
+    }
+
+    fn is_for_here(&self, policy: &TopologyPolicy) -> bool {
+        let labels = self
+            .view
+            .cluster
+            .node(self.view.me)
+            .map(|node| node.labels.clone());
+        let port = policy.port_names.is_empty() || policy.port_names.contains(&self.of.name);
+        port && policy.node_selector.matches(&labels.unwrap_or_default())
+    }
+}

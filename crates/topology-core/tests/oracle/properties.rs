@@ -1,0 +1,286 @@
+//! What holds for every decision: I1 to I9 of the specification.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use topology_core::model::{DrainScope, Node, OnLastDomain, TrafficPolicy};
+use topology_core::policy::{LevelKey, Policy, PolicySource};
+use topology_core::quantise::{Stage, tolerance};
+use topology_core::ratio::Ratio;
+use topology_core::resolve::{Fact, Reason, Resolution, ResolvedServer, Viewpoint, resolve};
+
+use crate::cluster::Cluster;
+use crate::generate::{ME, NOW, cluster};
+use crate::naive::{Id, Port, View, is_hard};
+use crate::yaml;
+
+fn resolved(cluster: &Cluster) -> Resolution {
+    let view = Viewpoint {
+        now: Some(NOW),
+        ..Viewpoint::new(ME)
+    };
+    resolve(&cluster.snapshot(), &view, &cluster.services[0].name)
+}
+
+/// Weights by port, address and endpoint.
+fn programmed(cluster: &Cluster) -> Vec<String> {
+    resolved(cluster)
+        .servers
+        .iter()
+        .map(|server| format!("{:?}", server.server))
+        .collect()
+}
+
+/// Whether some drain holds for a part of the traffic.
+fn ramps(cluster: &Cluster) -> bool {
+    cluster.drains.iter().any(|drain| drain.ramp_seconds > 0)
+}
+
+proptest! {
+    #![proptest_config(crate::cases())]
+
+    #[test]
+    fn i1_to_i6_hold_for_every_decision(cluster in cluster()) {
+        for server in &resolved(&cluster).servers {
+            let checked = holds(&cluster, server);
+            prop_assert!(checked.is_ok(), "{}; the cluster:\n{}", checked.unwrap_err(), yaml::of(&cluster));
+        }
+    }
+
+    #[test]
+    fn i7_the_order_of_arrival_does_not_matter(cluster in cluster()) {
+        let mut other = cluster.clone();
+        other.nodes.reverse();
+        other.slices.reverse();
+        other.policies.reverse();
+        other.drains.reverse();
+        prop_assert_eq!(resolved(&cluster), resolved(&other), "the cluster:\n{}", yaml::of(&cluster));
+    }
+
+    #[test]
+    fn i8_one_more_ready_endpoint_never_lowers_the_share_of_its_level(mut cluster in cluster(), at in any::<prop::sample::Index>()) {
+        // What switches topology off or on is another matter: a fall-back has shares of its own.
+        cluster.drains.clear();
+        for policy in policies(&mut cluster) {
+            (policy.min_endpoints, policy.panic_percent) = (0, 0);
+            policy.avoid.clear();
+        }
+        // Another copy of an address would move its endpoint instead of adding one.
+        let mut addresses = BTreeSet::new();
+        for slice in &mut cluster.slices {
+            slice.endpoints.retain(|endpoint| addresses.insert(endpoint.address));
+        }
+        let mut more = cluster.clone();
+        let endpoints = more.slices.iter_mut().flat_map(|slice| &mut slice.endpoints);
+        let mut waiting: Vec<_> = endpoints.filter(|endpoint| !endpoint.ready && !endpoint.terminating).collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let chosen = at.index(waiting.len());
+        let endpoint = &mut *waiting[chosen];
+        (endpoint.ready, endpoint.serving) = (true, true);
+        let address = endpoint.address;
+        let (before, after) = (resolved(&cluster), resolved(&more));
+        for (before, after) in before.servers.iter().zip(&after.servers) {
+            let level = after.decision.endpoints.iter().find(|endpoint| endpoint.address == address);
+            let Some(level) = level.and_then(|endpoint| endpoint.level.clone()) else {
+                continue;
+            };
+            let share = |server: &ResolvedServer| {
+                server.decision.levels.iter().find(|other| other.key == level).map(|level| level.share)
+            };
+            let (Some(earlier), Some(now)) = (share(before), share(after)) else {
+                continue;
+            };
+            // Where nobody was ready the levels did not count.
+            let counted = before.decision.endpoints.iter().any(|endpoint| endpoint.reason == Reason::InLevel);
+            prop_assert!(
+                !counted || now >= earlier,
+                "level {} had {:#} and has {:#} with {} more; the cluster:\n{}", level, earlier, now, address, yaml::of(&cluster)
+            );
+        }
+    }
+
+    #[test]
+    fn i9_scaling_all_weights_changes_nothing(mut cluster in cluster(), factor in 2..50_u32) {
+        let before = programmed(&cluster);
+        for policy in policies(&mut cluster) {
+            policy.levels.iter_mut().for_each(|level| level.weight *= factor);
+        }
+        prop_assert_eq!(before, programmed(&cluster), "the cluster:\n{}", yaml::of(&cluster));
+    }
+}
+
+/// Every policy, of the Service and of administrators.
+fn policies(cluster: &mut Cluster) -> impl Iterator<Item = &mut Policy> {
+    let own = cluster
+        .services
+        .iter_mut()
+        .filter_map(|service| service.policy.as_deref_mut());
+    own.chain(cluster.policies.iter_mut().map(|object| &mut object.policy))
+}
+
+fn holds(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
+    let view = View {
+        cluster,
+        me: ME,
+        now: Some(NOW),
+        new: BTreeMap::new(),
+    };
+    let port = Port::of(&view, resolved);
+    alike_without_policy(cluster, resolved)?;
+    same_weight(cluster, resolved)?;
+    near_enough(cluster, resolved)?;
+    fits_the_kernel(resolved)?;
+    stays_inside(&port, resolved)?;
+    serves(cluster, &port, resolved)
+}
+
+/// I1: without a policy of ours all weigh 1.
+fn alike_without_policy(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
+    let sources = [
+        PolicySource::Uniform,
+        PolicySource::Hints,
+        PolicySource::TrafficPolicyLocal,
+    ];
+    let kube_proxy = sources.contains(&resolved.decision.source) && !ramps(cluster);
+    let alike = resolved
+        .server
+        .real_servers
+        .iter()
+        .all(|real| real.weight <= 1);
+    check(!kube_proxy || alike, "I1: without a policy all weigh 1")
+}
+
+/// I4: lowest terms, at most 65,535, and at least 1 for whoever takes traffic.
+fn fits_the_kernel(resolved: &ResolvedServer) -> Result<(), String> {
+    let weights = resolved.server.real_servers.iter().map(|real| real.weight);
+    let positive: Vec<u32> = weights.filter(|weight| *weight > 0).collect();
+    check(
+        positive.iter().all(|weight| *weight <= 65_535),
+        "I4: weights fit",
+    )?;
+    let common = positive.iter().copied().fold(0, gcd);
+    check(common <= 1, "I4: lowest terms")?;
+    let taking = resolved
+        .decision
+        .endpoints
+        .iter()
+        .filter(|endpoint| endpoint.reason.is_chosen());
+    check(
+        taking.count() == positive.len(),
+        "I4: who is chosen weighs at least 1, nobody else does",
+    )
+}
+
+fn check(holds: bool, what: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what.to_owned()) }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// I2: endpoints of one level, zone and capacity weigh the same.
+fn same_weight(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
+    if ramps(cluster) {
+        return Ok(());
+    }
+    let mut weights = BTreeMap::new();
+    for endpoint in resolved
+        .decision
+        .endpoints
+        .iter()
+        .filter(|endpoint| endpoint.reason.is_chosen())
+    {
+        let capacity = endpoint
+            .node
+            .as_ref()
+            .and_then(|name| cluster.node(name))
+            .map_or(1, Node::capacity);
+        let class = (endpoint.level.clone(), endpoint.zone.clone(), capacity);
+        let weight = *weights.entry(class).or_insert(endpoint.weight);
+        check(weight == endpoint.weight, "I2: equals weigh the same")?;
+    }
+    Ok(())
+}
+
+/// I3: each level has nearly what it should; merged levels count together.
+fn near_enough(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
+    let decision = &resolved.decision;
+    let Some((stage, _)) = decision.quantised.filter(|_| !ramps(cluster)) else {
+        return Ok(());
+    };
+    let facts = decision.stages.iter().flat_map(|stage| &stage.facts);
+    let merged: BTreeMap<&LevelKey, &LevelKey> = facts
+        .filter_map(|fact| match fact {
+            Fact::Merged { level, into, .. } => Some((level, into)),
+            _ => None,
+        })
+        .collect();
+    let mut sums: BTreeMap<&LevelKey, (Ratio, Ratio)> = BTreeMap::new();
+    for level in &decision.levels {
+        let mut key = &level.key;
+        while let Some(outer) = merged.get(key) {
+            key = outer;
+        }
+        let sum = sums.entry(key).or_insert((Ratio::ZERO, Ratio::ZERO));
+        *sum = (sum.0 + level.share, sum.1 + level.achieved);
+    }
+    let all = sums
+        .values()
+        .fold(Ratio::ZERO, |all, (share, _)| all + *share);
+    check(all == Ratio::ONE, "shares sum up to all")?;
+    let near = sums
+        .values()
+        .all(|(share, achieved)| achieved.distance(*share) <= tolerance(*share));
+    check(near || stage == Stage::Clamped, "I3: near enough")
+}
+
+/// I5: a hard policy names no endpoint outside its levels, not even one that finishes its connections.
+fn stays_inside(port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String> {
+    let rule = port.rule();
+    let Some(policy) = rule.policy().filter(|policy| is_hard(policy)) else {
+        return Ok(());
+    };
+    let used: BTreeSet<Id> = resolved
+        .server
+        .real_servers
+        .iter()
+        .map(|real| (real.address, real.port))
+        .collect();
+    let inside = |id: &Id| {
+        let found = port.endpoints().into_iter().find(|ep| ep.id == *id);
+        found.is_some_and(|ep| {
+            policy
+                .levels
+                .iter()
+                .any(|level| port.is_near(ep.endpoint, &level.key))
+        })
+    };
+    check(used.iter().all(inside), "I5: nobody outside the levels")
+}
+
+/// I6: a soft policy never leaves clients alone while anybody is ready.
+fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String> {
+    let rule = port.rule();
+    let hard = rule.policy().is_some_and(is_hard);
+    let avoids = rule
+        .policy()
+        .is_some_and(|policy| policy.avoid.iter().any(|avoid| !avoid.soft));
+    let local = port.service.internal_traffic_policy == TrafficPolicy::Local;
+    let forced = cluster.drains.iter().any(|drain| {
+        drain.on_last_domain == OnLastDomain::Force && drain.scope != DrainScope::Clients
+    });
+    let serves = resolved
+        .server
+        .real_servers
+        .iter()
+        .any(|real| real.weight > 0);
+    let excused = hard || avoids || local || forced || port.ready().is_empty();
+    check(serves || excused, "I6: somebody serves")?;
+    check(
+        serves == resolved.decision.refusal.is_none(),
+        "a refusal is said exactly where nobody serves",
+    )
+}
