@@ -4,7 +4,8 @@
 //! exactly what no virtual server wanted; it refuses it (and answers echo requests) instead of
 //! letting a process of the host answer behind a Service address. A nat chain masquerades a pod
 //! that reaches itself through its own Service, and the `arp` table keeps the node from claiming
-//! Service addresses on its links.
+//! Service addresses on its links. Where a hard policy asks for silence instead of a refusal, new
+//! connections are dropped before IPVS sees them; those that exist go on.
 //!
 //! `nft -f -` receives one transaction, and only when the kernel's tables differ.
 //! Tables of other owners are never named.
@@ -16,7 +17,7 @@ mod run;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Cidr, Family, Protocol};
 
 pub(crate) use run::{GuardError, Nft};
 
@@ -34,6 +35,8 @@ pub(crate) struct Guard {
     pub(crate) own: BTreeSet<IpAddr>,
     /// Endpoints on this node: a packet from one of them to itself is masqueraded.
     pub(crate) hairpin: BTreeSet<IpAddr>,
+    /// Service addresses, protocols and ports to which a new connection gets no answer at all.
+    pub(crate) silent: BTreeSet<(IpAddr, Protocol, u16)>,
 }
 
 /// The families nftables keeps apart.
@@ -102,11 +105,13 @@ impl Guard {
             vips,
             own,
             hairpin,
+            silent,
         } = wanted;
         !(cidrs.is_subset(&self.cidrs)
             && vips.is_subset(&self.vips)
             && own.is_subset(&self.own)
-            && hairpin.is_subset(&self.hairpin))
+            && hairpin.is_subset(&self.hairpin)
+            && silent.is_subset(&self.silent))
     }
 
     /// Whether the family has any Service address to guard; if not, it gets no table.

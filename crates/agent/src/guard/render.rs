@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Cidr, Family, Protocol};
 
 use super::{Guard, TABLE, TableFamily};
 use crate::routes::is_host;
@@ -60,6 +60,10 @@ impl Chain {
 /// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
 const AFTER_IPVS: i32 = 150;
+/// `NF_IP_PRI_FILTER`: before IPVS in the input hook.
+const FILTER: i32 = 0;
+/// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
+const MANGLE: i32 = -150;
 /// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`): where masquerading belongs.
 const SOURCE_NAT: i32 = 100;
 
@@ -117,18 +121,7 @@ fn missing_from<'a>(less: &[String], more: &'a [String]) -> Vec<&'a str> {
 pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
     let addresses = family.addresses();
     let of_family = |ip: &&IpAddr| Family::of(**ip) == addresses;
-    let kind = match addresses {
-        Family::V4 => "type ipv4_addr;",
-        Family::V6 => "type ipv6_addr;",
-    };
-    let ranges = match addresses {
-        Family::V4 => "type ipv4_addr; flags interval;",
-        Family::V6 => "type ipv6_addr; flags interval;",
-    };
-    let pairs = match addresses {
-        Family::V4 => "type ipv4_addr . ipv4_addr;",
-        Family::V6 => "type ipv6_addr . ipv6_addr;",
-    };
+    let [kind, ranges, pairs, places] = kinds(addresses);
     let cidrs = guard.cidrs.iter().filter(|cidr| cidr.family() == addresses);
     let text = |ip: &IpAddr| ip.to_string();
     // nft lists a range of one address without its length.
@@ -164,8 +157,44 @@ pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
             kind: pairs,
             elements,
         });
+        let place = |(ip, protocol, port): &(IpAddr, Protocol, u16)| {
+            format!("{ip} . {} . {port}", word(*protocol))
+        };
+        let silent = guard.silent.iter().filter(|(ip, ..)| of_family(&ip));
+        sets.push(Set {
+            name: "silent",
+            kind: places,
+            elements: silent.map(place).collect(),
+        });
     }
     sets
+}
+
+/// The kinds of our sets: addresses, ranges, pairs of addresses, and places where a virtual server listens.
+const fn kinds(family: Family) -> [&'static str; 4] {
+    match family {
+        Family::V4 => [
+            "type ipv4_addr;",
+            "type ipv4_addr; flags interval;",
+            "type ipv4_addr . ipv4_addr;",
+            "type ipv4_addr . inet_proto . inet_service;",
+        ],
+        Family::V6 => [
+            "type ipv6_addr;",
+            "type ipv6_addr; flags interval;",
+            "type ipv6_addr . ipv6_addr;",
+            "type ipv6_addr . inet_proto . inet_service;",
+        ],
+    }
+}
+
+/// The protocol as nft writes it.
+const fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Tcp => "tcp",
+        Protocol::Udp => "udp",
+        Protocol::Sctp => "sctp",
+    }
 }
 
 /// The chains of a family's table, always in the same order.
@@ -230,6 +259,8 @@ fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
                 ),
             ],
         },
+        silence("silent-input", "input", FILTER, ip),
+        silence("silent-output", "output", MANGLE, ip),
         Chain {
             name: "postrouting",
             hook: Some(nat),
@@ -239,6 +270,20 @@ fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
             ],
         },
     ]
+}
+
+/// Drops what opens a connection to a silent place, before IPVS would refuse it.
+fn silence(name: &'static str, point: &'static str, priority: i32, ip: &str) -> Chain {
+    let text = format!("ct state new {ip} daddr . meta l4proto . th dport @silent drop");
+    Chain {
+        name,
+        hook: Some(Hook {
+            kind: "filter",
+            point,
+            priority,
+        }),
+        rules: vec![rule(text, "on-no-match: drop")],
+    }
 }
 
 fn arp() -> Vec<Chain> {

@@ -10,6 +10,7 @@ fn guard(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> Guard
         vips: addresses(vips),
         own: addresses(own),
         hairpin: addresses(hairpin),
+        silent: BTreeSet::new(),
     }
 }
 
@@ -55,6 +56,18 @@ fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
 }
 
 #[test]
+fn a_place_that_falls_silent_is_one_element() {
+    let before = guard(&["10.96.0.0/12"], &[], &[], &[]);
+    let address = "10.96.0.10".parse().unwrap();
+    let after = Guard {
+        silent: [(address, Protocol::Tcp, 80)].into(),
+        ..before.clone()
+    };
+    assert!(before.lacks_something_of(&after) && !after.lacks_something_of(&before));
+    insta::assert_snapshot!(script(before.change_to(&after)), @"add element ip ipvs-topo silent { 10.96.0.10 . tcp . 80 }");
+}
+
+#[test]
 fn equal_guards_need_no_process() {
     let same = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
     assert_eq!(same.change_to(&same.clone()), Change::None);
@@ -79,25 +92,32 @@ fn only_what_is_added_has_to_precede_the_virtual_servers() {
 }
 
 /// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading
-/// `guard(["10.96.0.0/12"], [], [], ["10.244.1.2"])`, handles shortened to 1.
+/// the table of [`listed`], handles shortened to 1.
 const LISTED: &str = include_str!("tests/listed-ip.json");
+
+fn listed() -> Option<Table> {
+    let wanted = Guard {
+        silent: [("10.96.0.10".parse().unwrap(), Protocol::Tcp, 80)].into(),
+        ..guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
+    };
+    Table::wanted(&wanted, TableFamily::Ip)
+}
 
 #[test]
 fn nfts_listing_of_our_own_table_equals_the_wanted_one() {
-    let wanted = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
     let held = Table::parse(LISTED).unwrap();
-    assert_eq!(Some(held), Table::wanted(&wanted, TableFamily::Ip));
+    assert_eq!(Some(held), listed());
 }
 
 #[test]
 fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
-    let wanted = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
-    let wanted = Table::wanted(&wanted, TableFamily::Ip);
+    let wanted = listed();
     for (from, to) in [
         ("\"prio\": 150", "\"prio\": 151"),
         ("\"policy\": \"accept\"", "\"policy\": \"drop\""),
         ("\"10.244.1.2\"", "\"10.244.1.9\""),
         ("\"len\": 12", "\"len\": 13"),
+        ("\"tcp\", 80", "\"tcp\", 81"),
         ("a Service range [", "a Service range [0"),
         ("\"chain\": \"unclaimed\"", "\"chain\": \"input\""),
         ("{\"set\":", "{\"map\":"),

@@ -173,7 +173,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     fn overview(&self, limit: usize) -> Overview {
         let snapshot = self.index.snapshot();
         let decided = snapshot.services().filter(|service| {
-            service.policy.is_some() || service.internal_traffic_policy == TrafficPolicy::Local
+            service.policy.is_some()
+                || service.internal_traffic_policy == TrafficPolicy::Local
+                || snapshot.policies_for(service).next().is_some()
         });
         let servers = decided
             .take(limit)

@@ -16,6 +16,8 @@ pub(crate) struct Wish {
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Addresses of its endpoints on this node, ready or not.
     pub(crate) local: BTreeSet<IpAddr>,
+    /// Virtual servers without real servers to which a new connection gets no answer.
+    pub(crate) silent: BTreeSet<VirtualServerKey>,
     /// Virtual servers that are never programmed, and why.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
     /// What its owner should know, one line each.
@@ -31,6 +33,8 @@ pub(crate) struct Books {
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted,
     local: Counted,
+    silent: BTreeSet<VirtualServerKey>,
+    silence_changed: bool,
     endpoints: usize,
 }
 
@@ -51,6 +55,7 @@ impl Books {
             self.wishes.insert(service.clone(), wish)
         };
         let old = old.unwrap_or_default();
+        self.replace_silent(service, &old.silent);
         for key in &old.keys {
             self.vips.remove(address(key));
         }
@@ -67,6 +72,18 @@ impl Books {
             self.owners.remove(key);
         }
         orphans
+    }
+
+    fn replace_silent(&mut self, service: &ObjectName, old: &BTreeSet<VirtualServerKey>) {
+        let now = self.wishes.get(service).map(|wish| &wish.silent);
+        if now.unwrap_or(&BTreeSet::new()) == old {
+            return;
+        }
+        self.silence_changed = true;
+        for key in old {
+            self.silent.remove(key);
+        }
+        self.silent.extend(now.into_iter().flatten());
     }
 
     /// Findings of a wish that its Service did not have before.
@@ -111,10 +128,16 @@ impl Books {
         self.local.values()
     }
 
-    /// Whether the set of virtual addresses or of local endpoints changed since the last call.
+    /// Every virtual server to which a new connection gets no answer.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
+        self.silent.iter()
+    }
+
+    /// Whether the set of virtual addresses, of local endpoints or of silent ports changed since the last call.
     pub(crate) fn take_changed(&mut self) -> bool {
-        let changed = self.vips.changed || self.local.changed;
+        let changed = self.vips.changed || self.local.changed || self.silence_changed;
         (self.vips.changed, self.local.changed) = (false, false);
+        self.silence_changed = false;
         changed
     }
 }

@@ -10,7 +10,8 @@ use topology_core::memory::Memory;
 use topology_core::mirror::Trust;
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan;
-use topology_core::resolve::{Resolution, Viewpoint, resolve};
+use topology_core::policy::OnNoMatch;
+use topology_core::resolve::{Decision, Refusal, Resolution, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
@@ -399,10 +400,22 @@ fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Vir
             .iter()
             .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
         wish.local.extend(here.map(|endpoint| endpoint.address));
+        if is_silent(&resolved.decision) {
+            wish.silent.insert(key);
+        }
         wish.keys.insert(key);
         servers.push(resolved.server);
     }
     (wish, servers)
+}
+
+/// Whether clients that nobody can serve are to get no answer.
+fn is_silent(decision: &Decision) -> bool {
+    let no_match = matches!(
+        decision.refusal,
+        Some(Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided)
+    );
+    no_match && decision.on_no_match == OnNoMatch::Drop
 }
 
 /// Why a key must never be programmed on this machine (T03).

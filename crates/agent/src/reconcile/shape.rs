@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Cidr, Family, Protocol};
+use topology_core::virtual_server::VirtualServerKey;
 
 use super::warnings::Topic;
 use super::{Item, Reconciler};
@@ -88,6 +89,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             vips: vips.iter().copied().filter(|vip| !inside(vip)).collect(),
             hairpin: self.books.local().filter(|ip| !own.contains(ip)).collect(),
             own: own.into_iter().filter(inside).collect(),
+            silent: self.books.silent().filter_map(place_of).collect(),
             cidrs: ranges.clone(),
         };
         let routes = routes::wanted(&ranges, vips.into_iter(), &node_ips);
@@ -174,6 +176,17 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.agenda.failed(&Item::Routes, lines.join("; "), now);
         self.warnings.set(Topic::Routes, lines);
         0
+    }
+}
+
+fn place_of(key: &VirtualServerKey) -> Option<(IpAddr, Protocol, u16)> {
+    match *key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => Some((address, protocol, port)),
+        VirtualServerKey::FirewallMark { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::agent::{Node, wait_kernel};
-use crate::lab::{Lab, Place, sh, wait_until};
+use crate::lab::{Lab, Place, sh, try_connect, wait_until};
 use crate::yaml::{NODES, Service, slice};
 
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
@@ -220,4 +220,40 @@ fn kp_ut_041_internal_traffic_policy_local_without_local_endpoints_refuses() {
         hits(&client, "10.96.0.10:80", 3, ""),
         counts(&[("failed", 3)])
     );
+}
+
+/// How an attempt to connect to the Service ends.
+fn ending() -> Result<(), std::io::ErrorKind> {
+    let ended = try_connect("10.96.0.10:80");
+    ended.map(drop).map_err(|error| error.kind())
+}
+
+#[test]
+fn a_hard_policy_without_a_match_refuses_or_is_silent_as_it_says() {
+    use std::io::ErrorKind::{ConnectionRefused, TimedOut};
+    let mut lab = Lab::new();
+    let (client, server) = (lab.pod(), lab.pod());
+    let _server = server.serve(8080, "near");
+    let mut node = Node::new().with(CIDRS);
+    let keys = "topology.ipvs-topo.io/keys: node";
+    let silent = format!("{keys}, topology.ipvs-topo.io/on-no-match: drop");
+    let elsewhere = slice("web", "web-4", PORTS, &[&format!("{} n2", server.v4)]);
+    let here = slice("web", "web-4", PORTS, &[&format!("{} n1", server.v4)]);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &web(keys).yaml());
+    node.write("v4.yaml", &elsewhere);
+    node.start();
+    assert_eq!(client.inside(ending), Err(ConnectionRefused));
+    assert_eq!(ending(), Err(ConnectionRefused), "from the node itself");
+    node.write("service.yaml", &web(&silent).yaml());
+    wait_until("silence", || client.inside(ending) == Err(TimedOut));
+    assert_eq!(ending(), Err(TimedOut), "from the node itself");
+    node.write("v4.yaml", &here);
+    wait_until("a match", || client.inside(ending).is_ok());
+    assert_eq!(ending(), Ok(()));
+    let open = client.connect("10.96.0.10:80");
+    node.write("v4.yaml", &elsewhere);
+    wait_until("silence again", || client.inside(ending) == Err(TimedOut));
+    // A connection that exists goes on.
+    assert!(open.peer_addr().is_ok());
 }
