@@ -1,0 +1,141 @@
+//! From YAML to what a node would program: policies and drains that are bad, over-reaching or out of time never leave
+//! a Service without endpoints, and the next source decides.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use cluster::source::{Loaded, Options, read_text};
+use topology_core::model::ObjectName;
+use topology_core::policy::PolicySource;
+use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
+
+/// Two zones with a node each, and a Service with an endpoint on each; `annotations` are the Service's.
+fn cluster(annotations: &str, objects: &[&str]) -> Loaded {
+    let mut text = format!(
+        "
+apiVersion: v1
+kind: Node
+metadata: {{name: n1, labels: {{topology.kubernetes.io/zone: a}}}}
+---
+apiVersion: v1
+kind: Node
+metadata: {{name: n2, labels: {{topology.kubernetes.io/zone: b}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}
+spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {{name: cart-1, namespace: shop, labels: {{kubernetes.io/service-name: cart}}}}
+addressType: IPv4
+ports: [{{port: 8080}}]
+endpoints: [{{addresses: [10.244.1.1], nodeName: n1, zone: a}}, {{addresses: [10.244.2.1], nodeName: n2, zone: b}}]
+"
+    );
+    for object in objects {
+        text.push_str("---\napiVersion: topology.ipvs-topo.io/v1alpha1\n");
+        text.push_str(object);
+        text.push('\n');
+    }
+    read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap()
+}
+
+fn seen(loaded: &Loaded, now: Option<i64>) -> ResolvedServer {
+    let me = Viewpoint {
+        now,
+        ..Viewpoint::new("n1")
+    };
+    let name = ObjectName::new("shop", "cart");
+    let mut resolution = resolve(&loaded.snapshot, &me, &name);
+    assert_eq!(resolution.servers.len(), 1);
+    resolution.servers.remove(0)
+}
+
+/// The weights of the endpoints on n1 and on n2; nothing for one that is not programmed.
+fn weights(loaded: &Loaded, now: Option<i64>) -> [Option<u32>; 2] {
+    let server = seen(loaded, now).server;
+    ["10.244.1.1", "10.244.2.1"].map(|address| {
+        let address: std::net::IpAddr = address.parse().unwrap();
+        let mut found = server.real_servers.iter();
+        found
+            .find(|one| one.address == address)
+            .map(|one| one.weight)
+    })
+}
+
+const NEAR: &str = "kind: ClusterTopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: zone}, {any: true}]}";
+const ALIKE: [Option<u32>; 2] = [Some(1), Some(1)];
+const NEAREST: [Option<u32>; 2] = [Some(1), None];
+
+#[test]
+fn a_policy_that_is_refused_leaves_the_service_to_the_next_source() {
+    assert_eq!(weights(&cluster("", &[NEAR]), None), NEAREST);
+    let bad = NEAR.replace("mode: Prefer", "mode: Hard");
+    let loaded = cluster("", &[&bad]);
+    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(loaded.warnings.len(), 1);
+}
+
+#[test]
+fn a_namespaced_policy_that_reaches_for_the_cluster_is_not_half_applied() {
+    let over = "kind: TopologyPolicy\nmetadata: {name: over, namespace: shop}\nspec: {enforcement: Override, mode: None}";
+    let loaded = cluster("", &[NEAR, over]);
+    let decision = seen(&loaded, None).decision;
+    assert_eq!(decision.source, PolicySource::ClusterDefault);
+    assert_eq!(weights(&loaded, None), NEAREST);
+}
+
+#[test]
+fn an_annotation_names_a_policy_of_its_namespace_and_a_missing_one_is_passed_over() {
+    let named = "kind: TopologyPolicy\nmetadata: {name: alike, namespace: shop}\nspec: {mode: None, serviceSelector: {matchLabels: {only: by-name}}}";
+    let annotation = "topology.ipvs-topo.io/policy: alike";
+    let loaded = cluster(annotation, &[NEAR, named]);
+    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(weights(&cluster(annotation, &[NEAR]), None), NEAREST);
+}
+
+const DRAIN: &str = "kind: TopologyDrain\nmetadata: {name: d, creationTimestamp: \"2025-11-22T08:00:00Z\"}\nspec: {match: {key: zone, values: [a]}, expiresAt: 2025-11-22T10:00:00Z}";
+/// 2025-11-22T09:00:00Z.
+const MEANWHILE: Option<i64> = Some(1_763_802_000_000);
+/// 2025-11-22T10:00:00Z.
+const AFTERWARDS: Option<i64> = Some(1_763_805_600_000);
+
+#[test]
+fn a_drain_empties_its_zone_until_it_has_ended() {
+    let loaded = cluster("", &[DRAIN]);
+    assert_eq!(weights(&loaded, None), [Some(0), Some(1)]);
+    assert_eq!(weights(&loaded, MEANWHILE), [Some(0), Some(1)]);
+    assert_eq!(weights(&loaded, AFTERWARDS), ALIKE);
+}
+
+#[test]
+fn a_drain_of_everything_is_ignored_unless_it_is_forced() {
+    let everything = DRAIN.replace("[a]", "[a, b]");
+    assert_eq!(weights(&cluster("", &[&everything]), MEANWHILE), ALIKE);
+    let forced = everything.replace("expiresAt", "onLastDomain: Force, expiresAt");
+    let weights = weights(&cluster("", &[&forced]), MEANWHILE);
+    assert!(!weights.contains(&Some(1)), "{weights:?}");
+}
+
+#[test]
+fn a_drain_beyond_its_limit_does_nothing() {
+    let long = DRAIN.replace("2025-11-22T10", "2025-11-26T10");
+    let loaded = cluster("", &[&long]);
+    assert_eq!(weights(&loaded, None), ALIKE);
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+}
+
+#[test]
+fn owners_are_held_to_the_limits_of_the_cluster() {
+    let limited = NEAR.replace(
+        "mode: Prefer,",
+        "mode: Prefer, ownerLimits: {allowedModes: [Prefer]},",
+    );
+    let hard = "topology.ipvs-topo.io/keys: zone";
+    let decision = seen(&cluster(hard, &[&limited]), None).decision;
+    assert_eq!(decision.source, PolicySource::ClusterDefault);
+    let decision = seen(&cluster(hard, &[NEAR]), None).decision;
+    assert_eq!(decision.source, PolicySource::Annotation);
+}
