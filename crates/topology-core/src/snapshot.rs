@@ -60,7 +60,10 @@ impl Snapshot {
             return;
         }
         self.marks.node(old, Some(&node));
-        self.tallies.forget();
+        if let Some(old) = old {
+            self.tallies.leave(old);
+        }
+        self.tallies.enter(&node);
         self.release_addresses(&node.name);
         for address in &node.addresses {
             self.holders
@@ -75,7 +78,7 @@ impl Snapshot {
     pub fn remove_node(&mut self, name: &str) {
         self.release_addresses(name);
         if let Some(old) = self.nodes.remove(name) {
-            self.tallies.forget();
+            self.tallies.leave(&old);
             self.marks.node(Some(&old), None);
         }
     }
@@ -93,6 +96,9 @@ impl Snapshot {
             self.marks.services(self.claims.withdraw(old));
         }
         self.marks.services(self.claims.enter(&service));
+        if let Some(policy) = &service.policy {
+            self.tallies.track(policy, &self.nodes);
+        }
         entry.service = Some(Box::new(service));
     }
 
@@ -184,9 +190,9 @@ impl Snapshot {
         self.nodes.values()
     }
 
-    /// The ready Nodes by the value of the label `key`.
-    pub(crate) fn tally(&self, key: &str) -> Arc<Tally> {
-        self.tallies.of(key, &self.nodes)
+    /// The ready Nodes by the value of the label `key`; none for a label that no cap counts by.
+    pub(crate) fn tally(&self, key: &str) -> Option<&Tally> {
+        self.tallies.of(key)
     }
 
     /// The Node that has `address` as one of its own, the first by name.

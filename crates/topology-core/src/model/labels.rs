@@ -1,4 +1,4 @@
-//! Labels.
+//! Labels of Nodes, Services and namespaces.
 
 use std::sync::Arc;
 

@@ -37,7 +37,9 @@ pub(super) fn of_zone(work: &Work<'_>, demand: &Demand, zone: Option<&Arc<str>>)
         (None, Demand::Static(_)) => Ratio::ZERO,
         (None, demand) => {
             let tally = snapshot.tally(ZONE);
-            measure(demand, tally.without, tally.all)
+            tally.map_or(Ratio::ZERO, |tally| {
+                measure(demand, tally.without, tally.all)
+            })
         }
     }
 }
@@ -46,7 +48,9 @@ fn of_node(snapshot: &Snapshot, demand: &Demand, node: &Node) -> Ratio {
     if !node.ready {
         return Ratio::ZERO;
     }
-    let all = snapshot.tally(ZONE);
+    let Some(all) = snapshot.tally(ZONE) else {
+        return Ratio::ZERO;
+    };
     match demand {
         Demand::NodeCount | Demand::AllocatableCpu => measure(demand, Part::of(node), all.all),
         Demand::Static(stated) => {
@@ -63,7 +67,9 @@ fn of_domain(snapshot: &Snapshot, demand: &Demand, key: &str, value: &Arc<str>) 
     match demand {
         Demand::NodeCount | Demand::AllocatableCpu => {
             let tally = snapshot.tally(key);
-            measure(demand, tally.of(value), tally.all)
+            tally.map_or(Ratio::ZERO, |tally| {
+                measure(demand, tally.of(value), tally.all)
+            })
         }
         Demand::Static(stated) if key == ZONE => stated_share(stated, value),
         Demand::Static(stated) => spread(snapshot, stated, key, value),
@@ -95,7 +101,9 @@ fn spread(snapshot: &Snapshot, stated: &[(Arc<str>, u32)], key: &str, value: &Ar
     {
         *zones.entry(zone).or_default() += 1;
     }
-    let tally = snapshot.tally(ZONE);
+    let Some(tally) = snapshot.tally(ZONE) else {
+        return Ratio::ZERO;
+    };
     let part = |(zone, nodes): (&Arc<str>, u64)| {
         stated_share(stated, zone) * Ratio::new(nodes, tally.of(zone).nodes)
     };

@@ -13,6 +13,7 @@ impl Snapshot {
             return;
         }
         self.mark_selected(&policy);
+        self.tallies.track(&policy.policy, &self.nodes);
         if let Some(old) = self.policies.insert(id, policy) {
             self.mark_selected(&old);
         }

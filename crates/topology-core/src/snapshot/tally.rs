@@ -1,10 +1,14 @@
-//! Ready Nodes and their CPU by the value of a label, counted when somebody asks.
+//! Ready Nodes and their CPU by the value of a label, for the labels that caps count by.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::Node;
+use crate::policy::{LevelKey, Policy, ZONE};
+
+/// More CPU than a Node can have, so that sums over all Nodes stay exact.
+const MAX_CPU_MILLI: u64 = 1 << 40;
 
 /// Nodes by name.
 type Nodes = FxHashMap<Arc<str>, Node>;
@@ -18,16 +22,21 @@ pub(crate) struct Part {
 
 impl Part {
     /// One Node alone.
-    pub(crate) const fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         Self {
             nodes: 1,
-            cpu_milli: node.cpu_milli,
+            cpu_milli: node.cpu_milli.min(MAX_CPU_MILLI),
         }
     }
 
-    const fn add(&mut self, node: &Node) {
-        self.nodes += 1;
-        self.cpu_milli = self.cpu_milli.saturating_add(node.cpu_milli);
+    const fn add(&mut self, other: Self) {
+        self.nodes += other.nodes;
+        self.cpu_milli += other.cpu_milli;
+    }
+
+    const fn take(&mut self, other: Self) {
+        self.nodes -= other.nodes;
+        self.cpu_milli -= other.cpu_milli;
     }
 }
 
@@ -40,16 +49,33 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn new(nodes: &Nodes, key: &str) -> Self {
-        let mut tally = Self::default();
-        for node in nodes.values().filter(|node| node.ready) {
-            tally.all.add(node);
-            match node.labels.get(key).filter(|value| !value.is_empty()) {
-                Some(value) => tally.values.entry(value.clone()).or_default().add(node),
-                None => tally.without.add(node),
+    fn enter(&mut self, node: &Node, key: &str) {
+        if node.ready {
+            let part = Part::of(node);
+            self.all.add(part);
+            match value(node, key) {
+                Some(value) => self.values.entry(value.clone()).or_default().add(part),
+                None => self.without.add(part),
             }
         }
-        tally
+    }
+
+    fn leave(&mut self, node: &Node, key: &str) {
+        if !node.ready {
+            return;
+        }
+        let part = Part::of(node);
+        self.all.take(part);
+        let Some(value) = value(node, key) else {
+            self.without.take(part);
+            return;
+        };
+        if let Some(held) = self.values.get_mut(value) {
+            held.take(part);
+            if held.nodes == 0 {
+                self.values.remove(value);
+            }
+        }
     }
 
     /// The Nodes with that value.
@@ -58,27 +84,94 @@ impl Tally {
     }
 }
 
-/// The tallies that somebody asked for since the last change of a Node.
+fn value<'a>(node: &'a Node, key: &str) -> Option<&'a Arc<str>> {
+    node.labels.get(key).filter(|value| !value.is_empty())
+}
+
+/// A tally for every label that a policy with a cap has named so far.
 #[derive(Debug, Default)]
-pub(super) struct Tallies(RwLock<FxHashMap<Arc<str>, Arc<Tally>>>);
+pub(super) struct Tallies(FxHashMap<Arc<str>, Tally>);
 
 impl Tallies {
-    pub(super) fn forget(&mut self) {
-        self.0
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+    /// Counts by the labels that `policy` needs.
+    pub(super) fn track(&mut self, policy: &Policy, nodes: &Nodes) {
+        if policy.max_overload.is_none() {
+            return;
+        }
+        let labels = policy.levels.iter().filter_map(|level| match &level.key {
+            LevelKey::Label(label) => Some(&**label),
+            LevelKey::Node | LevelKey::Any => None,
+        });
+        for key in labels.chain([ZONE]) {
+            if !self.0.contains_key(key) {
+                let mut tally = Tally::default();
+                for node in nodes.values() {
+                    tally.enter(node, key);
+                }
+                self.0.insert(key.into(), tally);
+            }
+        }
     }
 
-    pub(super) fn of(&self, key: &str, nodes: &Nodes) -> Arc<Tally> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tally) = known.get(key) {
-            return Arc::clone(tally);
+    pub(super) fn enter(&mut self, node: &Node) {
+        for (key, tally) in &mut self.0 {
+            tally.enter(node, key);
         }
-        drop(known);
-        let tally = Arc::new(Tally::new(nodes, key));
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key.into(), Arc::clone(&tally));
-        tally
+    }
+
+    pub(super) fn leave(&mut self, node: &Node) {
+        for (key, tally) in &mut self.0 {
+            tally.leave(node, key);
+        }
+    }
+
+    pub(super) fn of(&self, key: &str) -> Option<&Tally> {
+        self.0.get(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Level, Mode, PolicySource};
+
+    fn node(name: &str, zone: &str, ready: bool) -> Node {
+        let zone: (Arc<str>, Arc<str>) = (ZONE.into(), zone.into());
+        Node {
+            name: name.into(),
+            labels: [zone].into_iter().collect(),
+            addresses: Vec::new(),
+            cpu_milli: u64::MAX,
+            ready,
+        }
+    }
+
+    #[test]
+    fn what_enters_and_leaves_is_counted_as_if_from_the_start() {
+        let levels = vec![Level::new(LevelKey::Node, 1)];
+        let policy = Policy::new(PolicySource::Annotation, Mode::Balanced, levels);
+        let all = [
+            node("a", "x", true),
+            node("b", "x", false),
+            node("c", "", true),
+        ];
+        let (mut early, mut late) = (Tallies::default(), Tallies::default());
+        early.track(&policy, &Nodes::default());
+        let gone = node("d", "y", true);
+        early.enter(&gone);
+        for node in &all {
+            early.enter(node);
+        }
+        early.leave(&gone);
+        let named = all.map(|node| (node.name.clone(), node));
+        let nodes: Nodes = named.into_iter().collect();
+        late.track(&policy, &nodes);
+        let counts = |tallies: &Tallies| {
+            let tally = tallies.of(ZONE).unwrap();
+            [tally.all, tally.without, tally.of("x"), tally.of("y")].map(|part| part.nodes)
+        };
+        assert_eq!(counts(&early), [2, 1, 1, 0]);
+        assert_eq!(counts(&early), counts(&late));
+        assert_eq!(early.of(ZONE).unwrap().all.cpu_milli, 2 * MAX_CPU_MILLI);
     }
 }
