@@ -5,6 +5,7 @@
     reason = "a test says what it expects by failing loudly"
 )]
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -38,12 +39,37 @@ fn every_example_in_80_columns() {
         ("topology-keys", "n4", "infra/logs"),
         ("internal-local", "n1", "infra/node-metrics"),
         ("session-affinity", "n1", "shop/login"),
+        ("dual-stack", "n4", "shop/web"),
+        ("list", "n1", "shop/basket"),
+        ("udp-sctp", "n1", "kube-system/dns"),
+        ("policy-balanced", "n1", "shop/pricing"),
+        ("policy-default", "n1", "shop/checkout"),
+        ("policy-edge", "n1", "shop/till"),
+        ("policy-thresholds", "n1", "shop/search"),
     ] {
         let text = explain(example, node, service, &[]);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{example}: {widest:?}\n{text}");
         insta::assert_snapshot!(format!("explain {example} {node}"), text);
     }
+}
+
+#[test]
+fn an_endpoint_in_a_drained_zone_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
+    for entry in fs::read_dir(shop).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    let drain = format!(
+        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: zone-b}}\n\
+         spec: {{match: {{key: zone, values: [b]}}, expiresAt: \"{soon}\"}}\n"
+    );
+    fs::write(folder.path().join("drain.yaml"), drain).unwrap();
+    let text = explain(&folder.path().to_string_lossy(), "n3", "shop/cart", &[]);
+    insta::assert_snapshot!("explain shop n3 drained", text);
 }
 
 #[test]

@@ -43,6 +43,13 @@ fn every_example_as_a_table_of_80_columns() {
         "topology-keys",
         "internal-local",
         "dual-stack",
+        "list",
+        "session-affinity",
+        "udp-sctp",
+        "policy-balanced",
+        "policy-default",
+        "policy-edge",
+        "policy-thresholds",
     ] {
         let table = text(&simulate(example, &["--price", "0.02"]));
         let widest = table.lines().map(|line| line.chars().count()).max();

@@ -100,7 +100,7 @@ impl Trials<'_> {
     fn lose(&mut self, level: &LevelKey) {
         let endpoints = self.decision().endpoints.iter();
         let used = endpoints
-            .filter(|endpoint| endpoint.is_chosen() && endpoint.level.as_ref() == Some(level));
+            .filter(|endpoint| !endpoint.share.is_zero() && endpoint.level.as_ref() == Some(level));
         let addresses: Vec<IpAddr> = used.map(|endpoint| endpoint.address).collect();
         let place = words(self.lab.snapshot(), self.me, level);
         for count in 1..=addresses.len().min(TRIED) {

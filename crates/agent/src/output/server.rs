@@ -128,10 +128,14 @@ fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_
     let pad = " ".repeat(INDENT);
     let _written = writeln!(text, "{pad}{}", grid.heading());
     for row in rows {
-        let drawn = row
-            .share
-            .map(|share| Cell::new(bar(share, bar_width), Look::Plain));
-        let line = grid.line(&row.cells, drawn.as_ref().unwrap_or(&row.tail));
+        let drawn = match row.share {
+            Some(share) if row.tail.text.is_empty() => {
+                Cell::new(bar(share, bar_width), Look::Plain)
+            }
+            Some(_) if bar_width == 0 => Cell::default(),
+            _ => row.tail.clone(),
+        };
+        let line = grid.line(&row.cells, &drawn);
         let _written = writeln!(text, "{pad}{line}");
     }
 }
@@ -222,9 +226,11 @@ fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
     if detail == Detail::Wide {
         cells.extend(wide_cells(real));
     }
+    // A plan has no counters to show that a drained one still has connections.
+    let told = draining && detail == Detail::Planned;
     Row {
         cells,
-        tail: Cell::default(),
+        tail: Cell::new(if told { "drained" } else { "" }, look),
         share: Some(real.share),
     }
 }

@@ -130,7 +130,10 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
             percent(empty.part)
         );
     }
-    text.push_str(&figures(&flow.states, None, false));
+    // Of a single one they stand above.
+    if !open {
+        text.push_str(&figures(&flow.states, None, false));
+    }
     if drawn {
         text.push_str(&endpoints(flow));
     } else {
