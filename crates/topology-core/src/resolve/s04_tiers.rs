@@ -5,7 +5,8 @@
 //! Without `*` an endpoint may be in no level; it is then never used.
 //!
 //! The share of a level is `weight / sum of weights`; if all weigh 0, the nearest takes all. With endpoint bias it is
-//! `weight x capacity of its usable endpoints` (a new one counts less), over the sum of these, so that an endpoint's share goes by its own weight.
+//! `weight x capacity of its usable endpoints` (a new one counts less), over the sum of these, so that an endpoint's
+//! share goes by its own weight.
 //!
 //! A drain of clients that covers this node merges its own domain, and all nearer ones, into the next outer level.
 //!
