@@ -116,7 +116,7 @@ impl<'a> Port<'a> {
             .filter(|ep| !gone(ep) && (!ep.endpoint.terminating || used.contains(&ep.id)))
             .copied()
             .collect();
-        if !hard {
+        if !hard && !rest.is_empty() {
             let panics = rest.len() * 100 < present.len() * usize::from(policy.panic_percent);
             uniform |= panics || rest.len() < usize::try_from(policy.min_endpoints).unwrap();
         }
