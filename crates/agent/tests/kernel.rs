@@ -34,3 +34,5 @@ mod services;
 mod traffic;
 #[path = "kernel/trouble.rs"]
 mod trouble;
+#[path = "kernel/wrr.rs"]
+mod wrr;

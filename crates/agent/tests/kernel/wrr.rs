@@ -1,0 +1,78 @@
+//! The order in which the kernel's `wrr` picks, against the model that explanations rely on (Q44).
+
+use std::io::Read as _;
+
+use topology_core::quantise::wrr;
+
+use crate::lab::{Lab, NODE_V4, sh, try_connect};
+
+/// As many as real servers in the longest list.
+const SERVERS: u16 = 10;
+const PICKS: usize = 500;
+
+/// Twenty lists: those of the reference, then made-up ones of growing length and weight.
+fn lists() -> Vec<Vec<u32>> {
+    let mut lists: Vec<Vec<u32>> = vec![
+        vec![4, 3, 2],
+        vec![5, 1],
+        vec![96, 6, 6, 6, 1, 1, 1, 1, 1, 1],
+        vec![20, 20, 20, 3, 3, 3, 3, 3],
+        vec![20, 10],
+        vec![0, 7, 0, 7],
+        vec![1, 1, 1],
+        vec![65_535, 1],
+    ];
+    let mut state = 44_u32;
+    let mut below = |limit: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % limit
+    };
+    for number in 0..12 {
+        let length = 2 + below(u32::from(SERVERS) - 1);
+        let step = 1 + below(3);
+        lists.push((0..length).map(|_| step * below(3 + 20 * number)).collect());
+    }
+    lists
+}
+
+/// Who answers, connection after connection.
+fn picks(target: &str) -> Vec<usize> {
+    let answer = |_| {
+        let mut text = String::new();
+        let mut stream = try_connect(target).unwrap_or_else(|error| panic!("{target}: {error}"));
+        stream.read_to_string(&mut text).unwrap();
+        text.trim().parse().unwrap()
+    };
+    (0..PICKS).map(answer).collect()
+}
+
+#[test]
+fn q44_the_kernel_picks_as_the_model_does() {
+    let mut lab = Lab::new();
+    let pod = lab.pod();
+    let _servers: Vec<_> = (0..SERVERS)
+        .flat_map(|number| pod.serve(8000 + number, &number.to_string()))
+        .collect();
+    sh(&format!(
+        "ip route add local 10.99.0.0/24 dev lo src {NODE_V4} table local"
+    ));
+    let lists = lists();
+    assert_eq!(lists.len(), 20);
+    for (number, weights) in lists.iter().enumerate() {
+        let target = format!("10.99.0.{}:80", number + 1);
+        sh(&format!("ipvsadm -A -t {target} -s rr"));
+        // The kernel puts a new real server at the head of its list.
+        for (at, weight) in weights.iter().enumerate().rev() {
+            let real = format!("{}:{}", pod.v4, 8000 + at);
+            sh(&format!("ipvsadm -a -t {target} -r {real} -m -w {weight}"));
+        }
+        // A scheduler that is set afresh starts at the head and at the largest weight.
+        sh(&format!("ipvsadm -E -t {target} -s wrr"));
+        if weights.iter().all(|weight| *weight == 0) {
+            assert!(try_connect(&target).is_err(), "{weights:?}");
+            continue;
+        }
+        let expected: Vec<_> = wrr(weights).take(PICKS).collect();
+        assert_eq!(picks(&target), expected, "{weights:?}");
+    }
+}
