@@ -50,12 +50,20 @@ fn picks(target: &str) -> Vec<usize> {
 fn q44_the_kernel_picks_as_the_model_does() {
     let mut lab = Lab::new();
     let pod = lab.pod();
+    let serve = |number| {
+        format!(
+            "guest serve --listen 0.0.0.0:{} --name {number}",
+            8000 + number
+        )
+    };
     let _servers: Vec<_> = (0..SERVERS)
-        .flat_map(|number| pod.serve(8000 + number, &number.to_string()))
+        .map(|number| pod.spawn(&serve(number)))
         .collect();
     sh(&format!(
-        "ip route add local 10.99.0.0/24 dev lo src {NODE_V4} table local"
+        "ip route add local 10.99.0.0/24 dev lo src {NODE_V4} table local
+         ip route add 10.245.0.0/24 dev pod1"
     ));
+    pod.sh("ip route add local 10.245.0.0/24 dev lo");
     let lists = lists();
     assert_eq!(lists.len(), 20);
     for (number, weights) in lists.iter().enumerate() {
@@ -63,7 +71,8 @@ fn q44_the_kernel_picks_as_the_model_does() {
         sh(&format!("ipvsadm -A -t {target} -s rr"));
         // The kernel puts a new real server at the head of its list.
         for (at, weight) in weights.iter().enumerate().rev() {
-            let real = format!("{}:{}", pod.v4, 8000 + at);
+            // An address for each list: a client's port that comes again would meet the end of its last connection.
+            let real = format!("10.245.0.{}:{}", number + 1, 8000 + at);
             sh(&format!("ipvsadm -a -t {target} -r {real} -m -w {weight}"));
         }
         // A scheduler that is set afresh starts at the head and at the largest weight.
