@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`resolve`](mod@crate::resolve) reads hints, this module writes them; the two together show what a cluster
-//! without policies of ours would do. [`write`] does it for a whole Service from scratch:
+//! without policies of ours would do. [`write()`] does it for a whole Service from scratch:
 //!
 //! ```
 //! use topology_core::hints::{self, Wanted};
