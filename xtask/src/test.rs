@@ -3,6 +3,7 @@
 //! A gate that is not a test runner (format, lints, tidy, licences ...) counts as one test;
 //! a runner counts as what it reports. A failing step shows its output and the next one runs.
 
+mod browser;
 mod deny;
 mod run;
 mod steps;

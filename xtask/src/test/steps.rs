@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use super::browser;
 use super::deny;
 use super::run::{Finished, run};
 use super::tally::Tally;
@@ -34,6 +35,11 @@ pub(super) const ALL: &[Step] = &[
         name: "alone",
         purpose: "each crate builds with its own manifest only",
         run: alone,
+    },
+    Step {
+        name: "browser",
+        purpose: "a browser is here for the page of simulate, or is installed",
+        run: browser::ensure,
     },
     Step {
         name: "tests",
