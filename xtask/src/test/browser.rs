@@ -45,5 +45,5 @@ fn is_there() -> bool {
             .status()
             .is_ok_and(|status| status.success())
     };
-    NAMES.iter().any(|name| starts(name))
+    NAMES.iter().any(starts)
 }
