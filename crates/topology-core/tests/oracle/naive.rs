@@ -87,7 +87,7 @@ impl<'a> Port<'a> {
     pub(crate) fn decide(&self) -> Outcome {
         let endpoints = self.endpoints();
         let rule = self.rule();
-        let phases = self.phases(&rule);
+        let phases = self.phases(&rule, &endpoints);
         let several = phases.len() > 1;
         let mut share: BTreeMap<Id, Frac> = BTreeMap::new();
         let mut last = Placed::default();
@@ -182,11 +182,16 @@ impl<'a> Port<'a> {
 
     /// The drains that this node knows of, in parts of the traffic: while a drain ramps, a part of the traffic is placed
     /// without it.
-    fn phases(&self, rule: &Rule) -> Vec<(Frac, Vec<&'a Drain>)> {
+    fn phases(&self, rule: &Rule, endpoints: &[Ep<'_>]) -> Vec<(Frac, Vec<&'a Drain>)> {
         let hard = rule.policy().is_some_and(is_hard);
         let mut left: Vec<(&Drain, Frac)> = Vec::new();
         for drain in &self.view.cluster.drains {
             if hard && drain.hard_services == HardServices::Ignore {
+                continue;
+            }
+            // A drain that is for nobody here parts nothing.
+            let drained = |ep: &Ep<'_>| self.is_drained(drain, ep.endpoint);
+            if !self.moves_me(drain) && !endpoints.iter().any(drained) {
                 continue;
             }
             let remaining = match self.view.now {
