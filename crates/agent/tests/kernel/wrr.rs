@@ -35,19 +35,34 @@ fn lists() -> Vec<Vec<u32>> {
     lists
 }
 
-/// Who answers, connection after connection.
-fn picks(target: &str) -> Vec<usize> {
+/// Who answers, connection after connection; nobody knows whom a connection was for that broke before the answer.
+fn picks(target: &str) -> std::io::Result<Vec<usize>> {
     let answer = |_| {
         let mut text = String::new();
-        let mut stream = try_connect(target).unwrap_or_else(|error| panic!("{target}: {error}"));
-        stream.read_to_string(&mut text).unwrap();
-        text.trim().parse().unwrap()
+        try_connect(target)?.read_to_string(&mut text)?;
+        Ok(text.trim().parse().unwrap())
     };
     (0..PICKS).map(answer).collect()
 }
 
+/// Makes a virtual server with real servers in the order of `weights`; its address and port.
+///
+/// Addresses are used once: a client's port that comes again would meet the end of its last connection.
+fn program(number: usize, weights: &[u32]) -> String {
+    let target = format!("10.99.0.{}:80", number + 1);
+    sh(&format!("ipvsadm -A -t {target} -s rr"));
+    // The kernel puts a new real server at the head of its list.
+    for (at, weight) in weights.iter().enumerate().rev() {
+        let real = format!("10.245.0.{}:{}", number + 1, 8000 + at);
+        sh(&format!("ipvsadm -a -t {target} -r {real} -m -w {weight}"));
+    }
+    // A scheduler that is set afresh starts at the head and at the largest weight.
+    sh(&format!("ipvsadm -E -t {target} -s wrr"));
+    target
+}
+
 #[test]
-fn q44_the_kernel_picks_as_the_model_does() {
+fn q44_alone_the_kernel_picks_as_the_model_does() {
     let mut lab = Lab::new();
     let pod = lab.pod();
     let serve = |number| {
@@ -67,21 +82,15 @@ fn q44_the_kernel_picks_as_the_model_does() {
     let lists = lists();
     assert_eq!(lists.len(), 20);
     for (number, weights) in lists.iter().enumerate() {
-        let target = format!("10.99.0.{}:80", number + 1);
-        sh(&format!("ipvsadm -A -t {target} -s rr"));
-        // The kernel puts a new real server at the head of its list.
-        for (at, weight) in weights.iter().enumerate().rev() {
-            // An address for each list: a client's port that comes again would meet the end of its last connection.
-            let real = format!("10.245.0.{}:{}", number + 1, 8000 + at);
-            sh(&format!("ipvsadm -a -t {target} -r {real} -m -w {weight}"));
-        }
-        // A scheduler that is set afresh starts at the head and at the largest weight.
-        sh(&format!("ipvsadm -E -t {target} -s wrr"));
         if weights.iter().all(|weight| *weight == 0) {
+            let target = program(number, weights);
             assert!(try_connect(&target).is_err(), "{weights:?}");
             continue;
         }
         let expected: Vec<_> = wrr(weights).take(PICKS).collect();
-        assert_eq!(picks(&target), expected, "{weights:?}");
+        // A list in which a connection breaks, as on a busy machine, is begun anew.
+        let attempt = |attempt| picks(&program(number + attempt * lists.len(), weights)).ok();
+        let picked = (0..3).find_map(attempt);
+        assert_eq!(picked.as_ref(), Some(&expected), "{weights:?}");
     }
 }
