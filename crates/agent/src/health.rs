@@ -32,7 +32,7 @@ pub struct Standing {
     pub families: BTreeMap<&'static str, FamilyStanding>,
     /// Whether the first pass is done: before it, nothing may be in the kernel yet.
     pub programmed: bool,
-    /// Whether traffic from outside may be sent to this node; `None` before the Node object was looked for.
+    /// Whether traffic from outside may be sent to this node; `None` if no Node is known.
     pub node_eligible: Option<bool>,
 }
 

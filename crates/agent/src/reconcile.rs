@@ -90,6 +90,15 @@ enum Item {
     Decision(VirtualServerKey),
 }
 
+/// Changes of the input that no pass has taken up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pending {
+    /// When the oldest of them arrived.
+    since: Option<Instant>,
+    services: u64,
+    slices: u64,
+}
+
 /// The loop's state.
 pub(crate) struct Reconciler<K, H> {
     config: AgentConfig,
@@ -108,8 +117,7 @@ pub(crate) struct Reconciler<K, H> {
     next_check: Instant,
     /// `None` until the first pass is done; then whether its input was complete.
     started: Option<Completeness>,
-    /// When the oldest change arrived that no pass has handled.
-    pending_since: Option<Instant>,
+    pending: Pending,
     last_queued: Option<SystemTime>,
     last_pass: Option<SystemTime>,
     times: StartTimes,
@@ -165,7 +173,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             check: None,
             next_check: epoch,
             started: None,
-            pending_since: None,
+            pending: Pending::default(),
             last_queued: None,
             last_pass: None,
             times: StartTimes::default(),
@@ -216,12 +224,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// change of a burst waits for nothing.
     async fn take_input(&mut self, batch: Batch, source: &mut Watch) {
         let arrived = Instant::now();
-        self.pending_since.get_or_insert(arrived);
+        self.pending.since.get_or_insert(arrived);
         self.last_queued = Some(SystemTime::now());
         self.absorb(batch);
         while let Some(batch) = next_now(source).await {
             self.absorb(batch);
         }
+        // Whoever asks during a long pass is told that changes wait for its end.
+        self.publish();
         match (self.started, self.index.completeness()) {
             // The first full read is still under way: nothing may be programmed.
             (_, None) => {}
@@ -242,8 +252,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .filter(move |event| changed(event) == Some(kind))
         };
         let count = |kind| changes(kind).count() as u64;
-        self.metrics
-            .input_changed(count(Kind::Service), count(Kind::EndpointSlice));
+        let (services, slices) = (count(Kind::Service), count(Kind::EndpointSlice));
+        self.metrics.input_changed(services, slices);
+        self.pending.services += services;
+        self.pending.slices += slices;
         for warning in self.index.apply(batch) {
             tracing::warn!("{warning}");
         }

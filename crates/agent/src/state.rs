@@ -29,6 +29,10 @@ pub struct Pulse {
     pub last_queued: Option<SystemTime>,
     /// When the oldest change arrived that is not in the kernel yet; failed keys count as waiting.
     pub oldest_pending: Option<SystemTime>,
+    /// Changes of Services that no pass has taken up.
+    pub pending_services: u64,
+    /// Changes of `EndpointSlice`s that no pass has taken up.
+    pub pending_slices: u64,
     /// What of ours is in the kernel, IPv4.
     pub v4: FamilyCounts,
     /// What of ours is in the kernel, IPv6.
@@ -41,6 +45,8 @@ pub struct Pulse {
     pub services: u64,
     /// Endpoints in the input.
     pub endpoints: u64,
+    /// Whether traffic from outside may be sent to this node; `None` if the input has no Node at all.
+    pub node_eligible: Option<bool>,
     /// What is wrong with this node rather than with the input, one line each.
     pub node_warnings: Arc<[String]>,
     /// How the start went; all zero until then.

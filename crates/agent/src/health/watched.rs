@@ -69,7 +69,7 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
             .filter_map(|name| Some((name, family?)))
             .collect::<BTreeMap<_, _>>(),
         programmed: pulse.ready,
-        node_eligible: None,
+        node_eligible: pulse.node_eligible,
     }
 }
 

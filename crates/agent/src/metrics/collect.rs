@@ -93,6 +93,8 @@ fn of_pulse(pulse: &Pulse) -> Figures {
         waiting: pulse.waiting,
         last_pass: both(pulse.last_pass),
         last_queued: both(pulse.last_queued),
+        pending_services: pulse.pending_services,
+        pending_slices: pulse.pending_slices,
         oldest_pending_seconds: pulse.oldest_pending.map_or(0.0, age),
         objects: [
             ("Service".to_owned(), pulse.services),

@@ -25,9 +25,9 @@ pub struct Figures {
     pub last_pass: BTreeMap<&'static str, f64>,
     /// When the last change was queued, by family, seconds since 1970.
     pub last_queued: BTreeMap<&'static str, f64>,
-    /// Service changes seen and not yet in the kernel.
+    /// Service changes seen that no pass has taken up.
     pub pending_services: u64,
-    /// `EndpointSlice` changes seen and not yet in the kernel.
+    /// `EndpointSlice` changes seen that no pass has taken up.
     pub pending_slices: u64,
     /// Services whose internal traffic policy is Local and that have endpoints, but none on this node, by family.
     pub without_local_endpoints: BTreeMap<&'static str, u64>,

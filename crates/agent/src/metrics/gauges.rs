@@ -125,12 +125,12 @@ impl Gauges {
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_service_changes_pending",
-            "Service changes seen and not yet in the kernel",
+            "Service changes seen that no pass has taken up",
             self.pending_services.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_endpoint_changes_pending",
-            "EndpointSlice changes seen and not yet in the kernel",
+            "EndpointSlice changes seen that no pass has taken up",
             self.pending_slices.clone(),
         );
         registry.register(

@@ -84,7 +84,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The pass after a change of the input.
     pub(super) async fn pass_dirty(&mut self) {
         let dirty = self.index.snapshot_mut().take_dirty(&self.me.node);
-        let since = self.pending_since.take();
+        let since = std::mem::take(&mut self.pending).since;
         if dirty.is_empty() {
             return;
         }
@@ -100,7 +100,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The pass over everything wished for (`asked`, if that is known already) and everything the kernel holds.
     pub(super) async fn full_pass(&mut self, asked: Option<Vec<Asked>>) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
-        let since = self.pending_since.take();
+        let since = std::mem::take(&mut self.pending).since;
         let mut work = Work {
             services: names(self.index.snapshot()),
             asked,

@@ -70,7 +70,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (waiting, failing_since) = self.agenda.failing();
         let failing =
             failing_since.map(|since| Duration::from_millis(self.now().saturating_sub(since)));
-        let pending = self.pending_since.map(|since| since.elapsed());
+        let pending = self.pending.since.map(|since| since.elapsed());
         let age = failing.max(pending);
         let pulse = Pulse {
             ready: self.started.is_some(),
@@ -81,12 +81,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             v4: self.counts.v4,
             v6: self.counts.v6,
             foreign: self.counts.foreign,
+            pending_services: self.pending.services,
+            pending_slices: self.pending.slices,
             waiting: waiting as u64,
             services: services as u64,
             endpoints: endpoints as u64,
+            node_eligible: self.is_eligible(),
             node_warnings: self.warnings.lines(),
             start: self.times,
         };
         self.pulse.send_replace(pulse);
+    }
+
+    /// Whether traffic from outside may be sent to this node (KP-HC-02); `None` while no Node is known at all.
+    fn is_eligible(&self) -> Option<bool> {
+        let snapshot = self.index.snapshot();
+        let me = snapshot.node(&self.me.node);
+        let known = snapshot.nodes().next().is_some();
+        known.then(|| me.is_some_and(|node| !node.leaving))
     }
 }

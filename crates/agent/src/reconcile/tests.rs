@@ -4,6 +4,7 @@ mod converge;
 mod fake;
 mod leaving;
 mod script;
+mod standing;
 mod time;
 
 use cluster::event::{Completeness, Event};

@@ -1,4 +1,4 @@
-//! `v1` Node: its name, its labels, its internal addresses, how much CPU it has and whether it is ready.
+//! `v1` Node: its name, its labels, its internal addresses, how much CPU it has, whether it is ready or leaves.
 
 use std::net::IpAddr;
 
@@ -10,6 +10,9 @@ use super::report::Report;
 use super::{meta, quantity};
 use crate::intern::Interner;
 use crate::object::ObjectKey;
+
+/// The taint of a Node that the cluster autoscaler is about to delete.
+const AUTOSCALER_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
 /// Converts a Node. Any Node with a name can be used: topology needs only its labels.
 pub(crate) fn convert(
@@ -26,6 +29,7 @@ pub(crate) fn convert(
         addresses: addresses(root, report),
         cpu_milli: cpu_milli(root, report),
         ready: is_ready(root, report),
+        leaving: is_leaving(root, report),
     }
 }
 
@@ -42,6 +46,15 @@ fn cpu_milli(root: &Field<'_>, report: &mut Report) -> u64 {
         report.warn(&field, message, "write it as 4 or 3920m");
         0
     })
+}
+
+/// A Node that is being deleted, or that the cluster autoscaler is about to delete.
+fn is_leaving(root: &Field<'_>, report: &mut Report) -> bool {
+    let (metadata, spec) = (root.get("metadata"), root.get("spec"));
+    let taints = spec.get("taints");
+    let mut keys = taints.items(report);
+    metadata.get("deletionTimestamp").text(report).is_some()
+        || keys.any(|taint| taint.get("key").text(report) == Some(AUTOSCALER_TAINT))
 }
 
 /// The condition `Ready`; a Node that says nothing of it is ready.

@@ -10,6 +10,7 @@ fn node(name: &str) -> Object {
     Object::Node(Node {
         cpu_milli: 0,
         ready: true,
+        leaving: false,
         name: name.into(),
         labels: Labels::default(),
         addresses: Vec::new(),

@@ -36,6 +36,9 @@ fn show_node(node: &Node) -> String {
     if !node.ready {
         text += " not-ready";
     }
+    if node.leaving {
+        text += " leaving";
+    }
     text + "\n"
 }
 

@@ -270,6 +270,7 @@ fn node(name: usize, zone: &str, cpu_milli: u64) -> Node {
         addresses: Vec::new(),
         cpu_milli,
         ready: true,
+        leaving: false,
     }
 }
 

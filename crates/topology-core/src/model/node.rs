@@ -22,6 +22,9 @@ pub struct Node {
     pub cpu_milli: u64,
     /// Condition `Ready`, true if it is not said; Nodes that are not ready bring no demand.
     pub ready: bool,
+    /// Whether it is being deleted, or the cluster autoscaler marked it for removal: nobody outside
+    /// should send traffic through it any more (KP-HC-02). Its own traffic goes on.
+    pub leaving: bool,
 }
 
 impl Node {
@@ -56,6 +59,7 @@ mod tests {
                 addresses: Vec::new(),
                 cpu_milli: 0,
                 ready: true,
+                leaving: false,
             };
             assert_eq!(node.capacity(), capacity, "{text}");
         }

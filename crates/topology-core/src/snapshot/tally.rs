@@ -143,6 +143,7 @@ mod tests {
             addresses: Vec::new(),
             cpu_milli: u64::MAX,
             ready,
+            leaving: false,
         }
     }
 

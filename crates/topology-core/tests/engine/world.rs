@@ -96,6 +96,7 @@ pub(crate) fn node(name: &str, labels: &[(&str, &str)]) -> Node {
         addresses: Vec::new(),
         cpu_milli: 0,
         ready: true,
+        leaving: false,
     }
 }
 

@@ -72,6 +72,7 @@ fn node(name: &'static str) -> impl Strategy<Value = Node> {
             addresses: Vec::new(),
             cpu_milli,
             ready,
+            leaving: false,
         },
     )
 }

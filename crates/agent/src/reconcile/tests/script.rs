@@ -181,6 +181,7 @@ pub(super) fn node(name: &str, address: &str) -> Object {
     Object::Node(Node {
         cpu_milli: 0,
         ready: true,
+        leaving: false,
         name: name.into(),
         labels: Labels::default(),
         addresses: vec![address.parse().unwrap()],
