@@ -2,35 +2,53 @@
 
 use std::io::IsTerminal as _;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::FmtSpan;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::LogFormat;
 
 /// Starts logging for the whole process. `RUST_LOG` wins over `verbose`; a second call does nothing.
 ///
+/// `RUST_LOG` is a level, or pairs of module and level: `warn`, `info,agent::reconcile=debug`.
 /// `verbose`: 0 changes and trouble, 1 every kernel write too, 2 and more everything.
 pub fn start(format: LogFormat, verbose: u8) {
-    let level = match verbose {
-        0 => "info",
-        1 => "info,agent=debug,cluster=debug,ipvs_netlink=info",
-        _ => "trace",
+    let wanted = std::env::var("RUST_LOG").ok();
+    let read = wanted.as_deref().map(str::parse::<Targets>);
+    let filter = match &read {
+        Some(Ok(filter)) => filter.clone(),
+        Some(Err(_)) | None => verbosity(verbose),
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_span_events(FmtSpan::NONE)
-        .with_target(false);
-    // A second logger is refused; the first goes on.
-    let _started = match format {
-        LogFormat::Text => subscriber
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines
+            .with_target(false)
             .with_ansi(std::io::stderr().is_terminal())
-            .try_init(),
-        LogFormat::Json => subscriber
-            .json()
-            .flatten_event(true)
-            .with_target(true)
-            .try_init(),
+            .boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    // A second logger is refused; the first goes on.
+    let _started = tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .try_init();
+    if let Some(Err(error)) = read {
+        tracing::warn!(
+            "RUST_LOG cannot be read ({error}) and is left out: write a level, as in `info,agent=debug`"
+        );
+    }
+}
+
+fn verbosity(verbose: u8) -> Targets {
+    let everywhere = Targets::new();
+    match verbose {
+        0 => everywhere.with_default(LevelFilter::INFO),
+        1 => everywhere
+            .with_default(LevelFilter::INFO)
+            .with_target("agent", LevelFilter::DEBUG)
+            .with_target("cluster", LevelFilter::DEBUG),
+        _ => everywhere.with_default(LevelFilter::TRACE),
+    }
 }

@@ -1,14 +1,18 @@
 //! The order in which the kernel's `wrr` picks, against the model that explanations rely on (Q44).
 
-use std::io::Read as _;
+use std::net::UdpSocket;
+use std::time::Duration;
 
 use topology_core::quantise::wrr;
 
-use crate::lab::{Lab, NODE_V4, sh, try_connect};
+use crate::lab::{NODE_V4, sh};
 
 /// As many as real servers in the longest list.
-const SERVERS: u16 = 10;
+const SERVERS: usize = 10;
 const PICKS: usize = 500;
+const FIRST_PORT: usize = 8000;
+/// Far fewer datagrams than a socket's buffer holds.
+const RECEIVE_EVERY: usize = 50;
 
 /// Twenty lists: those of the reference, then made-up ones of growing length and weight.
 fn lists() -> Vec<Vec<u32>> {
@@ -28,69 +32,76 @@ fn lists() -> Vec<Vec<u32>> {
         (state >> 8) % limit
     };
     for number in 0..12 {
-        let length = 2 + below(u32::from(SERVERS) - 1);
+        let length = 2 + below(u32::try_from(SERVERS).unwrap() - 1);
         let step = 1 + below(3);
         lists.push((0..length).map(|_| step * below(3 + 20 * number)).collect());
     }
     lists
 }
 
-/// Who answers, connection after connection; nobody knows whom a connection was for that broke before the answer.
-fn picks(target: &str) -> std::io::Result<Vec<usize>> {
-    let answer = |_| {
-        let mut text = String::new();
-        try_connect(target)?.read_to_string(&mut text)?;
-        Ok(text.trim().parse().unwrap())
-    };
-    (0..PICKS).map(answer).collect()
-}
-
 /// Makes a virtual server with real servers in the order of `weights`; its address and port.
-///
-/// Addresses are used once: a client's port that comes again would meet the end of its last connection.
 fn program(number: usize, weights: &[u32]) -> String {
     let target = format!("10.99.0.{}:80", number + 1);
-    sh(&format!("ipvsadm -A -t {target} -s rr"));
+    sh(&format!("ipvsadm -A -u {target} -s rr"));
     // The kernel puts a new real server at the head of its list.
     for (at, weight) in weights.iter().enumerate().rev() {
-        let real = format!("10.245.0.{}:{}", number + 1, 8000 + at);
-        sh(&format!("ipvsadm -a -t {target} -r {real} -m -w {weight}"));
+        let real = format!("10.245.0.{}:{}", number + 1, FIRST_PORT + at);
+        sh(&format!("ipvsadm -a -u {target} -r {real} -m -w {weight}"));
     }
     // A scheduler that is set afresh starts at the head and at the largest weight.
-    sh(&format!("ipvsadm -E -t {target} -s wrr"));
+    sh(&format!("ipvsadm -E -u {target} -s wrr"));
     target
 }
 
-#[test]
-fn q44_alone_the_kernel_picks_as_the_model_does() {
-    let mut lab = Lab::new();
-    let pod = lab.pod();
-    let serve = |number| {
-        format!(
-            "guest serve --listen 0.0.0.0:{} --name {number}",
-            8000 + number
-        )
-    };
-    let _servers: Vec<_> = (0..SERVERS)
-        .map(|number| pod.spawn(&serve(number)))
+/// Sends one datagram from each of [`PICKS`] ports, which is a connection to the kernel, and tells who got each.
+fn picks(target: &str, servers: &[UdpSocket]) -> Vec<Option<usize>> {
+    let clients: Vec<_> = (0..PICKS)
+        .map(|_| UdpSocket::bind((NODE_V4, 0)).unwrap())
         .collect();
+    let mut picked = vec![None; PICKS];
+    for (number, client) in clients.iter().enumerate() {
+        // A list without any weight refuses the datagram.
+        let _refused = client.send_to(&number.to_be_bytes(), target);
+        if number % RECEIVE_EVERY == 0 {
+            receive(servers, &mut picked);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    receive(servers, &mut picked);
+    picked
+}
+
+/// Notes for each datagram that has arrived which server got it.
+fn receive(servers: &[UdpSocket], picked: &mut [Option<usize>]) {
+    let mut number = [0; size_of::<usize>()];
+    for (at, server) in servers.iter().enumerate() {
+        while server.recv(&mut number).is_ok() {
+            picked[usize::from_be_bytes(number)] = Some(at);
+        }
+    }
+}
+
+fn server(at: usize) -> UdpSocket {
+    let port = u16::try_from(FIRST_PORT + at).unwrap();
+    let socket = UdpSocket::bind(("0.0.0.0", port)).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+#[test]
+fn q44_the_kernel_picks_as_the_model_does() {
     sh(&format!(
-        "ip route add local 10.99.0.0/24 dev lo src {NODE_V4} table local
-         ip route add 10.245.0.0/24 dev pod1"
+        "ip address add {NODE_V4}/32 dev lo
+         ip route add local 10.99.0.0/24 dev lo src {NODE_V4} table local
+         ip route add local 10.245.0.0/24 dev lo table local"
     ));
-    pod.sh("ip route add local 10.245.0.0/24 dev lo");
+    let servers: Vec<_> = (0..SERVERS).map(server).collect();
     let lists = lists();
     assert_eq!(lists.len(), 20);
     for (number, weights) in lists.iter().enumerate() {
-        if weights.iter().all(|weight| *weight == 0) {
-            let target = program(number, weights);
-            assert!(try_connect(&target).is_err(), "{weights:?}");
-            continue;
-        }
-        let expected: Vec<_> = wrr(weights).take(PICKS).collect();
-        // A list in which a connection breaks, as on a busy machine, is begun anew.
-        let attempt = |attempt| picks(&program(number + attempt * lists.len(), weights)).ok();
-        let picked = (0..3).find_map(attempt);
-        assert_eq!(picked.as_ref(), Some(&expected), "{weights:?}");
+        let mut expected: Vec<_> = wrr(weights).take(PICKS).map(Some).collect();
+        expected.resize(PICKS, None);
+        let picked = picks(&program(number, weights), &servers);
+        assert_eq!(picked, expected, "{weights:?}");
     }
 }
