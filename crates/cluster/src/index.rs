@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use topology_core::model::{Cidr, ObjectName};
 use topology_core::snapshot::Snapshot;
 
@@ -21,10 +21,8 @@ use crate::warning::Warning;
 #[derive(Debug, Default)]
 pub struct Index {
     snapshot: Snapshot,
-    /// Every object that exists, with the number of the list that named it last.
-    known: FxHashMap<ObjectKey, u32>,
-    /// The number of the list that is being read or was read last.
-    list: u32,
+    /// What existed when the list that is being read began, and was not named in it yet.
+    unnamed: FxHashSet<ObjectKey>,
     completeness: Option<Completeness>,
     ignored: BTreeMap<ObjectKey, Ignored>,
     reports: BTreeMap<Arc<str>, FileReport>,
@@ -98,23 +96,23 @@ impl Index {
 
     fn event(&mut self, event: Event) {
         match event {
-            Event::Begin => self.list = self.list.wrapping_add(1),
+            Event::Begin => self.unnamed = self.existing().collect(),
             Event::Apply(object) => {
                 let key = object.key();
+                self.unnamed.remove(&key);
                 self.ignored.remove(&key);
-                self.known.insert(key, self.list);
                 self.set(object);
             }
             Event::Ignore(key, reason) => {
+                self.unnamed.remove(&key);
                 self.remove(&key);
-                self.known.insert(key.clone(), self.list);
                 self.ignored.insert(key, reason);
             }
             Event::Keep(key) => {
-                self.known.insert(key, self.list);
+                self.unnamed.remove(&key);
             }
             Event::Delete(key) => {
-                self.known.remove(&key);
+                self.unnamed.remove(&key);
                 self.ignored.remove(&key);
                 self.remove(&key);
             }
@@ -122,14 +120,36 @@ impl Index {
         }
     }
 
+    /// The keys of all objects that exist.
+    fn existing(&self) -> impl Iterator<Item = ObjectKey> + '_ {
+        let snapshot = &self.snapshot;
+        let nodes = snapshot.nodes().map(|node| (Kind::Node, &node.name));
+        let cidrs = self.cidrs.keys().map(|name| (Kind::ServiceCidr, name));
+        let namespaces = snapshot.namespaces().map(|name| (Kind::Namespace, name));
+        let drains = snapshot
+            .drains()
+            .map(|drain| (Kind::TopologyDrain, &drain.name));
+        let global = nodes.chain(cidrs).chain(namespaces).chain(drains);
+        let services = snapshot
+            .services()
+            .map(|service| (Kind::Service, &service.name));
+        let slices = snapshot
+            .slice_names()
+            .map(|name| (Kind::EndpointSlice, name));
+        global
+            .map(|(kind, name)| ObjectKey::global(kind, name))
+            .chain(
+                services
+                    .chain(slices)
+                    .map(|(kind, name)| ObjectKey::namespaced(kind, name)),
+            )
+            .chain(snapshot.policies().map(ObjectKey::of_policy))
+            .chain(self.ignored.keys().cloned())
+    }
+
     /// Ends a list: what it did not name has gone, whichever earlier list had named it.
     fn complete(&mut self, completeness: Completeness) {
-        let list = self.list;
-        let mut gone: Vec<ObjectKey> = Vec::new();
-        for (key, _) in self.known.iter().filter(|(_, named)| **named != list) {
-            gone.push(key.clone());
-        }
-        for key in gone {
+        for key in std::mem::take(&mut self.unnamed) {
             self.event(Event::Delete(key));
         }
         self.completeness = Some(completeness);

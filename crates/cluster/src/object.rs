@@ -70,6 +70,36 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
+    /// The key of an object that lives in a namespace.
+    pub(crate) fn namespaced(kind: Kind, name: &ObjectName) -> Self {
+        Self {
+            kind,
+            name: name.clone(),
+        }
+    }
+
+    /// The key of an object that lives in no namespace.
+    pub(crate) fn global(kind: Kind, name: &Arc<str>) -> Self {
+        Self {
+            kind,
+            name: ObjectName::new("", Arc::clone(name)),
+        }
+    }
+
+    /// The key of a policy, which lives in a namespace or in none.
+    pub(crate) fn of_policy(policy: &TopologyPolicy) -> Self {
+        let TopologyPolicy {
+            namespace, name, ..
+        } = policy;
+        match namespace {
+            Some(namespace) => Self {
+                kind: Kind::TopologyPolicy,
+                name: ObjectName::new(Arc::clone(namespace), Arc::clone(name)),
+            },
+            None => Self::global(Kind::ClusterTopologyPolicy, name),
+        }
+    }
+
     /// `shop/cart`, or `n1` for kinds without a namespace.
     pub(crate) fn short_name(&self) -> String {
         let name = &self.name;
@@ -128,26 +158,18 @@ pub enum Object {
 impl Object {
     /// The object's kind and name.
     pub fn key(&self) -> ObjectKey {
-        let global = |name: &Arc<str>| ObjectName {
-            namespace: "".into(),
-            name: Arc::clone(name),
-        };
         let (kind, name) = match self {
-            Self::Node(node) => (Kind::Node, global(&node.name)),
-            Self::Service(service) => (Kind::Service, service.name.clone()),
-            Self::EndpointSlice(slice) => (Kind::EndpointSlice, slice.name.clone()),
-            Self::ServiceCidr(cidr) => (Kind::ServiceCidr, global(&cidr.name)),
-            Self::Namespace(namespace) => (Kind::Namespace, global(&namespace.name)),
-            Self::Policy(policy) => match &policy.namespace {
-                Some(namespace) => {
-                    let name = ObjectName::new(Arc::clone(namespace), Arc::clone(&policy.name));
-                    (Kind::TopologyPolicy, name)
-                }
-                None => (Kind::ClusterTopologyPolicy, global(&policy.name)),
-            },
-            Self::Drain(drain) => (Kind::TopologyDrain, global(&drain.name)),
+            Self::Node(node) => return ObjectKey::global(Kind::Node, &node.name),
+            Self::Service(service) => (Kind::Service, &service.name),
+            Self::EndpointSlice(slice) => (Kind::EndpointSlice, &slice.name),
+            Self::ServiceCidr(cidr) => return ObjectKey::global(Kind::ServiceCidr, &cidr.name),
+            Self::Namespace(namespace) => {
+                return ObjectKey::global(Kind::Namespace, &namespace.name);
+            }
+            Self::Policy(policy) => return ObjectKey::of_policy(policy),
+            Self::Drain(drain) => return ObjectKey::global(Kind::TopologyDrain, &drain.name),
         };
-        ObjectKey { kind, name }
+        ObjectKey::namespaced(kind, name)
     }
 }
 

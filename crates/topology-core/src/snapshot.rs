@@ -219,6 +219,11 @@ impl Snapshot {
             .map_or(&[], |entry| &entry.slices)
     }
 
+    /// The names of all slices, in no order.
+    pub fn slice_names(&self) -> impl Iterator<Item = &ObjectName> {
+        self.slices.keys()
+    }
+
     /// The ranges that cluster IPs come from, sorted.
     pub fn service_cidrs(&self) -> &[Cidr] {
         &self.service_cidrs

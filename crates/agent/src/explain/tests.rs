@@ -1,5 +1,7 @@
 //! Changes that alter an outcome are found by trying them.
 
+use std::sync::Arc;
+
 use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain, Service};
 use topology_core::policy::{LevelKey, MinReady, Policy};
 use topology_core::resolve::{Viewpoint, resolve};
@@ -23,7 +25,7 @@ fn changes(snapshot: &Snapshot) -> Vec<String> {
 fn with_policy(endpoints: &[usize], change: impl FnOnce(&mut Policy)) -> Snapshot {
     let mut snapshot = cluster(endpoints, &[("keys", "zone,*")]);
     let mut service = Service::clone(snapshot.services().next().unwrap());
-    change(service.policy.as_mut().unwrap());
+    change(Arc::make_mut(service.policy.as_mut().unwrap()));
     snapshot.set_service(service);
     snapshot
 }

@@ -135,7 +135,7 @@ impl Edit {
             })?;
             let (policy, named_policy) = match asked {
                 None => (None, None),
-                Some(Asked::Policy(policy)) => (Some(policy), None),
+                Some(Asked::Policy(policy)) => (Some(policy.into()), None),
                 Some(Asked::Named(name)) => (None, Some(name)),
             };
             self.services.push(Service {

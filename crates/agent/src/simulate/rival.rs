@@ -3,6 +3,8 @@
 //! Each is a change to the Service and its slices, which the same resolver then decides about: `topologyKeys` means what
 //! it meant, and hints are consumed as kube-proxy 1.35 does.
 
+use std::sync::Arc;
+
 use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
 use topology_core::model::{EndpointSlice, Node, Service};
 use topology_core::policy::{LevelKey, Policy, from_topology_keys};
@@ -89,7 +91,7 @@ impl Stage {
         }
         let events = hints::write(rival.hints(), self.zones.as_ref(), &mut self.shown);
         let policy = match rival {
-            Rival::TopologyKeys => keys_of(service.policy.as_deref()).map(Box::new),
+            Rival::TopologyKeys => keys_of(service.policy.as_deref()).map(Arc::new),
             Rival::Uniform | Rival::HintsAuto | Rival::PreferSameZone => None,
         };
         self.snapshot.set_service(Service {

@@ -114,7 +114,7 @@ fn capped(endpoints: &[usize], change: impl FnOnce(Policy) -> Policy) -> Snapsho
     let service = snapshot.services().next().unwrap().clone();
     let policy = change(Policy::clone(service.policy.as_ref().unwrap()));
     snapshot.set_service(Service {
-        policy: Some(Box::new(policy)),
+        policy: Some(policy.into()),
         ..service
     });
     snapshot

@@ -41,7 +41,7 @@ pub(crate) fn convert(
     let unprogrammed = unprogrammed::list(root, &spec, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
     let (policy, named_policy) = match policy::of_service(root, &spec, external, report) {
-        Some(Asked::Policy(policy)) => (Some(policy), None),
+        Some(Asked::Policy(policy)) => (Some(interner.policy(*policy)), None),
         Some(Asked::Named(name)) => (None, Some(name)),
         None => (None, None),
     };

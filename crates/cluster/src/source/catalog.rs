@@ -163,9 +163,7 @@ impl Catalog {
 
 impl File {
     /// What the file claims, with what is held of an earlier content.
-    fn claims(&self) -> Vec<Claim> {
-        let mut claims = self.text.last_claims();
-        claims.extend(self.held.iter().cloned());
-        claims
+    fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.text.last_claims().chain(self.held.iter().cloned())
     }
 }

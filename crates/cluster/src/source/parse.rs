@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::parts::Part;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::object::{Ignored, Object, ObjectKey};
@@ -12,13 +14,13 @@ use crate::warning::Warning;
 use crate::yaml::{self, SyntaxError};
 
 /// What one part of a text says. Lines are counted within the part, from 1.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Chunk {
     pub(crate) part: Part,
-    /// The objects of ours, in the order of the text.
-    pub(crate) claims: Box<[Claim]>,
+    /// The objects of ours, in the order of the text; nearly always one.
+    pub(crate) claims: SmallVec<[Claim; 1]>,
     /// The rest, which most chunks do not have.
-    pub(crate) rest: Option<Box<Rest>>,
+    pub(crate) rest: Option<Arc<Rest>>,
 }
 
 /// What a chunk holds besides objects of ours.
@@ -73,7 +75,7 @@ pub(crate) fn parse(
     context: &mut Context,
     take: &mut dyn FnMut(Found),
 ) -> Result<Chunk, Warning> {
-    let mut claims = Vec::new();
+    let mut claims = SmallVec::new();
     let mut rest = Rest::default();
     let result = yaml::read(reader, |node| {
         let Converted {
@@ -112,6 +114,7 @@ pub(crate) fn parse(
         claims.push(Claim { key, line, state });
     });
     result.map_err(|error| refused(&error, file, first_line))?;
+    claims.shrink_to_fit();
     let Rest {
         warnings,
         skipped,
@@ -120,8 +123,8 @@ pub(crate) fn parse(
     let empty = warnings.is_empty() && skipped.is_empty() && *unknown == 0;
     Ok(Chunk {
         part,
-        claims: claims.into(),
-        rest: (!empty).then(|| Box::new(rest)),
+        claims,
+        rest: (!empty).then(|| Arc::new(rest)),
     })
 }
 

@@ -19,7 +19,7 @@ const BUFFER: usize = 64 * 1024;
 /// What one file says.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Text {
-    chunks: Box<[Arc<Chunk>]>,
+    chunks: Box<[Chunk]>,
 }
 
 /// Reads a file and hands its usable objects to `take`, in the order of the text. Parts that `known`
@@ -32,11 +32,8 @@ pub(crate) fn read(
     take: &mut dyn FnMut(Found),
 ) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
-    let known: FxHashMap<Part, &Arc<Chunk>> = known
-        .chunks
-        .iter()
-        .map(|chunk| (chunk.part, chunk))
-        .collect();
+    let known = known.chunks.iter().map(|chunk| (chunk.part, chunk));
+    let known: FxHashMap<Part, &Chunk> = known.collect();
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let parts = parts::cut(&mut reader).map_err(unreadable)?;
     reader.rewind().map_err(unreadable)?;
@@ -46,12 +43,12 @@ pub(crate) fn read(
         if let Some(chunk) = known.get(&part) {
             let length = i64::try_from(part.length).unwrap_or(i64::MAX);
             reader.seek_relative(length).map_err(unreadable)?;
-            chunks.push(Arc::clone(chunk));
+            chunks.push((*chunk).clone());
         } else {
             let mut text = reader.by_ref().take(part.length);
             let chunk = parse::parse(&mut text, part, first_line, file, context, take)?;
             std::io::copy(&mut text, &mut std::io::sink()).map_err(unreadable)?;
-            chunks.push(Arc::new(chunk));
+            chunks.push(chunk);
         }
         first_line = first_line.saturating_add(part.lines);
     }
@@ -63,29 +60,37 @@ pub(crate) fn read(
 impl Text {
     /// Every object that the file writes, with its line in the file, in the order of the text; of
     /// an object written twice the last, as with `kubectl apply`.
-    pub(crate) fn last_claims(&self) -> Vec<Claim> {
-        let mut claims: Vec<Claim> = self.claims().collect();
-        let last = last_places(&claims);
-        if last.len() < claims.len() {
-            let mut at = 0..;
-            claims.retain(|claim| at.next().as_ref() == last.get(&claim.key));
-        }
-        claims
+    pub(crate) fn last_claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        let last = self.last_places();
+        let claims = self.claims().enumerate();
+        let is_last = move |(at, claim): &(usize, Claim)| last.get(&claim.key) == Some(at);
+        claims.filter(is_last).map(|(_, claim)| claim)
     }
 
     /// The warnings for objects that are written twice in the file.
     pub(crate) fn repeats(&self, file: &Arc<str>) -> Vec<Warning> {
-        let claims: Vec<Claim> = self.claims().collect();
-        let last = last_places(&claims);
-        if last.len() == claims.len() {
+        let last = self.last_places();
+        if last.len() == self.keys().count() {
             return Vec::new();
         }
+        let claims: Vec<Claim> = self.claims().collect();
         let earlier = claims.iter().enumerate().filter_map(|(at, claim)| {
             let winner = last.get(&claim.key).filter(|winner| **winner != at)?;
             let place = format!("line {}", claims.get(*winner)?.line);
             Some(repeated(&claim.key, file, claim.line, &place))
         });
         earlier.collect()
+    }
+
+    /// Where each object is written last.
+    fn last_places(&self) -> FxHashMap<&ObjectKey, usize> {
+        self.keys().enumerate().map(|(at, key)| (key, at)).collect()
+    }
+
+    /// The keys of all objects that the file writes, in the order of the text.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        let claims = self.chunks.iter().flat_map(|chunk| &chunk.claims);
+        claims.map(|claim| &claim.key)
     }
 
     /// How many usable objects the file writes, those written twice counted twice.
@@ -130,12 +135,6 @@ impl Text {
         self.rests().any(|rest| rest.unknown > 0)
     }
 
-    /// The parts that were parsed, in the order of the text.
-    #[cfg(test)]
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
-        self.chunks.iter()
-    }
-
     fn rests(&self) -> impl Iterator<Item = &parse::Rest> {
         self.chunks.iter().filter_map(|chunk| chunk.rest.as_deref())
     }
@@ -145,16 +144,7 @@ impl Text {
         self.chunks.iter().scan(0_u32, |before, chunk| {
             let here = *before;
             *before = before.saturating_add(chunk.part.lines);
-            Some((here, &**chunk))
+            Some((here, chunk))
         })
     }
-}
-
-/// Where each object is written last.
-fn last_places(claims: &[Claim]) -> FxHashMap<ObjectKey, usize> {
-    claims
-        .iter()
-        .enumerate()
-        .map(|(at, claim)| (claim.key.clone(), at))
-        .collect()
 }

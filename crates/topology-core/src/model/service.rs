@@ -28,8 +28,8 @@ pub struct Service {
     pub external_traffic_policy: TrafficPolicy,
     /// Whether a `NodePort`, load-balancer or external address leads to it (KP-TP-01).
     pub externally_accessible: bool,
-    /// The policy that its annotations or `topologyKeys` ask for.
-    pub policy: Option<Box<Policy>>,
+    /// The policy that its annotations or `topologyKeys` ask for; Services that ask for the same may share it.
+    pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
     pub named_policy: Option<Arc<str>>,
     /// What it asks for and this version does not program.

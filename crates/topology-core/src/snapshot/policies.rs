@@ -65,6 +65,11 @@ impl Snapshot {
         self.namespaces.get(name)
     }
 
+    /// The names of all namespaces whose labels are known, in no order.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.namespaces.keys()
+    }
+
     /// Every policy, those of the cluster first, by namespace and name.
     pub fn policies(&self) -> impl Iterator<Item = &TopologyPolicy> {
         self.policies.values()

@@ -1,5 +1,7 @@
 //! What a change makes dirty, and what it leaves alone.
 
+use std::sync::Arc;
+
 use topology_core::model::{Enforcement, Node, ObjectName, Selector, Service, TopologyPolicy};
 use topology_core::policy::Policy;
 use topology_core::snapshot::{Dirty, Snapshot};
@@ -36,7 +38,7 @@ fn snapshot() -> Snapshot {
 
 fn with_policy(name: &str, address: &str, policy: Option<Policy>) -> Service {
     Service {
-        policy: policy.map(Box::new),
+        policy: policy.map(Arc::new),
         ..service(name, address)
     }
 }
@@ -298,7 +300,7 @@ fn a_drain_touches_every_service_and_then_the_label_it_names() {
 #[test]
 fn labels_of_a_namespace_touch_its_services_if_a_policy_asks_for_them() {
     let labelled = |snapshot: &mut Snapshot| {
-        let tier: (std::sync::Arc<str>, std::sync::Arc<str>) = ("tier".into(), "web".into());
+        let tier: (Arc<str>, Arc<str>) = ("tier".into(), "web".into());
         snapshot.set_namespace("t", [tier].into_iter().collect());
     };
     assert_eq!(dirtied(labelled), "");

@@ -83,7 +83,7 @@ fn overriding(name: &str) -> TopologyPolicy {
 fn the_first_that_applies_decides_and_the_others_are_named() {
     let all = || with([overriding("must"), object("may"), in_namespace("near")]);
     let mut own = all();
-    own.service.policy = Some(Box::new(weighted(&[("*", 1)])));
+    own.service.policy = Some(weighted(&[("*", 1)]).into());
     let found = decision(own);
     assert_eq!(
         winner(&found),
@@ -130,7 +130,7 @@ fn traffic_policy_local_is_above_all() {
 #[test]
 fn annotations_are_above_every_policy_that_does_not_override() {
     let mut world = with([object("may"), in_namespace("near")]);
-    world.service.policy = Some(Box::new(weighted(&[("*", 1)])));
+    world.service.policy = Some(weighted(&[("*", 1)]).into());
     assert_eq!(winner(&decision(world)), (PolicySource::Annotation, None));
 }
 
@@ -274,7 +274,7 @@ fn limited(limits: OwnerLimits) -> TopologyPolicy {
 
 fn asking(policy: Policy, limits: OwnerLimits) -> Decision {
     let mut world = with([limited(limits)]);
-    world.service.policy = Some(Box::new(policy));
+    world.service.policy = Some(policy.into());
     decision(world)
 }
 

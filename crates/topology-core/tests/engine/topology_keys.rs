@@ -2,6 +2,7 @@
 //! validation V1 to V13.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use topology_core::policy::{LevelKey, Mode, from_topology_keys};
 
@@ -25,7 +26,7 @@ fn world(me: &str, my_zone: &str, placed: Placed<'_>, keys: &[&str]) -> World {
 
 fn with_keys(world: World, placed: Placed<'_>, keys: &[&str]) -> World {
     let mut world = world.endpoints(endpoints(placed));
-    world.service.policy = from_topology_keys(keys).unwrap().0.map(Box::new);
+    world.service.policy = from_topology_keys(keys).unwrap().0.map(Arc::new);
     world
 }
 

@@ -38,7 +38,7 @@ impl World {
     }
 
     pub(crate) fn policy(mut self, policy: Policy) -> Self {
-        self.service.policy = Some(Box::new(policy));
+        self.service.policy = Some(policy.into());
         self
     }
 

@@ -427,7 +427,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
             };
             let (policy, named_policy) = match asks {
                 Asks::Nothing => (None, None),
-                Asks::Policy(policy) => (Some(policy), None),
+                Asks::Policy(policy) => (Some(policy.into()), None),
                 Asks::Named(name) => (None, Some(name.into())),
             };
             Service {

@@ -1,6 +1,7 @@
 //! What holds for every decision: I1 to I9 of the specification.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use topology_core::model::{DrainScope, Node, OnLastDomain, TrafficPolicy};
@@ -116,7 +117,7 @@ fn policies(cluster: &mut Cluster) -> impl Iterator<Item = &mut Policy> {
     let own = cluster
         .services
         .iter_mut()
-        .filter_map(|service| service.policy.as_deref_mut());
+        .filter_map(|service| service.policy.as_mut().map(Arc::make_mut));
     own.chain(cluster.policies.iter_mut().map(|object| &mut object.policy))
 }
 

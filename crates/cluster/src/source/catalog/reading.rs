@@ -82,7 +82,7 @@ impl Catalog {
         update: &mut Update,
     ) {
         let mut file = self.files.remove(name).unwrap_or_default();
-        let before = file.claims();
+        let before: Vec<Claim> = file.claims().collect();
         if anew {
             file.text = Text::default();
             file.held.clone_from(&before);
@@ -160,26 +160,24 @@ impl Catalog {
     ) {
         update.to_report.insert(Arc::clone(name));
         match result {
-            Ok(None) => return self.replace_claims(name, before, &[], update),
+            Ok(None) => return self.replace_claims(name, before, [], update),
             Ok(Some(text)) => {
-                let mut claims = text.last_claims();
                 let held = if text.has_unknown() && file.was_read {
-                    gone(before, &claims)
+                    gone(before, &text)
                 } else {
                     Vec::new()
                 };
-                claims.extend(held.iter().cloned());
-                self.replace_claims(name, before, &claims, update);
                 file = File {
                     text,
                     was_read: true,
                     refused: None,
                     held,
                 };
+                self.replace_claims(name, before, file.claims(), update);
             }
             Err(warning) => {
                 if !file.was_read {
-                    self.replace_claims(name, before, &[], update);
+                    self.replace_claims(name, before, [], update);
                 }
                 file.refused = Some(Box::new(warning));
             }
@@ -221,34 +219,41 @@ impl Catalog {
         &mut self,
         name: &Arc<str>,
         before: &[Claim],
-        now: &[Claim],
+        now: impl IntoIterator<Item = Claim>,
         update: &mut Update,
     ) {
-        for Claim { key, line, state } in now {
-            let place = Place {
-                file: Arc::clone(name),
-                line: *line,
-                state: *state,
-            };
-            let entry = self.entries.entry(key.clone()).or_default();
-            entry.put(place);
-            if entry.is_news() {
-                update.touched.insert(key.clone());
-            }
-            if entry.places.len() > 1 {
-                self.contested.insert(key.clone());
-                update.to_report.extend(entry.files());
-            }
+        let mut gone: FxHashSet<&ObjectKey> = before.iter().map(|claim| &claim.key).collect();
+        for claim in now {
+            gone.remove(&claim.key);
+            self.put_claim(name, claim, update);
         }
-        for key in gone(before, now).into_iter().map(|claim| claim.key) {
-            let Some(entry) = self.entries.get_mut(&key) else {
+        for key in gone {
+            let Some(entry) = self.entries.get_mut(key) else {
                 continue;
             };
             update.to_report.extend(entry.files());
             entry.places.retain(|place| place.file != *name);
             if entry.places.len() < 2 {
-                self.contested.remove(&key);
+                self.contested.remove(key);
             }
+            update.touched.insert(key.clone());
+        }
+    }
+
+    /// Takes note of one thing that a file claims.
+    fn put_claim(&mut self, name: &Arc<str>, claim: Claim, update: &mut Update) {
+        let Claim { key, line, state } = claim;
+        let entry = self.entries.entry(key.clone()).or_default();
+        entry.put(Place {
+            file: Arc::clone(name),
+            line,
+            state,
+        });
+        if entry.places.len() > 1 {
+            self.contested.insert(key.clone());
+            update.to_report.extend(entry.files());
+        }
+        if entry.is_news() {
             update.touched.insert(key);
         }
     }
@@ -267,15 +272,9 @@ impl Catalog {
     }
 }
 
-/// What is in `before` and not in `now`.
-fn gone(before: &[Claim], now: &[Claim]) -> Vec<Claim> {
-    if before.is_empty() {
-        return Vec::new();
-    }
-    let now: FxHashSet<&ObjectKey> = now.iter().map(|claim| &claim.key).collect();
-    before
-        .iter()
-        .filter(|claim| !now.contains(&claim.key))
-        .cloned()
-        .collect()
+/// What is in `before` and not in `text`.
+fn gone(before: &[Claim], text: &Text) -> Vec<Claim> {
+    let now: FxHashSet<&ObjectKey> = text.keys().collect();
+    let gone = before.iter().filter(|claim| !now.contains(&claim.key));
+    gone.cloned().collect()
 }

@@ -37,11 +37,7 @@ impl Catalog {
         warnings.extend(file.refused.as_deref().cloned());
         warnings.extend(file.text.repeats(name));
         warnings.extend(file.held.iter().map(|claim| held(name, claim, file)));
-        warnings.extend(
-            file.claims()
-                .into_iter()
-                .filter_map(|claim| self.stays(name, &claim)),
-        );
+        warnings.extend(file.claims().filter_map(|claim| self.stays(name, &claim)));
         warnings.extend(self.contested.iter().filter_map(|key| self.lost(name, key)));
         warnings.sort_by_key(|warning| warning.line);
         FileReport {
