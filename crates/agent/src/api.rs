@@ -5,7 +5,7 @@
 //! | `/v1/status` | the node, its input, the kernel, what is foreign or wrong ([`HeadView`]) |
 //! | `/v1/services?after=NS/SVC&limit=N` | virtual servers by Service, page by page ([`PageView`]) |
 //! | `/v1/services?name=NS/SVC` | those of one Service; 404 if there is none |
-//! | `/v1/explain?name=NS/SVC` | the same with every stage ([`ExplainView`]) |
+//! | `/v1/explain?name=NS/SVC` | how each was decided, and what would change it; 404 if there is none ([`ExplainView`]) |
 //! | `/v1/diff` | what would be written now ([`DiffView`]) |
 //!
 //! Errors are `{"error": "..."}`. Large clusters are read in pages, so that neither the loop nor this process's
@@ -32,6 +32,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
+use crate::explain::case;
 use crate::output::status::{HeadView, PageView};
 use crate::output::view::{DiffView, ExplainView};
 use crate::state::{AgentHandle, Page, ServiceState, Stopped};
@@ -115,15 +116,24 @@ async fn explain(
             "say which Service with ?name=NAMESPACE/SERVICE",
         )
     })?;
-    Ok(Json(answer::explain(&one(&api, &name).await?)))
+    let case = api.handle.case(object_name(&name)?).await?;
+    let case = case.ok_or_else(|| unknown(&name))?;
+    // Trying changes takes a while for thousands of endpoints; meanwhile others are answered.
+    let told = tokio::task::spawn_blocking(move || case.explain()).await;
+    let told = told
+        .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
+    told.map(Json)
+        .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, case::nothing(&name, &why)))
 }
 
 async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {
     let found = api.handle.service(object_name(name)?).await?;
-    found.ok_or_else(|| {
-        let words = format!("the input has no Service {name} with a cluster IP");
-        Refusal::new(StatusCode::NOT_FOUND, words)
-    })
+    found.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Refusal {
+    let words = format!("the input has no Service {name} with a cluster IP");
+    Refusal::new(StatusCode::NOT_FOUND, words)
 }
 
 async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {

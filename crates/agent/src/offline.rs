@@ -9,6 +9,7 @@ use topology_core::snapshot::Snapshot;
 
 use crate::cli::ServiceArgs;
 use crate::cli::exit::Failure;
+use crate::explain::case::Case;
 use crate::output::describe;
 use crate::output::view::{NodeView, NotProgrammedView, WarningView};
 
@@ -86,21 +87,24 @@ impl Offline {
         resolved
     }
 
-    /// Resolves one Service.
+    /// What the explanation of one Service needs.
     ///
     /// # Errors
     /// The input has none of that name.
-    pub fn resolve_one(&self, name: &str) -> Result<Resolution, Failure> {
+    pub fn case(&self, name: &str) -> Result<Case, Failure> {
         let service = name
             .split_once('/')
             .map(|(namespace, name)| ObjectName::new(namespace, name));
-        let known = service.filter(|service| self.loaded.snapshot.service(service).is_some());
-        let service = known.ok_or_else(|| {
+        let Loaded {
+            snapshot, warnings, ..
+        } = &self.loaded;
+        let case = service
+            .and_then(|service| Case::of(snapshot, &mut warnings.iter(), &self.me, &service));
+        case.ok_or_else(|| {
             Failure::input(format_args!(
                 "the input has no Service {name} with a cluster IP"
             ))
-        })?;
-        Ok(resolve(&self.loaded.snapshot, &self.me, &service))
+        })
     }
 }
 
@@ -117,7 +121,7 @@ impl Resolved {
 }
 
 /// A warning if the cluster has Nodes, but not this one: most likely the name is mistyped.
-fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
+pub(crate) fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
     if snapshot.node(node).is_some() {
         return None;
     }

@@ -15,6 +15,8 @@ use topology_core::plan::Step;
 use topology_core::resolve::{Finding, ResolvedServer};
 use topology_core::virtual_server::VirtualServerKey;
 
+use crate::explain::case::Case;
+
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pulse {
@@ -216,6 +218,8 @@ pub struct Overview {
 pub(crate) enum Question {
     /// One Service.
     Service(ObjectName, oneshot::Sender<Option<ServiceState>>),
+    /// What the explanation of one Service needs.
+    Case(ObjectName, oneshot::Sender<Option<Case>>),
     /// At most so many Services after a name.
     Services(Option<ObjectName>, usize, oneshot::Sender<Page>),
     /// Everything beside the Services.
@@ -255,6 +259,11 @@ impl AgentHandle {
     /// One Service; `None` if the input has none of that name.
     pub async fn service(&self, name: ObjectName) -> Result<Option<ServiceState>, Stopped> {
         self.ask(|answer| Question::Service(name, answer)).await
+    }
+
+    /// What the explanation of one Service needs; `None` if the input has none of that name.
+    pub async fn case(&self, name: ObjectName) -> Result<Option<Case>, Stopped> {
+        self.ask(|answer| Question::Case(name, answer)).await
     }
 
     /// At most `limit` Services whose names come after `after`. Reading page by page keeps the loop

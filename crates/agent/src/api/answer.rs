@@ -6,11 +6,11 @@ use topology_core::plan::Step;
 
 use super::Api;
 use super::live;
+use crate::output::describe;
 use crate::output::status::{
     AgentView, ForeignView, HeadView, InputView, KernelView, PageView, ServicesView,
 };
-use crate::output::view::{DiffView, ExplainView, StepView};
-use crate::output::{describe, stages};
+use crate::output::view::{DiffView, StepView};
 use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
 
 /// How things stand beside the Services.
@@ -97,15 +97,6 @@ pub(super) fn page(page: Page) -> PageView {
         services: view,
         next,
     }
-}
-
-/// How one Service came about.
-pub(super) fn explain(service: &ServiceState) -> Vec<ExplainView> {
-    service
-        .servers
-        .iter()
-        .map(|server| stages::explain(&server.wanted))
-        .collect()
 }
 
 /// What would be done, in order.

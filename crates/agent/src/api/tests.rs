@@ -1,8 +1,8 @@
 //! The API over a real socket, before a loop that answers from files and an invented kernel.
 
-use std::io::Write as _;
 use std::time::Duration;
 
+use cluster::source::{Loaded, Options, read_text};
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
 use topology_core::resolve::{Viewpoint, resolve};
@@ -11,6 +11,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::*;
 use crate::client;
+use crate::explain::case::Case;
 use crate::output::server::Detail;
 use crate::output::status::StatusView;
 use crate::output::{print, summary};
@@ -52,12 +53,39 @@ endpoints:
 - {addresses: [10.244.3.2], nodeName: n3, conditions: {ready: false, serving: true, terminating: true}}
 ";
 
-fn snapshot() -> Snapshot {
-    let mut file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
-    file.write_all(CLUSTER.as_bytes()).unwrap();
-    let loaded = cluster::source::read(file.path(), &cluster::source::Options::default()).unwrap();
-    assert_eq!(loaded.warnings, []);
-    loaded.snapshot
+/// A Node with labels, a policy that does not decide, one that cannot be used, and a drain.
+const MORE: &str = "
+---
+{apiVersion: v1, kind: Node, metadata: {name: n4, labels: {topology.kubernetes.io/zone: b, example.com/rack: r1}}}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: everywhere}
+spec: {mode: None}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyPolicy
+metadata: {name: wrong, namespace: shop}
+spec: {mode: Hard, levels: [{any: true}]}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyDrain
+metadata: {name: node-2}
+spec: {match: {key: node, values: [n2]}, expiresAt: 2026-11-22T10:00:00Z}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: twin, namespace: shop}
+spec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{name: http, port: 80}]}
+";
+
+fn loaded(text: &str) -> Loaded {
+    read_text("cluster.yaml", text.as_bytes(), &Options::default()).unwrap()
+}
+
+fn case(loaded: &Loaded, name: &ObjectName) -> Option<Case> {
+    let mut warnings = loaded.warnings.iter();
+    Case::of(&loaded.snapshot, &mut warnings, &Viewpoint::new("n1"), name)
 }
 
 fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelReal {
@@ -156,18 +184,20 @@ fn pulse() -> Pulse {
 }
 
 /// Answers like the loop, until every handle is gone.
-async fn answer_questions(mut ends: LoopEnds, snapshot: Snapshot) {
+async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
+    let snapshot = &loaded.snapshot;
     ends.pulse.send_replace(pulse());
     while let Some(question) = ends.questions.recv().await {
         let sent = match question {
-            Question::Service(name, to) => to.send(state(&snapshot, &name)).is_ok(),
+            Question::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
+            Question::Case(name, to) => to.send(case(&loaded, &name)).is_ok(),
             Question::Services(after, limit, to) => {
                 let names = snapshot.services().map(|service| &service.name);
                 let mut rest = names.filter(|name| Some(*name) > after.as_ref()).peekable();
                 let page = rest
                     .by_ref()
                     .take(limit)
-                    .filter_map(|name| state(&snapshot, name));
+                    .filter_map(|name| state(snapshot, name));
                 let services = page.collect();
                 to.send(Page {
                     services,
@@ -177,7 +207,7 @@ async fn answer_questions(mut ends: LoopEnds, snapshot: Snapshot) {
             }
             Question::Surroundings(to) => to.send(surroundings()).is_ok(),
             Question::Plan(to) => {
-                let steps = state(&snapshot, &ObjectName::new("shop", "web")).map(|state| {
+                let steps = state(snapshot, &ObjectName::new("shop", "web")).map(|state| {
                     let key = state.servers.first().unwrap().wanted.server.key;
                     vec![Step::AddServer {
                         key,
@@ -195,8 +225,14 @@ async fn answer_questions(mut ends: LoopEnds, snapshot: Snapshot) {
 
 /// A socket with the API behind it; the server ends with the test.
 async fn serve() -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
+    let loaded = loaded(CLUSTER);
+    assert_eq!(loaded.warnings, []);
+    serve_with(loaded).await
+}
+
+async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<()>) {
     let (handle, ends) = channel();
-    tokio::spawn(answer_questions(ends, snapshot()));
+    tokio::spawn(answer_questions(ends, loaded));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.sock");
     let socket::Socket { listener, file } = socket::listen(&path).await.unwrap();
@@ -310,6 +346,51 @@ async fn diff_and_explain_answer_in_the_words_of_their_commands() {
         .await
         .unwrap();
     insta::assert_snapshot!(print::json(&views[0].stages).unwrap());
+}
+
+#[tokio::test]
+async fn the_agent_explains_all_that_the_files_explain() {
+    let text = format!("{CLUSTER}{MORE}");
+    let (_folder, path, _server) = serve_with(loaded(&text)).await;
+    let asked: Vec<ExplainView> = client::get(&path, "/v1/explain?name=shop/cart")
+        .await
+        .unwrap();
+    let cart = ObjectName::new("shop", "cart");
+    let offline = case(&loaded(&text), &cart).unwrap().explain().unwrap();
+    assert_eq!(print::json(&asked).unwrap(), print::json(&offline).unwrap());
+
+    let [view] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    let node = view.node.as_ref().unwrap();
+    assert_eq!(node.labels["topology.kubernetes.io/zone"], "a");
+    let changes = view.what_if.as_ref().unwrap();
+    assert!(
+        changes
+            .iter()
+            .any(|one| one.change == "without TopologyDrain node-2"),
+        "{changes:?}"
+    );
+    let codes: Vec<&str> = view.warnings.iter().map(|one| one.code.as_str()).collect();
+    assert_eq!(codes, ["PolicyInvalid"]);
+    assert_eq!(view.lost.len(), 1);
+}
+
+#[tokio::test]
+async fn a_service_without_a_virtual_server_says_why() {
+    let (_folder, path, _server) = serve_with(loaded(&format!("{CLUSTER}{MORE}"))).await;
+    for (name, words) in [
+        ("shop/twin", ["has no virtual server", "shop/cart"]),
+        ("shop/nope", ["the input has no Service", "shop/nope"]),
+    ] {
+        let failure = client::get::<Vec<ExplainView>>(&path, &format!("/v1/explain?name={name}"))
+            .await
+            .unwrap_err();
+        assert_eq!(failure.code(), 2);
+        for word in words {
+            assert!(failure.message().contains(word), "{}", failure.message());
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
-//! A copy of the part of a cluster that one Service's decision hangs on, to try changes in.
+//! The part of a cluster that one Service's decision hangs on, to try changes in.
 
 use topology_core::model::{EndpointSlice, ObjectName, Service};
 use topology_core::resolve::{Decision, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// One Service among all Nodes, policies and drains.
+/// One Service among all Nodes, policies and drains; what is tried is undone.
 #[derive(Debug)]
 pub(super) struct Lab<'a> {
-    snapshot: Snapshot,
+    snapshot: &'a mut Snapshot,
     me: &'a Viewpoint,
     service: Service,
     slices: Vec<EndpointSlice>,
@@ -16,42 +16,27 @@ pub(super) struct Lab<'a> {
 }
 
 impl<'a> Lab<'a> {
-    /// A copy around the virtual server `key` of `service`; none if there is no such Service.
+    /// Around the virtual server `key` of `service`; none if there is no such Service.
     pub(super) fn of(
-        from: &Snapshot,
+        snapshot: &'a mut Snapshot,
         me: &'a Viewpoint,
         service: &ObjectName,
         key: VirtualServerKey,
     ) -> Option<Self> {
-        let service = from.service(service)?.clone();
-        let slices = from.slices(&service.name).to_vec();
-        let mut snapshot = Snapshot::default();
-        for node in from.nodes() {
-            snapshot.set_node(node.clone());
-        }
-        for policy in from.policies() {
-            snapshot.set_policy(policy.clone());
-        }
-        for drain in from.drains() {
-            snapshot.set_drain(drain.clone());
-        }
-        if let Some(labels) = from.namespace(&service.name.namespace) {
-            snapshot.set_namespace(service.name.namespace.clone(), labels.clone());
-        }
-        let mut lab = Self {
+        let service = snapshot.service(service)?.clone();
+        let slices = snapshot.slices(&service.name).to_vec();
+        Some(Self {
             snapshot,
             me,
             service,
             slices,
             key,
-        };
-        lab.reset();
-        Some(lab)
+        })
     }
 
     /// What is there.
     pub(super) const fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+        self.snapshot
     }
 
     /// What would be decided with other endpoints.
@@ -109,7 +94,7 @@ impl<'a> Lab<'a> {
     }
 
     fn decide(&self) -> Option<Decision> {
-        let servers = resolve(&self.snapshot, self.me, &self.service.name).servers;
+        let servers = resolve(self.snapshot, self.me, &self.service.name).servers;
         let mine = servers
             .into_iter()
             .find(|resolved| resolved.server.key == self.key);

@@ -12,11 +12,11 @@ use super::what_if::what_if;
 use crate::simulate::tests::cluster;
 
 /// Change and effect, one a line, as seen from the first Node.
-fn changes(snapshot: &Snapshot) -> Vec<String> {
+fn changes(mut snapshot: Snapshot) -> Vec<String> {
     let me = Viewpoint::new("n00");
-    let service = &snapshot.services().next().unwrap().name;
-    let resolved = resolve(snapshot, &me, service).servers.remove(0);
-    let changes = what_if(snapshot, &me, &resolved).into_iter();
+    let service = snapshot.services().next().unwrap().name.clone();
+    let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
+    let changes = what_if(&mut snapshot, &me, &resolved).into_iter();
     changes
         .map(|one| format!("{}: {}", one.change, one.effect))
         .collect()
@@ -38,7 +38,7 @@ fn one_more_endpoint_ends_a_merge() {
             percent: 0,
         };
     });
-    let changes = changes(&merged);
+    let changes = changes(merged);
     assert_eq!(
         changes[0],
         "one more ready endpoint in zone z0: ends the merge of level zone; zone 0 % to 100 %, * 100 % to 0 %"
@@ -53,17 +53,17 @@ fn three_more_endpoints_are_found_where_one_is_not_enough() {
             percent: 0,
         };
     });
+    let changes = changes(merged);
     assert!(
-        changes(&merged)[0].starts_with("3 more ready endpoints in zone z0: ends the merge"),
-        "{:?}",
-        changes(&merged)
+        changes[0].starts_with("3 more ready endpoints in zone z0: ends the merge"),
+        "{changes:?}"
     );
 }
 
 #[test]
 fn losing_the_last_endpoint_of_a_boundary_refuses() {
     let hard = cluster(&[1, 1], &[("keys", "zone")]);
-    let changes = changes(&hard);
+    let changes = changes(hard);
     let expected = "losing the only endpoint in zone z0: clients are refused: no usable endpoint in the levels of the hard policy";
     assert!(changes.iter().any(|line| line == expected), "{changes:?}");
     assert!(
@@ -92,7 +92,7 @@ fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
         });
     }
     snapshot.remove_drain("far");
-    let changes = changes(&snapshot);
+    let changes = changes(snapshot);
     assert!(
         changes
             .iter()
@@ -103,7 +103,7 @@ fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
 
 #[test]
 fn where_nothing_helps_nothing_is_claimed() {
-    assert_eq!(changes(&cluster(&[2, 2], &[])), Vec::<String>::new());
+    assert_eq!(changes(cluster(&[2, 2], &[])), Vec::<String>::new());
 }
 
 #[test]

@@ -18,9 +18,9 @@ const TRIED: usize = 10;
 /// The label of a Node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Every single change that a person would notice.
-pub(crate) fn what_if(
-    snapshot: &Snapshot,
+/// Every single change that a person would notice; `snapshot` is in the end as it was.
+pub(super) fn what_if(
+    snapshot: &mut Snapshot,
     me: &Viewpoint,
     resolved: &ResolvedServer,
 ) -> Vec<WhatIfView> {

@@ -248,10 +248,10 @@ pub struct ExplainView {
     /// What the weights mean under the scheduler.
     #[serde(default)]
     pub scheduler_note: String,
-    /// Where it is seen from; only where the cluster is at hand.
+    /// Where it is seen from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<PlaceView>,
-    /// Single changes that would alter the outcome, each tried; only where the cluster is at hand.
+    /// Single changes that would alter the outcome, each tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<Vec<WhatIfView>>,
     /// What is wrong with the objects that this was made of.

@@ -10,6 +10,7 @@ use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::{Item, Reconciler, milliseconds};
+use crate::explain::case::Case;
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError};
 use crate::state::{
@@ -22,6 +23,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.me.now = Some(self.clock.now());
         match question {
             Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
+            Question::Case(name, reply) => drop(reply.send(self.case(&name))),
             Question::Services(after, limit, reply) => {
                 drop(reply.send(self.page(after.as_ref(), limit).await));
             }
@@ -56,6 +58,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             findings,
             unprogrammed,
         })
+    }
+
+    fn case(&self, name: &ObjectName) -> Option<Case> {
+        let (snapshot, mut warnings) = (self.index.snapshot(), self.index.warnings());
+        Case::of(snapshot, &mut warnings, &self.me, name)
     }
 
     async fn page(&mut self, after: Option<&ObjectName>, limit: usize) -> Page {
@@ -217,6 +224,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// A Service of the namespace `t` that exists.
     pub(super) async fn service_state(&mut self, name: &str) -> ServiceState {
         self.service(&ObjectName::new("t", name)).await.unwrap()
+    }
+
+    /// What the explanation of a Service of the namespace `t` needs.
+    pub(super) fn case_of(&self, name: &str) -> Case {
+        self.case(&ObjectName::new("t", name)).unwrap()
     }
 
     /// A page of the namespace `t`.

@@ -7,7 +7,10 @@ mod script;
 mod standing;
 mod time;
 
-use cluster::event::{Completeness, Event};
+use std::collections::BTreeMap;
+
+use cluster::event::{Batch, Completeness, Event, FileReport};
+use cluster::warning::Warning;
 use topology_core::mirror::ObservedReal;
 use topology_core::model::Protocol;
 use topology_core::virtual_server::VirtualServerKey;
@@ -322,6 +325,37 @@ async fn questions_are_answered_page_by_page() {
     assert_eq!((first.services.len(), first.more), (2, true));
     let last = agent.reconciler.page_of(Some("d"), 2).await;
     assert_eq!((last.services.len(), last.more), (1, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let warning = |object: &str| Warning {
+        file: "web.yaml".into(),
+        line: 3,
+        kind: "Service".into(),
+        object: Some(object.into()),
+        field: "spec.type".into(),
+        message: "is odd".into(),
+        remedy: "make it even".into(),
+    };
+    agent.reconciler.absorb(Batch::from(FileReport {
+        file: "web.yaml".into(),
+        warnings: vec![warning("t/web"), warning("t/other")],
+        skipped: BTreeMap::new(),
+    }));
+    let told = |agent: &Loop| {
+        let view = agent.reconciler.case_of("web").explain().unwrap().remove(0);
+        let codes = view.warnings.into_iter().map(|one| one.code);
+        (view.node.unwrap().known, codes.collect::<Vec<_>>())
+    };
+    assert_eq!(
+        told(&agent),
+        (false, vec!["Field".to_owned(), "NodeUnknown".to_owned()])
+    );
+    agent.apply([node("n1", "192.168.0.1")]).await;
+    assert_eq!(told(&agent), (true, vec!["Field".to_owned()]));
 }
 
 /// States that a plan moves between, with something of everything.

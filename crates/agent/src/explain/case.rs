@@ -1,0 +1,139 @@
+//! One Service of a cluster with all that its explanation needs, copied out: an agent's loop hands it over between two
+//! passes, and whoever asked works the explanation out at leisure.
+
+use std::collections::BTreeMap;
+
+use cluster::warning::Warning;
+use topology_core::model::ObjectName;
+use topology_core::policy::LevelKey;
+use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use super::what_if::what_if;
+use crate::offline::unknown_node;
+use crate::output::view::{ExplainView, PlaceView, WarningView};
+use crate::output::{describe, stages};
+
+/// A Service as it was decided at one moment, and the part of the cluster that the decision hangs on.
+#[derive(Debug)]
+pub struct Case {
+    snapshot: Snapshot,
+    me: Viewpoint,
+    resolution: Resolution,
+    warnings: Vec<WarningView>,
+}
+
+impl Case {
+    /// Copies the case of `service` out of `from`; none if there is no such Service.
+    pub fn of(
+        from: &Snapshot,
+        warnings: &mut dyn Iterator<Item = &Warning>,
+        me: &Viewpoint,
+        service: &ObjectName,
+    ) -> Option<Self> {
+        let mut warnings = concerning(from, service, warnings);
+        warnings.extend(unknown_node(from, &me.node));
+        Some(Self {
+            snapshot: part(from, service)?,
+            me: me.clone(),
+            resolution: resolve(from, me, service),
+            warnings,
+        })
+    }
+
+    /// Tells how each virtual server came about, and what would change it.
+    ///
+    /// # Errors
+    /// There is none: the reasons.
+    pub fn explain(self) -> Result<Vec<ExplainView>, Vec<WarningView>> {
+        let Self {
+            mut snapshot,
+            me,
+            resolution,
+            mut warnings,
+        } = self;
+        warnings.extend(resolution.findings.iter().map(describe::finding));
+        if resolution.servers.is_empty() {
+            return Err(warnings);
+        }
+        let view = |resolved: &ResolvedServer| ExplainView {
+            node: Some(place(&snapshot, &me, resolved)),
+            what_if: Some(what_if(&mut snapshot, &me, resolved)),
+            warnings: warnings.clone(),
+            ..stages::explain(resolved)
+        };
+        Ok(resolution.servers.iter().map(view).collect())
+    }
+}
+
+/// The Service with its slices and namespace among all Nodes, policies and drains.
+fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
+    let mut part = Snapshot::default();
+    part.set_service(from.service(service)?.clone());
+    for node in from.nodes() {
+        part.set_node(node.clone());
+    }
+    for slice in from.slices(service) {
+        part.set_slice(slice.clone());
+    }
+    for policy in from.policies() {
+        part.set_policy(policy.clone());
+    }
+    for drain in from.drains() {
+        part.set_drain(drain.clone());
+    }
+    if let Some(labels) = from.namespace(&service.namespace) {
+        part.set_namespace(service.namespace.clone(), labels.clone());
+    }
+    Some(part)
+}
+
+/// What is wrong with the Service, its slices, and whatever policies and drains there are.
+fn concerning(
+    snapshot: &Snapshot,
+    service: &ObjectName,
+    warnings: &mut dyn Iterator<Item = &Warning>,
+) -> Vec<WarningView> {
+    let name = service.to_string();
+    let slices = snapshot.slices(service).iter();
+    let slices: Vec<String> = slices.map(|slice| slice.name.to_string()).collect();
+    let concerns = |warning: &&Warning| {
+        let object = warning.object.as_deref().unwrap_or_default();
+        match &*warning.kind {
+            "Service" => object == name,
+            "EndpointSlice" => slices.iter().any(|slice| slice == object),
+            kind => kind.contains("Topology"),
+        }
+    };
+    warnings.filter(concerns).map(describe::warning).collect()
+}
+
+/// The Node that it is seen from.
+fn place(snapshot: &Snapshot, me: &Viewpoint, resolved: &ResolvedServer) -> PlaceView {
+    let node = snapshot.node(&me.node);
+    let labels: BTreeMap<String, String> = node
+        .iter()
+        .flat_map(|node| node.labels.iter())
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect();
+    let levels = resolved.decision.levels.iter();
+    let keys = levels.filter_map(|level| match &level.key {
+        LevelKey::Label(label) => Some(label.to_string()),
+        LevelKey::Node | LevelKey::Any => None,
+    });
+    PlaceView {
+        name: me.node.to_string(),
+        known: node.is_some(),
+        missing: keys.filter(|key| !labels.contains_key(key)).collect(),
+        labels,
+    }
+}
+
+/// Why nothing of a Service is in the kernel, in words.
+pub(crate) fn nothing(service: &str, why: &[WarningView]) -> String {
+    let why = why.iter().map(|warning| format!("; {}", warning.text));
+    format!(
+        "Service {service} has no virtual server{}",
+        why.collect::<String>()
+    )
+}
