@@ -19,6 +19,7 @@
 //! and never writes to a file or an API server.
 
 pub mod event;
+pub mod idle;
 pub mod index;
 pub mod object;
 pub mod schema;

@@ -7,7 +7,6 @@
 mod annotations;
 mod catalog;
 mod disk;
-mod idle;
 mod parse;
 mod parts;
 mod place;
@@ -24,6 +23,7 @@ use topology_core::snapshot::Snapshot;
 
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::idle;
 use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
@@ -120,7 +120,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
         Place::Stdin => tell_stdin(options.now, &mut tell),
         Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
     };
-    finish(index, &catalog)
+    finish(index, &catalog, options.now)
 }
 
 /// Reads a text that is called `name` in warnings.
@@ -136,7 +136,7 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
     let catalog = tell_list([name.into()], &mut memory, &mut |batch| {
         drop(index.apply(batch));
     });
-    finish(index, &catalog)
+    finish(index, &catalog, options.now)
 }
 
 /// Tells what is at `root` as one full list. Returns what is known of the files.
@@ -194,9 +194,12 @@ fn tell_list(
     catalog
 }
 
-fn finish(index: Index, catalog: &Catalog) -> Result<Loaded, ReadError> {
+fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, ReadError> {
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
-    warnings.extend(idle::warnings(index.snapshot(), catalog));
+    warnings.extend(idle::warnings(index.snapshot(), now, |key| {
+        let (file, line) = catalog.place_of(key)?;
+        Some((Arc::clone(file), line))
+    }));
     warnings.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
     if catalog.is_useless() {
         return Err(ReadError::Unusable { warnings });

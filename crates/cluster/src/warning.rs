@@ -16,7 +16,7 @@ pub use code::Code;
 /// `shop.yaml:12: Service shop/cart: spec.ports[0].port: 0 is not a port; use 1 to 65535`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Warning {
-    /// The file as the user named it, `<stdin>` for `-`.
+    /// The file as the user named it, `<stdin>` for `-`; empty where it is not known.
     pub file: Arc<str>,
     /// The line in the file, counted from 1; 0 when the file as a whole is meant.
     pub line: u32,
@@ -30,6 +30,8 @@ pub struct Warning {
     pub message: Box<str>,
     /// What would be right.
     pub remedy: Box<str>,
+    /// What kind of thing is wrong, where object and field do not tell it.
+    pub own_code: Option<Code>,
 }
 
 impl Warning {
@@ -48,6 +50,7 @@ impl Warning {
             field: "".into(),
             message: message.into(),
             remedy: remedy.into(),
+            own_code: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl Warning {
             field,
             message,
             remedy,
+            own_code: _,
         } = self;
         (file, kind, object, field, message, remedy)
     }
@@ -90,7 +94,8 @@ impl fmt::Display for Warning {
             write!(f, ":{}", self.line)?;
         }
         if !self.kind.is_empty() {
-            write!(f, ": {}", OneLine(&self.kind))?;
+            let joint = if self.file.is_empty() { "" } else { ": " };
+            write!(f, "{joint}{}", OneLine(&self.kind))?;
         }
         if let Some(object) = &self.object {
             write!(f, " {}", OneLine(object))?;
@@ -137,6 +142,7 @@ mod tests {
             field: "spec.ports[0].port".into(),
             message: "0 is not a port".into(),
             remedy: "use 1 to 65535".into(),
+            own_code: None,
         }
     }
 
@@ -148,6 +154,12 @@ mod tests {
         );
         let whole = Warning::of_file(&"shop.yaml".into(), 0, "cannot be read", "");
         assert_eq!(whole.to_string(), "shop.yaml: cannot be read");
+        let nowhere = Warning {
+            file: "".into(),
+            line: 0,
+            ..warning()
+        };
+        assert!(nowhere.to_string().starts_with("Service shop/cart: spec."));
     }
 
     #[test]

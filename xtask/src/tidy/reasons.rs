@@ -12,12 +12,17 @@ use super::tree::Tree;
 /// The document with the tables.
 const DOCUMENT: &str = "docs/messages.md";
 /// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 6] = [
+const TABLES: [(&str, &str, &str); 7] = [
     ("Reason", CORE, "## Every reason"),
     ("Refusal", CORE, "## Every refusal"),
     ("FindingKind", CORE, "## Every finding"),
     ("Note", CORE, "## Every note"),
     ("LostBecause", CORE, "## Every way to lose"),
+    (
+        "Trouble",
+        "crates/topology-core/src/hints/",
+        "## Every reason for no hints",
+    ),
     (
         "Code",
         "crates/cluster/src/warning",
@@ -27,7 +32,7 @@ const TABLES: [(&str, &str, &str); 6] = [
 /// Where the resolver declares its words.
 const CORE: &str = "crates/topology-core/src/resolve/";
 
-/// Finds variants without an explanation, and explanations of variants that are gone.
+/// Finds variants without an explanation, explanations of variants that are gone, and codes that are no variant's name.
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     TABLES
         .iter()
@@ -60,7 +65,15 @@ fn check_table(
             format!("`{variant}` is explained, but {path} has no such `{name}`; delete the row");
         Problem::in_file(DOCUMENT, message)
     });
-    unexplained.chain(gone).collect()
+    let declared = tree.text(path).unwrap_or_default();
+    let unnamed = variants
+        .iter()
+        .filter(|variant| !declared.contains(&format!("=> \"{variant}\"")));
+    let unnamed = unnamed.map(|variant| {
+        let message = format!("`{name}::{variant}` has no code; give it its name in `code()`");
+        Problem::in_file(path, message)
+    });
+    unexplained.chain(gone).chain(unnamed).collect()
 }
 
 /// The variants of the enum, if this file declares it.
@@ -103,8 +116,10 @@ mod tests {
         let tree = Tree::from([
             (
                 "crates/topology-core/src/resolve/reason.rs",
-                "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {} enum Note {} enum LostBecause {}",
+                "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {} enum Note {} enum LostBecause {}
+                 fn code() { match self { Chosen => \"Chosen\", NotReady => \"NotReady\" } }",
             ),
+            ("crates/topology-core/src/hints/event.rs", "enum Trouble {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             (DOCUMENT, document),
         ]);
@@ -122,13 +137,31 @@ mod tests {
     }
 
     #[test]
+    fn every_variant_has_its_name_as_its_code() {
+        let tree = Tree::from([
+            (
+                "crates/topology-core/src/hints/event.rs",
+                "enum Trouble { Nodes } fn code() { match self { Nodes => \"nodes\" } }",
+            ),
+            (DOCUMENT, "## Every reason for no hints\n| `Nodes` | x |\n"),
+        ]);
+        let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
+        assert!(
+            problems
+                .iter()
+                .any(|one| one.contains("`Trouble::Nodes` has no code")),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
     fn an_enum_that_is_gone_is_a_problem() {
         let tree = Tree::from([(
             "crates/topology-core/src/resolve/reason.rs",
             "enum Reason {}",
         )]);
         let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
-        assert_eq!(problems.len(), 5, "{problems:?}");
+        assert_eq!(problems.len(), 6, "{problems:?}");
         assert!(problems[0].contains("no `enum Refusal` was found"));
     }
 

@@ -66,11 +66,15 @@ fn compare(real: &mut RealServerView, kernel: Option<&KernelReal>) {
 
 /// A real server that only the kernel has: it drains, or nobody knows it.
 fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerView {
-    let why = endpoint
-        .as_ref()
-        .map_or("no longer an endpoint", |endpoint| &endpoint.words);
-    let reason = why.to_owned();
-    let (node, zone) = endpoint.map_or((None, None), |endpoint| (endpoint.node, endpoint.zone));
+    let (reason, code, node, zone) = match endpoint {
+        None => (
+            "no longer an endpoint".to_owned(),
+            String::new(),
+            None,
+            None,
+        ),
+        Some(one) => (one.words, one.reason, one.node, one.zone),
+    };
     let state = if kernel.drain_left.is_some() {
         "draining"
     } else {
@@ -86,6 +90,7 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
         share: 0.0,
         state: state.to_owned(),
         reason,
+        code,
         connections: Some(connections(kernel)),
         drain_seconds_left: kernel.drain_left.map(|left| left.as_secs()),
     }

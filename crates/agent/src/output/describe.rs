@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use topology_core::model::{ObjectName, Unprogrammed};
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{
-    Decision, EndpointDecision, Finding, LevelDecision, Reason, ResolvedServer,
+    Decision, EndpointDecision, Finding, LevelDecision, Note, Reason, ResolvedServer,
 };
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::view::{
-    ExcludedView, LevelView, NotProgrammedView, PolicyView, RealServerView, ServerView, WarningView,
+    ExcludedView, LevelView, NotProgrammedView, NoteView, PolicyView, RealServerView, ServerView,
+    WarningView,
 };
 use super::words;
 
@@ -38,14 +39,23 @@ pub fn server(resolved: &ResolvedServer) -> ServerView {
         scheduler: resolved.server.scheduler.to_string(),
         persistence_seconds: resolved.server.persistence.unwrap_or_default(),
         policy: policy(decision),
-        notes: decision.notes.iter().map(ToString::to_string).collect(),
+        notes: decision.notes.iter().map(note).collect(),
         refusal: decision.refusal.map(|refusal| refusal.to_string()),
+        refusal_code: decision.refusal.map(|refusal| refusal.code().to_owned()),
         real_servers: real_servers
             .into_iter()
             .map(|(_, one)| real_server(decision, one))
             .collect(),
         excluded: excluded.into_iter().map(excluded_endpoint).collect(),
         kernel: None,
+    }
+}
+
+fn note(note: &Note) -> NoteView {
+    NoteView {
+        code: note.code().to_owned(),
+        stage: format!("S{}", note.stage()),
+        words: note.to_string(),
     }
 }
 
@@ -113,6 +123,7 @@ fn real_server(decision: &Decision, endpoint: &EndpointDecision) -> RealServerVi
         share: endpoint.share.to_f64(),
         state: state(endpoint.reason).to_owned(),
         reason: reason(decision, endpoint),
+        code: endpoint.reason.code().to_owned(),
         connections: None,
         drain_seconds_left: None,
     }
@@ -169,8 +180,8 @@ pub fn finding(finding: &Finding) -> WarningView {
         line: None,
         object: Some(format!("Service {}", finding.service)),
         field: None,
-        message: finding.to_string(),
-        remedy: None,
+        message: finding.kind.to_string(),
+        remedy: Some(finding.kind.remedy().to_owned()),
         text: finding.to_string(),
     }
 }

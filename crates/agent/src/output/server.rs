@@ -167,7 +167,12 @@ fn title(server: &ServerView) -> String {
 /// The policy in words, what was out of the ordinary, what is wrong.
 fn notes(server: &ServerView) -> Vec<String> {
     let mut notes = vec![server.policy.words.clone()];
-    notes.extend(server.notes.iter().map(|note| paint(note, Look::Warn)));
+    notes.extend(
+        server
+            .notes
+            .iter()
+            .map(|note| paint(&note.words, Look::Warn)),
+    );
     if let Some(refusal) = &server.refusal {
         notes.push(paint(
             &format!("clients are refused: {refusal}"),

@@ -50,6 +50,7 @@ fn lost(lost: &Lost) -> LostView {
         policy: lost.policy.as_deref().map(str::to_owned),
         words: source_words(lost.source, lost.policy.as_deref()),
         why: lost.why.to_string(),
+        code: lost.why.code().to_owned(),
     }
 }
 

@@ -44,10 +44,13 @@ pub struct ServerView {
     pub persistence_seconds: u32,
     /// How the real servers were chosen.
     pub policy: PolicyView,
-    /// What was done out of the ordinary, for people.
-    pub notes: Vec<String>,
+    /// What was done out of the ordinary, in the order of the stages.
+    pub notes: Vec<NoteView>,
     /// Why nobody takes connections, for people; absent if somebody does.
     pub refusal: Option<String>,
+    /// The same as one word of a closed list.
+    #[serde(default)]
+    pub refusal_code: Option<String>,
     /// Chosen endpoints, in the order of their level, then address.
     pub real_servers: Vec<RealServerView>,
     /// Endpoints that are out, and why.
@@ -55,6 +58,17 @@ pub struct ServerView {
     /// What is in the kernel beside this; only from a running agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<ServerKernelView>,
+}
+
+/// Something that a stage did out of the ordinary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteView {
+    /// One word of a closed list; see docs/messages.md.
+    pub code: String,
+    /// `S0` to `S11`.
+    pub stage: String,
+    /// The same for people.
+    pub words: String,
 }
 
 /// How the real servers of one virtual server were chosen.
@@ -110,8 +124,11 @@ pub struct RealServerView {
     pub share: f64,
     /// `active`, or `draining` for one that leaves.
     pub state: String,
-    /// Why it was chosen, or why it drains.
+    /// Why it was chosen, or why it drains, for people.
     pub reason: String,
+    /// The same as one word of a closed list; empty for one that nobody asked for.
+    #[serde(default)]
+    pub code: String,
     /// Only from a running agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionsView>,
@@ -279,8 +296,11 @@ pub struct LostView {
     pub policy: Option<String>,
     /// Both for people.
     pub words: String,
-    /// Why it did not.
+    /// Why it did not, for people.
     pub why: String,
+    /// The same as one word of a closed list.
+    #[serde(default)]
+    pub code: String,
 }
 
 /// The Node that a Service is seen from.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use cluster::idle;
+use cluster::warning::Warning;
 use topology_core::mirror::Mirror;
 use topology_core::model::{ObjectName, TrafficPolicy};
 use topology_core::plan::{self, Step};
@@ -61,8 +63,17 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     fn case(&self, name: &ObjectName) -> Option<Case> {
-        let (snapshot, mut warnings) = (self.index.snapshot(), self.index.warnings());
-        Case::of(snapshot, &mut warnings, &self.me, name)
+        let warnings = self.input_warnings();
+        Case::of(self.index.snapshot(), &mut warnings.iter(), &self.me, name)
+    }
+
+    /// What is wrong with the input, and what of it does nothing.
+    fn input_warnings(&self) -> Vec<Warning> {
+        let mut warnings: Vec<Warning> = self.index.warnings().cloned().collect();
+        warnings.extend(idle::warnings(self.index.snapshot(), self.me.now, |_key| {
+            None
+        }));
+        warnings
     }
 
     async fn page(&mut self, after: Option<&ObjectName>, limit: usize) -> Page {
@@ -135,7 +146,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             foreign_tables: survey.foreign_tables,
             routes: survey.routes,
             warnings: self.warnings.lines().to_vec(),
-            input_warnings: self.index.warnings().cloned().collect(),
+            input_warnings: self.input_warnings(),
             skipped_kinds: skipped
                 .into_iter()
                 .map(|(kind, count)| (kind.to_string(), count as u64))

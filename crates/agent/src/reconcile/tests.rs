@@ -339,6 +339,7 @@ async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
         field: "spec.type".into(),
         message: "is odd".into(),
         remedy: "make it even".into(),
+        own_code: None,
     };
     agent.reconciler.absorb(Batch::from(FileReport {
         file: "web.yaml".into(),

@@ -41,8 +41,8 @@ impl Outcome<'_> {
                 let mut view = self.flow(flow, after.flatten());
                 view.service = name.to_string();
                 let sums = self.comparison.services.get(name).map(Vec::as_slice);
-                let trouble = self.comparison.unhinted.get(name).map(no_hints);
-                view.states.others = self.others(sums, trouble.as_deref());
+                let trouble = self.comparison.unhinted.get(name).map(NoHints::because);
+                view.states.others = self.others(sums, trouble.as_ref());
                 services.push(view);
             }
         }
@@ -56,7 +56,7 @@ impl Outcome<'_> {
             total: StatesView {
                 as_is: self.state(&self.as_is.sum),
                 changed: self.changed.as_ref().map(|survey| self.state(&survey.sum)),
-                others: self.others(Some(&self.comparison.sums), self.unhinted().as_deref()),
+                others: self.others(Some(&self.comparison.sums), self.unhinted().as_ref()),
             },
             services,
             warnings,
@@ -72,30 +72,35 @@ impl Outcome<'_> {
     }
 
     /// `unhinted` says why there are no hints, where there are none.
-    fn others(&self, sums: Option<&[Sum]>, unhinted: Option<&str>) -> Vec<OtherView> {
+    fn others(&self, sums: Option<&[Sum]>, unhinted: Option<&NoHints>) -> Vec<OtherView> {
         let sums = Rival::ALL.iter().zip(sums.unwrap_or_default());
-        let other = |(rival, sum): (&Rival, &Sum)| OtherView {
-            name: rival.name().to_owned(),
-            note: unhinted
-                .filter(|_| *rival == Rival::HintsAuto)
-                .map(str::to_owned),
-            figures: self.state(sum).figures,
+        let other = |(rival, sum): (&Rival, &Sum)| {
+            let unhinted = unhinted.filter(|_| *rival == Rival::HintsAuto);
+            OtherView {
+                name: rival.name().to_owned(),
+                note: unhinted.map(|none| none.words.clone()),
+                note_code: unhinted.and_then(|none| none.code).map(str::to_owned),
+                figures: self.state(sum).figures,
+            }
         };
         sums.map(other).collect()
     }
 
     /// For how many Services there would be no hints; why, if it is the only one.
-    fn unhinted(&self) -> Option<String> {
+    fn unhinted(&self) -> Option<NoHints> {
         let all = self.as_is.services.len();
         let mut troubles = self.comparison.unhinted.values();
         match (troubles.next(), troubles.count(), all) {
             (None, ..) => None,
-            (Some(trouble), 0, 1) => Some(no_hints(trouble)),
-            (Some(_), more, all) => Some(format!(
-                "no hints for {} of {}",
-                more + 1,
-                many(all as u64, "Service")
-            )),
+            (Some(trouble), 0, 1) => Some(NoHints::because(trouble)),
+            (Some(_), more, all) => Some(NoHints {
+                code: None,
+                words: format!(
+                    "no hints for {} of {}",
+                    more + 1,
+                    many(all as u64, "Service")
+                ),
+            }),
         }
     }
 
@@ -169,9 +174,21 @@ impl Outcome<'_> {
     }
 }
 
-/// Without hints every endpoint is alike.
-fn no_hints(trouble: &Trouble) -> String {
-    format!("no hints, as {trouble}")
+/// Why `topology-mode: Auto` would give no hints, so that every endpoint is alike.
+#[derive(Debug)]
+struct NoHints {
+    /// The trouble's, if there is but one.
+    code: Option<&'static str>,
+    words: String,
+}
+
+impl NoHints {
+    fn because(trouble: &Trouble) -> Self {
+        Self {
+            code: Some(trouble.code()),
+            words: format!("no hints, as {trouble}"),
+        }
+    }
 }
 
 /// `TCP 10.96.0.10:80`.

@@ -55,11 +55,14 @@ pub struct StateView {
 
 /// What others would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct OtherView {
     /// `uniform`, `topologyKeys`, `hints Auto`, `PreferSameZone`.
     pub name: String,
     /// Why it does not what it says, if so.
     pub note: Option<String>,
+    /// The same as one word of a closed list, if it is for one reason.
+    pub note_code: Option<String>,
     /// In few numbers.
     #[serde(flatten)]
     pub figures: Figures,

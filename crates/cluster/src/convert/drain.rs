@@ -88,9 +88,5 @@ fn times(
         );
         return None;
     }
-    if now.is_some_and(|now| expires <= now) {
-        let message = "the drain has ended and has no effect";
-        report.warn(&field, message, "remove the drain, or write a later time");
-    }
     Some((created, expires))
 }

@@ -19,8 +19,14 @@ pub enum Code {
     TopologyKeysInvalid,
     /// A `TopologyPolicy` or `ClusterTopologyPolicy`.
     PolicyInvalid,
+    /// A policy that selects nothing.
+    PolicyIdle,
     /// A `TopologyDrain`.
     DrainInvalid,
+    /// A drain of domains that nothing is in.
+    DrainIdle,
+    /// A drain whose time is over.
+    DrainEnded,
 }
 
 impl Code {
@@ -33,7 +39,10 @@ impl Code {
             Self::TopologyInvalid => "TopologyInvalid",
             Self::TopologyKeysInvalid => "TopologyKeysInvalid",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::PolicyIdle => "PolicyIdle",
             Self::DrainInvalid => "DrainInvalid",
+            Self::DrainIdle => "DrainIdle",
+            Self::DrainEnded => "DrainEnded",
         }
     }
 }
@@ -41,6 +50,10 @@ impl Code {
 impl Warning {
     /// What kind of thing is wrong.
     pub fn code(&self) -> Code {
+        self.own_code.unwrap_or_else(|| self.told_code())
+    }
+
+    fn told_code(&self) -> Code {
         match (&*self.kind, &*self.field) {
             ("", _) => Code::File,
             ("TopologyPolicy" | "ClusterTopologyPolicy", _) => Code::PolicyInvalid,

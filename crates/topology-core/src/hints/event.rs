@@ -56,6 +56,19 @@ pub enum Trouble {
     NoLongerAsked,
 }
 
+impl Trouble {
+    /// The name of the trouble, stable, for programs.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Nodes => "Nodes",
+            Self::TooFewEndpoints { .. } => "TooFewEndpoints",
+            Self::Overload { .. } => "Overload",
+            Self::EndpointWithoutZone => "EndpointWithoutZone",
+            Self::NoLongerAsked => "NoLongerAsked",
+        }
+    }
+}
+
 impl Event {
     /// The reason of the event, as Kubernetes names it.
     pub const fn reason(&self) -> &'static str {

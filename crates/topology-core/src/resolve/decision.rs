@@ -69,6 +69,22 @@ pub enum LostBecause {
     NotAllowed,
 }
 
+impl LostBecause {
+    /// The name of the reason, stable, for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Weaker => "Weaker",
+            Self::OtherPort => "OtherPort",
+            Self::OtherNode => "OtherNode",
+            Self::LowerPriority => "LowerPriority",
+            Self::Younger => "Younger",
+            Self::LaterName => "LaterName",
+            Self::NotNamed => "NotNamed",
+            Self::NotAllowed => "NotAllowed",
+        }
+    }
+}
+
 impl fmt::Display for LostBecause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -150,6 +166,21 @@ pub enum Refusal {
     Avoided,
 }
 
+impl Refusal {
+    /// The name of the refusal, stable, for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NoEndpoints => "NoEndpoints",
+            Self::NoneReady => "NoneReady",
+            Self::NoneLocal => "NoneLocal",
+            Self::NoMatch => "NoMatch",
+            Self::OwnNodeUnknown => "OwnNodeUnknown",
+            Self::Drained => "Drained",
+            Self::Avoided => "Avoided",
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -225,6 +256,23 @@ pub enum Note {
 }
 
 impl Note {
+    /// The name of the note, stable, for programs.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::OwnNodeUnknown => "OwnNodeUnknown",
+            Self::ServingTerminating => "ServingTerminating",
+            Self::Clipped { .. } => "Clipped",
+            Self::NoSuchPolicy { .. } => "NoSuchPolicy",
+            Self::DrainIgnored { .. } => "DrainIgnored",
+            Self::AvoidIgnored { .. } => "AvoidIgnored",
+            Self::Panic => "Panic",
+            Self::Merged { .. } => "Merged",
+            Self::Capped { .. } => "Capped",
+            Self::WeightClamped => "WeightClamped",
+            Self::EmptyLevel { .. } => "EmptyLevel",
+        }
+    }
+
     /// The number of the stage, 0 to 11.
     pub const fn stage(&self) -> u8 {
         match self {

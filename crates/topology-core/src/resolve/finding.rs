@@ -67,6 +67,45 @@ impl FindingKind {
             Self::BadEndpoint { .. } => "BadEndpoint",
         }
     }
+
+    /// What its owner can do.
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::FrontendTaken { .. } => "give one of them another clusterIP or port",
+            Self::NodeAddress { .. } | Self::BadClusterIp { .. } => "give the Service another",
+            Self::PortRepeated { .. } => "remove one of the two",
+            Self::BadEndpoint { .. } => "correct its EndpointSlice",
+        }
+    }
+}
+
+impl fmt::Display for FindingKind {
+    /// What is wrong, without the remedy.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FrontendTaken { frontend, owner } => write!(
+                f,
+                "{} {} belongs to the older Service {owner}",
+                frontend.protocol,
+                SocketAddr::new(frontend.address, frontend.port),
+            ),
+            Self::NodeAddress { address, node } => write!(
+                f,
+                "clusterIP {address} is an address of Node {node} and is not programmed"
+            ),
+            Self::BadClusterIp { address, problem } => {
+                write!(f, "clusterIP {address} {problem} and is not programmed")
+            }
+            Self::PortRepeated { frontend } => write!(
+                f,
+                "{} {} is an earlier port of the same Service",
+                frontend.protocol, frontend.port,
+            ),
+            Self::BadEndpoint { address, problem } => {
+                write!(f, "endpoint {address} {problem} and is left out")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -75,30 +114,6 @@ impl fmt::Display for Finding {
         if !self.port_name.is_empty() {
             write!(f, " port {}", self.port_name)?;
         }
-        match &self.kind {
-            FindingKind::FrontendTaken { frontend, owner } => write!(
-                f,
-                ": {} {} belongs to the older Service {owner}; give one of them another clusterIP or port",
-                frontend.protocol,
-                SocketAddr::new(frontend.address, frontend.port),
-            ),
-            FindingKind::NodeAddress { address, node } => write!(
-                f,
-                ": clusterIP {address} is an address of Node {node} and is not programmed; give the Service another"
-            ),
-            FindingKind::BadClusterIp { address, problem } => write!(
-                f,
-                ": clusterIP {address} {problem} and is not programmed; give the Service another"
-            ),
-            FindingKind::PortRepeated { frontend } => write!(
-                f,
-                ": {} {} is an earlier port of the same Service; remove one of the two",
-                frontend.protocol, frontend.port,
-            ),
-            FindingKind::BadEndpoint { address, problem } => write!(
-                f,
-                ": endpoint {address} {problem} and is left out; correct its EndpointSlice"
-            ),
-        }
+        write!(f, ": {}; {}", self.kind, self.kind.remedy())
     }
 }

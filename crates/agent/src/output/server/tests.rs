@@ -1,7 +1,7 @@
 //! The tables as people see them, in a narrow and a wide terminal.
 
 use super::*;
-use crate::output::view::{LevelView, PolicyView, ServerKernelView};
+use crate::output::view::{LevelView, NoteView, PolicyView, ServerKernelView};
 
 fn policy(words: &str) -> PolicyView {
     PolicyView {
@@ -30,6 +30,7 @@ fn real(
         share,
         state: if weight == 0 { "draining" } else { "active" }.to_owned(),
         reason: "in this level".to_owned(),
+        code: "InLevel".to_owned(),
         connections: Some(ConnectionsView {
             active: 12,
             inactive: 340,
@@ -72,6 +73,7 @@ fn cart() -> ServerView {
         ],
         notes: Vec::new(),
         refusal: None,
+        refusal_code: None,
         excluded: vec![out("10.244.3.9", "n3", "not ready")],
         kernel: None,
     }
@@ -151,7 +153,11 @@ fn a_server_that_takes_nobody_and_one_that_failed_say_so() {
     server.real_servers.clear();
     server.persistence_seconds = 10_800;
     server.refusal = Some("no endpoint is ready".to_owned());
-    server.notes = vec!["level zone has no endpoint, its 15 % go to level *".to_owned()];
+    server.notes = vec![NoteView {
+        code: "EmptyLevel".to_owned(),
+        stage: "S6".to_owned(),
+        words: "level zone has no endpoint, its 15 % go to level *".to_owned(),
+    }];
     server.kernel = Some(ServerKernelView {
         state: "failed".to_owned(),
         error: Some("ipvsadm -A -t 10.96.0.10:80 -s wrrr: unknown scheduler".to_owned()),

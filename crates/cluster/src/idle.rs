@@ -1,37 +1,55 @@
-//! Policies and drains that are sound and do nothing, because nothing in the input is what they select.
+//! Policies and drains that are sound and do nothing: nothing in the input is what they select, or they have ended.
+
+use std::sync::Arc;
 
 use topology_core::model::{Drain, Labels, Service, TopologyPolicy};
 use topology_core::policy::LevelKey;
 use topology_core::snapshot::Snapshot;
 
-use super::catalog::Catalog;
 use crate::object::{Object, ObjectKey};
-use crate::warning::Warning;
+use crate::warning::{Code, Warning};
 
 /// What makes a policy or a drain idle: the field, what is wrong, and what would help.
 type Cause = (&'static str, &'static str, &'static str);
 
-/// One warning for each. Without Services, or Nodes, in the input nothing is said of what selects them.
-pub(super) fn warnings(snapshot: &Snapshot, catalog: &Catalog) -> Vec<Warning> {
+/// File and line of an object.
+pub type Place = (Arc<str>, u32);
+
+/// One warning for each; `place` says where an object is written, if that is known. Without Services, or Nodes, in the
+/// input nothing is said of what selects them; without a moment (milliseconds since 1970) no drain has ended.
+pub fn warnings(
+    snapshot: &Snapshot,
+    now: Option<i64>,
+    place: impl Fn(&ObjectKey) -> Option<Place>,
+) -> Vec<Warning> {
     let policies = snapshot.policies().filter_map(|policy| {
         let cause = idle_policy(policy, snapshot)?;
-        Some((Object::Policy(Box::new(policy.clone())).key(), cause))
+        let key = Object::Policy(Box::new(policy.clone())).key();
+        Some((key, Code::PolicyIdle, cause))
     });
     let drains = snapshot.drains().filter_map(|drain| {
-        let cause = idle_drain(drain, snapshot)?;
-        Some((Object::Drain(drain.clone()).key(), cause))
+        let ended = ended(drain, now).map(|cause| (Code::DrainEnded, cause));
+        let (code, cause) =
+            ended.or_else(|| Some((Code::DrainIdle, idle_drain(drain, snapshot)?)))?;
+        Some((Object::Drain(drain.clone()).key(), code, cause))
     });
-    let idle = policies.chain(drains);
-    idle.filter_map(|(key, cause)| warning(catalog, &key, cause))
-        .collect()
+    let warning = |(key, code, (field, message, remedy)): (ObjectKey, Code, Cause)| {
+        let (file, line) = place(&key).unwrap_or_default();
+        Warning {
+            field: field.into(),
+            own_code: Some(code),
+            ..Warning::of_object(&file, line, &key, message, remedy)
+        }
+    };
+    policies.chain(drains).map(warning).collect()
 }
 
-fn warning(catalog: &Catalog, key: &ObjectKey, (field, message, remedy): Cause) -> Option<Warning> {
-    let (file, line) = catalog.place_of(key)?;
-    Some(Warning {
-        field: field.into(),
-        ..Warning::of_object(file, line, key, message, remedy)
-    })
+fn ended(drain: &Drain, now: Option<i64>) -> Option<Cause> {
+    now.is_some_and(|now| drain.expires <= now).then_some((
+        "spec.expiresAt",
+        "the drain has ended and has no effect",
+        "remove the drain, or write a later time",
+    ))
 }
 
 fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot) -> Option<Cause> {
@@ -129,6 +147,7 @@ fn idle_drain(drain: &Drain, snapshot: &Snapshot) -> Option<Cause> {
 #[cfg(test)]
 mod tests {
     use crate::source::{Options, read_text};
+    use crate::warning::Warning;
 
     const CLUSTER: &str = "
 apiVersion: v1
@@ -147,10 +166,20 @@ spec: {clusterIP: 10.96.0.1, ports: [{name: http, port: 80}]}
 apiVersion: topology.ipvs-topo.io/v1alpha1
 ";
 
-    fn told(object: &str) -> Vec<String> {
+    fn told_at(now: Option<i64>, object: &str) -> Vec<Warning> {
         let text = format!("{CLUSTER}{object}");
-        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
-        loaded.warnings.iter().map(ToString::to_string).collect()
+        let options = Options {
+            now,
+            ..Options::default()
+        };
+        read_text("a.yaml", text.as_bytes(), &options)
+            .unwrap()
+            .warnings
+    }
+
+    fn told(object: &str) -> Vec<String> {
+        let warnings = told_at(None, object);
+        warnings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -190,6 +219,29 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
             assert_eq!(told.len(), 1, "{object}: {told:?}");
             assert!(told[0].starts_with("a.yaml:15: "), "{told:?}");
             assert!(told[0].contains(&format!(": {field}: no ")), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_nothing_has_a_code_of_its_own() {
+        let drain = |zone: &str| {
+            format!(
+                "kind: TopologyDrain\nmetadata: {{name: p}}\nspec: {{match: {{key: zone, values: [{zone}]}}, expiresAt: 2025-11-22T10:00:00Z}}"
+            )
+        };
+        let policy = "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: None, portNames: [grpc]}";
+        let end = 1_763_805_600_000;
+        let cases = [
+            (Some(end - 1), drain("a"), None),
+            (Some(end), drain("a"), Some("DrainEnded")),
+            (Some(end), drain("b"), Some("DrainEnded")),
+            (Some(end - 1), drain("b"), Some("DrainIdle")),
+            (None, policy.to_owned(), Some("PolicyIdle")),
+        ];
+        for (now, object, code) in cases {
+            let told = told_at(now, &object);
+            let codes = told.iter().map(|warning| warning.code().word());
+            assert_eq!(codes.collect::<Vec<_>>(), Vec::from_iter(code), "{object}");
         }
     }
 
