@@ -78,24 +78,9 @@ pub struct Quantised {
 
 /// The weights of `classes`, whose shares should sum up to 1 over all endpoints.
 pub fn quantise(classes: &[Class]) -> Quantised {
-    let exact = exact_weights(classes);
-    let within = |limit: u32| {
-        let fits = exact
-            .as_ref()
-            .filter(|weights| weights.iter().all(|weight| *weight <= limit));
-        fits.cloned()
-    };
-    let mut search = Search::new(classes);
-    let (weights, stage) = if let Some(weights) = within(EXACT_LIMIT) {
-        (weights, Stage::Exact)
-    } else if let Some(weights) = search.up_to(SEARCH_LIMIT) {
-        (weights, Stage::Search)
-    } else if let Some(weights) = within(MAX_WEIGHT) {
-        (weights, Stage::WideExact)
-    } else if let Some(weights) = search.up_to(MAX_WEIGHT) {
-        (weights, Stage::WideSearch)
-    } else {
-        (search.weights(), Stage::Clamped)
+    let (weights, stage) = match exact_weights(classes) {
+        Some(exact) if is_small(&exact) => (exact, Stage::Exact),
+        exact => searched(classes, exact),
     };
     let cycle = cycle(classes, &weights);
     Quantised {
@@ -105,10 +90,27 @@ pub fn quantise(classes: &[Class]) -> Quantised {
     }
 }
 
+/// The weights that a search finds; those that are exact if they are better than going far.
+fn searched(classes: &[Class], exact: Option<Vec<u32>>) -> (Vec<u32>, Stage) {
+    let mut search = Search::new(classes);
+    if let Some(weights) = search.up_to(SEARCH_LIMIT) {
+        (weights, Stage::Search)
+    } else if let Some(exact) = exact {
+        (exact, Stage::WideExact)
+    } else if let Some(weights) = search.up_to(MAX_WEIGHT) {
+        (weights, Stage::WideSearch)
+    } else {
+        (search.weights(), Stage::Clamped)
+    }
+}
+
+fn is_small(weights: &[u32]) -> bool {
+    weights.iter().all(|weight| *weight <= EXACT_LIMIT)
+}
+
 /// Whether weights up to 1,024 are enough for `classes`: the first two stages succeed.
 pub(crate) fn has_small_weights(classes: &[Class]) -> bool {
-    let exact = exact_weights(classes);
-    exact.is_some_and(|weights| weights.iter().all(|weight| *weight <= EXACT_LIMIT))
+    exact_weights(classes).is_some_and(|weights| is_small(&weights))
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
 

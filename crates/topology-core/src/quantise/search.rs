@@ -1,14 +1,22 @@
 //! The search for the smallest rounded weights that are near enough, in machine integers.
 //!
-//! With the largest weight m, a class whose share is p/q of the largest gets `max(1, round(m p / q))`, halves
-//! rounded up: it weighs k from `m = ceil(q (2k - 1) / 2p)` on. These moments lie q/p apart, so each follows from the one
-//! before by an addition, and the walk from 1 to 65,535 only looks whose moment has come.
+//! It walks over m, the largest weight. Each step looks only at the classes whose weight grows there, and where a tier
+//! is so far off that it cannot be near enough for many steps, the walk leaps over them.
 
-use super::{Class, tiers, tolerance};
+mod bounds;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use super::{Class, tiers};
 use crate::ratio::{Ratio, gcd};
+use bounds::{Bounds, Sum};
+use line::Line;
 
 /// Lines that are looked at together.
 const CHUNK: usize = 8;
+/// Looking for a leap costs about as much as so many steps, so it is not done more often.
+const STRIDE: u32 = 128;
 
 /// A walk over the largest weight.
 pub(super) struct Search {
@@ -20,29 +28,10 @@ pub(super) struct Search {
     bounds: Vec<Bounds>,
     /// The tier that was not near enough last; it seldom is at once.
     suspect: usize,
-    /// Picks in one cycle.
-    total: u64,
-}
-
-/// The weight of one class as a line over the largest weight.
-struct Line {
-    tier: usize,
-    count: u64,
-    weight: u32,
-    /// Whole steps from one moment to the next, and what remains: `q / p` in parts of 2p.
-    apart: u64,
-    remainder: u64,
-    /// What has remained so far, less than 2p.
-    rest: u64,
-    /// 2p.
-    unit: u64,
-}
-
-/// The range of picks of one tier that is near enough, as fractions of the total.
-struct Bounds {
-    picks: u64,
-    least: (u64, u64),
-    most: (u64, u64),
+    /// All tiers together.
+    all: Sum,
+    /// Where to look for a leap again.
+    look_ahead: u32,
 }
 
 impl Search {
@@ -50,10 +39,7 @@ impl Search {
     pub(super) fn new(classes: &[Class]) -> Self {
         let largest_share = classes.iter().map(|class| class.share).max();
         let largest_share = largest_share.unwrap_or(Ratio::ONE);
-        let (lines, due): (Vec<Line>, Vec<u32>) = classes
-            .iter()
-            .map(|class| Line::new(class, largest_share))
-            .unzip();
+        let lines = classes.iter().map(|class| Line::new(class, largest_share));
         let mut wanted = vec![Ratio::ZERO; tiers(classes)];
         for class in classes {
             if let Some(wanted) = wanted.get_mut(class.tier) {
@@ -62,25 +48,21 @@ impl Search {
         }
         let mut search = Self {
             largest: 0,
+            due: Vec::new(),
+            lines: lines.collect(),
             bounds: wanted.into_iter().map(Bounds::new).collect(),
             suspect: 0,
-            total: 0,
-            due,
-            lines,
+            all: Sum::default(),
+            look_ahead: 0,
         };
-        for line in &search.lines {
-            search.total += line.count;
-            if let Some(bounds) = search.bounds.get_mut(line.tier) {
-                bounds.picks += line.count;
-            }
-        }
+        search.leap(0);
         search
     }
 
     /// The first weights from here to `limit` that are near enough; the walk stays there, or at the limit.
     pub(super) fn up_to(&mut self, limit: u32) -> Option<Vec<u32>> {
         while self.largest < limit {
-            self.step();
+            self.advance(limit);
             if self.is_near() {
                 return Some(self.weights());
             }
@@ -90,19 +72,19 @@ impl Search {
 
     /// The weights here, in lowest terms.
     pub(super) fn weights(&self) -> Vec<u32> {
-        let common = |common, line: &Line| gcd(common, u128::from(line.weight.max(1)));
+        let common = |common, line: &Line| gcd(common, u128::from(line.counted()));
         let common = u32::try_from(self.lines.iter().fold(0, common))
             .unwrap_or(1)
             .max(1);
         self.lines
             .iter()
-            .map(|line| line.weight.max(1) / common)
+            .map(|line| line.counted() / common)
             .collect()
     }
 
     /// Whether every tier is near enough.
     fn is_near(&mut self) -> bool {
-        let fails = |bounds: &Bounds| !bounds.hold(self.total);
+        let fails = |bounds: &Bounds| !bounds.hold(&self.all);
         if self.bounds.get(self.suspect).is_some_and(fails) {
             return false;
         }
@@ -113,6 +95,42 @@ impl Search {
             }
             None => true,
         }
+    }
+
+    /// One step, or as many at once as nothing can come of.
+    fn advance(&mut self, limit: u32) {
+        if self.largest < self.look_ahead {
+            return self.step();
+        }
+        let idle = self.idle();
+        if idle < STRIDE {
+            self.look_ahead = self.largest + STRIDE;
+            return self.step();
+        }
+        self.leap(self.largest.saturating_add(idle).min(limit));
+    }
+
+    /// How many steps it takes at least until every tier can be near enough, or until a line grows that does not within
+    /// a stride: those are taken to stand still.
+    fn idle(&mut self) -> u32 {
+        self.all.stand_still();
+        self.bounds
+            .iter_mut()
+            .for_each(|bounds| bounds.sum.stand_still());
+        let mut still = u32::MAX;
+        for (due, line) in self.due.iter().zip(&self.lines) {
+            let steps = due.saturating_sub(self.largest);
+            if steps > STRIDE {
+                still = still.min(steps);
+                continue;
+            }
+            self.all.grow_with(line);
+            if let Some(bounds) = self.bounds.get_mut(line.tier) {
+                bounds.sum.grow_with(line);
+            }
+        }
+        let idle = self.bounds.iter().map(|bounds| bounds.idle(&self.all));
+        idle.max().unwrap_or(0).min(still)
     }
 
     fn step(&mut self) {
@@ -130,61 +148,34 @@ impl Search {
                 *due = line.grow(*due);
                 // Below 1 every weight counts as 1 already.
                 if line.weight > 1 {
-                    self.total += line.count;
+                    self.all.picks += line.count;
                     if let Some(bounds) = self.bounds.get_mut(line.tier) {
-                        bounds.picks += line.count;
+                        bounds.sum.picks += line.count;
                     }
                 }
             }
         }
     }
-}
 
-impl Line {
-    /// The line, and when it weighs 1.
-    fn new(class: &Class, largest_share: Ratio) -> (Self, u32) {
-        // Two bits are left for 2q and for the sums of rest and remainder.
-        let (p, q) = words(class.share / largest_share, 61);
-        let unit = 2 * p.max(1);
-        let first = q + unit - 1;
-        let line = Self {
-            tier: class.tier,
-            count: class.count.into(),
-            weight: 0,
-            apart: 2 * q / unit,
-            remainder: 2 * q % unit,
-            rest: first % unit,
-            unit,
-        };
-        (line, u32::try_from(first / unit).unwrap_or(u32::MAX))
-    }
-
-    /// Weighs one more from `now` on; when it will again.
-    fn grow(&mut self, now: u32) -> u32 {
-        self.weight += 1;
-        self.rest += self.remainder;
-        let carry = u64::from(self.rest >= self.unit);
-        self.rest -= carry * self.unit;
-        let next = u64::from(now) + self.apart + carry;
-        u32::try_from(next).unwrap_or(u32::MAX)
-    }
-}
-
-impl Bounds {
-    fn new(wanted: Ratio) -> Self {
-        let tolerance = tolerance(wanted);
-        Self {
-            picks: 0,
-            least: words(wanted - tolerance, 64),
-            most: words(wanted + tolerance, 64),
+    /// Goes to `largest` at once.
+    fn leap(&mut self, largest: u32) {
+        self.largest = largest;
+        self.due = self
+            .lines
+            .iter_mut()
+            .map(|line| line.leap(largest))
+            .collect();
+        self.all.picks = 0;
+        self.bounds
+            .iter_mut()
+            .for_each(|bounds| bounds.sum.picks = 0);
+        for line in &self.lines {
+            let picks = line.count * u64::from(line.counted());
+            self.all.picks += picks;
+            if let Some(bounds) = self.bounds.get_mut(line.tier) {
+                bounds.sum.picks += picks;
+            }
         }
-    }
-
-    /// Whether the picks are near enough to the wanted share of `total`.
-    fn hold(&self, total: u64) -> bool {
-        let (picks, total) = (u128::from(self.picks), u128::from(total));
-        let at_least = u128::from(self.least.0) * total <= picks * u128::from(self.least.1);
-        at_least && picks * u128::from(self.most.1) <= u128::from(self.most.0) * total
     }
 }
 

@@ -1,0 +1,77 @@
+//! Whether a tier is near enough, and how long it cannot be.
+
+use super::line::{Line, SLOPE_BITS};
+use super::words;
+use crate::quantise::tolerance;
+use crate::ratio::Ratio;
+
+/// Picks of some classes, and how fast they may grow for a while.
+#[derive(Default)]
+pub(super) struct Sum {
+    pub(super) picks: u64,
+    /// How far rounding may have kept the picks behind the slope: one for each endpoint.
+    behind: u64,
+    /// Picks gained with each step, in parts of 2^[`SLOPE_BITS`], rounded up.
+    slope: u128,
+}
+
+impl Sum {
+    /// Lets nothing grow.
+    pub(super) fn stand_still(&mut self) {
+        (self.behind, self.slope) = (0, 0);
+    }
+
+    /// Lets `line` grow besides.
+    pub(super) fn grow_with(&mut self, line: &Line) {
+        self.behind += line.count;
+        self.slope += line.slope;
+    }
+
+    /// How many steps it takes at least to have `wanted` picks.
+    fn steps_to(&self, wanted: u128) -> u128 {
+        let missing = wanted.saturating_sub(u128::from(self.picks) + u128::from(self.behind));
+        // What does not fit is too far by far.
+        match (missing.min(u64::MAX.into()) << SLOPE_BITS).checked_div(self.slope) {
+            Some(steps) => steps,
+            None if missing == 0 => 0,
+            None => u128::MAX,
+        }
+    }
+}
+
+/// The range of picks of one tier that is near enough, as fractions of the total.
+pub(super) struct Bounds {
+    pub(super) sum: Sum,
+    least: (u64, u64),
+    most: (u64, u64),
+}
+
+impl Bounds {
+    pub(super) fn new(wanted: Ratio) -> Self {
+        let tolerance = tolerance(wanted);
+        Self {
+            sum: Sum::default(),
+            least: words(wanted - tolerance, 64),
+            most: words(wanted + tolerance, 64),
+        }
+    }
+
+    /// Whether the picks are near enough to the wanted share of `all`.
+    pub(super) fn hold(&self, all: &Sum) -> bool {
+        let (picks, total) = (u128::from(self.sum.picks), u128::from(all.picks));
+        let at_least = u128::from(self.least.0) * total <= picks * u128::from(self.least.1);
+        at_least && picks * u128::from(self.most.1) <= u128::from(self.most.0) * total
+    }
+
+    /// How many steps it takes at least until they are: picks and total never fall, so too few have to grow
+    /// themselves, and for too many the total has to.
+    pub(super) fn idle(&self, all: &Sum) -> u32 {
+        let part = |picks: u64, (numerator, denominator): (u64, u64)| {
+            (u128::from(picks) * u128::from(numerator)).div_ceil(u128::from(denominator.max(1)))
+        };
+        let too_few = self.sum.steps_to(part(all.picks, self.least));
+        let (numerator, denominator) = self.most;
+        let too_many = all.steps_to(part(self.sum.picks, (denominator, numerator)));
+        u32::try_from(too_few.max(too_many)).unwrap_or(u32::MAX)
+    }
+}
