@@ -2,6 +2,7 @@
 
 mod claims;
 mod dirty;
+mod drained;
 mod policies;
 mod tally;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Entry, Snapshot};
-use crate::model::{CAPACITY_LABEL, Endpoint, Node, ObjectName, Service, TopologyPolicy};
-use crate::policy::{LevelKey, Policy, ZONE};
+use super::{Entry, Snapshot, drained};
+use crate::model::{CAPACITY_LABEL, Drain, Endpoint, Node, ObjectName, Service, TopologyPolicy};
+use crate::policy::{Level, LevelKey, Policy, ZONE};
 
 /// What has to be resolved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +31,9 @@ impl Dirty {
 pub(super) struct Marks {
     services: BTreeSet<ObjectName>,
     nodes: BTreeMap<Arc<str>, NodeChange>,
+    /// Drains that came or went, and those that changed as they were and as they are.
+    drains: Vec<Drain>,
     routes: bool,
-    everything: bool,
 }
 
 /// What changed about one Node.
@@ -57,9 +58,8 @@ impl Marks {
         self.services.extend(names);
     }
 
-    /// Marks every Service.
-    pub(super) fn everything(&mut self) {
-        self.everything = true;
+    pub(super) fn drain(&mut self, drain: Drain) {
+        self.drains.push(drain);
     }
 
     pub(super) fn routes(&mut self) {
@@ -92,18 +92,31 @@ impl Marks {
 
     /// What the marks touch on the node `me`.
     pub(super) fn dirty(self, snapshot: &Snapshot, me: &str) -> Dirty {
-        let mut services = self.services;
         let mine = self.nodes.get(me);
         let routes = self.routes || mine.is_some_and(|change| !change.addresses.is_empty());
-        if self.everything {
-            services.extend(snapshot.services().map(|service| service.name.clone()));
-        } else if !self.nodes.is_empty() {
-            let touched =
-                |(_, entry): &(&ObjectName, &Entry)| touches(snapshot, &self.nodes, mine, entry);
-            let touched = snapshot.services.iter().filter(touched);
+        let mut services = BTreeSet::new();
+        if !self.nodes.is_empty() || !self.drains.is_empty() {
+            let all = snapshot.services.iter();
+            let touched = all.filter(|(_, entry)| self.touch(snapshot, me, entry));
             services.extend(touched.map(|(name, _)| name.clone()));
         }
+        services.extend(self.services);
         Dirty { services, routes }
+    }
+
+    /// Whether a change of Nodes or drains can alter what `entry` resolves to on the node `me`.
+    fn touch(&self, snapshot: &Snapshot, me: &str, entry: &Entry) -> bool {
+        let Some(service) = &entry.service else {
+            return false;
+        };
+        let policies = Deciders::of(snapshot, &self.drains, service);
+        let drained = |drain| drained::touches(drain, snapshot, me, &policies, entry);
+        let mine = self.nodes.get(me);
+        let mut nodes = self.nodes.values();
+        nodes.any(|change| holds_address(change, service) || policies.count_on(change))
+            || mine.is_some_and(|change| moves_me(change, &policies, entry))
+            || moves_endpoint(&self.nodes, &policies, entry)
+            || self.drains.iter().any(drained)
     }
 }
 
@@ -122,24 +135,6 @@ fn addresses(node: Option<&Node>) -> BTreeSet<IpAddr> {
 
 fn difference<T: Ord + Clone>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Vec<T> {
     old.symmetric_difference(new).cloned().collect()
-}
-
-/// Whether a change of `nodes` (and of this node, `mine`) can alter what `entry` resolves to.
-fn touches(
-    snapshot: &Snapshot,
-    nodes: &BTreeMap<Arc<str>, NodeChange>,
-    mine: Option<&NodeChange>,
-    entry: &Entry,
-) -> bool {
-    let Some(service) = &entry.service else {
-        return false;
-    };
-    let holds_address = nodes.values().any(|change| holds_address(change, service));
-    let policies = Deciders::of(snapshot, service);
-    holds_address
-        || mine.is_some_and(|change| moves_me(change, &policies, entry))
-        || moves_endpoint(nodes, &policies, entry)
-        || nodes.values().any(|change| policies.count_on(change))
 }
 
 fn holds_address(change: &NodeChange, service: &Service) -> bool {
@@ -174,14 +169,16 @@ fn moves_endpoint(
 }
 
 /// Everything that may decide about a Service, and the drains, which hold for all.
-struct Deciders<'a> {
+pub(super) struct Deciders<'a> {
     policies: SmallVec<[&'a Policy; 2]>,
     objects: SmallVec<[&'a TopologyPolicy; 2]>,
     snapshot: &'a Snapshot,
+    /// Drains that changed; some are not in the snapshot any more.
+    changed: &'a [Drain],
 }
 
 impl<'a> Deciders<'a> {
-    fn of(snapshot: &'a Snapshot, service: &'a Service) -> Self {
+    fn of(snapshot: &'a Snapshot, changed: &'a [Drain], service: &'a Service) -> Self {
         let name = service.named_policy.as_ref();
         let named = name.and_then(|name| snapshot.policy(&service.name.namespace, name));
         let objects: SmallVec<[_; 2]> = snapshot.policies_for(service).chain(named).collect();
@@ -193,11 +190,24 @@ impl<'a> Deciders<'a> {
                 .collect(),
             objects,
             snapshot,
+            changed,
         }
     }
 
+    fn drains(&self) -> impl Iterator<Item = &Drain> {
+        self.snapshot.drains().chain(self.changed)
+    }
+
     fn is_empty(&self) -> bool {
-        self.policies.is_empty() && self.snapshot.drains().next().is_none()
+        self.policies.is_empty() && self.drains().next().is_none()
+    }
+
+    /// Whether a drain of clients by `key` makes this node leave a level, which is that of its Node for want of another.
+    pub(super) fn leave(&self, key: &LevelKey) -> bool {
+        let left = |level: &Level| level.key == *key || level.key == LevelKey::Node;
+        self.policies
+            .iter()
+            .any(|policy| policy.levels.iter().any(left))
     }
 
     /// Whether one of the labels that changed places an endpoint or this node.
@@ -212,7 +222,7 @@ impl<'a> Deciders<'a> {
                 || (policy.uses_capacity() && change.labels.contains(CAPACITY_LABEL))
                 || (policy.max_overload.is_some() && change.labels.contains(ZONE))
         };
-        self.policies.iter().any(uses) || self.snapshot.drains().any(|drain| changed(&drain.key))
+        self.policies.iter().any(uses) || self.drains().any(|drain| changed(&drain.key))
     }
 
     /// Whether a policy selects client Nodes by one of the labels that changed.

@@ -32,14 +32,16 @@ impl Snapshot {
         if self.drains.get(&drain.name) == Some(&drain) {
             return;
         }
-        self.drains.insert(drain.name.clone(), drain);
-        self.marks.everything();
+        self.marks.drain(drain.clone());
+        if let Some(old) = self.drains.insert(drain.name.clone(), drain) {
+            self.marks.drain(old);
+        }
     }
 
     /// Forgets a drain.
     pub fn remove_drain(&mut self, name: &str) {
-        if self.drains.remove(name).is_some() {
-            self.marks.everything();
+        if let Some(old) = self.drains.remove(name) {
+            self.marks.drain(old);
         }
     }
 

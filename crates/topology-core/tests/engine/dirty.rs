@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use topology_core::model::{Enforcement, Node, ObjectName, Selector, Service, TopologyPolicy};
+use topology_core::model::{
+    Drain, DrainScope, Enforcement, Node, ObjectName, Selector, Service, TopologyPolicy,
+};
 use topology_core::policy::Policy;
 use topology_core::snapshot::{Dirty, Snapshot};
 
@@ -283,18 +285,56 @@ fn a_cap_makes_every_node_count() {
 }
 
 #[test]
-fn a_drain_touches_every_service_and_then_the_label_it_names() {
+fn a_drain_touches_services_with_an_endpoint_in_it_and_then_the_label_it_names() {
     let shift = drain("rack", &["1"]);
-    assert_eq!(
-        dirtied(|snapshot| snapshot.set_drain(shift.clone())),
-        "hinted node plain zone"
-    );
+    let touched = "hinted node plain zone";
+    let elsewhere = |snapshot: &mut Snapshot| {
+        snapshot.set_node(node("n2", &[(ZONE, "b"), ("rack", "2")]));
+        snapshot.set_slice(slice("zone-1", "zone", [ep(3).on("n2")]));
+        snapshot.set_slice(slice("plain-1", "plain", [ep(1).zone("b")]));
+        snapshot.take_dirty(ME);
+    };
+    assert_eq!(dirtied(|s| s.set_drain(shift.clone())), touched);
+    assert_eq!(dirtied(|s| s.set_drain(drain("rack", &["9"]))), "");
+    let some = |drain: Drain| {
+        dirtied(|snapshot| {
+            elsewhere(snapshot);
+            snapshot.set_drain(drain);
+        })
+    };
+    assert_eq!(some(shift.clone()), "hinted node");
+    assert_eq!(some(drain("node", &["n2"])), "zone");
+    assert_eq!(some(drain(ZONE, &["b"])), "plain zone");
     let moved = |snapshot: &mut Snapshot| {
-        snapshot.set_drain(shift);
+        snapshot.set_drain(shift.clone());
         snapshot.take_dirty(ME);
         snapshot.set_node(node("n1", &[(ZONE, "a"), ("rack", "2")]));
     };
-    assert_eq!(dirtied(moved), "hinted node plain zone");
+    assert_eq!(dirtied(moved), touched);
+    let gone_and_moved = |snapshot: &mut Snapshot| {
+        snapshot.set_drain(shift.clone());
+        snapshot.take_dirty(ME);
+        snapshot.remove_drain(&shift.name);
+        snapshot.set_node(node("n1", &[(ZONE, "a"), ("rack", "2")]));
+    };
+    assert_eq!(dirtied(gone_and_moved), touched);
+}
+
+#[test]
+fn a_drain_of_clients_touches_services_whose_levels_this_node_leaves() {
+    let of_clients = |key: &str, value: &str| Drain {
+        scope: DrainScope::Clients,
+        ..drain(key, &[value])
+    };
+    let touched = |drain: Drain| dirtied(|snapshot| snapshot.set_drain(drain));
+    assert_eq!(touched(of_clients(ZONE, "a")), "node zone");
+    assert_eq!(touched(of_clients("node", ME)), "node");
+    assert_eq!(touched(of_clients(ZONE, "b")), "", "another zone");
+    assert_eq!(
+        touched(of_clients("rack", "1")),
+        "",
+        "this node has no rack"
+    );
 }
 
 #[test]
