@@ -67,14 +67,22 @@ fn before(cluster: &Cluster, new: &BTreeSet<u8>) -> Cluster {
     earlier
 }
 
-/// What the engine has learned by now.
-fn memory(cluster: &Cluster, new: &BTreeSet<u8>, age: i64) -> Arc<Memory> {
+/// When it was asked before, and what the cluster was then.
+fn history(cluster: &Cluster, time: &Time) -> Vec<(i64, Cluster)> {
+    match time {
+        Time::Offline | Time::First => Vec::new(),
+        Time::Later { new, age } => vec![
+            (NOW - age - 1000, before(cluster, new)),
+            (NOW - age, cluster.clone()),
+        ],
+    }
+}
+
+/// What the engine has learned from `history`.
+fn memory(history: &[(i64, Cluster)]) -> Arc<Memory> {
     let mut view = Viewpoint::new(ME);
-    for (cluster, now) in [
-        (&before(cluster, new), NOW - age - 1000),
-        (cluster, NOW - age),
-    ] {
-        view.now = Some(now);
+    for (now, cluster) in history {
+        view.now = Some(*now);
         let name = &cluster.services[0].name;
         let resolution = resolve(&cluster.snapshot(), &view, name);
         Arc::make_mut(&mut view.memory).learn(name, &resolution);
@@ -93,6 +101,7 @@ fn newcomers(port: &Port<'_>, time: &Time) -> BTreeMap<Id, i64> {
         me: ME,
         now: None,
         new: BTreeMap::new(),
+        past: Vec::new(),
     };
     let then = Port {
         view: &view,
@@ -112,9 +121,8 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
     if !matches!(time, Time::Offline) {
         viewpoint.now = Some(NOW);
     }
-    if let Time::Later { new, age } = time {
-        viewpoint.memory = memory(cluster, new, *age);
-    }
+    let history = history(cluster, time);
+    viewpoint.memory = memory(&history);
     let service = &cluster.services[0];
     let resolution = resolve(&cluster.snapshot(), &viewpoint, &service.name);
     prop_assert!(resolution.findings.is_empty(), "{:?}", resolution.findings);
@@ -122,15 +130,18 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
         resolution.servers.len(),
         service.ports.len() * service.cluster_ips.len()
     );
+    let past: Vec<(i64, &Cluster)> = history.iter().map(|(at, then)| (*at, then)).collect();
     let view = View {
         cluster,
         me: ME,
         now: viewpoint.now,
         new: BTreeMap::new(),
+        past: past.clone(),
     };
     for resolved in &resolution.servers {
         let new = newcomers(&Port::of(&view, resolved), time);
-        let view = View { new, ..view };
+        let past = past.clone();
+        let view = View { new, past, ..view };
         let asked = Port::of(&view, resolved);
         let theirs = engine(resolved);
         overflown();

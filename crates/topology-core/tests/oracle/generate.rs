@@ -189,6 +189,7 @@ fn administered() -> impl Strategy<Value = Policy> {
         rarely(0, 1..=100_u8),
         rarely(None, prop_oneof![2..20_u32, Just(256)].prop_map(Some)),
         proptest::collection::vec((key(), any::<bool>()), 0..2),
+        rarely(0, 1..100_u32),
     );
     (annotated(), choices).prop_map(|(mut policy, choices)| {
         policy.source = PolicySource::ClusterDefault;
@@ -202,6 +203,7 @@ fn administered() -> impl Strategy<Value = Policy> {
             policy.panic_percent,
             policy.subset_max_weight,
             _,
+            policy.recovery_hold,
         ) = choices.clone();
         policy
             .avoid

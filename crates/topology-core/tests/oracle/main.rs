@@ -1,6 +1,7 @@
 //! A second, naive engine and what must hold for both, over clusters at random.
 //!
-//! `ORACLE_CASES` says how many cases each property takes, 2,000 if it is not set.
+//! `ORACLE_CASES` says how many cases each property takes, 2,000 if it is not set, and `PROPTEST_RNG_SEED` which ones; they
+//! are the same in every run if it is not set either.
 
 #[cfg(test)]
 mod agree;
@@ -19,14 +20,21 @@ mod properties;
 #[cfg(test)]
 mod yaml;
 
-/// So many cases, in this process.
+/// So many cases, in this process, always the same unless others are asked for.
 #[cfg(test)]
 fn cases() -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, RngSeed};
+
     let cases = std::env::var("ORACLE_CASES")
         .ok()
         .map(|text| text.parse().expect("a number of cases"));
-    proptest::test_runner::Config {
+    let config = Config::default();
+    Config {
         cases: cases.unwrap_or(2_000),
-        ..proptest::test_runner::Config::default()
+        rng_seed: match config.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(0),
+            asked @ RngSeed::Fixed(_) => asked,
+        },
+        ..config
     }
 }

@@ -3,6 +3,7 @@
 //! It answers one question: which endpoints of a Service port does a node use, with which weights. Nothing is
 //! remembered between steps that could be looked up again, and every list is walked from its beginning.
 
+mod hold;
 mod levels;
 mod place;
 mod quantise;
@@ -32,6 +33,8 @@ pub(crate) struct View<'a> {
     pub(crate) now: Option<i64>,
     /// Endpoints that became ready while others were, and when.
     pub(crate) new: BTreeMap<Id, i64>,
+    /// When it asked before, and what the cluster was then.
+    pub(crate) past: Vec<(i64, &'a Cluster)>,
 }
 
 /// One Service port at one address.

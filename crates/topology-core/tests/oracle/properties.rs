@@ -127,6 +127,7 @@ fn holds(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
         me: ME,
         now: Some(NOW),
         new: BTreeMap::new(),
+        past: Vec::new(),
     };
     let port = Port::of(&view, resolved);
     alike_without_policy(cluster, resolved)?;

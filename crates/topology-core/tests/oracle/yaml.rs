@@ -331,8 +331,15 @@ fn policy_fields(policy: &Policy, spec: &mut Map<String, Value>) {
     if policy.empty_tier == EmptyTier::Renormalize {
         say("emptyTier", json!("Renormalize"));
     }
+    let mut spill = Map::new();
     if let Some(percent) = policy.overprovision {
-        say("spill", json!({"overprovisionPercent": percent}));
+        spill.insert("overprovisionPercent".into(), percent.into());
+    }
+    if policy.recovery_hold > 0 {
+        spill.insert("recoveryHoldSeconds".into(), policy.recovery_hold.into());
+    }
+    if !spill.is_empty() {
+        say("spill", spill.into());
     }
     say("guard", guard(policy));
     let avoid = policy.avoid.iter().map(

@@ -12,15 +12,17 @@ use super::{Ep, Port, ZONE};
 use crate::frac::{Frac, ONE, ZERO, frac, whole};
 
 /// A level on its way.
-struct Level<'a> {
+pub(super) struct Level<'a> {
     key: LevelKey,
     share: Frac,
     /// Those that take traffic.
     usable: Vec<Ep<'a>>,
+    /// How many of them count.
+    pub(super) counted: usize,
     /// Those and all others that do not terminate.
     present: usize,
     /// It is part of the next outer one.
-    merged: bool,
+    pub(super) merged: bool,
 }
 
 impl<'a> Port<'a> {
@@ -35,14 +37,18 @@ impl<'a> Port<'a> {
         'a: 'a,
     {
         let mut levels = self.levels(policy, rest, present);
+        let had: Vec<usize> = levels.iter().map(|level| level.usable.len()).collect();
         self.share_out(policy, &mut levels);
         self.send_clients_away(&mut levels, drains);
+        self.hold(policy, &mut levels, &had);
         merge_small(policy, &mut levels);
         let asked: Vec<Frac> = levels.iter().map(|level| level.share).collect();
         empty(policy, &mut levels);
         spill(policy, &mut levels);
         let shed_from = self.cap(policy, &mut levels, rest, &asked);
-        self.split(policy, &levels, rest, shed_from)
+        let mut placed = self.split(policy, &levels, rest, shed_from);
+        placed.had = had;
+        placed
     }
 
     /// S4: each endpoint is in the first level that it shares with this node.
@@ -53,16 +59,17 @@ impl<'a> Port<'a> {
                 .iter()
                 .position(|level| self.is_near(ep.endpoint, &level.key))
         };
+        let of = |endpoints: &[Ep<'a>], at: usize| -> Vec<Ep<'a>> {
+            let inside = endpoints.iter().filter(|ep| first(ep) == Some(at));
+            inside.copied().collect()
+        };
         (policy.levels.iter().enumerate())
             .map(|(at, level)| Level {
                 key: level.key.clone(),
                 share: ZERO,
-                usable: rest
-                    .iter()
-                    .filter(|ep| first(ep) == Some(at))
-                    .copied()
-                    .collect(),
-                present: present.iter().filter(|ep| first(ep) == Some(at)).count(),
+                counted: of(rest, at).len(),
+                usable: of(rest, at),
+                present: of(present, at).len(),
                 merged: false,
             })
             .collect()
@@ -118,7 +125,7 @@ impl<'a> Port<'a> {
         asked: &[Frac],
     ) -> Option<usize> {
         let overload = frac(i128::from(policy.max_overload?) + 100, 100);
-        let outermost = levels.iter().rposition(|level| !level.usable.is_empty())?;
+        let outermost = levels.iter().rposition(|level| level.counted > 0)?;
         let mut shed_from = None;
         for at in 0..outermost {
             if levels[at].merged {
@@ -143,7 +150,7 @@ impl<'a> Port<'a> {
                 shed_from = shed_from.or(Some(at));
             }
             let mut excess = if inside > cap { inside - cap } else { ZERO };
-            let outer = (at + 1..=outermost).find(|outer| !levels[*outer].usable.is_empty());
+            let outer = (at + 1..=outermost).find(|outer| levels[*outer].counted > 0);
             levels[outer.unwrap()].share = levels[outer.unwrap()].share + excess;
             for level in levels[..=at].iter_mut().rev() {
                 let taken = excess.min(level.share);
@@ -230,7 +237,7 @@ impl<'a> Port<'a> {
             for ep in &level.usable {
                 placed.tier.insert(ep.id, at);
             }
-            if level.share == ZERO || level.usable.is_empty() {
+            if level.share == ZERO {
                 continue;
             }
             let residual =
@@ -356,14 +363,15 @@ fn merge(levels: &mut [Level<'_>], at: usize) {
     let (inner, outer) = (&mut inner[at], &mut outer[0]);
     outer.share = outer.share + inner.share;
     outer.usable.append(&mut inner.usable);
+    outer.counted += inner.counted;
     outer.present += inner.present;
-    (inner.share, inner.present, inner.merged) = (ZERO, 0, true);
+    (inner.share, inner.counted, inner.present, inner.merged) = (ZERO, 0, 0, true);
 }
 
 /// S5: a level with too few merges into the next outer one; an empty one is another matter.
 fn merge_small(policy: &Policy, levels: &mut [Level<'_>]) {
     for at in 0..levels.len() {
-        let (ready, present) = (levels[at].usable.len(), levels[at].present);
+        let (ready, present) = (levels[at].counted, levels[at].present);
         let least = policy.levels[at].min_ready;
         let few = ready < usize::try_from(least.count).unwrap()
             || ready * 100 < present * usize::from(least.percent);
@@ -377,12 +385,12 @@ fn merge_small(policy: &Policy, levels: &mut [Level<'_>]) {
 fn empty(policy: &Policy, levels: &mut [Level<'_>]) {
     let held: Frac = levels
         .iter()
-        .filter(|level| !level.usable.is_empty())
+        .filter(|level| level.counted > 0)
         .map(|level| level.share)
         .sum();
     if policy.empty_tier == EmptyTier::Renormalize && held > ZERO {
         for level in levels.iter_mut() {
-            level.share = if level.usable.is_empty() {
+            level.share = if level.counted == 0 {
                 ZERO
             } else {
                 level.share / held
@@ -391,13 +399,11 @@ fn empty(policy: &Policy, levels: &mut [Level<'_>]) {
         return;
     }
     for at in 0..levels.len() {
-        if !levels[at].usable.is_empty() {
+        if levels[at].counted > 0 {
             continue;
         }
-        let outer = (at + 1..levels.len()).find(|other| !levels[*other].usable.is_empty());
-        let inner = (0..at)
-            .rev()
-            .find(|other| !levels[*other].usable.is_empty());
+        let outer = (at + 1..levels.len()).find(|other| levels[*other].counted > 0);
+        let inner = (0..at).rev().find(|other| levels[*other].counted > 0);
         if let Some(to) = outer.or(inner) {
             levels[to].share = levels[to].share + levels[at].share;
             levels[at].share = ZERO;
@@ -415,7 +421,7 @@ fn spill(policy: &Policy, levels: &mut [Level<'_>]) {
         let healthy = if level.present == 0 {
             ZERO
         } else {
-            whole(level.usable.len()) / whole(level.present)
+            whole(level.counted) / whole(level.present)
         };
         let can = ONE.min(frac(i128::from(percent), 100) * healthy);
         let own = level.share * can;

@@ -22,6 +22,8 @@ pub(crate) struct Placed {
     /// What it counts among them.
     pub(crate) capacity: BTreeMap<Id, Frac>,
     pub(crate) drained: BTreeSet<Id>,
+    /// How many endpoints each level has; nothing where there are no levels.
+    pub(crate) had: Vec<usize>,
 }
 
 impl Placed {
