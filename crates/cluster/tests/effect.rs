@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
 use topology_core::model::ObjectName;
 use topology_core::policy::PolicySource;
@@ -138,4 +139,51 @@ fn owners_are_held_to_the_limits_of_the_cluster() {
     assert_eq!(decision.source, PolicySource::ClusterDefault);
     let decision = seen(&cluster(hard, &[NEAR]), None).decision;
     assert_eq!(decision.source, PolicySource::Annotation);
+}
+
+#[test]
+fn q19_weights_of_0_alone_prefer_in_annotations_and_in_policies() {
+    let annotated = cluster(r#"topology.ipvs-topo.io/weights: "zone=0,*=0""#, &[]);
+    let policy = "kind: ClusterTopologyPolicy
+metadata: {name: zeros}
+spec: {mode: Weighted, levels: [{key: topology.kubernetes.io/zone, weight: 0}, {any: true, weight: 0}]}";
+    for loaded in [annotated, cluster("", &[policy])] {
+        assert_eq!(loaded.warnings, []);
+        assert_eq!(weights(&loaded, None), [Some(1), None]);
+    }
+}
+
+/// A Service with `spec` and nothing else.
+fn service(spec: &str) -> Loaded {
+    let metadata = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}";
+    let text = format!("{metadata}\nspec: {{{spec}, ports: [{{port: 80}}]}}\n");
+    read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap()
+}
+
+fn is_ignored(spec: &str, reason: Ignored) {
+    let loaded = service(spec);
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(loaded.ignored.values().collect::<Vec<_>>(), [&reason]);
+    assert_eq!(loaded.snapshot.services().count(), 0);
+}
+
+#[test]
+fn v11_topology_keys_of_a_headless_service_are_valid_and_without_effect() {
+    is_ignored("clusterIP: None, topologyKeys: [zone]", Ignored::Headless);
+}
+
+#[test]
+fn v12_topology_keys_of_an_external_name_are_valid_and_without_effect() {
+    let spec = "type: ExternalName, externalName: example.com, topologyKeys: [zone]";
+    is_ignored(spec, Ignored::ExternalName);
+}
+
+#[test]
+fn v13_topology_keys_that_an_api_server_dropped_are_not_missed() {
+    for dropped in ["", ", topologyKeys: null"] {
+        let loaded = service(&format!("clusterIP: 10.96.0.1{dropped}"));
+        assert_eq!(loaded.warnings, []);
+        let policies = loaded.snapshot.services().map(|service| &service.policy);
+        assert_eq!(policies.collect::<Vec<_>>(), [&None]);
+    }
 }

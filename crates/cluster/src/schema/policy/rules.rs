@@ -8,8 +8,6 @@ const WEIGHTED: Expr = Expr::Is("mode", "Weighted");
 /// Endpoints outside the levels are never used.
 const BOUNDED: Expr = Expr::Not(&Expr::Either(&[Expr::Is("mode", "None"), HAS_ANY]));
 
-const WITHOUT_SHARE: Expr = Expr::If(&Expr::Has("weight"), &Expr::AtMost("weight", 0));
-
 /// Of a `TopologyPolicy` only.
 pub(super) const NAMESPACED: &[Rule] = &[Rule {
     at: "enforcement",
@@ -64,15 +62,6 @@ pub(super) const BOTH: &[Rule] = &[
         holds: Expr::If(&WEIGHTED, &Expr::Every("levels", &Expr::Has("weight"))),
         problem: "mode Weighted needs the weight of every level",
         remedy: "add weights, or use mode Prefer",
-    },
-    Rule {
-        at: "levels",
-        holds: Expr::If(
-            &WEIGHTED,
-            &Expr::Not(&Expr::Every("levels", &WITHOUT_SHARE)),
-        ),
-        problem: "no level has a share",
-        remedy: "give one a weight above 0",
     },
     Rule {
         at: "levels",
