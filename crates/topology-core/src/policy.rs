@@ -14,7 +14,7 @@ mod topology_keys;
 
 use std::sync::Arc;
 
-pub use annotations::{ANNOTATIONS, Asked, PREFIX, from_annotations};
+pub use annotations::{ANNOTATIONS, Annotation, Asked, PREFIX, Value, from_annotations};
 pub use error::{PolicyError, PolicyWarning};
 pub(crate) use level::ZONE;
 pub use level::{Level, LevelKey};

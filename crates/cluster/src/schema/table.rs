@@ -1,14 +1,57 @@
-//! The fields of each resource as Markdown.
+//! The annotations, and the fields of each resource, as Markdown.
+
+use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, Value};
 
 use super::property::{Need, Object, Property, Resource, Shape};
 use super::{CLUSTER_POLICY, DRAIN, NAMESPACE_POLICY};
 
 /// Every table, under the name of its markers.
-pub(super) fn all() -> [(&'static str, String); 2] {
+pub(super) fn all() -> [(&'static str, String); 3] {
     [
+        ("annotations", annotations()),
         ("policy fields", policies()),
         ("drain fields", resource(&DRAIN)),
     ]
+}
+
+fn annotations() -> String {
+    let mut text =
+        String::from("| annotation | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    text.extend(ANNOTATIONS.iter().map(|one| {
+        let value = taken(&one.value);
+        format!(
+            "| `{}` | {value} | {} | {} |\n",
+            one.name, one.default, one.about
+        )
+    }));
+    text
+}
+
+/// What an annotation takes.
+fn taken(value: &Value) -> String {
+    let words = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+        words.join(", ")
+    };
+    match value {
+        Value::Word(known) => words(known),
+        Value::Levels => {
+            format!("levels, nearest first: `node,zone,*`; at most {MAX_LEVELS}, none twice")
+        }
+        Value::Weights { most } => format!(
+            "`node=80,zone=15,*=5`; whole numbers from 0 to {most}, their sum is free; at most {MAX_LEVELS} levels"
+        ),
+        Value::Thresholds { most } => {
+            format!("`zone=2`, `zone=50%`, several with commas; 1 to {most}, or 0% to 100%")
+        }
+        Value::Percent { least, most, none } => {
+            format!("percent from {least} to {most}, or `{none}`")
+        }
+        Value::Domains => "`node`, `zone:soft`, several with commas".to_owned(),
+        Value::Seconds { most } => format!("seconds from 0 to {most}"),
+        Value::Name => "a name".to_owned(),
+        Value::Scheduler(known) => format!("{} ...", words(known)),
+    }
 }
 
 /// Both kinds of policies in one table: one has all that the other has.

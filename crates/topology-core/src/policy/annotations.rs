@@ -1,7 +1,10 @@
 //! The annotations `topology.ipvs-topo.io/...` of a Service.
 
 mod check;
+mod describe;
 mod values;
+
+pub use describe::{ANNOTATIONS, Annotation, Value};
 
 use std::sync::Arc;
 
@@ -9,23 +12,6 @@ use super::{Level, LevelKey, MinReady, Mode, Policy, PolicyError, PolicySource};
 
 /// What every annotation of ours begins with.
 pub const PREFIX: &str = "topology.ipvs-topo.io/";
-
-/// Every annotation of ours on a Service.
-pub const ANNOTATIONS: [&str; 13] = [
-    "mode",
-    "keys",
-    "weights",
-    "weighting",
-    "empty-tier",
-    "min-ready",
-    "overprovision",
-    "max-overload",
-    "avoid",
-    "on-no-match",
-    "slow-start",
-    "policy",
-    "scheduler",
-];
 
 /// What annotations ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +112,7 @@ impl<'a> AnnotationSet<'a> {
             "policy" => self.named = Some(values::object_name(text)?.into()),
             "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?.into()),
             _ => {
-                let known = ANNOTATIONS.join(", ");
+                let known = ANNOTATIONS.map(|known| known.name).join(", ");
                 return Err(format!("unknown annotation; known are {known}"));
             }
         }

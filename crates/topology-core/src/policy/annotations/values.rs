@@ -7,13 +7,21 @@ use crate::policy::{
 };
 
 /// The most a level may weigh.
-const MAX_WEIGHT: u32 = 10_000;
+pub(super) const MAX_WEIGHT: u32 = 10_000;
+/// The most ready endpoints that a level may need.
+pub(super) const MAX_COUNT: u32 = 10_000;
+/// The smallest percentage of `overprovision`.
+pub(super) const LEAST_OVERPROVISION: u32 = 100;
 /// The largest percentage of `overprovision` and `max-overload`.
-const MAX_PERCENT: u32 = 10_000;
+pub(super) const MAX_PERCENT: u32 = 10_000;
 /// The longest slow start: a day.
-const MAX_SECONDS: u32 = 86_400;
+pub(super) const MAX_SECONDS: u32 = 86_400;
 /// The longest name of a scheduler (`IP_VS_SCHEDNAME_MAXLEN` less its zero).
 const MAX_SCHEDULER: usize = 15;
+/// The word for no percentage.
+pub(super) const OFF: &str = "off";
+/// Schedulers of the kernel that are used most.
+pub(super) const SCHEDULERS: [&str; 4] = ["wrr", "mh", "wlc", "sh"];
 
 /// `node,zone,*`: the first level takes all, the others wait.
 pub(super) fn keys(text: &str) -> Result<Vec<Level>, String> {
@@ -124,7 +132,7 @@ fn min_ready_of(part: &str, least: &str) -> Result<MinReady, String> {
                 ..MinReady::default()
             }),
         None => number(least)
-            .filter(|count| (1..=MAX_WEIGHT).contains(count))
+            .filter(|count| (1..=MAX_COUNT).contains(count))
             .map(|count| MinReady {
                 count,
                 ..MinReady::default()
@@ -132,13 +140,13 @@ fn min_ready_of(part: &str, least: &str) -> Result<MinReady, String> {
     };
     found.ok_or_else(|| {
         format!(
-            "the number in `{part}` is out of range; give a count from 1 to {MAX_WEIGHT} or 0% to 100%"
+            "the number in `{part}` is out of range; give a count from 1 to {MAX_COUNT} or 0% to 100%"
         )
     })
 }
 
 pub(super) fn overprovision(text: &str) -> Result<Option<u32>, String> {
-    percent(text, 100)
+    percent(text, LEAST_OVERPROVISION)
 }
 
 pub(super) fn max_overload(text: &str) -> Result<Option<u32>, String> {
@@ -147,13 +155,15 @@ pub(super) fn max_overload(text: &str) -> Result<Option<u32>, String> {
 
 /// A percentage of at least `least`, with or without its sign, or `off`.
 fn percent(text: &str, least: u32) -> Result<Option<u32>, String> {
-    if text == "off" {
+    if text == OFF {
         return Ok(None);
     }
     let percent = number(text.strip_suffix('%').unwrap_or(text).trim_end());
     let percent = percent.filter(|percent| (least..=MAX_PERCENT).contains(percent));
     percent.map(Some).ok_or_else(|| {
-        format!("`{text}` is out of range; give a percentage from {least} to {MAX_PERCENT}, or off")
+        format!(
+            "`{text}` is out of range; give a percentage from {least} to {MAX_PERCENT}, or {OFF}"
+        )
     })
 }
 
@@ -211,7 +221,8 @@ pub(super) fn scheduler(text: &str) -> Result<&str, String> {
         return Ok(text);
     }
     Err(format!(
-        "`{text}` is not a scheduler; use one of the kernel's, such as wrr, mh, wlc or sh"
+        "`{text}` is not a scheduler; use one of the kernel's, such as {}",
+        SCHEDULERS.join(", ")
     ))
 }
 

@@ -1,0 +1,147 @@
+//! What each annotation takes: the ranges that are held to, and what the documentation says.
+
+use super::values::{
+    LEAST_OVERPROVISION, MAX_COUNT, MAX_PERCENT, MAX_SECONDS, MAX_WEIGHT, OFF, SCHEDULERS,
+};
+
+/// An annotation of ours, without its prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotation {
+    /// Its name behind [`PREFIX`](super::PREFIX).
+    pub name: &'static str,
+    /// What it takes.
+    pub value: Value,
+    /// What holds without it, in words.
+    pub default: &'static str,
+    /// What it does, in words.
+    pub about: &'static str,
+}
+
+/// What an annotation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Levels, nearest first.
+    Levels,
+    /// A level and a weight, several times.
+    Weights {
+        /// The largest weight.
+        most: u32,
+    },
+    /// A level and the ready endpoints that it needs, several times.
+    Thresholds {
+        /// The largest count.
+        most: u32,
+    },
+    /// Percent, or nothing.
+    Percent {
+        /// The smallest.
+        least: u32,
+        /// The largest.
+        most: u32,
+        /// The word for nothing.
+        none: &'static str,
+    },
+    /// Labels of the client's node, several times.
+    Domains,
+    /// Seconds.
+    Seconds {
+        /// The largest number.
+        most: u32,
+    },
+    /// The name of an object.
+    Name,
+    /// A scheduler of the kernel, such as these.
+    Scheduler(&'static [&'static str]),
+}
+
+/// Every annotation of ours on a Service.
+pub const ANNOTATIONS: [Annotation; 13] = [
+    Annotation {
+        name: "mode",
+        value: Value::Word(&["hard", "prefer", "weighted", "balanced", "none"]),
+        default: "follows from the others: `weights` is weighted, `keys` with `*` is prefer, without is hard",
+        about: "what is meant, checked against the others",
+    },
+    Annotation {
+        name: "keys",
+        value: Value::Levels,
+        default: "",
+        about: "the first level that has endpoints takes all",
+    },
+    Annotation {
+        name: "weights",
+        value: Value::Weights { most: MAX_WEIGHT },
+        default: "",
+        about: "a share for each level, nearest first; 0 means only when nearer levels are empty",
+    },
+    Annotation {
+        name: "weighting",
+        value: Value::Word(&["tier-share", "endpoint-bias"]),
+        default: "`tier-share`",
+        about: "whether a weight is the share of the level, or of each endpoint in it",
+    },
+    Annotation {
+        name: "empty-tier",
+        value: Value::Word(&["cascade", "renormalize"]),
+        default: "`cascade`",
+        about: "where the share of an empty level goes: to the next outer one, or to all in proportion",
+    },
+    Annotation {
+        name: "min-ready",
+        value: Value::Thresholds { most: MAX_COUNT },
+        default: "one endpoint",
+        about: "with fewer ready endpoints a level counts as part of the next outer one; not for the last",
+    },
+    Annotation {
+        name: "overprovision",
+        value: Value::Percent {
+            least: LEAST_OVERPROVISION,
+            most: MAX_PERCENT,
+            none: OFF,
+        },
+        default: "`off`",
+        about: "a level keeps its share while ready endpoints times this cover all of its endpoints, and passes the rest on",
+    },
+    Annotation {
+        name: "max-overload",
+        value: Value::Percent {
+            least: 0,
+            most: MAX_PERCENT,
+            none: OFF,
+        },
+        default: "`off`; 0 with `balanced`",
+        about: "how much more than an even share the endpoints of a level may get; the rest goes outward",
+    },
+    Annotation {
+        name: "avoid",
+        value: Value::Domains,
+        default: "",
+        about: "no endpoint that shares this with the client's node; `:soft` gives way where nothing else remains",
+    },
+    Annotation {
+        name: "on-no-match",
+        value: Value::Word(&["reject", "drop"]),
+        default: "`reject`",
+        about: "what clients see where nobody may serve them",
+    },
+    Annotation {
+        name: "slow-start",
+        value: Value::Seconds { most: MAX_SECONDS },
+        default: "0",
+        about: "a new endpoint grows from a tenth of its share to all of it",
+    },
+    Annotation {
+        name: "policy",
+        value: Value::Name,
+        default: "",
+        about: "a TopologyPolicy of the namespace decides instead; stands alone",
+    },
+    Annotation {
+        name: "scheduler",
+        value: Value::Scheduler(&SCHEDULERS),
+        default: "the agent's, `wrr`",
+        about: "the kernel's scheduler for this Service; `explain` says what weights mean under it",
+    },
+];
