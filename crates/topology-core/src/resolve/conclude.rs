@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
 use super::work::{Tier, Work};
-use super::{FrontendKind, ResolvedServer};
+use super::{FrontendKind, ResolvedServer, source};
 use crate::virtual_server::VirtualServer;
 
 impl Work<'_> {
@@ -35,6 +35,7 @@ impl Work<'_> {
         let both = self.candidates.iter().chain(&self.refused);
         let mut endpoints: Vec<EndpointDecision> =
             both.map(|candidate| self.endpoint(candidate)).collect();
+        self.lost.extend(source::hints::unused(self));
         if !self.refused.is_empty() {
             endpoints.sort_by_key(|endpoint| (endpoint.address, endpoint.port));
         }

@@ -67,6 +67,12 @@ pub enum LostBecause {
     NotNamed,
     /// The limits of a cluster policy do not allow it.
     NotAllowed,
+    /// Hints: some ready endpoint has none, so none counts.
+    PartlyHinted,
+    /// Hints: they name zones, and this Node has none.
+    NodeWithoutZone,
+    /// Hints: none names this Node or its zone.
+    HintedElsewhere,
 }
 
 impl LostBecause {
@@ -81,6 +87,9 @@ impl LostBecause {
             Self::LaterName => "LaterName",
             Self::NotNamed => "NotNamed",
             Self::NotAllowed => "NotAllowed",
+            Self::PartlyHinted => "PartlyHinted",
+            Self::NodeWithoutZone => "NodeWithoutZone",
+            Self::HintedElsewhere => "HintedElsewhere",
         }
     }
 }
@@ -96,6 +105,9 @@ impl fmt::Display for LostBecause {
             Self::LaterName => "another of the same priority and age has a name that comes first",
             Self::NotNamed => "the Service's annotation names another",
             Self::NotAllowed => "the owner limits of a cluster policy do not allow it",
+            Self::PartlyHinted => "a ready endpoint has no hint, so none counts",
+            Self::NodeWithoutZone => "they name zones, and this Node has no zone",
+            Self::HintedElsewhere => "none names this Node or its zone",
         })
     }
 }

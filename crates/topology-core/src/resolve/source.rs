@@ -12,6 +12,8 @@
 //! Of several policies of one kind the one of higher priority decides, then the older one, then the first by name.
 //! Source: reference 8.4.
 
+pub(super) mod hints;
+
 mod limits;
 mod ranking;
 

@@ -128,6 +128,44 @@ fn traffic_policy_local_is_above_all() {
 }
 
 #[test]
+fn hints_that_do_not_decide_say_why() {
+    let why = |world: World| {
+        let found = decision(world);
+        let why = lost(&found)
+            .into_iter()
+            .find(|(source, _)| *source == "hints");
+        (found.source, why.map(|(_, why)| why))
+    };
+    let hinted = |first: &str, second: &[&str]| {
+        World::new("me")
+            .node("me", &[(ZONE, "a")])
+            .endpoints([ep(1).for_zones(&[first]), ep(2).for_zones(second)])
+    };
+    assert_eq!(why(hinted("a", &["b"])), (PolicySource::Hints, None));
+    let uniform = |why| (PolicySource::Uniform, Some(why));
+    assert_eq!(why(hinted("a", &[])), uniform(LostBecause::PartlyHinted));
+    assert_eq!(
+        why(hinted("b", &["c"])),
+        uniform(LostBecause::HintedElsewhere)
+    );
+    let nowhere = World::new("me")
+        .node("me", &[])
+        .endpoints([ep(1).for_zones(&["a"])]);
+    assert_eq!(why(nowhere), uniform(LostBecause::NodeWithoutZone));
+    let other_node = World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .endpoints([ep(1).for_nodes(&["other"])]);
+    assert_eq!(why(other_node), uniform(LostBecause::HintedElsewhere));
+    let mut own = hinted("a", &["b"]);
+    own.service.policy = Some(weighted(&[("*", 1)]).into());
+    assert_eq!(
+        why(own),
+        (PolicySource::Annotation, Some(LostBecause::Weaker))
+    );
+    assert_eq!(why(world()), (PolicySource::Uniform, None));
+}
+
+#[test]
 fn annotations_are_above_every_policy_that_does_not_override() {
     let mut world = with([object("may"), in_namespace("near")]);
     world.service.policy = Some(weighted(&[("*", 1)]).into());

@@ -28,9 +28,12 @@ fn endpoints(fact: &Fact, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             drain,
             endpoints,
             remaining,
-        } => write!(f, "drain {drain}: {endpoints} endpoints keep {remaining}"),
+        } => match endpoints {
+            1 => write!(f, "drain {drain}: 1 endpoint keeps {remaining}"),
+            _ => write!(f, "drain {drain}: {endpoints} endpoints keep {remaining}"),
+        },
         Fact::Avoided { key, endpoints } => {
-            write!(f, "same {key} is avoided: {endpoints} endpoints out")
+            write!(f, "same {key} is avoided: {endpoints} out")
         }
         Fact::TooFew { usable, least } => {
             write!(f, "{usable} usable < {least}: all endpoints alike")
@@ -43,7 +46,9 @@ fn endpoints(fact: &Fact, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f,
             "{ready} of {total} ready < {percent} %: all endpoints alike"
         ),
-        Fact::SlowStart { endpoints } => write!(f, "{endpoints} new endpoints grow to their share"),
+        Fact::SlowStart { endpoints } => {
+            write!(f, "new endpoints that grow to their share: {endpoints}")
+        }
         _ => Ok(()),
     }
 }

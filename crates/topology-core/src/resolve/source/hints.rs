@@ -1,0 +1,48 @@
+//! Hints that the endpoints carry and that did not decide.
+//!
+//! As in kube-proxy 1.35, hints count only if every ready endpoint has them: those that name Nodes if one names this
+//! Node, else those that name zones if one names this Node's. Source: reference 5.
+
+use crate::model::{Endpoint, Hints};
+use crate::policy::{PolicySource, ZONE};
+use crate::resolve::decision::{Lost, LostBecause};
+use crate::resolve::work::Work;
+
+/// Why they did not; nothing if there are none, or if they did.
+pub(in crate::resolve) fn unused(work: &Work<'_>) -> Option<Lost> {
+    let usable = work.candidates.iter();
+    let ready = usable
+        .filter(|candidate| candidate.endpoint.ready && !candidate.gone)
+        .map(|candidate| candidate.endpoint);
+    if !ready.clone().any(|endpoint| endpoint.hints.is_some()) {
+        return None;
+    }
+    let why = match work.source {
+        PolicySource::Hints => return None,
+        PolicySource::Uniform => {
+            let nodes = ready
+                .clone()
+                .all(|one| has(one, |hints| !hints.nodes.is_empty()));
+            let zones = ready
+                .clone()
+                .all(|one| has(one, |hints| !hints.zones.is_empty()));
+            let zone = work.own_node().and_then(|node| node.labels.get(ZONE));
+            let placed = zone.is_some_and(|zone| !zone.is_empty());
+            match (nodes, zones) {
+                (false, false) => LostBecause::PartlyHinted,
+                (_, true) if !placed => LostBecause::NodeWithoutZone,
+                _ => LostBecause::HintedElsewhere,
+            }
+        }
+        _ => LostBecause::Weaker,
+    };
+    Some(Lost {
+        source: PolicySource::Hints,
+        policy: None,
+        why,
+    })
+}
+
+fn has(endpoint: &Endpoint, what: impl Fn(&Hints) -> bool) -> bool {
+    endpoint.hints.as_ref().is_some_and(|hints| what(hints))
+}
