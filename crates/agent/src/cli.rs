@@ -140,6 +140,21 @@ pub struct ServiceArgs {
     pub scheduler: String,
 }
 
+/// When files are looked at.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct MomentArgs {
+    /// Look at the files as of this time: drains, ramps and ends are judged by it; default: now.
+    #[arg(long, value_name = "TIME", requires = "cluster", value_parser = values::moment)]
+    pub now: Option<i64>,
+}
+
+impl MomentArgs {
+    /// Milliseconds since 1970.
+    pub fn get(self) -> i64 {
+        self.now.unwrap_or_else(values::now)
+    }
+}
+
 /// A cluster read from files, seen from one node.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
@@ -154,6 +169,10 @@ pub struct RenderArgs {
     /// What the agent of that node would be started with.
     #[command(flatten)]
     pub service: ServiceArgs,
+
+    /// With which clock.
+    #[command(flatten)]
+    pub moment: MomentArgs,
 
     /// A table for people, `ipvsadm-save -n` lines (sorted) for tools, or JSON for both.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = RenderFormat::Table)]
@@ -227,6 +246,10 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub service: ServiceArgs,
 
+    /// With which clock.
+    #[command(flatten)]
+    pub moment: MomentArgs,
+
     /// Words for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
     pub output: TextFormat,
@@ -270,6 +293,10 @@ pub struct SimulateArgs {
     /// Where traffic starts: the same on each Node, by allocatable CPU, or as a file of measured rates has it.
     #[arg(long, value_name = "nodes|cpu|FILE", default_value = "nodes")]
     pub demand: String,
+
+    /// With which clock.
+    #[command(flatten)]
+    pub moment: MomentArgs,
 
     /// Tables for people, JSON for programs, or one HTML page for a browser.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = SimulateFormat::Table)]

@@ -9,7 +9,7 @@ use topology_core::plan::{Options, diff};
 
 use crate::api::answer;
 use crate::cli::exit::{Failure, Outcome};
-use crate::cli::{DiffArgs, TextFormat};
+use crate::cli::{DiffArgs, TextFormat, values};
 use crate::client;
 use crate::offline::Offline;
 use crate::output::grid::{Look, paint};
@@ -39,7 +39,7 @@ pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
 /// Files against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
 /// one that they do not ask for is to be deleted only if the record says that it is ours.
 async fn offline(cluster: &Path, node: &str, args: &DiffArgs) -> Result<DiffView, Failure> {
-    let resolved = Offline::read(cluster, node, &args.service)?.resolve();
+    let resolved = Offline::read(cluster, node, &args.service, values::now())?.resolve();
     for warning in &resolved.warnings {
         print::aside(&format!("warning: {}", warning.text));
     }

@@ -36,7 +36,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
 
 fn offline(cluster: &Path, node: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
     let service = &args.target.service;
-    let case = Offline::read(cluster, node, &args.service)?.case(service)?;
+    let case = Offline::read(cluster, node, &args.service, args.moment.get())?.case(service)?;
     case.explain()
         .map_err(|why| Failure::input(case::nothing(service, &why)))
 }

@@ -36,25 +36,20 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// The moment that drains are compared with, milliseconds since 1970.
-pub(crate) fn now() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
-}
-
 impl Offline {
-    /// Reads `cluster`, a file, a folder, or `-` for standard input.
+    /// Reads `cluster`, a file, a folder, or `-` for standard input, as of `now`, milliseconds since 1970.
     ///
     /// # Errors
     /// Nothing could be read; what is wrong in parts gives warnings.
-    pub fn read(cluster: &Path, node: &str, args: &ServiceArgs) -> Result<Self, Failure> {
+    pub fn read(cluster: &Path, node: &str, args: &ServiceArgs, now: i64) -> Result<Self, Failure> {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
-            now: Some(now()),
+            now: Some(now),
         };
         let loaded = read(cluster, &options).map_err(Failure::input)?;
         let me = Viewpoint {
             scheduler: args.scheduler.as_str().into(),
-            now: Some(now()),
+            now: Some(now),
             ..Viewpoint::new(node)
         };
         Ok(Self { loaded, me })

@@ -12,7 +12,8 @@ use crate::output::{print, save, summary};
 /// # Errors
 /// Nothing could be read.
 pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
-    let resolved = Offline::read(&args.cluster, &args.node, &args.service)?.resolve();
+    let resolved =
+        Offline::read(&args.cluster, &args.node, &args.service, args.moment.get())?.resolve();
     if args.output != RenderFormat::Json {
         warn(&resolved);
     }

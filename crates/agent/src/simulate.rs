@@ -39,7 +39,6 @@ use self::survey::{Comparison, Ground, Survey};
 use self::view::SimulationView;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{SimulateArgs, SimulateFormat};
-use crate::offline;
 use crate::output::{describe, print};
 
 /// Runs the command.
@@ -66,7 +65,11 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
 /// # Errors
 /// As [`run`].
 pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
-    let loaded = source::read(&args.cluster, &options()).map_err(Failure::input)?;
+    let options = Options {
+        now: Some(args.moment.get()),
+        ..Options::default()
+    };
+    let loaded = source::read(&args.cluster, &options).map_err(Failure::input)?;
     let warnings = loaded.warnings.iter().map(describe::warning).collect();
     let Loaded { mut snapshot, .. } = loaded;
     let atlas = Atlas::of(&snapshot);
@@ -77,7 +80,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     }
     let demand = Demand::read(&args.demand, &snapshot, &atlas)?;
     let me = Viewpoint {
-        now: Some(offline::now()),
+        now: options.now,
         ..Viewpoint::new("")
     };
     let ground = Ground {
@@ -87,7 +90,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     };
     let services = services(&snapshot, &args.services)?;
     let changes = changes(args);
-    let edit = edit(args, &snapshot, &atlas)?;
+    let edit = edit(args, &options, &snapshot, &atlas)?;
     let steps = if changes.is_empty() { 2 } else { 3 };
     let mut progress = Progress::new(services.len() * steps);
     let as_is = Survey::of(&ground, &snapshot, &services, || progress.tick());
@@ -98,7 +101,8 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
             progress.tick();
         }));
     }
-    let comparison = Comparison::of(&ground, &snapshot, &services, || progress.tick());
+    let latest = later.as_ref().unwrap_or(&as_is);
+    let comparison = Comparison::of(&ground, &snapshot, latest, || progress.tick());
     drop(progress);
     let computed = Computed {
         ground: &ground,
@@ -108,13 +112,6 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         price: args.price,
     };
     Ok(computed.view(changes, warnings))
-}
-
-fn options() -> Options {
-    Options {
-        now: Some(offline::now()),
-        ..Options::default()
-    }
 }
 
 /// What is to be changed, in words.
@@ -130,7 +127,12 @@ fn changes(args: &SimulateArgs) -> Vec<String> {
 }
 
 /// The changes, worked out but not made.
-fn edit(args: &SimulateArgs, snapshot: &Snapshot, atlas: &Atlas) -> Result<Edit, Failure> {
+fn edit(
+    args: &SimulateArgs,
+    options: &Options,
+    snapshot: &Snapshot,
+    atlas: &Atlas,
+) -> Result<Edit, Failure> {
     let mut edit = Edit::default();
     if !args.set.is_empty() && args.cluster == Path::new("-") {
         return Err(Failure::input(
@@ -147,7 +149,7 @@ fn edit(args: &SimulateArgs, snapshot: &Snapshot, atlas: &Atlas) -> Result<Edit,
         edit.drain(snapshot, drain)?;
     }
     for path in &args.policy {
-        let loaded = source::read(path, &options()).map_err(Failure::input)?;
+        let loaded = source::read(path, options).map_err(Failure::input)?;
         for warning in &loaded.warnings {
             print::aside(&format!("warning: {warning}"));
         }

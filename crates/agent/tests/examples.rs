@@ -34,11 +34,10 @@ fn read(example: &Path, node: &str) -> Offline {
         service_cidr: Vec::new(),
         scheduler: "wrr".to_owned(),
     };
-    let read = Offline::read(example, node, &args);
-    let mut offline = read.unwrap_or_else(|failure| panic!("{}", failure.message()));
-    // Without a clock every drain holds in full, today and in a year.
-    offline.me.now = None;
-    offline
+    // While the drain of the examples is in force, its ramp over.
+    let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();
+    let read = Offline::read(example, node, &args, now.as_millisecond());
+    read.unwrap_or_else(|failure| panic!("{}", failure.message()))
 }
 
 fn nodes(example: &Path) -> Vec<String> {

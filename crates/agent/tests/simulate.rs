@@ -50,8 +50,11 @@ fn every_example_as_a_table_of_80_columns() {
         "policy-default",
         "policy-edge",
         "policy-thresholds",
+        "drain",
     ] {
-        let table = text(&simulate(example, &["--price", "0.02"]));
+        // While the drain of the example is in force.
+        let now = ["--price", "0.02", "--now", "2026-11-22T09:00:00Z"];
+        let table = text(&simulate(example, &now));
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{example}: {widest:?}\n{table}");
         insta::assert_snapshot!(format!("simulate {example}"), table);

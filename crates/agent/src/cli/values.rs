@@ -135,6 +135,18 @@ pub fn scheduler(text: &str) -> Result<String, String> {
     }
 }
 
+/// A moment as YAML writes it, milliseconds since 1970.
+pub fn moment(text: &str) -> Result<i64, String> {
+    let moment: Result<jiff::Timestamp, _> = text.parse();
+    let moment = moment.map_err(|error| format!("{error}; write it as 2026-11-22T10:00:00Z"))?;
+    Ok(moment.as_millisecond())
+}
+
+/// The machine's clock, milliseconds since 1970.
+pub fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

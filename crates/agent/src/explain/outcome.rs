@@ -1,7 +1,7 @@
 //! In what two decisions differ, in words.
 
 use topology_core::policy::LevelKey;
-use topology_core::resolve::{Decision, Fact};
+use topology_core::resolve::{Decision, EndpointDecision, Fact, Reason};
 
 use crate::output::bar::short_percent;
 use crate::output::words;
@@ -39,7 +39,28 @@ pub(super) fn difference(before: &Decision, after: &Decision) -> Option<String> 
     if !other_source && !shares.is_empty() {
         words.push(shares.join(", "));
     }
+    if words.is_empty() {
+        words.extend(freed(before, after));
+    }
     (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Endpoints that a drain no longer keeps from their share.
+fn freed(before: &Decision, after: &Decision) -> Option<String> {
+    let drained = |endpoint: &&EndpointDecision| {
+        matches!(endpoint.reason, Reason::Drained | Reason::Draining)
+    };
+    let still: Vec<_> = after.endpoints.iter().filter(drained).collect();
+    let was = before.endpoints.iter().filter(drained);
+    let freed = was.filter(|was| {
+        let same = |now: &&EndpointDecision| (now.address, now.port) == (was.address, was.port);
+        !still.iter().any(same)
+    });
+    match freed.count() {
+        0 => None,
+        1 => Some("the drained endpoint takes its share again".to_owned()),
+        count => Some(format!("{count} drained endpoints take their share again")),
+    }
 }
 
 fn merged(decision: &Decision) -> Vec<&LevelKey> {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use topology_core::model::ObjectName;
+use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{
     Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
 };
@@ -23,6 +24,8 @@ pub(crate) struct Flow {
     pub(crate) port_name: Arc<str>,
     /// The policy in words, as the first group has it.
     pub(crate) policy: String,
+    /// The levels of that policy, nearest first; none where no policy decides.
+    pub(crate) levels: Vec<LevelKey>,
     /// From zone to zone, as parts of the traffic; together 1 with `refused`.
     pub(crate) matrix: Matrix,
     /// The part that finds nobody.
@@ -93,6 +96,7 @@ impl Flow {
             key: server.server.key,
             port_name: server.port_name.clone(),
             policy: words::policy(decision),
+            levels: levels(decision),
             matrix: Matrix::new(atlas.zones.len()),
             refused: 0.0,
             endpoints: usable.map(load).collect(),
@@ -141,6 +145,19 @@ impl Flow {
         let count = f64::from(u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX));
         for load in &mut self.endpoints {
             load.relative *= count;
+        }
+    }
+}
+
+/// The levels that a policy asks for.
+fn levels(decision: &Decision) -> Vec<LevelKey> {
+    match decision.source {
+        PolicySource::TrafficPolicyLocal | PolicySource::Hints | PolicySource::Uniform => {
+            Vec::new()
+        }
+        _ => {
+            let levels = decision.levels.iter();
+            levels.map(|level| level.key.clone()).collect()
         }
     }
 }

@@ -102,8 +102,9 @@ impl Traits {
         }
         let selected = snapshot.policies().filter(|policy| {
             let namespace = policy.namespace.as_ref();
+            let named = namespace.is_some() && service.named_policy.as_ref() == Some(&policy.name);
             namespace.is_none_or(|namespace| *namespace == service.name.namespace)
-                && policy.service_selector.matches(&service.labels)
+                && (named || policy.service_selector.matches(&service.labels))
         });
         for policy in selected {
             let selector = &policy.node_selector;

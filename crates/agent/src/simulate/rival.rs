@@ -17,7 +17,7 @@ use super::atlas::{ZONE, zone_of_endpoint};
 pub(crate) enum Rival {
     /// Every ready endpoint alike.
     Uniform,
-    /// The levels of the Service's policy as an order without shares; zone, then any, if it has none.
+    /// The levels of the policy that decides, as an order without shares; zone, then any, if none does.
     TopologyKeys,
     /// Topology Aware Hints: `service.kubernetes.io/topology-mode: Auto`.
     HintsAuto,
@@ -75,12 +75,13 @@ impl Stage {
         stage
     }
 
-    /// Puts `service` of `from` on the stage as `rival` has it, in place of the one before. Says why hints that were
-    /// asked for cannot be given.
+    /// Puts `service` of `from`, for which a policy of these `levels` decides, on the stage as `rival` has it, in place
+    /// of the one before. Says why hints that were asked for cannot be given.
     pub(crate) fn show(
         &mut self,
         from: &Snapshot,
         service: &Service,
+        levels: &[LevelKey],
         rival: Rival,
     ) -> Option<Trouble> {
         self.clear();
@@ -91,7 +92,7 @@ impl Stage {
         }
         let events = hints::write(rival.hints(), self.zones.as_ref(), &mut self.shown);
         let policy = match rival {
-            Rival::TopologyKeys => keys_of(service.policy.as_deref()).map(Arc::new),
+            Rival::TopologyKeys => keys_of(levels).map(Arc::new),
             Rival::Uniform | Rival::HintsAuto | Rival::PreferSameZone => None,
         };
         self.snapshot.set_service(Service {
@@ -125,12 +126,9 @@ impl Stage {
     }
 }
 
-/// The list that comes nearest to the policy's levels.
-fn keys_of(policy: Option<&Policy>) -> Option<Policy> {
-    let levels = policy
-        .map(|policy| policy.levels.as_slice())
-        .unwrap_or_default();
-    let mut keys: Vec<&str> = levels.iter().map(|level| key_of(&level.key)).collect();
+/// The levels as a list; zone, then any, if there are none.
+fn keys_of(levels: &[LevelKey]) -> Option<Policy> {
+    let mut keys: Vec<&str> = levels.iter().map(key_of).collect();
     if keys.is_empty() {
         keys = vec![ZONE, "*"];
     }

@@ -63,11 +63,11 @@ impl Survey {
 }
 
 impl Comparison {
-    /// Decides about `services` as each of the others would; `tick` is called after each Service.
+    /// Decides about the Services of `survey` as each of the others would; `tick` is called after each Service.
     pub(crate) fn of(
         ground: &Ground<'_>,
         snapshot: &Snapshot,
-        services: &[ObjectName],
+        survey: &Survey,
         mut tick: impl FnMut(),
     ) -> Self {
         let mut comparison = Self {
@@ -76,11 +76,15 @@ impl Comparison {
         };
         let mut stage = Stage::of(snapshot);
         let mut grouping = Grouping::default();
-        for service in services.iter().filter_map(|name| snapshot.service(name)) {
+        for (name, flows) in &survey.services {
+            let Some(service) = snapshot.service(name) else {
+                continue;
+            };
+            let levels = flows.first().map_or(&[][..], |flow| &flow.levels);
             let traffic = ground.demand.of(&service.name);
             let mut sums = vec![Sum::default(); Rival::ALL.len()];
             for (at, rival) in Rival::ALL.into_iter().enumerate() {
-                if let Some(trouble) = stage.show(snapshot, service, rival) {
+                if let Some(trouble) = stage.show(snapshot, service, levels, rival) {
                     comparison.unhinted.insert(service.name.clone(), trouble);
                 }
                 let Some(shown) = stage.snapshot.service(&service.name) else {

@@ -153,6 +153,9 @@ fn zone_word(zone: &str) -> &str {
     if zone.is_empty() { "no zone" } else { zone }
 }
 
+/// What the figures of loads mean.
+const LOADS: &str = "load of an endpoint: 1.00x is an even split; overloaded: above 1.2x";
+
 /// One line for each state and each of the others.
 fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usize>) -> String {
     let mut columns = vec![
@@ -185,6 +188,7 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
     );
     let mut text = String::from("\n");
     lines(&mut text, &columns, &rows, width);
+    let _written = writeln!(text, "  {}", paint(&wrap(LOADS, 4, width), Look::Quiet));
     for other in &states.others {
         if let Some(note) = &other.note {
             let _written = writeln!(

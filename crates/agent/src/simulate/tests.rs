@@ -66,7 +66,7 @@ fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
         .map(|service| service.name.clone())
         .collect();
     let survey = Survey::of(&ground, snapshot, &names, || ());
-    let comparison = Comparison::of(&ground, snapshot, &names, || ());
+    let comparison = Comparison::of(&ground, snapshot, &survey, || ());
     let figures = |sum: &super::figures::Sum| sum.figures(&atlas, false, None);
     let others = super::rival::Rival::ALL.iter().zip(&comparison.sums);
     (
@@ -100,6 +100,29 @@ fn facts_8_5_prefer_close_and_uniform_over_2_5_5() {
     assert_facts(&others["topologyKeys"], 1.0, 0.8, 2.0);
     assert_facts(&others["PreferSameZone"], 1.0, 0.8, 2.0);
     assert_eq!((close.overloaded, close.endpoints), (2, 12));
+}
+
+#[test]
+fn topology_keys_stand_beside_a_policy_object_with_its_own_levels() {
+    let of = |levels: &str| {
+        let policy = format!(
+            "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: ClusterTopologyPolicy\nmetadata: {{name: p}}\nspec: {levels}\n"
+        );
+        let mut snapshot = cluster(&[2, 5, 5], &[]);
+        let read = read_text("p.yaml", policy.as_bytes(), &Options::default()).unwrap();
+        assert_eq!(read.warnings, []);
+        for policy in read.snapshot.policies() {
+            snapshot.set_policy(policy.clone());
+        }
+        let (_, others) = simulate(&snapshot);
+        others["topologyKeys"].clone()
+    };
+    let zones = of("{mode: Weighted, levels: [{key: zone, weight: 1}, {any: true, weight: 1}]}");
+    assert_facts(&zones, 1.0, 0.8, 2.0);
+    let anywhere = of("{mode: None}");
+    assert_facts(&anywhere, 1.0 / 3.0, 1.0, 1.0);
+    let own_node = of("{mode: Hard, levels: [{key: node}]}");
+    assert!(own_node.refused > 0.4, "{own_node:?}");
 }
 
 #[test]
