@@ -12,7 +12,7 @@ use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::atlas::Atlas;
-use super::group::Group;
+use super::group::{Client, Group};
 use super::matrix::Matrix;
 use crate::output::words;
 
@@ -47,7 +47,7 @@ pub(crate) struct Load {
     pub(crate) relative: f64,
 }
 
-/// Asks one Node of each group about `service`.
+/// Asks one Node of each group about `service`, and the others where it thins out far endpoints, since they keep others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
     atlas: &Atlas,
@@ -56,20 +56,35 @@ pub(crate) fn flows(
     groups: &[Group],
 ) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
-    for group in groups {
+    let ask = |client: &Client| {
         let me = Viewpoint {
-            node: group.node.clone(),
+            node: client.node.clone(),
             ..me.clone()
         };
-        let servers = resolve(snapshot, &me, service).servers;
+        resolve(snapshot, &me, service).servers
+    };
+    for group in groups {
+        let Some((first, others)) = group.clients.split_first() else {
+            continue;
+        };
+        let servers = ask(first);
         if flows.is_empty() {
-            flows = servers
-                .iter()
-                .map(|server| Flow::begin(server, atlas))
-                .collect();
+            let begin = |server| Flow::begin(server, atlas);
+            flows = servers.iter().map(begin).collect();
         }
-        for (flow, server) in flows.iter_mut().zip(&servers) {
-            flow.add(&server.decision, group, atlas);
+        let mut add = |servers: &[ResolvedServer], part: f64| {
+            for (flow, server) in flows.iter_mut().zip(servers) {
+                flow.add(&server.decision, group.zone, part, atlas);
+            }
+        };
+        let parts = others.iter().map(|client| client.part);
+        if servers.iter().any(is_thinned) {
+            add(&servers, first.part);
+            for client in others {
+                add(&ask(client), client.part);
+            }
+        } else {
+            add(&servers, first.part + parts.sum::<f64>());
         }
     }
     for flow in &mut flows {
@@ -104,18 +119,19 @@ impl Flow {
         }
     }
 
-    fn add(&mut self, decision: &Decision, group: &Group, atlas: &Atlas) {
+    /// Adds the `part` of the traffic that starts in `zone` and is decided like this.
+    fn add(&mut self, decision: &Decision, zone: usize, part: f64, atlas: &Atlas) {
         if decision.refusal.is_some() {
-            self.refused += group.part;
+            self.refused += part;
         }
         for endpoint in decision
             .endpoints
             .iter()
             .filter(|endpoint| endpoint.is_chosen())
         {
-            let part = endpoint.share.to_f64() * group.part;
+            let part = endpoint.share.to_f64() * part;
             self.matrix
-                .add(group.zone, atlas.zone(endpoint.zone.as_deref()), part);
+                .add(zone, atlas.zone(endpoint.zone.as_deref()), part);
             let id = (endpoint.address, endpoint.port);
             let at = self
                 .endpoints
@@ -129,7 +145,7 @@ impl Flow {
             .iter()
             .filter(|level| level.usable == 0 && !level.wanted.is_zero());
         for level in wanting {
-            self.meet_empty(&level.key.to_string(), group.part);
+            self.meet_empty(&level.key.to_string(), part);
         }
     }
 
@@ -147,6 +163,11 @@ impl Flow {
             load.relative *= count;
         }
     }
+}
+
+fn is_thinned(server: &ResolvedServer) -> bool {
+    let mut endpoints = server.decision.endpoints.iter();
+    endpoints.any(|endpoint| endpoint.reason == Reason::Subset)
 }
 
 /// The levels that a policy asks for.

@@ -3,6 +3,7 @@
 //! A decision depends on the Node's zone, on the labels that policies and drains name, and on what is on the Node itself: an endpoint of the Service, or a hint that names the Node. Nodes that host or are named are asked one by
 //! one; all others with the same values of those labels are one group. In a large cluster most Services have few
 //! endpoints, so a thousand Nodes become a dozen questions.
+//! Only where far endpoints are thinned out, which each Node does differently, all of a group are asked.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,11 +19,17 @@ use super::atlas::{Atlas, ZONE};
 /// Nodes that decide alike, as one.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// One of them.
-    pub(crate) node: Arc<str>,
     /// The zone that all of them are in.
     pub(crate) zone: usize,
-    /// The part of the Service's traffic that starts on them.
+    /// Each of them, one at least.
+    pub(crate) clients: Vec<Client>,
+}
+
+/// A Node where traffic of the Service starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) node: Arc<str>,
+    /// The part of the Service's traffic that starts there.
     pub(crate) part: f64,
 }
 
@@ -57,17 +64,20 @@ impl Grouping {
                 .get(class)
                 .copied()
                 .filter(|_| !special.contains(&number));
+            let client = Client {
+                node: place.name.clone(),
+                part: *part,
+            };
             if let Some(group) = known.and_then(|at| groups.get_mut(at)) {
-                group.part += part;
+                group.clients.push(client);
                 continue;
             }
             if !special.contains(&number) {
                 of_class.insert(*class, groups.len());
             }
             groups.push(Group {
-                node: place.name.clone(),
                 zone: place.zone,
-                part: *part,
+                clients: vec![client],
             });
         }
         groups
@@ -86,7 +96,7 @@ struct Traits {
     labels: BTreeSet<Arc<str>>,
     /// Its allocatable CPU, which is its part of the demand.
     cpu: bool,
-    /// Its name: far endpoints are thinned out differently on each Node.
+    /// Its name, which a drain of clients may tell.
     name: bool,
 }
 
@@ -135,7 +145,6 @@ impl Traits {
             self.add_key(key);
         }
         self.cpu |= policy.demand == Demand::AllocatableCpu;
-        self.name |= policy.subset_max_weight.is_some();
     }
 
     fn add_key(&mut self, key: &LevelKey) {

@@ -13,7 +13,7 @@ use super::atlas::Atlas;
 use super::demand::Demand;
 use super::figures::Figures;
 use super::flow::flows;
-use super::group::{Group, Grouping};
+use super::group::{Client, Group, Grouping};
 use super::survey::{Comparison, Ground, Survey};
 
 /// Zones of four Nodes each, with so many endpoints; the Service carries `annotations`.
@@ -217,13 +217,28 @@ fn clients_that_find_nobody_are_refused_and_say_which_level_is_empty() {
 
 #[test]
 fn one_node_of_a_group_answers_for_all_of_it() {
-    for annotations in [
-        vec![("weights", "node=70,zone=20,*=10")],
-        vec![("keys", "zone,*")],
-        vec![("keys", "node")],
-        vec![],
-    ] {
-        let snapshot = cluster(&[1, 3, 2], &annotations);
+    let thinned = cluster(&[1, 3, 9], &[("weights", "zone=99,*=1")]);
+    let mut service = thinned.services().next().unwrap().clone();
+    let policy = Policy::clone(service.policy.as_ref().unwrap());
+    service.policy = Some(
+        Policy {
+            subset_max_weight: Some(16),
+            ..policy
+        }
+        .into(),
+    );
+    let mut cases = vec![thinned];
+    cases[0].set_service(service);
+    cases.extend(
+        [
+            vec![("weights", "node=70,zone=20,*=10")],
+            vec![("keys", "zone,*")],
+            vec![("keys", "node")],
+            vec![],
+        ]
+        .map(|annotations| cluster(&[1, 3, 2], &annotations)),
+    );
+    for snapshot in cases {
         let atlas = Atlas::of(&snapshot);
         let service = snapshot.services().next().unwrap();
         let parts = vec![1.0 / 12.0; 12];
@@ -251,9 +266,11 @@ fn everyone(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
     let atlas = Atlas::of(snapshot);
     let each = 1.0 / f64::from(u32::try_from(atlas.nodes.len()).unwrap());
     let group = |place: &super::atlas::Place| Group {
-        node: place.name.clone(),
         zone: place.zone,
-        part: each,
+        clients: vec![Client {
+            node: place.name.clone(),
+            part: each,
+        }],
     };
     let groups: Vec<Group> = atlas.nodes.iter().map(group).collect();
     let service = &snapshot.services().next().unwrap().name;
