@@ -130,14 +130,15 @@ pub(crate) fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningVie
         (_, more) => format!("the input has {} and {more} more", some.join(", ")),
     };
     let message = format!("there is no Node {node}, so no endpoint is near it");
+    let remedy = format!("correct the name, or add the Node; {known}");
     Some(WarningView {
         code: "NodeUnknown".to_owned(),
         file: None,
         line: None,
         object: Some(format!("Node {node}")),
         field: None,
-        text: format!("Node {node}: {message}; {known}"),
+        text: format!("Node {node}: {message}; {remedy}"),
         message,
-        remedy: Some(known),
+        remedy: Some(remedy),
     })
 }

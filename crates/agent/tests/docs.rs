@@ -46,9 +46,10 @@ fn whole(block: &str) -> String {
         return format!("{}{block}{}", SERVICE.0, SERVICE.1);
     }
     let created = "metadata:\n  creationTimestamp: \"2026-11-22T08:00:00Z\"\n";
-    match block.contains("kind: Topology") {
-        true => block.replace("metadata:\n", created),
-        false => block.to_owned(),
+    if block.contains("kind: Topology") {
+        block.replace("metadata:\n", created)
+    } else {
+        block.to_owned()
     }
 }
 

@@ -132,7 +132,7 @@ fn a_fault_names_annotation_and_remedy_and_keeps_the_value() {
     let errors = read(&[("weights", "node=80,zone=x")]).unwrap_err();
     assert_eq!(
         errors[0].to_string(),
-        "topology.ipvs-topo.io/weights: the weight in `zone=x` is not a whole number from 0 to 10000"
+        "topology.ipvs-topo.io/weights: the weight in `zone=x` is out of range; give a whole number from 0 to 10000"
     );
     assert_eq!(errors[0].value, "node=80,zone=x");
 }
@@ -168,7 +168,10 @@ fn weights_are_whole_numbers_in_range() {
         "zone=",
         "zone=80%",
     ] {
-        refused(&[("weights", bad)], "is not a whole number from 0 to 10000");
+        refused(
+            &[("weights", bad)],
+            "is out of range; give a whole number from 0 to 10000",
+        );
     }
     refused(&[("weights", "zone")], "has no weight");
     refused(&[("weights", "")], "has no weight");
@@ -202,10 +205,13 @@ fn v5_a_level_twice_is_refused_even_under_two_names() {
 
 #[test]
 fn v6_a_star_that_is_not_last_is_refused() {
-    refused(&[("keys", "*,zone")], "`*` must be the last level");
+    refused(
+        &[("keys", "*,zone")],
+        "`*` stands before another level; write it last",
+    );
     refused(
         &[("weights", "node=1,*=2,zone=3")],
-        "`*` must be the last level",
+        "`*` stands before another level; write it last",
     );
 }
 

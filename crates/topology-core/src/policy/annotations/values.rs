@@ -48,7 +48,9 @@ fn weight(part: &str) -> Result<Level, String> {
     };
     let weight = number(weight.trim()).filter(|weight| *weight <= MAX_WEIGHT);
     let weight = weight.ok_or_else(|| {
-        format!("the weight in `{part}` is not a whole number from 0 to {MAX_WEIGHT}")
+        format!(
+            "the weight in `{part}` is out of range; give a whole number from 0 to {MAX_WEIGHT}"
+        )
     })?;
     Ok(Level::new(LevelKey::parse(key.trim())?, weight))
 }
@@ -70,7 +72,7 @@ fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, String> {
             ));
         }
         if level.key == LevelKey::Any && at + 1 != levels.len() {
-            return Err("`*` must be the last level".to_owned());
+            return Err("`*` stands before another level; write it last".to_owned());
         }
     }
     Ok(levels)

@@ -1,0 +1,217 @@
+//! What cannot be meant is refused as a whole, said with its object and field, and the next source decides: nothing is
+//! half applied, and nobody is left without a server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What decides where the input at hand does not.
+const FALLBACK: &str = "
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: fallback, creationTimestamp: '2026-11-22T08:00:00Z'}
+spec: {mode: Balanced, levels: [{key: zone}, {any: true}]}
+";
+
+/// Seventeen levels.
+fn too_many() -> String {
+    let keys: Vec<String> = (0..17).map(|one| format!("example.com/l{one}")).collect();
+    keys.join(",")
+}
+
+/// What `render` says of the shop's cart on n1, with these annotations and objects; errors go to JSON.
+fn render(annotations: &str, objects: &str) -> Value {
+    let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
+    let read = |name: &str| fs::read_to_string(shop.join(name)).unwrap();
+    let input = format!(
+        "{}---\n{}{FALLBACK}---\napiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}\n\
+         spec: {{clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{{name: http, port: 80}}]}}\n{objects}",
+        read("nodes.yaml"),
+        read("endpointslice.yaml"),
+    );
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
+        .args(["render", "--cluster", "-", "--node", "n1", "-o", "json"])
+        .args(["--now", "2026-11-22T09:00:00Z"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{input}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// One warning of this code about this field, with a remedy; the fallback decides and serves.
+#[track_caller]
+fn refused(view: &Value, code: &str, field: &str) {
+    let warnings = view["warnings"].as_array().unwrap();
+    let [warning] = warnings.as_slice() else {
+        panic!("{warnings:#?}")
+    };
+    assert_eq!(
+        (&warning["code"], &warning["field"]),
+        (&code.into(), &field.into()),
+        "{warning}"
+    );
+    assert!(
+        warning["remedy"]
+            .as_str()
+            .is_some_and(|remedy| !remedy.is_empty()),
+        "{warning}"
+    );
+    assert!(warning["line"].as_u64().is_some(), "{warning}");
+    served(view, "clusterDefault", "balanced");
+}
+
+#[track_caller]
+fn served(view: &Value, source: &str, mode: &str) {
+    let server = view.pointer("/virtualServers/0").unwrap();
+    let policy = &server["policy"];
+    assert_eq!(
+        (&policy["source"], &policy["mode"]),
+        (&source.into(), &mode.into()),
+        "{server:#}"
+    );
+    let mut weights = server["realServers"].as_array().unwrap().iter();
+    assert!(
+        weights.any(|real| real["weight"].as_u64() > Some(0)),
+        "{server:#}"
+    );
+}
+
+#[test]
+fn annotations_that_cannot_be_meant_leave_the_next_source() {
+    let many = too_many();
+    for (annotation, value, beside) in [
+        ("keys", many.as_str(), ""),
+        ("colour", "blue", ""),
+        ("weights", "node=10001,*=1", ""),
+        ("keys", "*,zone", ""),
+        ("mode", "hard", "keys: 'zone,*'"),
+        ("keys", "zone,*", "weights: 'zone=1'"),
+        ("on-no-match", "drop", "keys: 'zone,*'"),
+    ] {
+        let mut annotations = format!("topology.ipvs-topo.io/{annotation}: '{value}'");
+        if !beside.is_empty() {
+            annotations.extend([", topology.ipvs-topo.io/", beside]);
+        }
+        let field = format!("metadata.annotations[topology.ipvs-topo.io/{annotation}]");
+        refused(&render(&annotations, ""), "TopologyInvalid", &field);
+    }
+}
+
+/// A policy that would win if it could be used.
+fn policy(kind: &str, namespace: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: {kind}\nmetadata: {{name: p{namespace}}}\nspec: {{priority: 9, {spec}}}\n"
+    )
+}
+
+#[test]
+fn policies_that_cannot_be_meant_leave_the_next_source() {
+    let many = too_many();
+    let keys: Vec<String> = many
+        .split(',')
+        .map(|key| format!("{{key: {key}}}"))
+        .collect();
+    let many = format!("mode: Hard, levels: [{}]", keys.join(","));
+    for (spec, field) in [
+        (many.as_str(), "spec.levels"),
+        (
+            "mode: Hard, colour: blue, levels: [{key: zone}]",
+            "spec.colour",
+        ),
+        (
+            "mode: Weighted, levels: [{key: zone, weight: 10001}, {any: true, weight: 1}]",
+            "spec.levels[0].weight",
+        ),
+        (
+            "mode: Prefer, levels: [{any: true}, {key: zone}]",
+            "spec.levels",
+        ),
+        (
+            "mode: Hard, levels: [{key: zone}, {any: true}]",
+            "spec.levels",
+        ),
+    ] {
+        let view = render("", &policy("ClusterTopologyPolicy", "", spec));
+        refused(&view, "PolicyInvalid", field);
+    }
+    for (spec, field) in [
+        (
+            "mode: Hard, enforcement: Override, levels: [{key: zone}]",
+            "spec.enforcement",
+        ),
+        (
+            "mode: Hard, namespaceSelector: {matchLabels: {a: b}}, levels: [{key: zone}]",
+            "spec.namespaceSelector",
+        ),
+    ] {
+        let view = render("", &policy("TopologyPolicy", ", namespace: shop", spec));
+        refused(&view, "PolicyInvalid", field);
+    }
+    let idle = "mode: Hard, serviceSelector: {matchLabels: {app: web}}, levels: [{key: zone}]";
+    let view = render("", &policy("ClusterTopologyPolicy", "", idle));
+    refused(&view, "PolicyIdle", "spec.serviceSelector");
+}
+
+fn drain(zones: &str, ends: &str) -> String {
+    format!(
+        "---\napiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: d}}\n\
+         spec: {{match: {{key: zone, values: [{zones}]}}, expiresAt: '{ends}'}}\n"
+    )
+}
+
+#[test]
+fn drains_that_cannot_be_meant_drain_nothing() {
+    for (zones, ends, code, field) in [
+        ("a", "2026-11-22T08:30:00Z", "DrainEnded", "spec.expiresAt"),
+        (
+            "a",
+            "2026-12-22T10:00:00Z",
+            "DrainInvalid",
+            "spec.expiresAt",
+        ),
+        (
+            "x",
+            "2026-11-22T10:00:00Z",
+            "DrainIdle",
+            "spec.match.values",
+        ),
+    ] {
+        refused(&render("", &drain(zones, ends)), code, field);
+    }
+    let all = render("", &drain("a, b, c", "2026-11-22T10:00:00Z"));
+    served(&all, "clusterDefault", "balanced");
+    assert_eq!(all["virtualServers"][0]["notes"][0]["code"], "DrainIgnored");
+}
+
+#[test]
+fn what_owner_limits_do_not_allow_is_clipped_or_left_to_the_next_source() {
+    let limits = |limits: &str| {
+        let spec = format!(
+            "mode: Prefer, levels: [{{key: zone}}, {{any: true}}], ownerLimits: {{{limits}}}"
+        );
+        policy("ClusterTopologyPolicy", "", &spec)
+    };
+    let annotations =
+        "topology.ipvs-topo.io/weights: 'zone=80,*=20', topology.ipvs-topo.io/max-overload: '5'";
+    let clipped = render(annotations, &limits("minMaxOverloadPercent: 20"));
+    served(&clipped, "annotation", "weighted");
+    assert_eq!(clipped["virtualServers"][0]["notes"][0]["code"], "Clipped");
+    let refused = render(annotations, &limits("allowedModes: [Prefer]"));
+    served(&refused, "clusterDefault", "prefer");
+}
