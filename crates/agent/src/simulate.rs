@@ -27,7 +27,7 @@ use std::path::Path;
 use cluster::source::{self, Loaded, Options};
 use topology_core::model::ObjectName;
 use topology_core::policy::PREFIX;
-use topology_core::resolve::Viewpoint;
+use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
 use self::apply::{Edit, Written};
@@ -39,6 +39,7 @@ use self::survey::{Comparison, Ground, Survey};
 use self::view::SimulationView;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{SimulateArgs, SimulateFormat};
+use crate::output::view::WarningView;
 use crate::output::{describe, print};
 
 /// Runs the command.
@@ -70,8 +71,12 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         ..Options::default()
     };
     let loaded = source::read(&args.cluster, &options).map_err(Failure::input)?;
-    let warnings = loaded.warnings.iter().map(describe::warning).collect();
-    let Loaded { mut snapshot, .. } = loaded;
+    let Loaded {
+        mut snapshot,
+        warnings,
+        ..
+    } = loaded;
+    let mut warnings: Vec<WarningView> = warnings.iter().map(describe::warning).collect();
     let atlas = Atlas::of(&snapshot);
     if atlas.nodes.is_empty() {
         return Err(Failure::input(
@@ -89,6 +94,10 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         me: &me,
     };
     let services = services(&snapshot, &args.services)?;
+    let findings = services
+        .iter()
+        .flat_map(|name| resolve(&snapshot, &me, name).findings);
+    warnings.extend(findings.map(|finding| describe::finding(&finding)));
     let changes = changes(args);
     let edit = edit(args, &options, &snapshot, &atlas)?;
     let steps = if changes.is_empty() { 2 } else { 3 };

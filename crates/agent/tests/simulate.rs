@@ -121,6 +121,33 @@ spec:
     );
 }
 
+#[test]
+fn a_service_that_nobody_programs_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
+    let read = |name: &str| fs::read_to_string(shop.join(name)).unwrap();
+    let service = read("service.yaml");
+    let twin = service.replace("name: cart", "name: twin");
+    assert_ne!(service, twin);
+    let all = [
+        read("nodes.yaml"),
+        read("endpointslice.yaml"),
+        service,
+        twin,
+    ];
+    fs::write(folder.path().join("shop.yaml"), all.join("\n---\n")).unwrap();
+    let output = simulate(&folder.path().to_string_lossy(), &["-o", "json"]);
+    let view: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(view["services"].as_array().unwrap().len(), 1);
+    assert_eq!(view["warnings"][0]["code"], "FrontendTaken", "{view}");
+    assert!(
+        view["warnings"][0]["remedy"]
+            .as_str()
+            .unwrap()
+            .contains("clusterIP")
+    );
+}
+
 fn json(arguments: &[&str]) -> serde_json::Value {
     let output = text(&simulate("shop", &[arguments, &["-o", "json"]].concat()));
     serde_json::from_str(&output).unwrap()
