@@ -1,15 +1,13 @@
 //! Changes that alter an outcome are found by trying them.
 
-use std::sync::Arc;
-
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain, Service};
-use topology_core::policy::{LevelKey, MinReady, Policy};
+use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::policy::{LevelKey, MinReady};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
 use super::scheduler;
 use super::what_if::what_if;
-use crate::simulate::tests::cluster;
+use crate::simulate::tests::{cluster, within};
 
 /// Change and effect, one a line, as seen from the first Node.
 fn changes(mut snapshot: Snapshot) -> Vec<String> {
@@ -22,17 +20,9 @@ fn changes(mut snapshot: Snapshot) -> Vec<String> {
         .collect()
 }
 
-fn with_policy(endpoints: &[usize], change: impl FnOnce(&mut Policy)) -> Snapshot {
-    let mut snapshot = cluster(endpoints, &[("keys", "zone,*")]);
-    let mut service = Service::clone(snapshot.services().next().unwrap());
-    change(Arc::make_mut(service.policy.as_mut().unwrap()));
-    snapshot.set_service(service);
-    snapshot
-}
-
 #[test]
 fn one_more_endpoint_ends_a_merge() {
-    let merged = with_policy(&[1, 4], |policy| {
+    let merged = within(&[1, 4], |policy| {
         policy.levels[0].min_ready = MinReady {
             count: 2,
             percent: 0,
@@ -47,7 +37,7 @@ fn one_more_endpoint_ends_a_merge() {
 
 #[test]
 fn three_more_endpoints_are_found_where_one_is_not_enough() {
-    let merged = with_policy(&[1, 4], |policy| {
+    let merged = within(&[1, 4], |policy| {
         policy.levels[0].min_ready = MinReady {
             count: 4,
             percent: 0,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use cluster::source::{Options, read_text};
 use topology_core::model::Service;
@@ -131,16 +132,17 @@ fn facts_8_5_prefer_close_over_4_4_3() {
     assert_facts(&close, 1.0, 11.0 / 12.0, 11.0 / 9.0);
 }
 
-/// `cluster` with a policy over zone and any, and what `change` makes of it.
-fn capped(endpoints: &[usize], change: impl FnOnce(Policy) -> Policy) -> Snapshot {
-    let mut snapshot = cluster(endpoints, &[("keys", "zone,*")]);
-    let service = snapshot.services().next().unwrap().clone();
-    let policy = change(Policy::clone(service.policy.as_ref().unwrap()));
-    snapshot.set_service(Service {
-        policy: Some(policy.into()),
-        ..service
-    });
+/// The policy of the only Service, changed.
+fn with_policy(mut snapshot: Snapshot, change: impl FnOnce(&mut Policy)) -> Snapshot {
+    let mut service = Service::clone(snapshot.services().next().unwrap());
+    change(Arc::make_mut(service.policy.as_mut().unwrap()));
+    snapshot.set_service(service);
     snapshot
+}
+
+/// Zones with so many endpoints, and a policy over zone and any.
+pub(crate) fn within(endpoints: &[usize], change: impl FnOnce(&mut Policy)) -> Snapshot {
+    with_policy(cluster(endpoints, &[("keys", "zone,*")]), change)
 }
 
 #[test]
@@ -150,9 +152,8 @@ fn facts_8_5_the_cap_over_2_5_5() {
         (20, 13.0 / 15.0, 1.2, 0.96),
         (100, 1.0, 2.0, 0.8),
     ] {
-        let (figures, _) = simulate(&capped(&[2, 5, 5], |policy| Policy {
-            max_overload: Some(cap),
-            ..policy
+        let (figures, _) = simulate(&within(&[2, 5, 5], |policy| {
+            policy.max_overload = Some(cap);
         }));
         assert_facts(&figures, in_zone, least, most);
     }
@@ -160,9 +161,8 @@ fn facts_8_5_the_cap_over_2_5_5() {
 
 #[test]
 fn facts_8_5_the_cap_over_4_4_3() {
-    let (figures, _) = simulate(&capped(&[4, 4, 3], |policy| Policy {
-        max_overload: Some(20),
-        ..policy
+    let (figures, _) = simulate(&within(&[4, 4, 3], |policy| {
+        policy.max_overload = Some(20);
     }));
     assert!((figures.in_zone - 0.994).abs() < 0.001, "{figures:?}");
     assert!(
@@ -174,14 +174,13 @@ fn facts_8_5_the_cap_over_4_4_3() {
 #[test]
 fn facts_8_5_residual_by_capacity_evens_2_2_8_and_an_even_one_does_not() {
     let balanced = |residual| {
-        move |policy| Policy {
-            mode: Mode::Balanced,
-            max_overload: Some(0),
-            residual,
-            ..policy
+        move |policy: &mut Policy| {
+            policy.mode = Mode::Balanced;
+            policy.max_overload = Some(0);
+            policy.residual = residual;
         }
     };
-    let (capacity, _) = simulate(&capped(&[2, 2, 8], balanced(Residual::Capacity)));
+    let (capacity, _) = simulate(&within(&[2, 2, 8], balanced(Residual::Capacity)));
     assert!(
         (capacity.load_max.unwrap() - 1.0).abs() < 0.01,
         "{capacity:?}"
@@ -190,7 +189,7 @@ fn facts_8_5_residual_by_capacity_evens_2_2_8_and_an_even_one_does_not() {
         (capacity.load_min.unwrap() - 1.0).abs() < 0.01,
         "{capacity:?}"
     );
-    let (even, _) = simulate(&capped(&[2, 2, 8], balanced(Residual::Even)));
+    let (even, _) = simulate(&within(&[2, 2, 8], balanced(Residual::Even)));
     assert!((even.load_max.unwrap() - 1.2).abs() < 0.01, "{even:?}");
 }
 
@@ -217,18 +216,10 @@ fn clients_that_find_nobody_are_refused_and_say_which_level_is_empty() {
 
 #[test]
 fn one_node_of_a_group_answers_for_all_of_it() {
-    let thinned = cluster(&[1, 3, 9], &[("weights", "zone=99,*=1")]);
-    let mut service = thinned.services().next().unwrap().clone();
-    let policy = Policy::clone(service.policy.as_ref().unwrap());
-    service.policy = Some(
-        Policy {
-            subset_max_weight: Some(16),
-            ..policy
-        }
-        .into(),
-    );
-    let mut cases = vec![thinned];
-    cases[0].set_service(service);
+    let far = cluster(&[1, 3, 9], &[("weights", "zone=99,*=1")]);
+    let mut cases = vec![with_policy(far, |policy| {
+        policy.subset_max_weight = Some(16);
+    })];
     cases.extend(
         [
             vec![("weights", "node=70,zone=20,*=10")],
