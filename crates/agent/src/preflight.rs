@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use ipvs_netlink::ErrorKind;
+use rustix::thread::{CapabilitySet, capabilities};
 use tokio::process::Command;
 
 use crate::kernel::Ipvs;
@@ -50,6 +51,18 @@ pub enum StartError {
 impl From<RouteError> for StartError {
     fn from(error: RouteError) -> Self {
         Self::Route(error.to_string())
+    }
+}
+
+/// Whether this process has the capability without which nothing works; asked before anything else, so that who lacks it
+/// is told just that.
+pub(crate) fn permission() -> Result<(), StartError> {
+    match capabilities(None) {
+        Ok(sets) if !sets.effective.contains(CapabilitySet::NET_ADMIN) => {
+            Err(StartError::NotPermitted)
+        }
+        // Whoever cannot be asked, IPVS will answer.
+        _ => Ok(()),
     }
 }
 

@@ -42,6 +42,7 @@ use crate::fuse::Fuse;
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::metrics::Metrics;
+use crate::routes::moves::Moves;
 use crate::run::AgentConfig;
 use crate::state::{Pulse, Question, StartTimes};
 
@@ -65,6 +66,8 @@ enum Trigger {
     Question(Question),
     /// The cluster changed.
     Input(Batch),
+    /// Addresses of this machine came or went.
+    Moved,
     /// The cluster's source has ended; what it said stays true.
     SourceEnded,
     /// A failed key, a draining real server or a refused part of the machine is due.
@@ -192,6 +195,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(crate) async fn run(
         &mut self,
         mut source: Watch,
+        mut moves: Moves,
         mut questions: mpsc::Receiver<Question>,
         stop: impl Future<Output = ()>,
     ) {
@@ -203,6 +207,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = &mut stop => Trigger::Stop,
                 Some(question) = questions.recv() => Trigger::Question(question),
                 batch = source.next(), if source_open => batch.map_or(Trigger::SourceEnded, Trigger::Input),
+                () = moves.next(), if self.started.is_some() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
                 () = std::future::ready(()), if self.check.is_some() => Trigger::CheckOn,
                 () = tokio::time::sleep_until(self.next_check), if self.started.is_some() => Trigger::Check,
@@ -211,6 +216,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Stop => return tracing::info!("stopping; the data plane goes on serving"),
                 Trigger::Question(question) => self.answer(question).await,
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
+                Trigger::Moved => self.addresses_moved().await,
                 Trigger::SourceEnded => source_open = false,
                 Trigger::Due => self.handle_due().await,
                 Trigger::Check => self.begin_check().await,

@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod addresses;
+pub(crate) mod moves;
 mod table;
 mod wire;
 

@@ -21,7 +21,10 @@ pub(crate) type Outcome = Result<(), Box<Failure>>;
 impl Rtnl {
     /// Opens the socket in the current network namespace.
     pub(crate) fn open() -> Result<Self, transport::Error> {
-        let connection = AsyncConnection::open(NetlinkProtocol::ROUTE, &Options::default())?;
+        let mut options = Options::default();
+        // A dump is filtered by the kernel.
+        options.strict = true;
+        let connection = AsyncConnection::open(NetlinkProtocol::ROUTE, &options)?;
         Ok(Self { connection })
     }
 
@@ -84,6 +87,6 @@ fn payload(message: &RouteNetlinkMessage) -> Vec<u8> {
 }
 
 /// `None` for what the crate cannot read: one strange route must not hide the others.
-fn parse(message: Message<'_>) -> Option<RouteNetlinkMessage> {
+pub(crate) fn parse(message: Message<'_>) -> Option<RouteNetlinkMessage> {
     RouteNetlinkMessage::parse_with_param(message.payload, message.kind).ok()
 }

@@ -15,6 +15,8 @@ use crate::metrics::Metrics;
 use crate::ownership::Record;
 use crate::preflight;
 use crate::reconcile::{Parts, Reconciler};
+use crate::routes::RouteError;
+use crate::routes::moves::Moves;
 use crate::state::LoopEnds;
 
 pub use crate::preflight::StartError;
@@ -61,6 +63,7 @@ pub async fn run(config: AgentConfig, metrics: Metrics, ends: LoopEnds) -> Resul
     let fuse = Arc::new(Fuse::new(config.crash_after));
     let (record, claims) = open_record(&config)?;
     let host = Machine::open(record, Arc::clone(&fuse))?;
+    let moves = Moves::open().map_err(RouteError::from)?;
     let source = cluster::source::watch(&config.cluster)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, cluster = %config.cluster.display(), "started");
@@ -73,7 +76,7 @@ pub async fn run(config: AgentConfig, metrics: Metrics, ends: LoopEnds) -> Resul
         fuse,
     };
     Reconciler::new(config, parts)
-        .run(source, questions, stop.requested())
+        .run(source, moves, questions, stop.requested())
         .await;
     Ok(())
 }

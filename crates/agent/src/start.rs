@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
-use crate::{client, health, log, metrics, run, serve};
+use crate::{client, health, log, metrics, preflight, run, serve};
 
 /// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
 ///
@@ -36,6 +36,7 @@ async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
             source,
         })
     })?;
+    preflight::permission().map_err(failure)?;
     let Socket { listener, file } = socket::listen(&args.socket)
         .await
         .map_err(Failure::trouble)?;

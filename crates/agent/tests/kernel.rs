@@ -16,6 +16,8 @@ mod lab;
 #[path = "kernel/yaml.rs"]
 mod yaml;
 
+#[path = "kernel/addresses.rs"]
+mod addresses;
 #[path = "kernel/crash.rs"]
 mod crash;
 #[path = "kernel/drain.rs"]
@@ -24,10 +26,14 @@ mod drain;
 mod foreign;
 #[path = "kernel/guard.rs"]
 mod guard;
+#[path = "kernel/input.rs"]
+mod input;
 #[path = "kernel/render.rs"]
 mod render;
 #[path = "kernel/restart.rs"]
 mod restart;
+#[path = "kernel/sctp.rs"]
+mod sctp;
 #[path = "kernel/services.rs"]
 mod services;
 #[path = "kernel/traffic.rs"]

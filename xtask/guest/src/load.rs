@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::sctp;
 pub(crate) use tally::Tally;
 
 /// Options of `guest load`.
@@ -24,6 +25,9 @@ pub(crate) struct Args {
     /// Send datagrams instead of connecting.
     #[arg(long)]
     udp: bool,
+    /// Make SCTP associations instead of TCP connections.
+    #[arg(long, conflicts_with = "udp")]
+    sctp: bool,
     /// How many connections are under way at the same time.
     #[arg(long, default_value_t = 1)]
     parallel: usize,
@@ -117,7 +121,7 @@ fn client(args: &Args, left: &Left) -> Tally {
         let answer = if args.udp {
             datagram(args.target, patience, &left.port)
         } else {
-            connection(args.target, patience)
+            connect(args, patience, &left.port).and_then(|stream| read(stream, patience))
         };
         tally.record(answer, asked.elapsed());
         if let Some(rest) = pause.and_then(|pause| pause.checked_sub(asked.elapsed())) {
@@ -141,8 +145,15 @@ fn stop_flag(watch: bool) -> Arc<AtomicBool> {
     stop
 }
 
-fn connection(target: SocketAddr, patience: Duration) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&target, patience)?;
+fn connect(args: &Args, patience: Duration, port: &AtomicU16) -> std::io::Result<TcpStream> {
+    if args.sctp {
+        next_free(port, |port| sctp::connect(args.target, port, patience))
+    } else {
+        TcpStream::connect_timeout(&args.target, patience)
+    }
+}
+
+fn read(mut stream: TcpStream, patience: Duration) -> std::io::Result<String> {
     stream.set_read_timeout(Some(patience))?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -150,7 +161,7 @@ fn connection(target: SocketAddr, patience: Duration) -> std::io::Result<String>
 }
 
 fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io::Result<String> {
-    let socket = bind_next(target, port)?;
+    let socket = next_free(port, |port| UdpSocket::bind((unspecified(target), port)))?;
     socket.connect(target)?;
     socket.set_read_timeout(Some(patience))?;
     socket.send(b"?")?;
@@ -161,19 +172,21 @@ fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io
     ))
 }
 
-/// A socket with a source port that this process did not use lately. The kernel would choose at
+/// Does something with a source port that this process did not use lately. The kernel would choose at
 /// random, and for minutes IPVS sends a source port it knows to the server it had.
-fn bind_next(target: SocketAddr, port: &AtomicU16) -> std::io::Result<UdpSocket> {
-    let any: IpAddr = match target {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
+fn next_free<T>(port: &AtomicU16, bind: impl Fn(u16) -> std::io::Result<T>) -> std::io::Result<T> {
     loop {
-        let next = port.fetch_add(1, Ordering::Relaxed).max(FIRST_PORT);
-        match UdpSocket::bind((any, next)) {
+        match bind(port.fetch_add(1, Ordering::Relaxed).max(FIRST_PORT)) {
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
             bound => return bound,
         }
+    }
+}
+
+pub(crate) fn unspecified(like: SocketAddr) -> IpAddr {
+    match like {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod demo;
 mod load;
+mod sctp;
 mod serve;
 mod suite;
 

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::sctp;
+
 /// Options of `guest serve`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,6 +21,9 @@ pub(crate) struct Args {
     /// Answer datagrams instead of connections.
     #[arg(long)]
     udp: bool,
+    /// Answer SCTP associations instead of TCP connections.
+    #[arg(long, conflicts_with = "udp")]
+    sctp: bool,
     /// Keep connections open after the answer, until the client closes.
     #[arg(long, conflicts_with = "udp")]
     hold: bool,
@@ -31,7 +36,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.udp {
         datagrams(&UdpSocket::bind(args.listen).with_context(place)?, &answer)
     } else {
-        let listener = TcpListener::bind(args.listen).with_context(place)?;
+        let listener = if args.sctp {
+            sctp::listen(args.listen)
+        } else {
+            TcpListener::bind(args.listen)
+        };
+        let listener = listener.with_context(place)?;
         connections(&listener, &answer, args.hold)
     }
 }

@@ -54,6 +54,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.repair(work, "missing").await;
     }
 
+    /// The machine's addresses changed: what depends on them follows at once. The kernel takes routes away together
+    /// with the address that they send from, so ours are read again too.
+    pub(super) async fn addresses_moved(&mut self) {
+        let moved = self.read_place().await;
+        if moved.is_empty() {
+            return;
+        }
+        self.read_routes().await;
+        let work = Work {
+            services: self.services_at(&moved),
+            shape: true,
+            ..Work::default()
+        };
+        let done = self.pass(work).await;
+        self.report(&done, None);
+    }
+
     /// Compares the next slice.
     pub(super) async fn check_on(&mut self) {
         let Some(mut check) = self.check.take() else {

@@ -120,10 +120,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.note_shape(shape);
     }
 
-    fn note_shape(&mut self, (routes, tables): ShapeRead) {
+    /// Reads which routes of ours there are.
+    pub(super) async fn read_routes(&mut self) {
+        let routes = self.host.read_routes().await;
+        self.note_routes(routes);
+    }
+
+    fn note_routes(&mut self, routes: Result<(), RouteError>) {
         if let Err(error) = routes {
             self.warnings.set(Topic::Routes, vec![error.to_string()]);
         }
+    }
+
+    fn note_shape(&mut self, (routes, tables): ShapeRead) {
+        self.note_routes(routes);
         if let Err(error) = tables {
             self.warnings.set(Topic::Guard, vec![error.to_string()]);
         }

@@ -38,6 +38,15 @@ fn web() -> Vec<cluster::object::Object> {
     ]
 }
 
+fn web_and_other() -> Vec<cluster::object::Object> {
+    let mut all = web();
+    all.extend([
+        service("other", "10.96.0.11", TCP),
+        slice("other", TCP, &["10.244.2.9@n2"]),
+    ]);
+    all
+}
+
 #[tokio::test(start_paused = true)]
 async fn kp_sy_13_tables_and_claims_come_before_virtual_servers_and_routes_after() {
     let mut agent = Loop::over(&Shared::default());
@@ -72,12 +81,7 @@ async fn t06_a_start_on_a_correct_kernel_writes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn d1_a_change_touches_its_own_key_and_reads_nothing() {
     let mut agent = Loop::over(&Shared::default());
-    let mut all = web();
-    all.extend([
-        service("other", "10.96.0.11", TCP),
-        slice("other", TCP, &["10.244.2.9@n2"]),
-    ]);
-    agent.start(all).await;
+    agent.start(web_and_other()).await;
     agent.journal();
     agent.world().reads = 0;
     agent
@@ -205,12 +209,7 @@ async fn d10_lost_answers_are_settled_by_reading_whichever_way_it_went() {
 #[tokio::test(start_paused = true)]
 async fn pain_44_drift_of_every_kind_is_repaired_and_nothing_else_is_written() {
     let mut agent = Loop::over(&Shared::default());
-    let mut all = web();
-    all.extend([
-        service("other", "10.96.0.11", TCP),
-        slice("other", TCP, &["10.244.2.9@n2"]),
-    ]);
-    agent.start(all).await;
+    agent.start(web_and_other()).await;
     let before = agent.save();
     agent.journal();
     {
@@ -306,6 +305,36 @@ async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own
     // And back.
     agent.apply([node("n9", "10.96.0.10")]).await;
     assert_eq!(agent.save(), [""; 0], "now it is another node's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_check() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    let own = |address: &str| Interface {
+        link: "eth0".to_owned(),
+        address: address.parse().unwrap(),
+        prefix: 32,
+        global: true,
+    };
+    let node = "192.168.1.1";
+    agent.world().addresses = vec![own(node), own("10.96.0.10")];
+    agent.reconciler.addresses_moved().await;
+    assert_eq!(agent.save(), [""; 0]);
+    let route = format!("+ local 10.96.0.0/12 dev lo table local proto 173 src {node}");
+    assert!(agent.journal().contains(&route));
+
+    // The kernel takes the route away with the address that it sends from.
+    agent.world().addresses.clear();
+    agent.world().routes.clear();
+    agent.reconciler.addresses_moved().await;
+    assert_eq!(agent.save().len(), 3);
+    assert_eq!(agent.world().routes.len(), 1);
+    agent.journal();
+    agent.world().reads = 0;
+    agent.reconciler.addresses_moved().await;
+    assert_eq!((agent.journal().len(), agent.world().reads), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]

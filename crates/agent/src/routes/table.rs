@@ -9,6 +9,7 @@ use rustix::net::netdevice;
 use topology_core::model::{Cidr, Family};
 
 use super::addresses::Interface;
+use super::wire::Whose;
 use super::{LocalRoute, PROTOCOL, wire};
 use crate::fuse::Fuse;
 use crate::link;
@@ -60,7 +61,9 @@ impl Table {
 
     /// Reads which routes of ours the kernel holds.
     pub(crate) async fn read(&mut self) -> Result<(), RouteError> {
-        self.held = self.list(|route| route.protocol == PROTOCOL).await?;
+        self.held = self
+            .list(Whose::Ours, |route| route.protocol == PROTOCOL)
+            .await?;
         self.taken.clear();
         Ok(())
     }
@@ -69,7 +72,9 @@ impl Table {
     pub(crate) async fn foreign(&mut self, of: &BTreeSet<Cidr>) -> Result<Vec<String>, RouteError> {
         let inside = |route: &LocalRoute| of.iter().any(|range| super::covers(range, &route.to));
         let listed = self
-            .list(|listed| listed.protocol != PROTOCOL && inside(&listed.route))
+            .list(Whose::Everybodys, |listed| {
+                listed.protocol != PROTOCOL && inside(&listed.route)
+            })
             .await?;
         Ok(listed
             .iter()
@@ -79,6 +84,7 @@ impl Table {
 
     async fn list(
         &mut self,
+        whose: Whose,
         keep: impl Fn(&wire::Listed) -> bool + Send + Sync,
     ) -> Result<BTreeSet<LocalRoute>, RouteError> {
         let mut routes = BTreeSet::new();
@@ -87,7 +93,10 @@ impl Table {
                 RouteNetlinkMessage::NewRoute(route) => wire::listed(&route).filter(&keep),
                 _ => None,
             };
-            let listed = self.rtnl.dump(&wire::list_routes(family), read).await?;
+            let listed = self
+                .rtnl
+                .dump(&wire::list_routes(family, whose), read)
+                .await?;
             routes.extend(listed.into_iter().map(|listed| listed.route));
         }
         Ok(routes)

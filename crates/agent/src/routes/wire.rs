@@ -27,6 +27,13 @@ pub(super) struct Listed {
     pub(super) protocol: u8,
 }
 
+/// Which routes are to be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Ours,
+    Everybodys,
+}
+
 fn family(family: Family) -> AddressFamily {
     match family {
         Family::V4 => AddressFamily::Inet,
@@ -62,10 +69,19 @@ pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     message
 }
 
-/// The request that lists every route of one family.
-pub(super) fn list_routes(of: Family) -> RouteNetlinkMessage {
+/// The request that lists the `local` routes of table `local` of one family, ours only or everybody's.
+pub(super) fn list_routes(of: Family, whose: Whose) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
-    message.header.address_family = family(of);
+    message.header = RouteHeader {
+        address_family: family(of),
+        table: TABLE_LOCAL,
+        kind: RouteType::Local,
+        protocol: match whose {
+            Whose::Ours => RouteProtocol::from(PROTOCOL),
+            Whose::Everybodys => RouteProtocol::Unspec,
+        },
+        ..RouteHeader::default()
+    };
     RouteNetlinkMessage::GetRoute(message)
 }
 

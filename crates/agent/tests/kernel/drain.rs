@@ -2,7 +2,7 @@
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, Place, sh, wait_until};
-use crate::yaml::{NODES, Service, slice};
+use crate::yaml::{NODES, slice, web};
 
 const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
 
@@ -11,13 +11,7 @@ fn setup(lab: &mut Lab, arguments: &[&str]) -> (Node, Place, Place, Place) {
     let node = Node::new()
         .with(&["--service-cidr", "10.96.0.0/12"])
         .with(arguments);
-    let service = Service {
-        name: "web",
-        ips: &["10.96.0.10"],
-        ports: &[("TCP", 80)],
-        spec: "",
-        annotations: "",
-    };
+    let service = web("web", &["10.96.0.10"]);
     node.write("nodes.yaml", NODES);
     node.write("service.yaml", &service.yaml());
     (node, client, stays, leaves)
@@ -25,15 +19,7 @@ fn setup(lab: &mut Lab, arguments: &[&str]) -> (Node, Place, Place, Place) {
 
 fn endpoints(node: &Node, pods: &[&Place]) {
     let lines: Vec<_> = pods.iter().map(|pod| format!("{} n1", pod.v4)).collect();
-    node.write(
-        "v4.yaml",
-        &slice(
-            "web",
-            "web-4",
-            PORTS,
-            &lines.iter().map(String::as_str).collect::<Vec<_>>(),
-        ),
-    );
+    node.write("v4.yaml", &slice("web", "web-4", PORTS, &lines));
 }
 
 fn real(pod: &Place, weight: u32) -> String {

@@ -2,17 +2,11 @@
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, sh};
-use crate::yaml::{NODES, Service, slice};
+use crate::yaml::{NODES, slice, web};
 
 fn node() -> Node {
     let node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
-    let service = Service {
-        name: "web",
-        ips: &["10.96.0.10"],
-        ports: &[("TCP", 80)],
-        spec: "",
-        annotations: "",
-    };
+    let service = web("web", &["10.96.0.10"]);
     node.write("nodes.yaml", NODES);
     node.write("service.yaml", &service.yaml());
     node.write(

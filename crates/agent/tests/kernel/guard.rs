@@ -4,19 +4,13 @@ use std::time::{Duration, Instant};
 
 use crate::agent::{Node, wait_kernel};
 use crate::lab::{Lab, NODE_V4, NODE_V6, Process, sh, succeeds, try_connect, wait_until};
-use crate::yaml::{NODES, Service, slice};
+use crate::yaml::{NODES, slice, web};
 
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
 
 fn node() -> Node {
     let node = Node::new().with(CIDRS);
-    let service = Service {
-        name: "web",
-        ips: &["10.96.0.10", "fd00:10:96::a"],
-        ports: &[("TCP", 80)],
-        spec: "",
-        annotations: "",
-    };
+    let service = web("web", &["10.96.0.10", "fd00:10:96::a"]);
     node.write("nodes.yaml", NODES);
     node.write("service.yaml", &service.yaml());
     node

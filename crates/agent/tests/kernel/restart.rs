@@ -21,12 +21,7 @@ fn node() -> Node {
             format!("10.244.2.{number} n2"),
         ];
         let ports = &[("TCP", 80, 8080), ("UDP", 53, 5353)];
-        let slice = slice(
-            &name,
-            &format!("{name}-4"),
-            ports,
-            &endpoints.each_ref().map(String::as_str),
-        );
+        let slice = slice(&name, &format!("{name}-4"), ports, &endpoints);
         node.write(&format!("{name}.yaml"), &(service.yaml() + &slice));
     }
     node

@@ -2,7 +2,7 @@
 
 use crate::agent::{Node, wait_kernel};
 use crate::lab::{Lab, sh};
-use crate::yaml::{NODES, Service, slice};
+use crate::yaml::{NODES, Service, slice, web};
 
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
 
@@ -94,16 +94,7 @@ fn kp_ut_027_session_affinity_is_persistence_and_can_be_changed_in_place() {
 fn d2_addresses_outside_of_every_range_get_routes_of_their_own() {
     let _lab = Lab::new();
     let mut node = Node::new();
-    let service = |ip: &str| {
-        Service {
-            name: "web",
-            ips: &[ip],
-            ports: &[("TCP", 80)],
-            spec: "",
-            annotations: "",
-        }
-        .yaml()
-    };
+    let service = |ip: &str| web("web", &[ip]).yaml();
     node.write("nodes.yaml", NODES);
     node.write("service.yaml", &service("203.0.113.7"));
     node.start();
@@ -127,13 +118,7 @@ fn d2_addresses_outside_of_every_range_get_routes_of_their_own() {
 fn nothing_is_programmed_before_the_first_full_read() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDRS);
-    let service = Service {
-        name: "web",
-        ips: &["10.96.0.30"],
-        ports: &[("TCP", 80)],
-        spec: "",
-        annotations: "",
-    };
+    let service = web("web", &["10.96.0.30"]);
     node.write("nodes.yaml", NODES);
     node.write("service.yaml", &service.yaml());
     node.write("broken.yaml", "apiVersion: v1\nkind: [");

@@ -80,24 +80,8 @@ fn weights_are_exact_from_pods_and_from_the_node_itself() {
         format!("{} n2", zone.v6),
         format!("{} n3", far.v6),
     ];
-    node.write(
-        "v4.yaml",
-        &slice(
-            "web",
-            "web-4",
-            PORTS,
-            &endpoints4.each_ref().map(String::as_str),
-        ),
-    );
-    node.write(
-        "v6.yaml",
-        &slice(
-            "web",
-            "web-6",
-            PORTS,
-            &endpoints6.each_ref().map(String::as_str),
-        ),
-    );
+    node.write("v4.yaml", &slice("web", "web-4", PORTS, &endpoints4));
+    node.write("v6.yaml", &slice("web", "web-6", PORTS, &endpoints6));
     node.start();
     let wanted = counts(&[("near", 80), ("zone", 15), ("far", 5)]);
     assert_eq!(hits(&client, "10.96.0.10:80", 100, ""), wanted);
@@ -168,12 +152,7 @@ fn t01_a_udp_client_that_keeps_its_port_leaves_a_dead_pod_within_a_second() {
     node.write("service.yaml", &web("").yaml());
     let endpoints = |pods: &[&Place]| {
         let lines: Vec<_> = pods.iter().map(|pod| format!("{} n1", pod.v4)).collect();
-        slice(
-            "web",
-            "web-4",
-            PORTS,
-            &lines.iter().map(String::as_str).collect::<Vec<_>>(),
-        )
+        slice("web", "web-4", PORTS, &lines)
     };
     node.write("v4.yaml", &endpoints(&[&one]));
     node.start();

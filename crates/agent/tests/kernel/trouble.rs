@@ -2,19 +2,9 @@
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, NODE_V4, sh, succeeds, wait_until};
-use crate::yaml::{NODES, Service, slice};
+use crate::yaml::{NODES, slice, web};
 
 const CIDR: &[&str] = &["--service-cidr", "10.96.0.0/12"];
-
-fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
-    Service {
-        name,
-        ips,
-        ports: &[("TCP", 80)],
-        spec: "",
-        annotations: "",
-    }
-}
 
 const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
 
@@ -131,10 +121,9 @@ fn two_thousand_endpoints_in_one_service_are_all_programmed() {
         let endpoints: Vec<_> = (1..=100)
             .map(|host| format!("10.244.{part}.{host} n2"))
             .collect();
-        let lines: Vec<_> = endpoints.iter().map(String::as_str).collect();
         node.write(
             &format!("slice{part}.yaml"),
-            &slice("web", &format!("web-{part}"), PORTS, &lines),
+            &slice("web", &format!("web-{part}"), PORTS, &endpoints),
         );
     }
     node.start();
@@ -203,14 +192,20 @@ fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR);
     node.write("nodes.yaml", NODES);
-    sh(&format!(
-        "chmod -R a+rwX {}",
-        node.cluster().parent().unwrap().display()
-    ));
-    node.launch_as(65534);
-    let status = node.wait_end();
-    assert_eq!(status.code(), Some(1), "{}", node.log());
-    assert!(node.log().contains("CAP_NET_ADMIN"), "{}", node.log());
+    let folder = node.cluster();
+    let folder = folder.parent().unwrap().display();
+    // Whether or not it could make its socket, and keep its record.
+    for mode in ["a+rX,go-w", "a+rwX"] {
+        sh(&format!("chmod -R {mode} {folder}"));
+        node.launch_as(65534);
+        let status = node.wait_end();
+        let log = node.log();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains("the agent needs CAP_NET_ADMIN"), "{log}");
+        assert!(log.contains("run it as root"), "{log}");
+        node.forget_log();
+    }
 }
 
 #[test]

@@ -34,6 +34,17 @@ pub(crate) struct Service<'a> {
     pub(crate) annotations: &'a str,
 }
 
+/// A Service with nothing special, at TCP port 80.
+pub(crate) fn web<'a>(name: &'a str, ips: &'a [&'a str]) -> Service<'a> {
+    Service {
+        name,
+        ips,
+        ports: &[("TCP", 80)],
+        spec: "",
+        annotations: "",
+    }
+}
+
 impl Service<'_> {
     /// As YAML.
     pub(crate) fn yaml(&self) -> String {
@@ -76,9 +87,12 @@ pub(crate) fn slice(
     service: &str,
     name: &str,
     ports: &[(&str, u16, u16)],
-    endpoints: &[&str],
+    endpoints: &[impl AsRef<str>],
 ) -> String {
-    let v6 = endpoints.first().is_some_and(|line| line.contains(':'));
+    let mut endpoints = endpoints.iter().map(AsRef::as_ref).peekable();
+    let v6 = endpoints
+        .peek()
+        .is_some_and(|line: &&str| line.contains(':'));
     let family = if v6 { "IPv6" } else { "IPv4" };
     let mut text = format!(
         "\n---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\n\
@@ -93,7 +107,7 @@ pub(crate) fn slice(
         )
         .unwrap();
     }
-    text.push_str(if endpoints.is_empty() {
+    text.push_str(if endpoints.peek().is_none() {
         "endpoints: []\n"
     } else {
         "endpoints:\n"

@@ -44,6 +44,11 @@ pub struct Options {
     pub limits: Limits,
     /// How many times a dump is tried while the kernel says that its table changed under it: 8.
     pub dump_attempts: u32,
+    /// Whether what a request for a table says is a filter (`NETLINK_GET_STRICT_CHK`): no.
+    ///
+    /// `NETLINK_ROUTE` then lists only the routes of the table, protocol, type and link that the request names, and
+    /// refuses a request that names something it cannot filter by. Needs Linux 4.20.
+    pub strict: bool,
 }
 
 impl Default for Options {
@@ -53,6 +58,7 @@ impl Default for Options {
             answer_timeout: Duration::from_secs(30),
             limits: Limits::default(),
             dump_attempts: 8,
+            strict: false,
         }
     }
 }

@@ -35,6 +35,11 @@ impl Socket {
         inner
             .set_ext_ack(true)
             .map_err(Error::socket("NETLINK_EXT_ACK"))?;
+        if options.strict {
+            inner
+                .set_netlink_get_strict_chk(true)
+                .map_err(Error::socket("NETLINK_GET_STRICT_CHK"))?;
+        }
         let receive_buffer = enlarge(inner.as_fd(), options.receive_buffer)?;
         Ok(Self {
             inner,

@@ -1,0 +1,50 @@
+//! One-to-one SCTP sockets, which the standard library's TCP types can read and write.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, SocketType, bind, connect as join, ipproto, listen as wait_for, sockopt,
+};
+
+/// How many associations may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Listens at one address.
+pub(crate) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = open(at)?;
+    bind(&socket, &at)?;
+    wait_for(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Associates with `target` from `port` of one address: a client that offered all of its addresses would be answered
+/// at those that the virtual server does not know.
+pub(crate) fn connect(target: SocketAddr, port: u16, patience: Duration) -> io::Result<TcpStream> {
+    let socket = open(target)?;
+    bind(&socket, &SocketAddr::new(source(target)?, port))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
+    join(&socket, &target)?;
+    Ok(socket.into())
+}
+
+fn open(of: SocketAddr) -> io::Result<OwnedFd> {
+    let family = match of {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    Ok(rustix::net::socket(
+        family,
+        SocketType::STREAM,
+        Some(ipproto::SCTP),
+    )?)
+}
+
+/// The address that the kernel would send from.
+fn source(target: SocketAddr) -> io::Result<IpAddr> {
+    let probe = UdpSocket::bind((super::load::unspecified(target), 0))?;
+    probe.connect(target)?;
+    Ok(probe.local_addr()?.ip())
+}
