@@ -237,38 +237,15 @@ fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
     assert_refused(&run(&[]), &["Usage"]);
     assert_refused(&run(&["render", "--node", "n1"]), &["--cluster"]);
     assert_refused(&run(&["render", "--cluster", &shop]), &["--node"]);
+    let render = ["render", "--cluster", &shop, "--node"];
+    let with = |more: &[&str]| run(&[render.as_slice(), more].concat());
+    assert_refused(&with(&["n 1"]), &["kubectl get nodes"]);
+    assert_refused(&with(&["n1", "-o", "yaml"]), &["table", "save", "json"]);
     assert_refused(
-        &run(&["render", "--cluster", &shop, "--node", "n 1"]),
-        &["kubectl get nodes"],
-    );
-    assert_refused(
-        &run(&["render", "--cluster", &shop, "--node", "n1", "-o", "yaml"]),
-        &["table", "save", "json"],
-    );
-    assert_refused(
-        &run(&[
-            "render",
-            "--cluster",
-            &shop,
-            "--node",
-            "n1",
-            "--service-cidr",
-            "10.96.0.0",
-        ]),
+        &with(&["n1", "--service-cidr", "10.96.0.0"]),
         &["10.96.0.0/12"],
     );
-    assert_refused(
-        &run(&[
-            "render",
-            "--cluster",
-            &shop,
-            "--node",
-            "n1",
-            "--scheduler",
-            "no such",
-        ]),
-        &["wrr"],
-    );
+    assert_refused(&with(&["n1", "--scheduler", "no such"]), &["wrr"]);
     assert_refused(
         &run(&["status", "cart"]),
         &["NAMESPACE/SERVICE", "shop/cart"],

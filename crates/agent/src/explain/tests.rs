@@ -1,6 +1,6 @@
 //! Changes that alter an outcome are found by trying them.
 
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::model::Drain;
 use topology_core::policy::{LevelKey, MinReady};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -68,18 +68,8 @@ fn losing_the_last_endpoint_of_a_boundary_refuses() {
 fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
     let mut snapshot = cluster(&[1, 1], &[("keys", "zone,*")]);
     for (name, zone) in [("far", "z1"), ("near", "z0")] {
-        snapshot.set_drain(Drain {
-            name: name.into(),
-            key: LevelKey::parse("zone").unwrap(),
-            values: vec![zone.into()],
-            scope: DrainScope::Endpoints,
-            starts: 0,
-            expires: i64::MAX,
-            ramp_seconds: 0,
-            on_last_domain: OnLastDomain::Ignore,
-            hard_services: HardServices::Ignore,
-            reason: "".into(),
-        });
+        let key = LevelKey::parse("zone").unwrap();
+        snapshot.set_drain(Drain::of(name, key, vec![zone.into()]));
     }
     snapshot.remove_drain("far");
     let changes = changes(snapshot);

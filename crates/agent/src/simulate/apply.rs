@@ -5,8 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use topology_core::model::{
-    Drain, DrainScope, Endpoint, EndpointSlice, Family, HardServices, Node, ObjectName,
-    OnLastDomain, Service, TopologyPolicy,
+    Drain, Endpoint, EndpointSlice, Family, Node, ObjectName, Service, TopologyPolicy,
 };
 use topology_core::policy::{Asked, LevelKey, from_annotations};
 use topology_core::snapshot::Snapshot;
@@ -74,18 +73,9 @@ impl Edit {
                 )));
             }
         }
-        self.drains.push(Drain {
-            name: format!("--drain {}={}", change.key, change.values.join(",")).into(),
-            key,
-            values: change.values.clone(),
-            scope: DrainScope::Endpoints,
-            starts: 0,
-            expires: i64::MAX,
-            ramp_seconds: 0,
-            on_last_domain: OnLastDomain::Ignore,
-            hard_services: HardServices::Ignore,
-            reason: Arc::default(),
-        });
+        let name = format!("--drain {}={}", change.key, change.values.join(","));
+        self.drains
+            .push(Drain::of(&name, key, change.values.clone()));
         Ok(())
     }
 

@@ -65,15 +65,15 @@ type Fault = (&'static [(&'static str, &'static str)], &'static str);
 const FAULTS: &[Fault] = &[
     (
         &[("weights", "node=80,zone=x")],
-        "is not a whole number from 0 to 10000",
+        "is out of range",
     ),
     (
         &[("weights", "zone=10001")],
-        "is not a whole number from 0 to 10000",
+        "is out of range",
     ),
     (&[("weights", "zone")], "has no weight"),
     (&[("keys", "zone,zone")], "level `zone` stands twice"),
-    (&[("keys", "*,zone")], "`*` must be the last level"),
+    (&[("keys", "*,zone")], "`*` stands before another level"),
     (&[("keys", "-rack")], "is not a label key"),
     (&[("keys", "node,,zone")], "a level is empty"),
     (

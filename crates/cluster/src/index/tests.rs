@@ -7,14 +7,7 @@ use crate::object::{Namespace, ServiceCidr};
 use crate::source::{Options, read_text};
 
 fn node(name: &str) -> Object {
-    Object::Node(Node {
-        cpu_milli: 0,
-        ready: true,
-        leaving: false,
-        name: name.into(),
-        labels: Labels::default(),
-        addresses: Vec::new(),
-    })
+    Object::Node(Node::new(name))
 }
 
 fn feed(index: &mut Index, events: impl IntoIterator<Item = Event>) {

@@ -10,7 +10,10 @@
 
 mod answers;
 mod capture;
+mod connections;
 mod requests;
+#[path = "../common/words.rs"]
+mod words;
 
 use capture::Capture;
 

@@ -1,33 +1,16 @@
 //! What `ipvsadm` asks of the kernel, and what this crate would.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use ipvs_netlink::transport::{Attributes, Limits};
 use ipvs_netlink::{
     Command, Daemon, DaemonState, Destination, Family, Forward, Netmask, Protocol, Service,
-    ServiceFlags, ServiceId, Timeouts, Tunnel, TunnelFlags, TunnelKind, codec,
+    ServiceFlags, ServiceId, Timeouts, TunnelFlags, TunnelKind, codec,
 };
 
 use crate::capture::{number, payload};
 use crate::captures;
-
-fn id(protocol: Protocol, address: &str) -> ServiceId {
-    let address: SocketAddr = address.parse().unwrap();
-    ServiceId::address(protocol, address.ip(), address.port())
-}
-
-fn tcp(address: &str) -> ServiceId {
-    id(Protocol::TCP, address)
-}
-
-fn real(address: &str, weight: u32) -> Destination {
-    let address: SocketAddr = address.parse().unwrap();
-    Destination::new(address.ip(), address.port(), weight)
-}
-
-fn tunnelled(address: &str, kind: TunnelKind, port: u16, flags: TunnelFlags) -> Destination {
-    real(address, 1).with_forward(Forward::Tunnel(Tunnel { kind, port, flags }))
-}
+use crate::words::{id, real, tcp, tunnelled};
 
 /// Every command that changes something, as `capture.sh` gives it, and what it means.
 fn meanings() -> Vec<(&'static str, Command)> {

@@ -16,4 +16,6 @@ mod read;
 mod settings;
 mod support;
 mod traffic;
+#[path = "../common/words.rs"]
+mod words;
 mod written;

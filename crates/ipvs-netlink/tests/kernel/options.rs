@@ -2,10 +2,10 @@
 
 use ipvs_netlink::{
     Command, Destination, Family, Forward, Netmask, Protocol, Service, ServiceFlags, ServiceId,
-    Tunnel, TunnelFlags, TunnelKind,
+    TunnelFlags, TunnelKind,
 };
 
-use crate::support::{id, real, tcp};
+use crate::words::{id, real, tcp, tunnelled};
 
 /// One line of `ipvsadm -S -n`.
 pub(crate) struct Row {
@@ -179,49 +179,46 @@ fn tunnels() -> Vec<Line> {
     let none = TunnelFlags::default();
     let service = tcp("10.96.0.11:443");
     let mixed = tcp("[2001:db8::a]:443");
-    let through = |address, kind, port, flags| {
-        real(address, 1).with_forward(Forward::Tunnel(Tunnel { kind, port, flags }))
-    };
     vec![
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.5:443 -i -w 1 --tun-type ipip",
             service,
-            through("192.0.2.5:443", Ipip, 0, none),
+            tunnelled("192.0.2.5:443", Ipip, 0, none),
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.6:443 -i -w 1 --tun-type gue --tun-port 6080 --tun-nocsum",
             service,
-            through("192.0.2.6:443", Gue, 6080, none),
+            tunnelled("192.0.2.6:443", Gue, 6080, none),
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.7:443 -i -w 1 --tun-type gue --tun-port 6081 --tun-csum",
             service,
-            through("192.0.2.7:443", Gue, 6081, TunnelFlags::CHECKSUM),
+            tunnelled("192.0.2.7:443", Gue, 6081, TunnelFlags::CHECKSUM),
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.8:443 -i -w 1 --tun-type gue --tun-port 6082 --tun-remcsum",
             service,
-            through("192.0.2.8:443", Gue, 6082, TunnelFlags::REMOTE_CHECKSUM),
+            tunnelled("192.0.2.8:443", Gue, 6082, TunnelFlags::REMOTE_CHECKSUM),
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.9:443 -i -w 1 --tun-type gre --tun-nocsum",
             service,
-            through("192.0.2.9:443", Gre, 0, none),
+            tunnelled("192.0.2.9:443", Gre, 0, none),
         ),
         (
             "-a -t 10.96.0.11:443 -r 192.0.2.10:443 -i -w 1 --tun-type gre --tun-csum",
             service,
-            through("192.0.2.10:443", Gre, 0, TunnelFlags::CHECKSUM),
+            tunnelled("192.0.2.10:443", Gre, 0, TunnelFlags::CHECKSUM),
         ),
         (
             "-a -t 10.96.0.11:443 -r [2001:db8::4]:443 -i -w 1 --tun-type ipip",
             service,
-            through("[2001:db8::4]:443", Ipip, 0, none),
+            tunnelled("[2001:db8::4]:443", Ipip, 0, none),
         ),
         (
             "-a -t [2001:db8::a]:443 -r 192.0.2.10:443 -i -w 1 --tun-type gre --tun-csum",
             mixed,
-            through("192.0.2.10:443", Gre, 0, TunnelFlags::CHECKSUM),
+            tunnelled("192.0.2.10:443", Gre, 0, TunnelFlags::CHECKSUM),
         ),
     ]
 }

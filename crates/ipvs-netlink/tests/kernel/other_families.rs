@@ -70,6 +70,28 @@ fn ten_thousand_routes_have_an_outcome_each() {
 }
 
 #[test]
+fn a_strict_dump_is_filtered_by_the_kernel() {
+    let mut batch = Batch::new();
+    batch.push(Request::new(RTM_NEWROUTE, NEW), &local_route(1, 32));
+    assert!(route().execute(batch).unwrap()[0].is_ok());
+    let listed = |strict, protocol: u8, table: u8| {
+        let mut options = Options::default();
+        options.strict = strict;
+        let mut connection = Connection::open(NetlinkProtocol::ROUTE, &options).unwrap();
+        let get = Request::new(RTM_GETROUTE, 0);
+        let filter = [2, 0, 0, 0, table, protocol, 0, 0, 0, 0, 0, 0];
+        let protocols = connection.dump(get, &filter, |message| Ok(Some(message.payload[5])));
+        protocols.unwrap()
+    };
+    assert_eq!(listed(true, 177, 255), [177]);
+    assert!(listed(true, 0, 255).len() > 1, "those of lo as well");
+    assert!(
+        listed(false, 177, 255).len() > 1,
+        "the request's words are no filter"
+    );
+}
+
+#[test]
 fn the_kernels_own_words_are_kept() {
     let mut batch = Batch::new();
     batch.push(Request::new(RTM_NEWROUTE, NEW), &local_route(1, 33));

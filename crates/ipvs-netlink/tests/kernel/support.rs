@@ -5,7 +5,9 @@ use std::io::Write;
 use std::process::{Command as Program, Stdio};
 use std::time::Duration;
 
-use ipvs_netlink::{Client, Command, Destination, Protocol, Service, ServiceId};
+use ipvs_netlink::{Client, Command, Protocol, Service, ServiceId};
+
+pub(crate) use crate::words::{id, real, tcp};
 
 /// Runs a program and gives what it printed.
 pub(crate) fn run(program: &str, arguments: &str) -> String {
@@ -83,20 +85,6 @@ pub(crate) fn execute(client: &mut Client, commands: &[Command]) {
             panic!("{command:?}: {error}");
         }
     }
-}
-
-pub(crate) fn tcp(address: &str) -> ServiceId {
-    id(Protocol::TCP, address)
-}
-
-pub(crate) fn id(protocol: Protocol, address: &str) -> ServiceId {
-    let address: std::net::SocketAddr = address.parse().unwrap();
-    ServiceId::address(protocol, address.ip(), address.port())
-}
-
-pub(crate) fn real(address: &str, weight: u32) -> Destination {
-    let address: std::net::SocketAddr = address.parse().unwrap();
-    Destination::new(address.ip(), address.port(), weight)
 }
 
 /// The n-th of many services.

@@ -29,6 +29,24 @@ pub struct Drain {
     pub reason: Arc<str>,
 }
 
+impl Drain {
+    /// A drain of the endpoints in `values` at any moment, without a ramp.
+    pub fn of(name: &str, key: LevelKey, values: Vec<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            key,
+            values,
+            scope: DrainScope::Endpoints,
+            starts: 0,
+            expires: i64::MAX,
+            ramp_seconds: 0,
+            on_last_domain: OnLastDomain::Ignore,
+            hard_services: HardServices::Ignore,
+            reason: Arc::default(),
+        }
+    }
+}
+
 /// Whom a drain is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DrainScope {

@@ -28,6 +28,18 @@ pub struct Node {
 }
 
 impl Node {
+    /// A ready Node of which nothing else is known.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            labels: Labels::default(),
+            addresses: Vec::new(),
+            cpu_milli: 0,
+            ready: true,
+            leaving: false,
+        }
+    }
+
     /// What [`CAPACITY_LABEL`] says; 1 if it is absent or not in its range.
     pub fn capacity(&self) -> u16 {
         let in_range = |capacity: &u16| (1..=1_000).contains(capacity);
@@ -54,12 +66,8 @@ mod tests {
         for (text, capacity) in cases {
             let label = (Arc::from(CAPACITY_LABEL), Arc::from(text));
             let node = Node {
-                name: "n".into(),
                 labels: [label].into_iter().collect(),
-                addresses: Vec::new(),
-                cpu_milli: 0,
-                ready: true,
-                leaving: false,
+                ..Node::new("n")
             };
             assert_eq!(node.capacity(), capacity, "{text}");
         }

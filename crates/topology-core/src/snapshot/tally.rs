@@ -138,12 +138,10 @@ mod tests {
     fn node(name: &str, zone: &str, ready: bool) -> Node {
         let zone: (Arc<str>, Arc<str>) = (ZONE.into(), zone.into());
         Node {
-            name: name.into(),
             labels: [zone].into_iter().collect(),
-            addresses: Vec::new(),
             cpu_milli: u64::MAX,
             ready,
-            leaving: false,
+            ..Node::new(name)
         }
     }
 

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use topology_core::model::{
-    Drain, DrainScope, Enforcement, Node, ObjectName, Selector, Service, TopologyPolicy,
-};
+use topology_core::model::{Drain, DrainScope, Node, ObjectName, Service, TopologyPolicy};
 use topology_core::policy::Policy;
 use topology_core::snapshot::{Dirty, Snapshot};
 
-use crate::world::{ZONE, drain, ep, node, service, slice, weighted};
+use crate::world::{ZONE, cluster_policy, drain, ep, node, service, slice, weighted};
 
 const ME: &str = "me";
 const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
@@ -214,19 +212,7 @@ fn dirtied_under(object: TopologyPolicy, change: impl FnOnce(&mut Snapshot)) -> 
 }
 
 fn object(policy: Policy) -> TopologyPolicy {
-    TopologyPolicy {
-        namespace: None,
-        name: "p".into(),
-        created: None,
-        priority: 0,
-        enforcement: Enforcement::Default,
-        namespace_selector: Selector::default(),
-        service_selector: Selector::default(),
-        node_selector: Selector::default(),
-        port_names: Vec::new(),
-        policy,
-        owner_limits: None,
-    }
+    cluster_policy("p", policy)
 }
 
 #[test]

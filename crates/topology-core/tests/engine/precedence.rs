@@ -6,22 +6,13 @@ use topology_core::model::{
 use topology_core::policy::{Mode, Policy, PolicySource};
 use topology_core::resolve::{Decision, LostBecause, Note};
 
-use crate::world::{World, ZONE, ep, weighted};
+use crate::world::{World, ZONE, cluster_policy, ep, weighted};
 
 /// A `ClusterTopologyPolicy` for everything.
 fn object(name: &str) -> TopologyPolicy {
     TopologyPolicy {
-        namespace: None,
-        name: name.into(),
         created: Some(100),
-        priority: 0,
-        enforcement: Enforcement::Default,
-        namespace_selector: Selector::default(),
-        service_selector: Selector::default(),
-        node_selector: Selector::default(),
-        port_names: Vec::new(),
-        policy: weighted(&[(ZONE, 100), ("*", 0)]),
-        owner_limits: None,
+        ..cluster_policy(name, weighted(&[(ZONE, 100), ("*", 0)]))
     }
 }
 

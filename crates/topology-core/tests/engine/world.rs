@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use topology_core::model::{
-    Drain, DrainScope, Endpoint, EndpointSlice, Family, HardServices, Hints, Labels, Node,
-    ObjectName, OnLastDomain, Protocol, Service, ServicePort, SlicePort, TrafficPolicy,
+    Drain, Endpoint, EndpointSlice, Enforcement, Family, Hints, Labels, Node, ObjectName, Protocol,
+    Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
 use topology_core::policy::{Level, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -88,15 +88,11 @@ pub(crate) fn service_port(name: &str, protocol: Protocol, port: u16) -> Service
 
 pub(crate) fn node(name: &str, labels: &[(&str, &str)]) -> Node {
     Node {
-        name: name.into(),
         labels: labels
             .iter()
             .map(|(key, value)| (Arc::from(*key), Arc::from(*value)))
             .collect::<Labels>(),
-        addresses: Vec::new(),
-        cpu_milli: 0,
-        ready: true,
-        leaving: false,
+        ..Node::new(name)
     }
 }
 
@@ -194,16 +190,26 @@ pub(crate) fn weighted(levels: &[(&str, u32)]) -> Policy {
 
 /// A drain of endpoints without ramp, at any moment.
 pub(crate) fn drain(key: &str, values: &[&str]) -> Drain {
+    let values = values.iter().map(|value| Arc::from(*value)).collect();
     Drain {
-        name: "shift".into(),
-        key: LevelKey::parse(key).unwrap(),
-        values: values.iter().map(|value| Arc::from(*value)).collect(),
-        scope: DrainScope::Endpoints,
-        starts: 0,
-        expires: i64::MAX,
-        ramp_seconds: 0,
-        on_last_domain: OnLastDomain::Ignore,
-        hard_services: HardServices::Ignore,
         reason: "maintenance".into(),
+        ..Drain::of("shift", LevelKey::parse(key).unwrap(), values)
+    }
+}
+
+/// A `ClusterTopologyPolicy` for everything.
+pub(crate) fn cluster_policy(name: &str, policy: Policy) -> TopologyPolicy {
+    TopologyPolicy {
+        namespace: None,
+        name: name.into(),
+        created: None,
+        priority: 0,
+        enforcement: Enforcement::Default,
+        namespace_selector: Selector::default(),
+        service_selector: Selector::default(),
+        node_selector: Selector::default(),
+        port_names: Vec::new(),
+        policy,
+        owner_limits: None,
     }
 }

@@ -1,15 +1,14 @@
 //! A cluster as Kubernetes YAML that `ipvs-topo render --cluster` reads.
 
+mod moment;
+mod policy;
+
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
-use topology_core::model::{
-    Drain, DrainScope, EndpointSlice, Enforcement, HardServices, Labels, Node, OnLastDomain,
-    Operator, Selector, Service, TopologyPolicy, TrafficPolicy,
-};
+use topology_core::model::{EndpointSlice, Labels, Node, Service, TrafficPolicy};
 use topology_core::policy::{
-    Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource, Residual,
-    Weighting,
+    EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource, Weighting,
 };
 
 use crate::cluster::Cluster;
@@ -23,8 +22,8 @@ pub(crate) fn of(cluster: &Cluster) -> String {
         .chain(cluster.nodes.iter().map(node))
         .chain(cluster.services.iter().map(service))
         .chain(cluster.slices.iter().map(slice))
-        .chain(cluster.policies.iter().map(policy_object))
-        .chain(cluster.drains.iter().map(drain));
+        .chain(cluster.policies.iter().map(policy::object))
+        .chain(cluster.drains.iter().map(policy::drain));
     let mut text = String::new();
     for object in objects {
         text.push_str("---\n");
@@ -241,247 +240,4 @@ fn slice(slice: &EndpointSlice) -> Value {
         "ports": ports.collect::<Vec<_>>(),
         "endpoints": endpoints.collect::<Vec<_>>(),
     })
-}
-
-fn policy_object(object: &TopologyPolicy) -> Value {
-    let mut metadata = Map::from_iter([("name".to_owned(), json!(object.name))]);
-    metadata.extend(
-        object
-            .namespace
-            .as_ref()
-            .map(|namespace| ("namespace".to_owned(), json!(namespace))),
-    );
-    metadata.extend(
-        object
-            .created
-            .map(|seconds| ("creationTimestamp".to_owned(), json!(moment(seconds)))),
-    );
-    let mut spec = Map::from_iter([
-        ("priority".to_owned(), json!(object.priority)),
-        (
-            "serviceSelector".to_owned(),
-            selector(&object.service_selector),
-        ),
-        ("nodeSelector".to_owned(), selector(&object.node_selector)),
-        ("portNames".to_owned(), json!(object.port_names)),
-    ]);
-    if object.namespace.is_none() {
-        let word = match object.enforcement {
-            Enforcement::Default => "Default",
-            Enforcement::Override => "Override",
-        };
-        spec.insert("enforcement".to_owned(), json!(word));
-        spec.insert(
-            "namespaceSelector".to_owned(),
-            selector(&object.namespace_selector),
-        );
-    }
-    if let Some(limits) = &object.owner_limits {
-        let modes: Vec<_> = limits
-            .allowed_modes
-            .iter()
-            .map(|mode| mode_word(*mode))
-            .collect();
-        let mut owner = Map::from_iter([("allowedModes".to_owned(), json!(modes))]);
-        owner.extend(
-            limits
-                .min_max_overload
-                .map(|least| ("minMaxOverloadPercent".to_owned(), json!(least))),
-        );
-        spec.insert("ownerLimits".to_owned(), Value::Object(owner));
-    }
-    policy_fields(&object.policy, &mut spec);
-    json!({
-        "apiVersion": "topology.ipvs-topo.io/v1alpha1",
-        "kind": if object.namespace.is_some() { "TopologyPolicy" } else { "ClusterTopologyPolicy" },
-        "metadata": metadata,
-        "spec": spec,
-    })
-}
-
-fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Hard => "Hard",
-        Mode::Prefer => "Prefer",
-        Mode::Weighted => "Weighted",
-        Mode::Balanced => "Balanced",
-        Mode::None => "None",
-    }
-}
-
-fn policy_fields(policy: &Policy, spec: &mut Map<String, Value>) {
-    let mut say = |name: &str, value: Value| {
-        spec.insert(name.to_owned(), value);
-    };
-    say("mode", json!(mode_word(policy.mode)));
-    if policy.mode == Mode::None {
-        return;
-    }
-    say(
-        "levels",
-        policy
-            .levels
-            .iter()
-            .map(|level| level_fields(policy, level))
-            .collect(),
-    );
-    if policy.weighting == Weighting::EndpointBias {
-        say("weighting", json!("EndpointBias"));
-    }
-    if policy.empty_tier == EmptyTier::Renormalize {
-        say("emptyTier", json!("Renormalize"));
-    }
-    let mut spill = Map::new();
-    if let Some(percent) = policy.overprovision {
-        spill.insert("overprovisionPercent".into(), percent.into());
-    }
-    if policy.recovery_hold > 0 {
-        spill.insert("recoveryHoldSeconds".into(), policy.recovery_hold.into());
-    }
-    if !spill.is_empty() {
-        say("spill", spill.into());
-    }
-    say("guard", guard(policy));
-    let avoid = policy.avoid.iter().map(
-        |avoid| json!({"key": full(&avoid.key), "mode": if avoid.soft { "Soft" } else { "Hard" }}),
-    );
-    say("avoid", avoid.collect());
-    if policy.on_no_match == OnNoMatch::Drop {
-        say("onNoMatch", json!("Drop"));
-    }
-    if let Some(limit) = policy.subset_max_weight {
-        say("subset", json!({"maxWeight": limit}));
-    }
-    if policy.slow_start != 0 {
-        say("slowStartSeconds", json!(policy.slow_start));
-    }
-}
-
-fn level_fields(policy: &Policy, level: &Level) -> Value {
-    let mut fields = match &level.key {
-        LevelKey::Any => Map::from_iter([("any".to_owned(), json!(true))]),
-        key => Map::from_iter([("key".to_owned(), json!(full(key)))]),
-    };
-    if policy.mode == Mode::Weighted {
-        fields.insert("weight".to_owned(), json!(level.weight));
-    }
-    if level.min_ready.count != 1 {
-        fields.insert("minReadyEndpoints".to_owned(), json!(level.min_ready.count));
-    }
-    if level.min_ready.percent != 0 {
-        fields.insert("minReadyPercent".to_owned(), json!(level.min_ready.percent));
-    }
-    Value::Object(fields)
-}
-
-fn guard(policy: &Policy) -> Value {
-    let mut fields = Map::from_iter([
-        ("maxOverloadPercent".to_owned(), json!(policy.max_overload)),
-        ("minEndpoints".to_owned(), json!(policy.min_endpoints)),
-        ("panicPercent".to_owned(), json!(policy.panic_percent)),
-    ]);
-    let demand = match &policy.demand {
-        Demand::NodeCount => "NodeCount",
-        Demand::AllocatableCpu => "AllocatableCPU",
-        Demand::Static(zones) => {
-            let zones = zones
-                .iter()
-                .map(|(zone, percent)| (zone.to_string(), json!(percent)));
-            fields.insert("staticDemand".to_owned(), zones.collect());
-            "Static"
-        }
-    };
-    fields.insert("demand".to_owned(), json!(demand));
-    if policy.residual == Residual::Even {
-        fields.insert("residual".to_owned(), json!("Even"));
-    }
-    Value::Object(fields)
-}
-
-fn selector(selector: &Selector) -> Value {
-    let labels: Map<_, _> = selector
-        .labels
-        .iter()
-        .map(|(key, value)| (key.to_string(), json!(value)))
-        .collect();
-    let expressions = selector.expressions.iter().map(|expression| {
-        let operator = match expression.operator {
-            Operator::In => "In",
-            Operator::NotIn => "NotIn",
-            Operator::Exists => "Exists",
-            Operator::DoesNotExist => "DoesNotExist",
-        };
-        json!({"key": expression.key, "operator": operator, "values": expression.values})
-    });
-    let expressions: Vec<_> = expressions.collect();
-    let mut fields = Map::new();
-    if !labels.is_empty() {
-        fields.insert("matchLabels".to_owned(), Value::Object(labels));
-    }
-    if !expressions.is_empty() {
-        fields.insert("matchExpressions".to_owned(), json!(expressions));
-    }
-    Value::Object(fields)
-}
-
-fn drain(drain: &Drain) -> Value {
-    let scope = match drain.scope {
-        DrainScope::Endpoints => "Endpoints",
-        DrainScope::Clients => "Clients",
-        DrainScope::Both => "Both",
-    };
-    let last = match drain.on_last_domain {
-        OnLastDomain::Ignore => "Ignore",
-        OnLastDomain::Force => "Force",
-    };
-    let hard = match drain.hard_services {
-        HardServices::Ignore => "Ignore",
-        HardServices::Apply => "Apply",
-    };
-    json!({
-        "apiVersion": "topology.ipvs-topo.io/v1alpha1",
-        "kind": "TopologyDrain",
-        "metadata": {"name": drain.name, "creationTimestamp": moment(drain.starts / 1000)},
-        "spec": {
-            "match": {"key": full(&drain.key), "values": drain.values},
-            "scope": scope,
-            "expiresAt": moment(drain.expires / 1000),
-            "rampSeconds": drain.ramp_seconds,
-            "onLastDomain": last,
-            "hardServices": hard,
-            "reason": drain.reason,
-        },
-    })
-}
-
-/// A moment of 2023 or of 1970, in seconds since 1970, as RFC 3339 has it.
-fn moment(seconds: i64) -> String {
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // The civil calendar from days: eras of 400 years that begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
-}
-
-#[test]
-fn moments_are_written_as_people_write_them() {
-    assert_eq!(moment(0), "1970-01-01T00:00:00Z");
-    assert_eq!(moment(1_700_000_000), "2023-11-14T22:13:20Z");
-    assert_eq!(moment(1_709_164_800), "2024-02-29T00:00:00Z");
 }

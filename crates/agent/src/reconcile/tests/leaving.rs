@@ -4,6 +4,30 @@ use super::fake::Shared;
 use super::script::{Loop, service, slice};
 use super::{TCP, key, web};
 
+const DNS: &[&str] = &["53/UDP"];
+
+/// A loop that serves DNS from two real servers; its journal is empty.
+async fn serving_dns() -> Loop {
+    let mut agent = Loop::over(&Shared::default());
+    agent
+        .start(vec![
+            service("dns", "10.96.0.10", DNS),
+            slice("dns", DNS, &["10.244.2.1@n2", "10.244.2.2@n2"]),
+        ])
+        .await;
+    agent.journal();
+    agent
+}
+
+/// A loop whose real server 10.244.1.1 has three connections.
+async fn serving_web(shared: &Shared) -> Loop {
+    let mut agent = Loop::over(shared);
+    agent.start(web()).await;
+    let busy = (key("10.96.0.10"), "10.244.1.1".parse().unwrap());
+    agent.world().connections.insert(busy, 3);
+    agent
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_that_goes_is_released_after_it_is_deleted() {
     let mut agent = Loop::over(&Shared::default());
@@ -22,31 +46,20 @@ async fn a_service_that_goes_is_released_after_it_is_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
-    let mut agent = Loop::over(&Shared::default());
-    let ports = &["53/UDP"];
-    agent
-        .start(vec![
-            service("dns", "10.96.0.10", ports),
-            slice("dns", ports, &["10.244.2.1@n2", "10.244.2.2@n2"]),
-        ])
-        .await;
-    agent.journal();
-    agent.apply([slice("dns", ports, &["10.244.2.2@n2"])]).await;
+    let mut agent = serving_dns().await;
+    agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     assert_eq!(
         agent.journal()[0],
         "ipvsadm -d -u 10.96.0.10:53 -r 10.244.2.1:53"
     );
-    agent.delete(&service("dns", "10.96.0.10", ports)).await;
+    agent.delete(&service("dns", "10.96.0.10", DNS)).await;
     assert!(agent.journal().contains(&"forget 10.244.2.2:53".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
     let shared = Shared::default();
-    let mut agent = Loop::over(&shared);
-    agent.start(web()).await;
-    let busy = (key("10.96.0.10"), "10.244.1.1".parse().unwrap());
-    agent.world().connections.insert(busy, 3);
+    let mut agent = serving_web(&shared).await;
     agent.apply([slice("web", TCP, &[])]).await;
     agent.settle(0).await;
     assert_eq!(
@@ -70,10 +83,7 @@ async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
 #[tokio::test(start_paused = true)]
 async fn d9_a_drain_ends_at_its_deadline_even_if_the_loop_was_restarted_meanwhile() {
     let shared = Shared::default();
-    let mut agent = Loop::over(&shared);
-    agent.start(web()).await;
-    let busy = (key("10.96.0.10"), "10.244.1.1".parse().unwrap());
-    agent.world().connections.insert(busy, 3);
+    let mut agent = serving_web(&shared).await;
     let rest = vec![
         service("web", "10.96.0.10", TCP),
         slice("web", TCP, &["10.244.2.1@n2"]),
@@ -91,16 +101,9 @@ async fn d9_a_drain_ends_at_its_deadline_even_if_the_loop_was_restarted_meanwhil
 
 #[tokio::test(start_paused = true)]
 async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
-    let mut agent = Loop::over(&Shared::default());
-    let ports = &["53/UDP"];
-    agent
-        .start(vec![
-            service("dns", "10.96.0.10", ports),
-            slice("dns", ports, &["10.244.2.1@n2", "10.244.2.2@n2"]),
-        ])
-        .await;
+    let mut agent = serving_dns().await;
     agent.world().forget_fails = true;
-    agent.apply([slice("dns", ports, &["10.244.2.2@n2"])]).await;
+    agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     agent.settle(5_000).await;
     let forgotten = |agent: &mut Loop| {
         let journal = agent.journal();

@@ -179,12 +179,8 @@ pub(super) fn slice(service: &str, ports: &[&str], endpoints: &[&str]) -> Object
 
 pub(super) fn node(name: &str, address: &str) -> Object {
     Object::Node(Node {
-        cpu_milli: 0,
-        ready: true,
-        leaving: false,
-        name: name.into(),
-        labels: Labels::default(),
         addresses: vec![address.parse().unwrap()],
+        ..Node::new(name)
     })
 }
 

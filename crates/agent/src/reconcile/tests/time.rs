@@ -1,7 +1,7 @@
 //! What time alone changes: drains that ramp and expire.
 
 use cluster::object::Object;
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::model::Drain;
 use topology_core::policy::LevelKey;
 
 use super::fake::Shared;
@@ -12,16 +12,10 @@ use super::{TCP, web};
 fn drain(agent: &Loop) -> Object {
     let starts = agent.reconciler.clock.now();
     Object::Drain(Drain {
-        name: "n2".into(),
-        key: LevelKey::Node,
-        values: vec!["n2".into()],
-        scope: DrainScope::Endpoints,
         starts,
         expires: starts + 600_000,
         ramp_seconds: 60,
-        on_last_domain: OnLastDomain::Ignore,
-        hard_services: HardServices::Ignore,
-        reason: "test".into(),
+        ..Drain::of("n2", LevelKey::Node, vec!["n2".into()])
     })
 }
 

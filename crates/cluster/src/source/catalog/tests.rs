@@ -1,8 +1,8 @@
 //! Scripts: files that come, change and go, and what is told each time.
 
-use std::io::Cursor;
+mod histories;
 
-use proptest::prelude::*;
+use std::io::Cursor;
 
 use super::*;
 use crate::convert::Context;
@@ -403,69 +403,4 @@ fn only_the_parts_that_changed_are_parsed_again() {
         Some(&many.replacen("n500, labels: {v: \"1\"}", "n500, labels: {v: \"2\"}", 1)),
     )]);
     assert_eq!(script.disk.taken, 1);
-}
-
-/// What is in use after the events, by key.
-fn apply(state: &mut BTreeMap<ObjectKey, String>, batch: Batch) {
-    for event in batch.events {
-        let line = show(&event);
-        match event {
-            Event::Apply(object) => drop(state.insert(object.key(), line)),
-            Event::Ignore(key, _) => drop(state.insert(key, line)),
-            Event::Delete(key) => assert!(state.remove(&key).is_some(), "{key} was not told"),
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-/// A document that is sound: a Node in some version, or a Service that is ours or is not.
-fn document() -> impl Strategy<Value = String> {
-    let service = |ip: &str, name: u32| {
-        format!(
-            "---\napiVersion: v1\nkind: Service\nmetadata: {{name: s{name}}}\nspec: {{clusterIP: {ip}, ports: [{{port: 80}}]}}\n"
-        )
-    };
-    prop_oneof![
-        (0..4_u32, 0..3_u32).prop_map(|(name, version)| node(&format!("n{name}"), version)),
-        (0..2_u32, any::<bool>())
-            .prop_map(move |(name, ours)| service(if ours { "10.0.0.1" } else { "None" }, name)),
-        Just("# only a comment\n".to_owned()),
-        Just("---\nkind: Pod\n".to_owned()),
-    ]
-}
-
-/// Some files of three, each with a new text or gone.
-fn edit() -> impl Strategy<Value = BTreeMap<&'static str, Option<String>>> {
-    let text = prop::collection::vec(document(), 0..5).prop_map(|documents| documents.concat());
-    prop::collection::btree_map(
-        prop::sample::select(&["a", "b", "c"][..]),
-        prop::option::weighted(0.8, text),
-        1..3,
-    )
-}
-
-proptest! {
-    /// Whatever the way there, what is told amounts to what a fresh reading tells.
-    #[test]
-    fn changes_amount_to_a_fresh_reading(edits in prop::collection::vec(edit(), 1..8), listed in any::<bool>()) {
-        let mut script = Script::default();
-        if listed {
-            script.catalog.list_ended();
-        }
-        let mut state = BTreeMap::new();
-        for edit in edits {
-            let names: BTreeSet<Arc<str>> = edit.keys().map(|name| (*name).into()).collect();
-            for (name, text) in edit {
-                match text {
-                    Some(text) => script.disk.texts.insert(name.into(), text),
-                    None => script.disk.texts.remove(name),
-                };
-            }
-            script.catalog.update(names, &mut script.disk, &mut |batch| apply(&mut state, batch));
-            let mut fresh = BTreeMap::new();
-            let names = script.disk.texts.keys().cloned().collect();
-            Catalog::default().update(names, &mut script.disk, &mut |batch| apply(&mut fresh, batch));
-            prop_assert_eq!(&state, &fresh);
-        }
-    }
 }

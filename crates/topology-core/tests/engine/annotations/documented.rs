@@ -1,0 +1,84 @@
+//! What the documentation says of each annotation, against what is accepted.
+
+use topology_core::policy::{ANNOTATIONS, Value};
+
+use super::read;
+
+/// Values at the ends of what is documented, and just beyond.
+fn ends(value: &Value) -> (Vec<String>, Vec<String>) {
+    match value {
+        Value::Word(words) => {
+            let known = words.iter().map(ToString::to_string).collect();
+            (known, vec!["Unknown".to_owned()])
+        }
+        Value::Weights { most } => (
+            vec![format!("zone={most},*=0")],
+            vec![format!("zone={},*=0", most + 1)],
+        ),
+        Value::Thresholds { most } => (
+            ["zone=1", "zone=0%", "zone=100%"]
+                .map(str::to_owned)
+                .into_iter()
+                .chain([format!("zone={most}")])
+                .collect(),
+            vec![
+                "zone=0".to_owned(),
+                "zone=101%".to_owned(),
+                format!("zone={}", most + 1),
+            ],
+        ),
+        Value::Percent { least, most, none } => (
+            vec![least.to_string(), format!("{most}%"), none.to_string()],
+            match least.checked_sub(1) {
+                Some(below) => vec![below.to_string(), (most + 1).to_string()],
+                None => vec![(most + 1).to_string()],
+            },
+        ),
+        Value::Seconds { most } => (
+            vec!["0".to_owned(), most.to_string()],
+            vec![(most + 1).to_string(), "1s".to_owned()],
+        ),
+        Value::Levels => (vec!["node,zone,*".to_owned()], vec!["*,zone".to_owned()]),
+        Value::Domains => (
+            vec!["node,zone:soft".to_owned()],
+            vec!["zone:gently".to_owned()],
+        ),
+        Value::Name => (vec!["near".to_owned()], vec!["Near".to_owned()]),
+        Value::Scheduler(known) => {
+            let known = known.iter().map(ToString::to_string).collect();
+            (known, vec!["round robin".to_owned()])
+        }
+    }
+}
+
+/// What an annotation needs beside it.
+fn beside(name: &str, value: &str) -> Vec<(&'static str, &'static str)> {
+    match (name, value) {
+        ("keys" | "weights" | "policy", _) | ("mode", "none") => Vec::new(),
+        ("mode", "hard") | ("on-no-match", _) => vec![("keys", "node,zone")],
+        ("mode", "weighted") | ("weighting", _) => vec![("weights", "zone=1,*=1")],
+        _ => vec![("keys", "zone,*")],
+    }
+}
+
+#[test]
+fn what_is_documented_is_what_is_accepted() {
+    for annotation in ANNOTATIONS {
+        let name = annotation.name;
+        let (good, bad) = ends(&annotation.value);
+        let set = |value: &str| {
+            let others = beside(name, value).into_iter();
+            read(&others.chain([(name, value)]).collect::<Vec<_>>())
+        };
+        for value in good {
+            assert!(set(&value).is_ok(), "{name}: {value}: {:?}", set(&value));
+        }
+        for value in bad {
+            let errors = set(&value).unwrap_err();
+            assert!(
+                errors[0].field.ends_with(name),
+                "{name}: {value}: {errors:?}"
+            );
+        }
+    }
+}
