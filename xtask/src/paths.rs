@@ -1,5 +1,6 @@
 //! Where things are: the source tree, and the cache outside it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The root of the source tree (the folder of the workspace's `Cargo.toml`).
@@ -11,10 +12,50 @@ pub(crate) fn root() -> &'static Path {
 
 /// Downloads and tools that survive `cargo clean`: `$XDG_CACHE_HOME/ipvs-topo`, else `~/.cache/ipvs-topo`.
 pub(crate) fn cache() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(home)
+    cache_in(&|name| std::env::var_os(name))
+}
+
+fn cache_in(variable: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
+    // An empty or relative one counts as unset, as the XDG specification has it.
+    let folder = |name| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    folder("XDG_CACHE_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("ipvs-topo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_home_the_cache_is_never_below_the_current_folder() {
+        let cases: [(&[(&str, &str)], &str); 4] = [
+            (&[("HOME", "/home/me")], "/home/me/.cache/ipvs-topo"),
+            (
+                &[("HOME", "/home/me"), ("XDG_CACHE_HOME", "/fast")],
+                "/fast/ipvs-topo",
+            ),
+            (
+                &[("HOME", "/home/me"), ("XDG_CACHE_HOME", "")],
+                "/home/me/.cache/ipvs-topo",
+            ),
+            (&[("HOME", "")], "/tmp/ipvs-topo"),
+        ];
+        let temporary = std::env::temp_dir();
+        for (variables, expected) in cases {
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            let cache = cache_in(&|name| find(name).map(|(_, value)| value.into()));
+            let expected = Path::new(expected);
+            let expected = match expected.strip_prefix("/tmp") {
+                Ok(rest) => temporary.join(rest),
+                Err(_) => expected.to_owned(),
+            };
+            assert_eq!(cache, expected, "{variables:?}");
+        }
+    }
 }

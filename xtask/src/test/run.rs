@@ -17,9 +17,10 @@ pub(super) struct Finished {
 
 /// Runs a command to its end; a command that cannot be started is a failure with the reason as output.
 pub(super) fn run(command: Command) -> Finished {
+    let program = command.get_program().to_string_lossy().into_owned();
     try_run(command).unwrap_or_else(|error| Finished {
         success: false,
-        output: format!("could not be started: {error}\n"),
+        output: format!("`{program}` could not be started: {error}\n"),
     })
 }
 
@@ -102,7 +103,8 @@ mod tests {
     fn a_command_that_does_not_exist_fails_with_the_reason() {
         let finished = run(Command::new("/nonexistent/program"));
         assert!(!finished.success);
-        assert!(finished.output.starts_with("could not be started: "));
+        let words = "`/nonexistent/program` could not be started: ";
+        assert!(finished.output.starts_with(words), "{}", finished.output);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::command;
 
@@ -33,6 +33,11 @@ pub(crate) struct Archive {
 impl Archive {
     /// Sets the private apt up in `folder` and fetches the package lists.
     pub(crate) fn update(folder: &Path) -> anyhow::Result<Self> {
+        ensure!(
+            Path::new(KEYRING).exists(),
+            "{KEYRING} is missing, and without it Debian's packages cannot be trusted: install the package \
+             debian-archive-keyring"
+        );
         let folder = std::path::absolute(folder)?;
         for part in [
             "state/lists/partial",
@@ -212,7 +217,7 @@ fn mirror() -> anyhow::Result<String> {
         "$(COMPONENT) $(REPO_URI)",
         "Created-By: Packages",
     ]))
-    .context("the guests' kernels come as Debian packages: `apt-get` and `dpkg-deb` are needed")?;
+    .context("the guests' kernels come as Debian packages")?;
     debian_mirror(&targets).with_context(|| {
         format!("none of this machine's apt sources serves Debian: set {MIRROR_VARIABLE} to a mirror's address")
     })

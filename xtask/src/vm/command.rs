@@ -1,18 +1,47 @@
 //! Running host programs: one place where a failure becomes a sentence.
 
+use std::io;
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
+
+/// The packages of the programs that only the machine itself can have.
+const PACKAGES: [(&str, &str); 4] = [
+    ("apt-get", "apt"),
+    ("apt-cache", "apt"),
+    ("apt-config", "apt"),
+    ("dpkg-deb", "dpkg"),
+];
 
 /// Runs `command` to its end; its standard output, or an error that shows what it said.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let done = command
-        .output()
-        .with_context(|| format!("cannot start `{program}`"))?;
+    let done = command.output().map_err(|error| explain(&program, error))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         bail!("`{program}` failed ({}):\n{}", done.status, said.trim_end());
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+fn explain(program: &str, error: io::Error) -> anyhow::Error {
+    let package = PACKAGES.iter().find(|(name, _)| *name == program);
+    match (error.kind(), package) {
+        (io::ErrorKind::NotFound, Some((_, package))) => {
+            anyhow!("the program `{program}` is missing: install the package {package}")
+        }
+        _ => anyhow!(error).context(format!("cannot start `{program}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_its_package() {
+        let error = output(Command::new("dpkg-deb").env("PATH", "/nowhere")).unwrap_err();
+        let words = "the program `dpkg-deb` is missing: install the package dpkg";
+        assert_eq!(format!("{error:#}"), words);
+    }
 }

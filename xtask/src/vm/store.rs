@@ -63,7 +63,10 @@ impl Store {
     pub(crate) fn open(refresh: bool) -> anyhow::Result<Self> {
         let folder = paths::cache().join("vm");
         fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create the cache folder {}", folder.display()))?;
+            .with_context(|| {
+                let folder = folder.display();
+                format!("cannot create the cache folder {folder}: set XDG_CACHE_HOME to a folder that you may write to")
+            })?;
         Ok(Self {
             folder,
             archive: OnceCell::new(),
@@ -80,7 +83,11 @@ impl Store {
 
     /// Keeps other processes from changing the store until the file is dropped.
     pub(crate) fn lock(&self) -> anyhow::Result<File> {
-        let file = File::create(self.folder.join("lock"))?;
+        let path = self.folder.join("lock");
+        let file = File::create(&path).with_context(|| {
+            let path = path.display();
+            format!("cannot write {path}: set XDG_CACHE_HOME to a folder that you may write to")
+        })?;
         file.lock()?;
         Ok(file)
     }
