@@ -12,7 +12,6 @@ mod answers;
 mod capture;
 mod connections;
 mod requests;
-#[path = "../common/words.rs"]
 mod words;
 
 use capture::Capture;

@@ -16,6 +16,6 @@ mod read;
 mod settings;
 mod support;
 mod traffic;
-#[path = "../common/words.rs"]
+#[path = "../golden/words.rs"]
 mod words;
 mod written;
