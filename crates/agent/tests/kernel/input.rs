@@ -63,14 +63,8 @@ fn a_yaml_bomb_is_named_and_everything_else_goes_on() {
 type Fault = (&'static [(&'static str, &'static str)], &'static str);
 
 const FAULTS: &[Fault] = &[
-    (
-        &[("weights", "node=80,zone=x")],
-        "is out of range",
-    ),
-    (
-        &[("weights", "zone=10001")],
-        "is out of range",
-    ),
+    (&[("weights", "node=80,zone=x")], "is out of range"),
+    (&[("weights", "zone=10001")], "is out of range"),
     (&[("weights", "zone")], "has no weight"),
     (&[("keys", "zone,zone")], "level `zone` stands twice"),
     (&[("keys", "*,zone")], "`*` stands before another level"),
