@@ -5,6 +5,8 @@ mod annotations;
 #[cfg(test)]
 mod dirty;
 #[cfg(test)]
+mod frontends;
+#[cfg(test)]
 mod kernel;
 #[cfg(test)]
 mod kube_proxy;

@@ -1,0 +1,168 @@
+//! Virtual servers and real servers: whose they are, which are refused, and in which order they come.
+
+use topology_core::model::{ObjectName, Protocol};
+use topology_core::resolve::{Reason, Viewpoint, resolve};
+use topology_core::virtual_server::{RealServer, VirtualServerKey};
+
+use crate::resolution::{addresses, findings};
+use crate::world::{World, at, ep, node, service, service_port};
+
+#[test]
+fn kp_sy_18_of_two_services_with_one_address_and_port_the_older_keeps_it() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let mut older = service("zz", "10.96.0.10");
+    older.created = Some(1_000);
+    world.snapshot.set_service(older);
+    world.service.created = Some(2_000);
+    let resolution = world.resolve();
+    assert_eq!(resolution.servers, []);
+    let finding = resolution.findings[0].to_string();
+    assert!(
+        finding.starts_with(
+            "Service t/s port http: TCP 10.96.0.10:80 belongs to the older Service t/zz"
+        ),
+        "{finding}"
+    );
+    let older = resolve(&world.snapshot, &world.me, &ObjectName::new("t", "zz"));
+    assert_eq!((older.servers.len(), older.findings.len()), (1, 0));
+}
+
+#[test]
+fn t03_a_cluster_ip_that_is_a_nodes_own_address_is_not_programmed() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let mut with_address = node("n1", &[]);
+    with_address.addresses = vec!["10.96.0.10".parse().unwrap()];
+    world.snapshot.set_node(with_address);
+    assert_eq!(world.resolve().servers, []);
+    assert!(findings(&mut world)[0].contains("10.96.0.10 is an address of Node n1"));
+}
+
+#[test]
+fn an_endpoint_that_can_be_no_real_server_is_told_and_left_out() {
+    let bad = [
+        "127.0.0.1",
+        "169.254.1.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "fd00::1",
+    ];
+    let mut endpoints = vec![ep(1)];
+    endpoints.extend(bad.map(|address| at(address.parse().unwrap())));
+    let mut world = World::new("me").endpoints(endpoints);
+    let server = world.server();
+    assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
+    let excluded: Vec<_> = server
+        .decision
+        .endpoints
+        .iter()
+        .filter(|endpoint| !endpoint.is_chosen())
+        .collect();
+    assert_eq!(excluded.len(), bad.len());
+    assert!(
+        excluded
+            .iter()
+            .all(|endpoint| endpoint.reason == Reason::BadAddress)
+    );
+    let findings = findings(&mut world);
+    for address in bad {
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.contains(&format!("endpoint {address} is"))),
+            "{findings:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_cluster_ip_that_can_be_none_is_told_and_not_programmed() {
+    for bad in [
+        "127.0.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "ff02::1",
+    ] {
+        let mut world = World::new("me").endpoints([ep(1)]);
+        world.service.cluster_ips = vec![bad.parse().unwrap()];
+        assert_eq!(world.resolve().servers, [], "{bad}");
+        assert!(
+            findings(&mut world)[0].contains(&format!("clusterIP {bad} is")),
+            "{:?}",
+            findings(&mut world)
+        );
+    }
+}
+
+#[test]
+fn two_ports_with_one_number_and_protocol_are_one_virtual_server_and_a_finding() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    world
+        .service
+        .ports
+        .push(service_port("again", Protocol::Tcp, 80));
+    let resolution = world.resolve();
+    assert_eq!(resolution.servers.len(), 1);
+    assert_eq!(&*resolution.servers[0].port_name, "http");
+    assert!(
+        resolution.findings[0]
+            .to_string()
+            .starts_with("Service t/s port again:")
+    );
+}
+
+#[test]
+fn session_affinity_and_scheduler_reach_the_virtual_server() {
+    let mut world = World::new("me");
+    world.service.session_affinity = Some(10_800);
+    world.me = Viewpoint {
+        scheduler: "mh".into(),
+        ..Viewpoint::new("me")
+    };
+    let server = world.server().server;
+    assert_eq!(
+        (server.persistence, &*server.scheduler),
+        (Some(10_800), "mh")
+    );
+}
+
+/// The order must be the same on every machine and in every version: an upgrade that reordered real servers would
+/// send the first connections of all nodes elsewhere at once.
+#[test]
+fn pain_24_nodes_begin_with_different_real_servers_in_an_order_that_never_changes() {
+    let order = |me: &str| {
+        let server = World::new(me).endpoints((1..=5).map(ep)).server().server;
+        let last = |real: &RealServer| {
+            real.address
+                .to_string()
+                .rsplit('.')
+                .next()
+                .map(str::to_owned)
+        };
+        server
+            .real_servers
+            .iter()
+            .filter_map(last)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let orders: Vec<String> = ["n1", "n2", "n3", "n4"].map(order).to_vec();
+    assert_eq!(orders, ["1 4 3 2 5", "4 3 1 2 5", "5 4 1 2 3", "4 5 1 2 3"]);
+    let firsts: std::collections::BTreeSet<_> = (0..100)
+        .map(|n| order(&format!("n{n}"))[..1].to_owned())
+        .collect();
+    assert_eq!(firsts.len(), 5, "every endpoint is first on some node");
+}
+
+#[test]
+fn real_servers_go_to_the_key_of_their_frontend() {
+    let server = World::new("me").endpoints([ep(1)]).server().server;
+    let expected = VirtualServerKey::Address {
+        protocol: Protocol::Tcp,
+        address: "10.96.0.10".parse().unwrap(),
+        port: 80,
+    };
+    assert_eq!(server.key, expected);
+}
