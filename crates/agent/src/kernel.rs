@@ -163,7 +163,8 @@ impl Kernel for Ipvs {
     }
 
     async fn apply(&mut self, steps: &[Step]) -> Vec<Result<(), StepError>> {
-        let commands: Vec<Command> = steps.iter().filter_map(command).collect();
+        let mut commands = Vec::with_capacity(steps.len());
+        commands.extend(steps.iter().filter_map(command));
         let mut results = match self.client.execute(&commands).await {
             Ok(results) => results
                 .into_iter()

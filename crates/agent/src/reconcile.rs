@@ -19,6 +19,7 @@ mod report;
 mod retry;
 mod shape;
 mod start;
+mod table;
 mod warnings;
 
 use std::future::poll_fn;
@@ -53,7 +54,11 @@ use self::clock::Clock;
 use self::counts::Counts;
 use self::retry::Agenda;
 use self::shape::Place;
+use self::table::Table;
 use self::warnings::Warnings;
+
+/// Virtual servers read from the kernel before the loop looks at its other triggers.
+const SLICE: usize = 128;
 
 /// Between two looks at the connections of a draining real server, in milliseconds.
 const DRAIN_POLL: u64 = 5_000;
@@ -76,6 +81,8 @@ enum Trigger {
     Check,
     /// The comparison that has begun goes on, a slice at a time.
     CheckOn,
+    /// The cluster's first list is still coming: meanwhile the kernel's table is read, a slice at a time.
+    ReadOn,
 }
 
 /// Something on the agenda.
@@ -116,6 +123,7 @@ pub(crate) struct Reconciler<K, H> {
     place: Place,
     warnings: Warnings,
     counts: Counts,
+    table: Table,
     check: Option<Check>,
     next_check: Instant,
     /// `None` until the first pass is done; then whether its input was complete.
@@ -173,6 +181,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             place: Place::default(),
             warnings: Warnings::default(),
             counts: Counts::default(),
+            table: Table::default(),
             check: None,
             next_check: epoch,
             started: None,
@@ -210,6 +219,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = moves.next(), if self.started.is_some() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
                 () = std::future::ready(()), if self.check.is_some() => Trigger::CheckOn,
+                () = std::future::ready(()), if self.table.is_partly_read() => Trigger::ReadOn,
                 () = tokio::time::sleep_until(self.next_check), if self.started.is_some() => Trigger::Check,
             };
             match trigger {
@@ -221,6 +231,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Due => self.handle_due().await,
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
+                Trigger::ReadOn => self.read_on().await,
             }
             self.publish();
         }
@@ -243,7 +254,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             (_, None) => {}
             (None, Some(_)) => self.start().await,
             (Some(Completeness::Partial), Some(Completeness::Whole)) => {
-                self.full_pass(None).await;
+                self.full_pass().await;
                 self.started = Some(Completeness::Whole);
             }
             (Some(_), Some(_)) => self.pass_dirty().await,

@@ -153,6 +153,13 @@ impl Mirror {
         self.ours.contains(key)
     }
 
+    /// Makes room for exactly that many more real servers under `key`: they come one by one, but a mirror is large.
+    pub fn expect(&mut self, key: &VirtualServerKey, real_servers: usize) {
+        if let Some(server) = self.servers.get_mut(key) {
+            server.real_servers.reserve_exact(real_servers);
+        }
+    }
+
     /// What the kernel holds under `key`.
     pub fn get(&self, key: &VirtualServerKey) -> Option<&Observed> {
         self.servers.get(key)
@@ -332,8 +339,13 @@ impl Mirror {
     }
 }
 
+/// Where a real server is, or belongs. Most are added in order, behind the last one.
 fn find(real_servers: &[ObservedReal], address: IpAddr, port: u16) -> Result<usize, usize> {
-    real_servers.binary_search_by_key(&(address, port), |real| (real.address, real.port))
+    let at = |real: &ObservedReal| (real.address, real.port);
+    match real_servers.last() {
+        Some(last) if at(last) < (address, port) => Err(real_servers.len()),
+        _ => real_servers.binary_search_by_key(&(address, port), at),
+    }
 }
 
 /// Whether leaving real servers of `key` may finish their connections: those of UDP have none to finish (KP-GT-01).

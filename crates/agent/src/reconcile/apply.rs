@@ -4,6 +4,7 @@
 //! fails makes its key, and no other, unknown; it is read and tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
@@ -13,8 +14,8 @@ use topology_core::model::Family;
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::Reconciler;
 use super::warnings::Topic;
-use super::{Item, Reconciler};
 use crate::conntrack::Flow;
 use crate::host::Host;
 use crate::kernel::{Kernel, Reading, StepError};
@@ -23,61 +24,66 @@ use crate::metrics::record::DrainEnd;
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// By the step's word and how it came out: a few entries, however many steps.
-    pub(super) outcomes: Vec<((&'static str, &'static str), u64)>,
+    /// A few entries, however many steps.
+    pub(super) tallies: Vec<Tally>,
     /// From the first byte sent to the last acknowledgement taken in.
     pub(super) took: Duration,
+    /// Keys with a real server that begins to drain.
+    pub(super) drained: BTreeSet<VirtualServerKey>,
+}
+
+/// How often steps of one kind came out in one way.
+#[derive(Debug)]
+pub(super) struct Tally {
+    kind: Discriminant<Step>,
+    outcome: Outcome,
+    /// The word for the kind.
+    pub(super) step: &'static str,
+    pub(super) times: u64,
+}
+
+impl Tally {
+    /// How the outcome is called in metrics and logs.
+    pub(super) fn result(&self) -> &'static str {
+        word(self.outcome)
+    }
 }
 
 impl Applied {
-    fn count(&mut self, word: &'static str, outcome: &'static str) {
-        let kind = (word, outcome);
+    fn count(&mut self, step: &Step, outcome: Outcome) {
+        let kind = discriminant(step);
+        let is_alike = |tally: &&mut Tally| tally.kind == kind && tally.outcome == outcome;
         // The last kind is nearly always the next one, too.
-        match self
-            .outcomes
-            .iter_mut()
-            .rev()
-            .find(|(known, _)| *known == kind)
-        {
-            Some((_, count)) => *count += 1,
-            None => self.outcomes.push((kind, 1)),
+        match self.tallies.iter_mut().rev().find(is_alike) {
+            Some(tally) => tally.times += 1,
+            None => self.tallies.push(Tally {
+                kind,
+                outcome,
+                step: step.word(),
+                times: 1,
+            }),
         }
     }
 
     /// Every step that was sent.
-    pub(super) fn steps(&self) -> usize {
-        let sum: u64 = self.outcomes.iter().map(|(_, count)| count).sum();
-        usize::try_from(sum).unwrap_or(usize::MAX)
+    pub(super) fn steps(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.times).sum()
     }
 
-    /// Steps that the kernel took, of some words.
-    pub(super) fn done(&self, words: &[&str]) -> u64 {
-        let of = |((word, outcome), _): &&((&str, &str), u64)| {
-            words.contains(word) && *outcome == "done"
-        };
-        self.outcomes
-            .iter()
-            .filter(of)
-            .map(|(_, count)| count)
-            .sum()
-    }
-
-    /// Steps that the kernel took.
-    pub(super) fn succeeded(&self) -> u64 {
-        let done = self
-            .outcomes
-            .iter()
-            .filter(|((_, outcome), _)| *outcome == "done");
-        done.map(|(_, count)| count).sum()
+    /// Steps of a kind that the kernel took.
+    pub(super) fn done(&self, step: &str) -> u64 {
+        let of_kind = self.tallies.iter().filter(|tally| tally.step == step);
+        let done = of_kind.filter(|tally| tally.outcome == Outcome::Done);
+        done.map(|tally| tally.times).sum()
     }
 
     /// Steps that did not come out as they should.
     pub(super) fn failed(&self) -> u64 {
         let failed = self
-            .outcomes
+            .tallies
             .iter()
-            .filter(|((_, outcome), _)| *outcome != "done");
-        failed.map(|(_, count)| count).sum()
+            .filter(|tally| tally.outcome != Outcome::Done);
+        failed.map(|tally| tally.times).sum()
     }
 }
 
@@ -131,7 +137,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     ) -> Settled {
         let now = self.now();
         let mut settled = Settled::default();
-        for (step, result) in steps.iter().zip(results) {
+        for (at, (step, result)) in steps.iter().zip(results).enumerate() {
             if let Some(flow) = flow(step) {
                 settled.flows.insert(flow, step.clone());
                 continue;
@@ -140,11 +146,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .as_ref()
                 .map_or_else(|error| error.outcome, |()| Outcome::Done);
             tracing::debug!(result = word(outcome), "{step}");
-            applied.count(step.word(), word(outcome));
+            applied.count(step, outcome);
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
             self.mirror.commit(step, outcome, now);
+            if let Step::AddServer { key, .. } = step {
+                let behind = steps.iter().skip(at + 1);
+                let reals = behind.take_while(|next| next.key() == key).count();
+                self.mirror.expect(key, reals);
+            }
             settled.note(step, outcome);
             if let Err(error) = result {
                 settled.fail(step, error);
@@ -173,11 +184,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 None => self.note_success(key),
             }
         }
-        let now = self.now();
-        for key in drained.iter().filter(|key| !failures.contains_key(*key)) {
-            // At once: a real server without connections need not stay.
-            self.agenda.visit(&Item::Server(*key), Some(now));
-        }
+        let healthy = drained
+            .into_iter()
+            .filter(|key| !failures.contains_key(key));
+        applied.drained.extend(healthy);
         self.release(&released);
         if !flows.is_empty() {
             self.forget(flows, applied).await;
@@ -241,7 +251,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         });
         let now = self.now();
         for step in flows.values() {
-            applied.count(step.word(), word(outcome));
+            applied.count(step, outcome);
             self.mirror.commit(step, outcome, now);
             if let Some(words) = &words {
                 self.note_failure(*step.key(), words.clone());

@@ -10,15 +10,12 @@ use topology_core::mirror::{Observed, ObservedReal};
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::Reconciler;
 use super::clock::Clock;
 use super::pass::Work;
 use super::warnings::Topic;
+use super::{Reconciler, SLICE};
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError, Listed, Reading};
-
-/// Virtual servers compared before the loop looks at its other triggers.
-const SLICE: usize = 128;
 
 /// A comparison that is under way.
 #[derive(Debug)]
@@ -153,7 +150,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if done.writes() == 0 {
             return;
         }
-        let steps = u64::try_from(done.writes()).unwrap_or(u64::MAX);
+        let steps = done.writes();
         self.metrics.repaired(cause, steps);
         tracing::warn!(keys, steps, "the kernel was not as we left it; repaired");
         self.measure(&done, None);

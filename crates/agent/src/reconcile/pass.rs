@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use cluster::event::Completeness;
 use tokio::time::Instant;
-use topology_core::memory::Memory;
-use topology_core::mirror::Trust;
+use topology_core::mirror::{Observed, Trust};
 use topology_core::model::{Family, ObjectName};
-use topology_core::plan;
+use topology_core::plan::{self, Step};
 use topology_core::policy::OnNoMatch;
 use topology_core::resolve::{Decision, Refusal, Resolution, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -21,7 +20,7 @@ use super::counts::Counts;
 use super::shape::Place;
 use super::{Item, Reconciler};
 use crate::host::Host;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Listed};
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
@@ -30,16 +29,6 @@ const CHUNK: usize = 1024;
 /// What each key shall be; `None` where it shall not be.
 type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
 
-/// What one Service asks for, and the servers that may be programmed for it.
-#[derive(Debug)]
-pub(super) struct Asked {
-    service: ObjectName,
-    wish: Wish,
-    servers: Vec<VirtualServer>,
-    /// When to ask it again although nothing changes, milliseconds since 1970.
-    ask_again: Option<i64>,
-}
-
 /// What a pass is about.
 #[derive(Debug, Default)]
 pub(super) struct Work {
@@ -47,8 +36,6 @@ pub(super) struct Work {
     pub(super) services: BTreeSet<ObjectName>,
     /// Keys to compare, whoever asks for them.
     pub(super) keys: BTreeSet<VirtualServerKey>,
-    /// What `services` ask for, where that was worked out beforehand.
-    pub(super) asked: Option<Vec<Asked>>,
     /// Whether routes and tables have to be looked at even if no address came or went.
     pub(super) shape: bool,
 }
@@ -71,12 +58,12 @@ pub(super) struct Done {
 impl Done {
     /// Whether the kernel took anything.
     pub(super) fn achieved_something(&self) -> bool {
-        self.shaped > 0 || self.applied.succeeded() > 0
+        self.shaped > 0 || self.applied.steps() > self.applied.failed()
     }
 
     /// Everything that was written.
-    pub(super) fn writes(&self) -> usize {
-        self.applied.steps() + self.shaped
+    pub(super) fn writes(&self) -> u64 {
+        self.applied.steps() + u64::try_from(self.shaped).unwrap_or(u64::MAX)
     }
 }
 
@@ -97,13 +84,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, since);
     }
 
-    /// The pass over everything wished for (`asked`, if that is known already) and everything the kernel holds.
-    pub(super) async fn full_pass(&mut self, asked: Option<Vec<Asked>>) -> Done {
+    /// The pass over everything wished for and everything the kernel holds.
+    pub(super) async fn full_pass(&mut self) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = std::mem::take(&mut self.pending).since;
         let mut work = Work {
             services: names(self.index.snapshot()),
-            asked,
             shape: true,
             ..Work::default()
         };
@@ -144,7 +130,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Resolves, compares, writes.
-    pub(super) async fn pass(&mut self, mut work: Work) -> Done {
+    pub(super) async fn pass(&mut self, work: Work) -> Done {
         let started = Instant::now();
         let owners = work
             .keys
@@ -153,13 +139,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
         let mut wanted = Wanted::new();
-        match work.asked.take() {
-            Some(asked) => asked
-                .into_iter()
-                .for_each(|asked| self.record(asked, &mut wanted)),
-            None => self.resolve_all(&services, &mut wanted),
-        }
-        for key in std::mem::take(&mut work.keys) {
+        self.resolve_all(&services, &mut wanted);
+        for key in work.keys {
             wanted.entry(key).or_insert(None);
         }
         let mut done = Done {
@@ -204,8 +185,37 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Brings every key to what is wanted, a chunk of steps at a time.
+    /// Brings every key to what is wanted. A real server that has just lost its weight is looked at
+    /// at once: without connections it need not stay.
     async fn program(&mut self, wanted: Wanted, done: &mut Done) {
+        let mut leaving = self.write(wanted, done).await;
+        leaving.retain(|key, _| done.applied.drained.contains(key));
+        for key in leaving.keys() {
+            self.look(*key).await;
+        }
+        self.write(leaving, done).await;
+    }
+
+    /// Reads the real servers of a virtual server that the mirror knows. If that fails, the key's next
+    /// visit will tell.
+    async fn look(&mut self, key: VirtualServerKey) {
+        let Some(held) = self.mirror.get(&key) else {
+            return;
+        };
+        let observed = Observed {
+            scheduler: Arc::clone(&held.scheduler),
+            real_servers: Vec::new(),
+            ..*held
+        };
+        if let Ok(reading) = self.kernel.fill(Listed { key, observed }).await {
+            self.observe(key, reading);
+        }
+    }
+
+    /// Writes what differs, a chunk of steps at a time. Returns what is wanted where real servers are
+    /// to drain.
+    async fn write(&mut self, wanted: Wanted, done: &mut Done) -> Wanted {
+        let mut leaving = Wanted::new();
         let mut steps = Vec::new();
         let mut void = Vec::new();
         let mut computing = Instant::now();
@@ -222,6 +232,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if plan.steps.is_empty() {
                 self.note_success(&key);
             }
+            if plan.steps.iter().any(begins_to_drain) {
+                leaving.insert(key, desired);
+            }
             steps.extend(plan.steps);
             if steps.len() >= CHUNK {
                 done.computing += computing.elapsed();
@@ -232,6 +245,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         done.computing += computing.elapsed();
         self.disown(&void);
         self.apply(&mut steps, &mut done.applied).await;
+        leaving
     }
 
     fn in_order(
@@ -273,20 +287,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for service in services {
             let resolution = resolve(self.index.snapshot(), &self.me, service);
             Arc::make_mut(&mut self.me.memory).learn(service, &resolution);
-            let asked = Asked::of(service, resolution, &self.me, &self.place);
-            self.record(asked, wanted);
+            self.record(service, resolution, wanted);
         }
     }
 
     /// Takes down what a Service asks for.
-    fn record(&mut self, asked: Asked, wanted: &mut Wanted) {
-        let Asked {
-            service,
-            wish,
-            servers,
-            ask_again,
-        } = asked;
-        for finding in self.books.new_findings(&service, &wish) {
+    fn record(&mut self, service: &ObjectName, resolution: Resolution, wanted: &mut Wanted) {
+        let ask_again = resolution.ask_again;
+        let (wish, servers) = wish(resolution, &self.me, &self.place);
+        for finding in self.books.new_findings(service, &wish) {
             tracing::warn!("{finding}");
         }
         let due = ask_again.map(|at| self.due_at(at));
@@ -297,7 +306,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         {
             self.agenda.visit(&Item::Decision(*key), due);
         }
-        for orphan in self.books.replace(&service, wish) {
+        for orphan in self.books.replace(service, wish) {
             self.agenda.visit(&Item::Decision(orphan), None);
             wanted.entry(orphan).or_insert(None);
         }
@@ -331,6 +340,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
+fn begins_to_drain(step: &Step) -> bool {
+    matches!(step, Step::DrainReal { .. })
+}
+
 pub(super) fn foreign_words(key: &VirtualServerKey) -> String {
     format!(
         "a virtual server that is not ours has this address and port and is left alone; remove it with \
@@ -348,32 +361,6 @@ fn comes_first(service: &ObjectName) -> bool {
 fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
     let services = snapshot.services();
     services.map(|service| service.name.clone()).collect()
-}
-
-impl Asked {
-    /// What all Services ask for, and what is to be remembered of it.
-    pub(super) fn all(snapshot: &Snapshot, me: &Viewpoint, place: &Place) -> (Vec<Self>, Memory) {
-        let mut memory = Memory::default();
-        let ask = |service: &ObjectName| {
-            let resolution = resolve(snapshot, me, service);
-            memory.learn(service, &resolution);
-            Self::of(service, resolution, me, place)
-        };
-        let asked = names(snapshot).iter().map(ask).collect();
-        (asked, memory)
-    }
-
-    /// What a Service asks for, without the decisions.
-    fn of(service: &ObjectName, resolution: Resolution, me: &Viewpoint, place: &Place) -> Self {
-        let ask_again = resolution.ask_again;
-        let (wish, servers) = wish(resolution, me, place);
-        Self {
-            service: service.clone(),
-            wish,
-            servers,
-            ask_again,
-        }
-    }
 }
 
 /// What a Service asks for, without the decisions, and the servers that may be programmed.

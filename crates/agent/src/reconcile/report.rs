@@ -25,19 +25,19 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             only,
             ..
         } = done;
-        let of = |words: &[&str]| applied.done(words);
+        let done = |step| applied.done(step);
         let service = only.as_ref().map(tracing::field::display);
         let after = since.map(|since| tracing::field::debug(since.elapsed()));
         tracing::info!(
             service,
             services,
-            virtual_servers_added = of(&["add_server"]),
-            virtual_servers_changed = of(&["edit_server"]),
-            virtual_servers_removed = of(&["delete_server"]),
-            real_servers_added = of(&["add_real"]),
-            real_servers_changed = of(&["edit_real"]),
-            real_servers_draining = of(&["drain_real"]),
-            real_servers_removed = of(&["delete_real"]),
+            virtual_servers_added = done("add_server"),
+            virtual_servers_changed = done("edit_server"),
+            virtual_servers_removed = done("delete_server"),
+            real_servers_added = done("add_real"),
+            real_servers_changed = done("edit_real"),
+            real_servers_draining = done("drain_real"),
+            real_servers_removed = done("delete_real"),
             routes_and_tables = shaped,
             failed = applied.failed(),
             after,
@@ -58,8 +58,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if done.applied.steps() > 0 {
             self.metrics.plan_applied(done.applied.took);
         }
-        for ((step, result), count) in &done.applied.outcomes {
-            self.metrics.kernel_writes(step, result, *count);
+        for tally in &done.applied.tallies {
+            self.metrics
+                .kernel_writes(tally.step, tally.result(), tally.times);
         }
         self.last_pass = Some(SystemTime::now());
     }

@@ -79,6 +79,28 @@ async fn t06_a_start_on_a_correct_kernel_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_kernel_is_read_while_the_cluster_is_and_what_others_did_since_is_found_by_the_next_check()
+ {
+    let shared = Shared::default();
+    Loop::over(&shared).start(web()).await;
+    let mut again = Loop::over(&shared);
+    while again.reconciler.table.is_partly_read() {
+        again.reconciler.read_on().await;
+    }
+    again.world().reads = 0;
+    again.world().servers.clear();
+    tokio::time::advance(std::time::Duration::from_secs(61)).await;
+    again.start(web()).await;
+    assert_eq!(again.world().reads, 0, "it was read before");
+    assert!(
+        again.reconciler.next_check <= tokio::time::Instant::now(),
+        "a period after the reading is over"
+    );
+    again.check().await;
+    assert_eq!(again.save().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn d1_a_change_touches_its_own_key_and_reads_nothing() {
     let mut agent = Loop::over(&Shared::default());
     agent.start(web_and_other()).await;
@@ -248,7 +270,7 @@ async fn what_an_unread_file_may_ask_for_is_not_deleted_as_unknown() {
         .await;
     assert_eq!(agent.save().len(), 4);
     agent.say(Event::Complete(Completeness::Whole));
-    agent.reconciler.full_pass(None).await;
+    agent.reconciler.full_pass().await;
     assert_eq!(agent.save(), ["-A -t 10.96.0.11:80 -s wrr"]);
 }
 

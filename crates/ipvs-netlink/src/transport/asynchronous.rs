@@ -12,13 +12,13 @@ use super::{
 };
 use crate::wire::{DecodeError, Writer};
 
-/// Bytes of a datagram that keeps the kernel busy for some microseconds only.
-const SHORT: usize = 1024;
+/// Bytes of requests that count as one operation of a task's budget, of which tokio gives 128.
+const OPERATION: usize = 512;
 
 /// A connection to the kernel over one netlink protocol, for tokio (with I/O enabled).
 ///
-/// The kernel works while a datagram is being sent, so a send occupies the thread for the time of one datagram, up to
-/// about a millisecond; other tasks run in between. Dropping a future is safe: answers to what was given up are told
+/// The kernel works while a datagram is being sent, so sends occupy the thread, for about a millisecond at a time; other
+/// tasks run in between. Dropping a future is safe: answers to what was given up are told
 /// apart from those to what follows.
 #[derive(Debug)]
 pub struct AsyncConnection {
@@ -128,12 +128,9 @@ impl AsyncSubscription {
     }
 }
 
-/// Lets other tasks run: after a datagram of many requests at once, after a short one now and then, since a pause costs
-/// more than its question.
+/// Lets other tasks run after some hundred requests: a pause costs more than a question, or a change.
 async fn pause(sent: usize) {
-    if sent > SHORT {
-        tokio::task::yield_now().await;
-    } else {
+    for _ in 0..=sent / OPERATION {
         tokio::task::coop::consume_budget().await;
     }
 }

@@ -101,7 +101,7 @@ impl Datagram {
         fill: impl FnOnce(&mut Writer<'_>),
     ) -> Result<(), Unsendable> {
         let start = self.buffer.len();
-        self.buffer.resize(start + HEADER, 0);
+        self.buffer.extend_from_slice(&[0; HEADER]);
         let mut writer = Writer::new(&mut self.buffer);
         fill(&mut writer);
         let too_long = writer.is_too_long();
@@ -110,7 +110,9 @@ impl Datagram {
             Ok(short) if !too_long && length <= MAX_MESSAGE => {
                 let flags = request.flags | FLAG_REQUEST;
                 self.patch(start, &header(short, request.kind, flags, 0));
-                self.buffer.resize(start + align(length), 0);
+                if align(length) != length {
+                    self.buffer.resize(start + align(length), 0);
+                }
                 self.count += 1;
                 self.charge += request.answer.charge();
                 Ok(())

@@ -48,10 +48,9 @@ impl Value<'_> for FlagsAndMask {
     }
 
     fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.framed(number, |out| {
-            out.bytes(&self.flags.to_ne_bytes());
-            out.bytes(&self.mask.to_ne_bytes());
-        });
+        let ([f0, f1, f2, f3], [m0, m1, m2, m3]) =
+            (self.flags.to_ne_bytes(), self.mask.to_ne_bytes());
+        out.fixed(number, [f0, f1, f2, f3, m0, m1, m2, m3]);
     }
 }
 

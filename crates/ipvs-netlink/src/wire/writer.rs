@@ -5,6 +5,9 @@ use super::attribute::{HEADER, align};
 /// `NLA_F_NESTED`: the attribute holds attributes.
 const NESTED: u16 = 0x8000;
 
+/// Bytes of the longest value of fixed size: an address.
+const LONGEST_FIXED: usize = 16;
+
 /// Appends to a message. Lengths are checked: what is too long for its length field makes the whole message fail when
 /// it is finished, never a wrong length.
 #[derive(Debug)]
@@ -31,19 +34,21 @@ impl<'a> Writer<'a> {
         self.framed(kind, |writer| writer.bytes(value));
     }
 
-    /// The same for a value of fixed size, which most are: its length need not be worked out afterwards.
+    /// The same for a value of fixed size, which most are: header, value and padding are one copy of a size that is
+    /// known when the program is built.
+    #[inline]
     pub(super) fn fixed<const N: usize>(&mut self, kind: u16, value: [u8; N]) {
-        let Ok(length) = u16::try_from(HEADER + N) else {
-            self.too_long = true;
-            return;
-        };
+        const { assert!(N <= LONGEST_FIXED) };
+        let mut bytes = [0; HEADER + LONGEST_FIXED];
+        let (header, behind) = bytes.split_at_mut(HEADER);
+        let length = u16::try_from(HEADER + N).unwrap_or_default();
         let ([l0, l1], [k0, k1]) = (length.to_ne_bytes(), kind.to_ne_bytes());
-        self.buffer.reserve(align(HEADER + N));
-        self.buffer.extend_from_slice(&[l0, l1, k0, k1]);
-        self.buffer.extend_from_slice(&value);
-        for _ in N..align(N) {
-            self.buffer.push(0);
+        header.copy_from_slice(&[l0, l1, k0, k1]);
+        if let Some(place) = behind.first_chunk_mut() {
+            *place = value;
         }
+        let padded = bytes.get(..align(HEADER + N));
+        self.buffer.extend_from_slice(padded.unwrap_or_default());
     }
 
     /// Appends an attribute that holds what `fill` appends.
@@ -76,6 +81,8 @@ impl<'a> Writer<'a> {
             }
             Err(_) => self.too_long = true,
         }
-        self.buffer.resize(start + align(length), 0);
+        if align(length) != length {
+            self.buffer.resize(start + align(length), 0);
+        }
     }
 }

@@ -61,7 +61,6 @@ async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply([slice("web", TCP, &[])]).await;
-    agent.settle(0).await;
     assert_eq!(
         agent.save(),
         [
