@@ -67,7 +67,7 @@ fn failures_are_those_commands_alone() {
 }
 
 #[test]
-fn other_tasks_run_between_datagrams() {
+fn other_tasks_run_after_some_hundred_requests() {
     block_on(async {
         let turns = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&turns);
@@ -85,7 +85,7 @@ fn other_tasks_run_between_datagrams() {
             () = other => {}
             () = work => {}
         }
-        assert!(turns.load(Ordering::Relaxed) > 10_000 / 128);
+        assert!(turns.load(Ordering::Relaxed) > 10_000 / 1_000);
     });
 }
 
