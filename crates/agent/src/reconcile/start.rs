@@ -24,7 +24,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::Kernel, Vec::new());
         let prepared = self.prepare().await;
         self.read_place().await;
-        self.read_shape().await;
+        self.read_routes().await;
         let done = self.full_pass().await;
         self.forget_claims_without_server();
         self.started = self.index.completeness();
@@ -62,15 +62,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads which routes and tables there are, so that only the difference is written.
     pub(super) async fn read_shape(&mut self) {
         self.read_routes().await;
-        if let Err(error) = self.host.read_guard().await {
-            self.warnings.set(Topic::Guard, vec![error.to_string()]);
-        }
+        self.read_guard().await;
     }
 
     /// Reads which routes of ours there are.
     pub(super) async fn read_routes(&mut self) {
         if let Err(error) = self.host.read_routes().await {
             self.warnings.set(Topic::Routes, vec![error.to_string()]);
+        }
+    }
+
+    /// Reads what our tables hold.
+    pub(super) async fn read_guard(&mut self) {
+        if let Err(error) = self.host.read_guard().await {
+            self.warnings.set(Topic::Guard, vec![error.to_string()]);
         }
     }
 

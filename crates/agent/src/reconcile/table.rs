@@ -1,6 +1,6 @@
-//! The kernel's table into the mirror before the first pass, a slice at a time.
+//! The kernel's table into the mirror before the first pass, a slice at a time; then what our nftables tables hold.
 //!
-//! Reading it needs nothing of the cluster, so it is done while the cluster's first list is on its
+//! Reading them needs nothing of the cluster, so it is done while the cluster's first list is on its
 //! way. What others change meanwhile is found as always: a step that fails reads its key again, and
 //! the first periodic comparison comes a period after this reading.
 
@@ -82,6 +82,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let keys: Vec<_> = self.mirror.keys().copied().collect();
         self.counts = Counts::of(&self.mirror, &keys);
+        self.read_guard().await;
         self.next_check = Instant::now() + self.config.check_period;
         Ok(Stage::Read)
     }
