@@ -26,7 +26,11 @@ pub fn encode(commands: &[Command], family: u16, limits: Limits, first: u32) -> 
 
 /// The service in an answer to `IPVS_CMD_GET_SERVICE`.
 pub fn decode_service(payload: &[u8]) -> Result<ServiceEntry, DecodeError> {
-    let table = command::part(payload, command::SERVICE, "IPVS_CMD_ATTR_SERVICE")?;
+    let table = command::part(
+        payload,
+        command::IPVS_CMD_ATTR_SERVICE,
+        "IPVS_CMD_ATTR_SERVICE",
+    )?;
     service::entry(&table)
 }
 
@@ -35,7 +39,7 @@ pub fn decode_destination(
     payload: &[u8],
     service: Family,
 ) -> Result<DestinationEntry, DecodeError> {
-    let table = command::part(payload, command::DESTINATION, "IPVS_CMD_ATTR_DEST")?;
+    let table = command::part(payload, command::IPVS_CMD_ATTR_DEST, "IPVS_CMD_ATTR_DEST")?;
     destination::entry(&table, service)
 }
 

@@ -1,6 +1,6 @@
 //! Building a datagram of many requests.
 
-use super::message::{FLAG_ACK, FLAG_REQUEST, HEADER, header};
+use super::message::{FLAG_ACK, FLAG_REQUEST, header};
 use super::options::Limits;
 use crate::wire::{Writer, align};
 
@@ -101,15 +101,16 @@ impl Datagram {
         fill: impl FnOnce(&mut Writer<'_>),
     ) -> Result<(), Unsendable> {
         let start = self.buffer.len();
-        self.buffer.extend_from_slice(&[0; HEADER]);
+        let flags = request.flags | FLAG_REQUEST;
+        self.buffer
+            .extend_from_slice(&header(0, request.kind, flags, 0));
         let mut writer = Writer::new(&mut self.buffer);
         fill(&mut writer);
         let too_long = writer.is_too_long();
         let length = self.buffer.len() - start;
         match u32::try_from(length) {
             Ok(short) if !too_long && length <= MAX_MESSAGE => {
-                let flags = request.flags | FLAG_REQUEST;
-                self.patch(start, &header(short, request.kind, flags, 0));
+                self.patch(start, short.to_ne_bytes());
                 if align(length) != length {
                     self.buffer.resize(start + align(length), 0);
                 }
@@ -154,7 +155,7 @@ impl Datagram {
         let mut start = 0;
         while let Some(length) = self.length_at(start) {
             let next = start + align(length);
-            self.patch(start + 8, &sequence.to_ne_bytes());
+            self.patch(start + 8, sequence.to_ne_bytes());
             if next >= self.buffer.len() {
                 self.ask_for_ack(start + 6);
             }
@@ -180,13 +181,14 @@ impl Datagram {
         let bytes = self.buffer.get(flags..).and_then(<[u8]>::first_chunk);
         if let Some(bytes) = bytes {
             let with_ack = u16::from_ne_bytes(*bytes) | FLAG_ACK;
-            self.patch(flags, &with_ack.to_ne_bytes());
+            self.patch(flags, with_ack.to_ne_bytes());
         }
     }
 
-    fn patch(&mut self, start: usize, bytes: &[u8]) {
-        if let Some(place) = self.buffer.get_mut(start..start + bytes.len()) {
-            place.copy_from_slice(bytes);
+    fn patch<const N: usize>(&mut self, start: usize, bytes: [u8; N]) {
+        let behind = self.buffer.get_mut(start..).unwrap_or_default();
+        if let Some(place) = behind.first_chunk_mut() {
+            *place = bytes;
         }
     }
 }

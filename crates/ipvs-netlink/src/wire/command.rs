@@ -27,13 +27,6 @@ const GET_INFO: u8 = 15;
 const ZERO: u8 = 16;
 const FLUSH: u8 = 17;
 
-/// `IPVS_CMD_ATTR_SERVICE`.
-pub(crate) const SERVICE: u16 = 1;
-/// `IPVS_CMD_ATTR_DEST`.
-pub(crate) const DESTINATION: u16 = 2;
-/// `IPVS_CMD_ATTR_DAEMON`.
-const DAEMON: u16 = 3;
-
 attribute_table! {
     /// The outermost attributes.
     CommandAttributes {
@@ -88,26 +81,32 @@ pub(crate) fn write(command: &Command, out: &mut Writer<'_>) {
     genl::write_header(number(command), VERSION, out);
     match command {
         Command::NewService(service) | Command::SetService(service) => {
-            ServiceAttributes::full(service).write(SERVICE, out);
+            out.nested(IPVS_CMD_ATTR_SERVICE, |out| service::write(service, out));
         }
         Command::DelService(id) | Command::Zero(id) => write_key(id, out),
         Command::NewDest(id, dest) | Command::SetDest(id, dest) => {
             write_key(id, out);
-            DestinationAttributes::full(dest).write(DESTINATION, out);
+            out.nested(IPVS_CMD_ATTR_DEST, |out| destination::write(dest, out));
         }
         Command::DelDest(id, dest) => {
             write_key(id, out);
-            DestinationAttributes::key(*dest).write(DESTINATION, out);
+            out.nested(IPVS_CMD_ATTR_DEST, |out| {
+                destination::write_key(*dest, out);
+            });
         }
-        Command::SetTimeouts(timeouts) => timeout_attributes(timeouts).write_all(out),
-        Command::NewDaemon(daemon) => DaemonAttributes::full(daemon).write(DAEMON, out),
-        Command::DelDaemon(state) => DaemonAttributes::key(*state).write(DAEMON, out),
+        Command::SetTimeouts(timeouts) => write_timeouts(timeouts, out),
+        Command::NewDaemon(daemon) => {
+            out.nested(IPVS_CMD_ATTR_DAEMON, |out| daemon::write(daemon, out));
+        }
+        Command::DelDaemon(state) => {
+            out.nested(IPVS_CMD_ATTR_DAEMON, |out| daemon::write_key(*state, out));
+        }
         Command::ZeroAll | Command::Flush => {}
     }
 }
 
 fn write_key(id: &ServiceId, out: &mut Writer<'_>) {
-    ServiceAttributes::key(id).write(SERVICE, out);
+    out.nested(IPVS_CMD_ATTR_SERVICE, |out| service::write_key(id, out));
 }
 
 const fn number(command: &Command) -> u8 {
@@ -126,12 +125,16 @@ const fn number(command: &Command) -> u8 {
     }
 }
 
-fn timeout_attributes(timeouts: &Timeouts) -> CommandAttributes<'static> {
-    CommandAttributes {
-        timeout_tcp: timeouts.tcp,
-        timeout_tcp_fin: timeouts.tcp_fin,
-        timeout_udp: timeouts.udp,
-        ..CommandAttributes::default()
+fn write_timeouts(timeouts: &Timeouts, out: &mut Writer<'_>) {
+    let numbered = [
+        (IPVS_CMD_ATTR_TIMEOUT_TCP, timeouts.tcp),
+        (IPVS_CMD_ATTR_TIMEOUT_TCP_FIN, timeouts.tcp_fin),
+        (IPVS_CMD_ATTR_TIMEOUT_UDP, timeouts.udp),
+    ];
+    for (number, seconds) in numbered {
+        if let Some(seconds) = seconds {
+            out.fixed(number, seconds.to_ne_bytes());
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::DecodeError;
 use super::service::need;
-use super::unknown::{borrowed, owned};
+use super::unknown::owned;
+use super::{DecodeError, Writer};
 use crate::{Daemon, DaemonState};
 
 /// `IP_VS_STATE_MASTER` and `IP_VS_STATE_BACKUP`.
@@ -26,40 +26,36 @@ attribute_table! {
     }
 }
 
-impl DaemonAttributes<'_> {
-    /// What the kernel needs to find a daemon.
-    pub(crate) fn key(state: DaemonState) -> Self {
-        Self {
-            state: Some(match state {
-                DaemonState::Primary => MASTER,
-                DaemonState::Backup => BACKUP,
-                DaemonState::Other(number) => number,
-            }),
-            ..Self::default()
-        }
-    }
+/// Appends what the kernel needs to find a daemon.
+pub(super) fn write_key(state: DaemonState, out: &mut Writer<'_>) {
+    let number = match state {
+        DaemonState::Primary => MASTER,
+        DaemonState::Backup => BACKUP,
+        DaemonState::Other(number) => number,
+    };
+    out.fixed(IPVS_DAEMON_ATTR_STATE, number.to_ne_bytes());
 }
 
-impl<'a> DaemonAttributes<'a> {
-    /// What the kernel needs to start a daemon.
-    pub(crate) fn full(daemon: &'a Daemon) -> Self {
-        let (group4, group6) = match daemon.group {
-            Some(IpAddr::V4(group)) => (Some(group.octets()), None),
-            Some(IpAddr::V6(group)) => (None, Some(group.octets())),
-            None => (None, None),
-        };
-        Self {
-            interface: Some(Cow::Borrowed(&daemon.interface)),
-            sync_id: Some(daemon.sync_id),
-            max_length: daemon.max_length,
-            group4,
-            group6,
-            port: daemon.port,
-            ttl: daemon.ttl,
-            unknown: borrowed(&daemon.unknown),
-            ..DaemonAttributes::key(daemon.state)
-        }
+/// Appends what the kernel needs to start a daemon, in the order in which `ipvsadm` sends it.
+pub(super) fn write(daemon: &Daemon, out: &mut Writer<'_>) {
+    write_key(daemon.state, out);
+    out.text(IPVS_DAEMON_ATTR_MCAST_IFN, &daemon.interface);
+    out.fixed(IPVS_DAEMON_ATTR_SYNC_ID, daemon.sync_id.to_ne_bytes());
+    if let Some(length) = daemon.max_length {
+        out.fixed(IPVS_DAEMON_ATTR_SYNC_MAXLEN, length.to_ne_bytes());
     }
+    match daemon.group {
+        Some(IpAddr::V4(group)) => out.fixed(IPVS_DAEMON_ATTR_MCAST_GROUP, group.octets()),
+        Some(IpAddr::V6(group)) => out.fixed(IPVS_DAEMON_ATTR_MCAST_GROUP6, group.octets()),
+        None => {}
+    }
+    if let Some(port) = daemon.port {
+        out.fixed(IPVS_DAEMON_ATTR_MCAST_PORT, port.to_ne_bytes());
+    }
+    if let Some(ttl) = daemon.ttl {
+        out.fixed(IPVS_DAEMON_ATTR_MCAST_TTL, [ttl]);
+    }
+    out.unknown(&daemon.unknown);
 }
 
 /// The daemon's role.

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use super::service::{address_bytes, family_number, need, read_address, read_family};
-use super::unknown::{borrowed, owned};
+use super::unknown::owned;
 use super::value::{NetworkU16, Raw};
-use super::{DecodeError, stats};
+use super::{DecodeError, Writer, stats};
 use crate::{Destination, DestinationEntry, Family, Forward, Tunnel, TunnelFlags, TunnelKind};
 
 /// `IP_VS_CONN_F_*`, the forwarding methods.
@@ -41,42 +41,43 @@ attribute_table! {
     }
 }
 
-impl DestinationAttributes<'_> {
-    /// What the kernel needs to find a destination in its service.
-    pub(crate) fn key(id: SocketAddr) -> Self {
-        Self {
-            family: Some(family_number(Family::of(id.ip()))),
-            address: Some(address_bytes(id.ip())),
-            port: Some(NetworkU16(id.port())),
-            ..Self::default()
-        }
+/// Appends what the kernel needs to find a destination in its service.
+pub(super) fn write_key(id: SocketAddr, out: &mut Writer<'_>) {
+    let family = family_number(Family::of(id.ip())).to_ne_bytes();
+    out.fixed(IPVS_DEST_ATTR_ADDR_FAMILY, family);
+    out.fixed(IPVS_DEST_ATTR_ADDR, address_bytes(id.ip()));
+    out.fixed(IPVS_DEST_ATTR_PORT, id.port().to_be_bytes());
+}
+
+/// Appends what the kernel needs to make or change a destination, in the order in which `ipvsadm` sends it.
+pub(super) fn write(destination: &Destination, out: &mut Writer<'_>) {
+    write_key(destination.id(), out);
+    let method = method_number(destination.forward);
+    out.fixed(IPVS_DEST_ATTR_FWD_METHOD, method.to_ne_bytes());
+    out.fixed(IPVS_DEST_ATTR_WEIGHT, destination.weight.to_ne_bytes());
+    if let Forward::Tunnel(tunnel) = destination.forward {
+        out.fixed(IPVS_DEST_ATTR_TUN_TYPE, [kind_number(tunnel.kind)]);
+        out.fixed(IPVS_DEST_ATTR_TUN_PORT, tunnel.port.to_be_bytes());
+        out.fixed(IPVS_DEST_ATTR_TUN_FLAGS, tunnel.flags.bits().to_ne_bytes());
+    }
+    let (upper, lower) = (destination.upper_threshold, destination.lower_threshold);
+    out.fixed(IPVS_DEST_ATTR_U_THRESH, upper.to_ne_bytes());
+    out.fixed(IPVS_DEST_ATTR_L_THRESH, lower.to_ne_bytes());
+    out.unknown(&destination.unknown);
+}
+
+const fn method_number(forward: Forward) -> u32 {
+    match forward {
+        Forward::Masquerade => MASQ,
+        Forward::Local => LOCALNODE,
+        Forward::Tunnel(_) => TUNNEL,
+        Forward::Route => DROUTE,
+        Forward::Bypass => BYPASS,
+        Forward::Other(method) => method,
     }
 }
 
-impl<'a> DestinationAttributes<'a> {
-    /// What the kernel needs to make or change a destination.
-    pub(crate) fn full(destination: &'a Destination) -> Self {
-        let (method, tunnel) = match destination.forward {
-            Forward::Masquerade => (MASQ, None),
-            Forward::Local => (LOCALNODE, None),
-            Forward::Tunnel(tunnel) => (TUNNEL, Some(tunnel)),
-            Forward::Route => (DROUTE, None),
-            Forward::Bypass => (BYPASS, None),
-            Forward::Other(method) => (method, None),
-        };
-        Self {
-            method: Some(method),
-            weight: Some(destination.weight),
-            tunnel_type: tunnel.map(|tunnel| kind_number(tunnel.kind)),
-            tunnel_port: tunnel.map(|tunnel| NetworkU16(tunnel.port)),
-            tunnel_flags: tunnel.map(|tunnel| tunnel.flags.bits()),
-            upper_threshold: Some(destination.upper_threshold),
-            lower_threshold: Some(destination.lower_threshold),
-            unknown: borrowed(&destination.unknown),
-            ..DestinationAttributes::key(destination.id())
-        }
-    }
-
+impl DestinationAttributes<'_> {
     fn forward(&self) -> Result<Forward, DecodeError> {
         Ok(match need(self.method, "IPVS_DEST_ATTR_FWD_METHOD")? {
             MASQ => Forward::Masquerade,

@@ -39,11 +39,7 @@ pub(crate) fn attributes(payload: &[u8]) -> Result<&[u8], DecodeError> {
 /// Appends the question for a family's number. The kernel loads the family's module if it must.
 pub(crate) fn write_family_query(name: &str, out: &mut Writer<'_>) {
     write_header(CTRL_CMD_GETFAMILY, CTRL_VERSION, out);
-    let table = FamilyAttributes {
-        name: Some(Cow::Borrowed(name)),
-        ..FamilyAttributes::default()
-    };
-    table.write_all(out);
+    out.text(CTRL_ATTR_FAMILY_NAME, name);
 }
 
 /// The family's number in an answer of the controller.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::unknown::{borrowed, owned};
+use super::unknown::owned;
 use super::value::{NetworkU16, Raw, Value};
 use super::{DecodeError, Writer, stats};
 use crate::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, ServiceId};
@@ -46,57 +46,46 @@ impl Value<'_> for FlagsAndMask {
         let mask = u32::read(bytes.get(4..).unwrap_or_default(), what)?;
         Ok(Self { flags, mask })
     }
+}
 
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        let ([f0, f1, f2, f3], [m0, m1, m2, m3]) =
-            (self.flags.to_ne_bytes(), self.mask.to_ne_bytes());
-        out.fixed(number, [f0, f1, f2, f3, m0, m1, m2, m3]);
+/// Appends what the kernel needs to find a service.
+pub(super) fn write_key(id: &ServiceId, out: &mut Writer<'_>) {
+    let family = family_number(id.family()).to_ne_bytes();
+    out.fixed(IPVS_SVC_ATTR_AF, family);
+    match *id {
+        ServiceId::Address {
+            protocol,
+            address,
+            port,
+        } => {
+            out.fixed(IPVS_SVC_ATTR_PROTOCOL, protocol.number().to_ne_bytes());
+            out.fixed(IPVS_SVC_ATTR_ADDR, address_bytes(address));
+            out.fixed(IPVS_SVC_ATTR_PORT, port.to_be_bytes());
+        }
+        ServiceId::FirewallMark { mark, .. } => {
+            out.fixed(IPVS_SVC_ATTR_FWMARK, mark.to_ne_bytes());
+        }
     }
 }
 
-impl ServiceAttributes<'_> {
-    /// What the kernel needs to find a service.
-    pub(crate) fn key(id: &ServiceId) -> Self {
-        let mut table = Self {
-            family: Some(family_number(id.family())),
-            ..Self::default()
-        };
-        match *id {
-            ServiceId::Address {
-                protocol,
-                address,
-                port,
-            } => {
-                table.protocol = Some(protocol.number());
-                table.address = Some(address_bytes(address));
-                table.port = Some(NetworkU16(port));
-            }
-            ServiceId::FirewallMark { mark, .. } => table.mark = Some(mark),
-        }
-        table
+/// Appends what the kernel needs to make or change a service, in the order in which `ipvsadm` sends it.
+pub(super) fn write(service: &Service, out: &mut Writer<'_>) {
+    write_key(&service.id, out);
+    out.text(IPVS_SVC_ATTR_SCHED_NAME, &service.scheduler);
+    if let Some(engine) = &service.persistence_engine {
+        out.text(IPVS_SVC_ATTR_PE_NAME, engine);
     }
-}
-
-impl<'a> ServiceAttributes<'a> {
-    /// What the kernel needs to make or change a service.
-    pub(crate) fn full(service: &'a Service) -> Self {
-        Self {
-            scheduler: Some(Cow::Borrowed(&service.scheduler)),
-            engine: service.persistence_engine.as_deref().map(Cow::Borrowed),
-            flags: Some(FlagsAndMask {
-                flags: service.flags.bits(),
-                mask: EVERY_FLAG,
-            }),
-            timeout: Some(service.timeout),
-            netmask: Some(match service.netmask {
-                Netmask::V4(mask) => mask.octets(),
-                // The kernel takes the number in host order, although the attribute is called `__be32`.
-                Netmask::V6(length) => length.to_ne_bytes(),
-            }),
-            unknown: borrowed(&service.unknown),
-            ..ServiceAttributes::key(&service.id)
-        }
-    }
+    let [f0, f1, f2, f3] = service.flags.bits().to_ne_bytes();
+    let [m0, m1, m2, m3] = EVERY_FLAG.to_ne_bytes();
+    out.fixed(IPVS_SVC_ATTR_FLAGS, [f0, f1, f2, f3, m0, m1, m2, m3]);
+    out.fixed(IPVS_SVC_ATTR_TIMEOUT, service.timeout.to_ne_bytes());
+    let netmask = match service.netmask {
+        Netmask::V4(mask) => mask.octets(),
+        // The kernel takes the number in host order, although the attribute is called `__be32`.
+        Netmask::V6(length) => length.to_ne_bytes(),
+    };
+    out.fixed(IPVS_SVC_ATTR_NETMASK, netmask);
+    out.unknown(&service.unknown);
 }
 
 /// What the kernel finds the service by.

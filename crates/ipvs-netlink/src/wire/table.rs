@@ -1,9 +1,9 @@
-//! The one description of a set of attributes, from which reading and writing both follow.
+//! The description of a set of attributes: their numbers for writing, and how they are read.
 
-/// Makes a struct with one optional field per attribute, and [`Value`](super::value::Value) for it.
+/// Makes a constant with the number of each attribute, a struct with one optional field for each, and
+/// [`Value`](super::value::Value) for it.
 ///
-/// Each line is `KERNEL_NAME = NUMBER => field: Type`. Attributes are written in the order of the lines; a field that
-/// is `None` is not written. Attributes without a line are kept in `unknown` and written last.
+/// Each line is `KERNEL_NAME = NUMBER => field: Type`. Attributes without a line are kept in `unknown`.
 macro_rules! attribute_table {
     (
         $(#[$doc:meta])*
@@ -11,6 +11,8 @@ macro_rules! attribute_table {
             $($kernel:ident = $number:literal => $field:ident: $value:ty,)*
         }
     ) => {
+        $(pub(crate) const $kernel: u16 = $number;)*
+
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub(crate) struct $name<'a> {
@@ -24,7 +26,7 @@ macro_rules! attribute_table {
                 for attribute in $crate::wire::Attributes::new(bytes) {
                     let attribute = attribute?;
                     match attribute.number() {
-                        $($number => {
+                        $($kernel => {
                             let value = $crate::wire::value::Value::read(
                                 attribute.value,
                                 stringify!($kernel),
@@ -35,22 +37,6 @@ macro_rules! attribute_table {
                     }
                 }
                 Ok(table)
-            }
-
-            fn write(&self, number: u16, out: &mut $crate::wire::Writer<'_>) {
-                out.nested(number, |out| self.write_all(out));
-            }
-        }
-
-        impl $name<'_> {
-            /// Appends every attribute there is.
-            pub(crate) fn write_all(&self, out: &mut $crate::wire::Writer<'_>) {
-                $(if let Some(value) = &self.$field {
-                    $crate::wire::value::Value::write(value, $number, out);
-                })*
-                for attribute in &self.unknown {
-                    out.attribute(attribute.kind, attribute.value);
-                }
             }
         }
     };

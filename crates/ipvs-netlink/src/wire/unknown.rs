@@ -1,18 +1,7 @@
-//! Unknown attributes on their way in and out.
+//! Unknown attributes on their way in.
 
 use super::Attribute;
 use crate::{UnknownAttribute, UnknownAttributes};
-
-/// For writing.
-pub(super) fn borrowed(unknown: &UnknownAttributes) -> Vec<Attribute<'_>> {
-    fn attribute(unknown: &UnknownAttribute) -> Attribute<'_> {
-        Attribute {
-            kind: unknown.kind,
-            value: &unknown.value,
-        }
-    }
-    unknown.iter().map(attribute).collect()
-}
 
 /// For keeping.
 pub(super) fn owned(attributes: &[Attribute<'_>]) -> UnknownAttributes {

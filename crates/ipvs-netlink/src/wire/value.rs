@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{DecodeError, Writer};
+use super::DecodeError;
 
-/// Something that an attribute can hold, in both directions.
+/// Something that an attribute can hold.
 pub(crate) trait Value<'a>: Sized {
     /// Reads the value; `what` names it in errors.
     fn read(bytes: &'a [u8], what: &'static str) -> Result<Self, DecodeError>;
-
-    /// Appends the attribute of that number with this value.
-    fn write(&self, number: u16, out: &mut Writer<'_>);
 }
 
 /// The first `N` bytes. Longer attributes are fine: the kernel may append fields.
@@ -29,10 +26,6 @@ macro_rules! host_order {
             fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
                 first(bytes, what).map(Self::from_ne_bytes)
             }
-
-            fn write(&self, number: u16, out: &mut Writer<'_>) {
-                out.fixed(number, self.to_ne_bytes());
-            }
         }
     )*};
 }
@@ -47,13 +40,9 @@ impl Value<'_> for NetworkU16 {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
     }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.fixed(number, self.0.to_be_bytes());
-    }
 }
 
-/// A counter: 32 bits in the older attributes, 64 in the newer ones. Written with 64.
+/// A counter: 32 bits in the older attributes, 64 in the newer ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter(pub(crate) u64);
 
@@ -64,20 +53,12 @@ impl Value<'_> for Counter {
             None => u32::read(bytes, what).map(|number| Self(number.into())),
         }
     }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.fixed(number, self.0.to_ne_bytes());
-    }
 }
 
 /// Four bytes taken as they are, such as an IPv4 address.
 impl Value<'_> for [u8; 4] {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         first(bytes, what)
-    }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.fixed(number, *self);
     }
 }
 
@@ -94,10 +75,6 @@ impl Value<'_> for [u8; 16] {
         }
         Ok(padded)
     }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.fixed(number, *self);
-    }
 }
 
 /// Text that ends with a NUL. The kernel's names are ASCII; anything else is replaced, so that one odd name does not
@@ -106,13 +83,6 @@ impl<'a> Value<'a> for Cow<'a, str> {
     fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(text))
-    }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.framed(number, |out| {
-            out.bytes(self.as_bytes());
-            out.bytes(&[0]);
-        });
     }
 }
 
@@ -123,9 +93,5 @@ pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
 impl<'a> Value<'a> for Raw<'a> {
     fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
         Ok(Self(bytes))
-    }
-
-    fn write(&self, number: u16, out: &mut Writer<'_>) {
-        out.nest(number, self.0);
     }
 }

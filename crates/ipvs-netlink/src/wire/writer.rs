@@ -1,6 +1,7 @@
 //! Writing netlink attributes.
 
 use super::attribute::{HEADER, align};
+use crate::UnknownAttributes;
 
 /// `NLA_F_NESTED`: the attribute holds attributes.
 const NESTED: u16 = 0x8000;
@@ -56,9 +57,19 @@ impl<'a> Writer<'a> {
         self.framed(number | NESTED, fill);
     }
 
-    /// Appends an attribute marked as holding attributes, which these bytes are.
-    pub(super) fn nest(&mut self, number: u16, attributes: &[u8]) {
-        self.attribute(number | NESTED, attributes);
+    /// Appends an attribute with this text and the NUL at its end.
+    pub(super) fn text(&mut self, number: u16, text: &str) {
+        self.framed(number, |out| {
+            out.bytes(text.as_bytes());
+            out.bytes(&[0]);
+        });
+    }
+
+    /// Appends attributes that were once read, as they came.
+    pub(super) fn unknown(&mut self, attributes: &UnknownAttributes) {
+        for attribute in attributes {
+            self.attribute(attribute.kind, &attribute.value);
+        }
     }
 
     /// Whether something did not fit into its length field.
@@ -66,20 +77,19 @@ impl<'a> Writer<'a> {
         self.too_long
     }
 
-    pub(super) fn framed(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+    fn framed(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         let start = self.buffer.len();
-        self.buffer.extend_from_slice(&[0; HEADER]);
+        let [k0, k1] = kind.to_ne_bytes();
+        self.buffer.extend_from_slice(&[0, 0, k0, k1]);
         fill(self);
         let length = self.buffer.len() - start;
-        match u16::try_from(length) {
-            Ok(length) => {
-                let [l0, l1] = length.to_ne_bytes();
-                let [k0, k1] = kind.to_ne_bytes();
-                if let Some(header) = self.buffer.get_mut(start..start + HEADER) {
-                    header.copy_from_slice(&[l0, l1, k0, k1]);
-                }
-            }
-            Err(_) => self.too_long = true,
+        let Ok(short) = u16::try_from(length) else {
+            self.too_long = true;
+            return;
+        };
+        let header = self.buffer.get_mut(start..).unwrap_or_default();
+        if let Some(place) = header.first_chunk_mut() {
+            *place = short.to_ne_bytes();
         }
         if align(length) != length {
             self.buffer.resize(start + align(length), 0);
