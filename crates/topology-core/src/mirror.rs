@@ -242,10 +242,10 @@ impl Mirror {
                     server.plain = true;
                 }
             }
-            Step::AddReal { key, real } | Step::EditReal { key, real } => self.set_real(*key, real),
+            Step::AddReal { key, real } | Step::EditReal { key, real } => self.set_real(key, real),
             Step::DrainReal { key, address, port } => {
                 self.set_real(
-                    *key,
+                    key,
                     &RealServer {
                         address: *address,
                         port: *port,
@@ -276,8 +276,8 @@ impl Mirror {
         }
     }
 
-    fn set_real(&mut self, key: VirtualServerKey, real: &RealServer) {
-        let Some(server) = self.servers.get_mut(&key) else {
+    fn set_real(&mut self, key: &VirtualServerKey, real: &RealServer) {
+        let Some(server) = self.servers.get_mut(key) else {
             return;
         };
         let RealServer {
@@ -299,9 +299,13 @@ impl Mirror {
             }
             Err(at) => server.real_servers.insert(at, observed),
         }
-        self.end_drain(&key, address, port);
+        if !self.drains.is_empty() {
+            self.end_drain(key, address, port);
+        }
         // Whatever is tracked leads to a real server again.
-        self.forgotten(&key, address, port);
+        if !self.unforgotten.is_empty() {
+            self.forgotten(key, address, port);
+        }
     }
 
     /// Notes that flows of real servers that are gone are still tracked; those of TCP and SCTP end by themselves.
