@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths;
 use crate::vm::image::Addition;
-use crate::vm::machine::{Machine, Spec};
+use crate::vm::machine::{Machine, Pace, Spec};
 use crate::vm::progress::Step;
 use crate::vm::{Lab, build, kernel};
 use figures::Figure;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
     sizes: Vec<u32>,
     /// How many times what alternates is measured.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     repeat: u32,
     /// How many endpoints leave and come back at each size.
     #[arg(long, default_value_t = 25)]
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// The kernel to measure on.
     #[arg(long, default_value = "6.12")]
     kernel: kernel::Line,
+    /// What the guest's clock goes by.
+    #[arg(long, value_enum, default_value = "counted")]
+    pace: Pace,
     /// Minutes it may take.
     #[arg(long, default_value_t = 30)]
     limit: u64,
@@ -112,6 +115,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         memory: MEMORY,
         network: false,
         limit: Duration::from_secs(60 * args.limit),
+        pace: args.pace,
     })?;
     listen(machine, boot)
 }

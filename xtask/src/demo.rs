@@ -14,7 +14,7 @@ use guest_wire::{Line, Record};
 
 use crate::vm::image::Addition;
 use crate::vm::kernel::Line as KernelLine;
-use crate::vm::machine::{Machine, Spec};
+use crate::vm::machine::{Machine, Pace, Spec};
 use crate::vm::progress::Step;
 use crate::vm::{Lab, build};
 use judge::Judge;
@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         memory: 1024,
         network: false,
         limit: LIMIT,
+        pace: Pace::Real,
     })?;
     let judge = watch(&mut machine, step, args)?;
     let misses = judge.verdict();

@@ -2,9 +2,10 @@
 
 use guest_wire::{Change, Load, Picture};
 
-/// How far a real server's hits may be from the wanted ones, as a share of all connections: the
-/// weights are small integers, and 1,000 connections are no whole number of the scheduler's cycles.
-const TOLERANCE: f64 = 0.015;
+/// How far a real server's hits may be from the wanted ones, as a share of all connections: 1,000
+/// connections are eight of the scheduler's cycles of 120 and 40 more, which hold 16 to 40 of the
+/// heaviest instead of 32, as its cursor happens to stand.
+const TOLERANCE: f64 = 0.02;
 
 /// How long a change may take to reach the kernel, in milliseconds. Tens are usual; this is for
 /// an emulated processor on a machine that is busy with ten other things.

@@ -37,6 +37,31 @@ const CPU: &str = "qemu64,+rdrand";
 const FASTER: &str = "mitigations=off cryptomgr.notests \
      initcall_blacklist=crypto_kdf108_init,jent_mod_init";
 
+/// What a guest's clock goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Pace {
+    /// This machine's time: two processors, each as fast as this machine lets it be.
+    Real,
+    /// Its own instructions: one processor, 4 ns for each, whatever else this machine does; idle time passes at once.
+    Counted,
+}
+
+impl Pace {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Real => &["-accel", "tcg,thread=multi", "-smp", "2"],
+            Self::Counted => &[
+                "-accel",
+                "tcg,thread=single",
+                "-smp",
+                "1",
+                "-icount",
+                "shift=2,sleep=off",
+            ],
+        }
+    }
+}
+
 /// What a guest is to be.
 pub(crate) struct Spec<'a> {
     /// The kernel it boots.
@@ -49,6 +74,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) network: bool,
     /// How long it may take from power-on to power-off.
     pub(crate) limit: Duration,
+    /// What its clock goes by.
+    pub(crate) pace: Pace,
 }
 
 /// A guest that is running.
@@ -196,7 +223,8 @@ impl RunFolder {
         // Whatever ends this process ends the guest too.
         qemu.args(["--pdeathsig", "KILL"])
             .args(tools.invocation("qemu-system-x86_64")?)
-            .args(["-accel", "tcg,thread=multi", "-cpu", CPU, "-smp", "2"])
+            .args(spec.pace.arguments())
+            .args(["-cpu", CPU])
             .args([
                 "-machine",
                 "pc",

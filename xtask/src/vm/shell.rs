@@ -9,7 +9,7 @@ use guest_wire::{Line, Record};
 
 use super::image::Addition;
 use super::kernel::Line as KernelLine;
-use super::machine::Spec;
+use super::machine::{Pace, Spec};
 use super::progress::Step;
 use super::{Lab, build};
 
@@ -112,6 +112,7 @@ fn spec<'a>(
         memory: guest.memory,
         network: guest.network,
         limit,
+        pace: Pace::Real,
     }
 }
 

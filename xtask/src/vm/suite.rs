@@ -8,7 +8,7 @@ use guest_wire::{Line, Outcome, Record};
 
 use super::image::Addition;
 use super::kernel::Line as KernelLine;
-use super::machine::Spec;
+use super::machine::{Pace, Spec};
 use super::progress::Step;
 use super::{Lab, build};
 
@@ -91,6 +91,7 @@ fn one(
         memory: 1024,
         network: false,
         limit: Duration::from_secs(60 * args.suite_limit),
+        pace: Pace::Real,
     })?;
     let mut tally = Tally::default();
     let mut began = Instant::now();

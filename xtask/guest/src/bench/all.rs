@@ -25,7 +25,7 @@ pub(crate) struct AllArgs {
     #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
     sizes: Vec<u32>,
     /// How many times what alternates is measured.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     repeat: u32,
     /// How many endpoints leave and come back.
     #[arg(long, default_value_t = 25)]
