@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_miss_is_found() {
-        let wrong_share = judge([[80, 20], [80, 20], [78, 22], [80, 20]], QUICK).verdict();
+        let wrong_share = judge([[80, 20], [80, 20], [77, 23], [80, 20]], QUICK).verdict();
         assert_eq!(wrong_share.len(), 2, "{wrong_share:?}");
         let failed_request = judge(RIGHT, [(9.0, 0), (9.0, 1), (9.0, 0)]).verdict();
         assert_eq!(failed_request.len(), 1, "{failed_request:?}");
