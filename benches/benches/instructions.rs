@@ -119,6 +119,7 @@ fn run(case: usize, times: u32) -> Result<()> {
 fn instructions(case: usize, times: u32) -> Result<u64> {
     let output = match valgrind(case, times) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("valgrind is not here: apt-get install valgrind");
             let mut install = Command::new("apt-get");
             let done = install.args(["-q", "-y", "install", "valgrind"]).output()?;
             if !done.status.success() {

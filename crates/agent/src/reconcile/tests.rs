@@ -1,23 +1,22 @@
-//! The loop on a small kernel in memory: order, faults, crashes, ownership, drift.
+//! The loop on a small kernel in memory: order, faults, ownership, drift.
 
+mod addresses;
 mod converge;
 mod fake;
+mod killed;
 mod leaving;
+mod questions;
 mod script;
 mod standing;
 mod time;
 
-use std::collections::BTreeMap;
-
-use cluster::event::{Batch, Completeness, Event, FileReport};
-use cluster::warning::Warning;
+use cluster::event::{Completeness, Event};
 use topology_core::mirror::ObservedReal;
 use topology_core::model::Protocol;
 use topology_core::virtual_server::VirtualServerKey;
 
 use self::fake::{Fault, Shared};
-use self::script::{Loop, node, service, slice};
-use crate::routes::addresses::Interface;
+use self::script::{Loop, service, slice};
 use crate::state::Standing;
 
 const TCP: &[&str] = &["80/TCP"];
@@ -303,174 +302,4 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
     agent.settle(1_000).await;
     assert!(agent.journal().contains(&"guard".to_owned()));
     assert_eq!(agent.handle.pulse().node_warnings.len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own() {
-    let mut agent = Loop::over(&Shared::default());
-    let own = Interface {
-        link: "eth1".to_owned(),
-        address: "10.96.0.10".parse().unwrap(),
-        prefix: 32,
-        global: true,
-    };
-    agent.world().addresses = vec![own];
-    agent.start(web()).await;
-    assert_eq!(agent.save(), [""; 0]);
-    let service = agent.reconciler.service_state("web").await;
-    assert!(
-        matches!(&service.servers[0].standing, Standing::Refused(words) if words.contains("eth1"))
-    );
-    agent.world().addresses.clear();
-    agent.check().await;
-    assert_eq!(agent.save().len(), 3);
-    // And back.
-    agent.apply([node("n9", "10.96.0.10")]).await;
-    assert_eq!(agent.save(), [""; 0], "now it is another node's");
-}
-
-#[tokio::test(start_paused = true)]
-async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_check() {
-    let mut agent = Loop::over(&Shared::default());
-    agent.start(web()).await;
-    agent.journal();
-    let own = |address: &str| Interface {
-        link: "eth0".to_owned(),
-        address: address.parse().unwrap(),
-        prefix: 32,
-        global: true,
-    };
-    let node = "192.168.1.1";
-    agent.world().addresses = vec![own(node), own("10.96.0.10")];
-    agent.reconciler.addresses_moved().await;
-    assert_eq!(agent.save(), [""; 0]);
-    let route = format!("+ local 10.96.0.0/12 dev lo table local proto 173 src {node}");
-    assert!(agent.journal().contains(&route));
-
-    // The kernel takes the route away with the address that it sends from.
-    agent.world().addresses.clear();
-    agent.world().routes.clear();
-    agent.reconciler.addresses_moved().await;
-    assert_eq!(agent.save().len(), 3);
-    assert_eq!(agent.world().routes.len(), 1);
-    agent.journal();
-    agent.world().reads = 0;
-    agent.reconciler.addresses_moved().await;
-    assert_eq!((agent.journal().len(), agent.world().reads), (0, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn questions_are_answered_page_by_page() {
-    let mut agent = Loop::over(&Shared::default());
-    let names = ["a", "b", "c", "d", "e"];
-    agent
-        .start(
-            names
-                .iter()
-                .zip(1..)
-                .map(|(name, n)| service(name, &format!("10.96.0.{n}"), TCP))
-                .collect(),
-        )
-        .await;
-    let first = agent.reconciler.page_of(None, 2).await;
-    assert_eq!((first.services.len(), first.more), (2, true));
-    let last = agent.reconciler.page_of(Some("d"), 2).await;
-    assert_eq!((last.services.len(), last.more), (1, false));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
-    let mut agent = Loop::over(&Shared::default());
-    agent.start(web()).await;
-    let warning = |object: &str| Warning {
-        file: "web.yaml".into(),
-        line: 3,
-        kind: "Service".into(),
-        object: Some(object.into()),
-        field: "spec.type".into(),
-        message: "is odd".into(),
-        remedy: "make it even".into(),
-        own_code: None,
-    };
-    agent.reconciler.absorb(Batch::from(FileReport {
-        file: "web.yaml".into(),
-        warnings: vec![warning("t/web"), warning("t/other")],
-        skipped: BTreeMap::new(),
-    }));
-    let told = |agent: &Loop| {
-        let view = agent.reconciler.case_of("web").explain().unwrap().remove(0);
-        let codes = view.warnings.into_iter().map(|one| one.code);
-        (view.node.unwrap().known, codes.collect::<Vec<_>>())
-    };
-    assert_eq!(
-        told(&agent),
-        (false, vec!["Field".to_owned(), "NodeUnknown".to_owned()])
-    );
-    agent.apply([node("n1", "192.168.0.1")]).await;
-    assert_eq!(told(&agent), (true, vec!["Field".to_owned()]));
-}
-
-/// States that a plan moves between, with something of everything.
-fn states() -> [Vec<cluster::object::Object>; 3] {
-    let kept = ["10.244.1.1@n1", "10.244.2.1@n2"];
-    [
-        vec![
-            service("kept", "10.96.0.10", BOTH),
-            slice("kept", BOTH, &kept),
-            service("gone", "203.0.113.9", BOTH),
-            slice("gone", BOTH, &["10.244.1.9@n1"]),
-        ],
-        vec![
-            service("kept", "10.96.0.10", BOTH),
-            slice("kept", BOTH, &[kept[0], "10.244.3.1@n3"]),
-            service("new", "203.0.113.7", BOTH),
-            slice("new", BOTH, &["10.244.1.8@n1", "10.244.3.2@n3"]),
-        ],
-        vec![],
-    ]
-}
-
-#[tokio::test(start_paused = true)]
-async fn t06_a_kill_after_any_step_is_healed_and_the_untouched_real_server_is_never_touched() {
-    let [first, second, nothing] = states();
-    let moves = [
-        (&nothing, &first),
-        (&first, &second),
-        (&second, &first),
-        (&first, &nothing),
-    ];
-    for (from, to) in moves {
-        let reference = Shared::default();
-        Loop::over(&reference).start(to.clone()).await;
-        for steps in 0.. {
-            let shared = Shared::default();
-            Loop::over(&shared).start(from.clone()).await;
-            let mut dying = Loop::over(&shared);
-            dying.world().steps_left = Some(steps);
-            dying.journal();
-            dying.start(to.clone()).await;
-            let died = dying.world().steps_left == Some(0);
-            let mut next = Loop::over(&shared);
-            next.world().steps_left = None;
-            next.start(to.clone()).await;
-            next.settle(1_000).await;
-            assert_eq!(
-                next.save(),
-                reference.0.borrow().save(),
-                "killed after {steps} steps"
-            );
-            assert_eq!(next.world().record, reference.0.borrow().record);
-            assert_eq!(next.world().routes, reference.0.borrow().routes);
-            if !from.is_empty() && !to.is_empty() {
-                let touched = next
-                    .journal()
-                    .into_iter()
-                    .find(|line| line.contains("10.244.1.1:"));
-                assert_eq!(touched, None);
-            }
-            if !died {
-                break;
-            }
-        }
-    }
 }

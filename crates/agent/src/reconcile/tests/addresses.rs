@@ -1,0 +1,61 @@
+//! Addresses of the machine that are Service addresses, too.
+
+use super::fake::Shared;
+use super::script::{Loop, node};
+use super::web;
+use crate::routes::addresses::Interface;
+use crate::state::Standing;
+
+#[tokio::test(start_paused = true)]
+async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own() {
+    let mut agent = Loop::over(&Shared::default());
+    let own = Interface {
+        link: "eth1".to_owned(),
+        address: "10.96.0.10".parse().unwrap(),
+        prefix: 32,
+        global: true,
+    };
+    agent.world().addresses = vec![own];
+    agent.start(web()).await;
+    assert_eq!(agent.save(), [""; 0]);
+    let service = agent.reconciler.service_state("web").await;
+    assert!(
+        matches!(&service.servers[0].standing, Standing::Refused(words) if words.contains("eth1"))
+    );
+    agent.world().addresses.clear();
+    agent.check().await;
+    assert_eq!(agent.save().len(), 3);
+    // And back.
+    agent.apply([node("n9", "10.96.0.10")]).await;
+    assert_eq!(agent.save(), [""; 0], "now it is another node's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_check() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    let own = |address: &str| Interface {
+        link: "eth0".to_owned(),
+        address: address.parse().unwrap(),
+        prefix: 32,
+        global: true,
+    };
+    let node = "192.168.1.1";
+    agent.world().addresses = vec![own(node), own("10.96.0.10")];
+    agent.reconciler.addresses_moved().await;
+    assert_eq!(agent.save(), [""; 0]);
+    let route = format!("+ local 10.96.0.0/12 dev lo table local proto 173 src {node}");
+    assert!(agent.journal().contains(&route));
+
+    // The kernel takes the route away with the address that it sends from.
+    agent.world().addresses.clear();
+    agent.world().routes.clear();
+    agent.reconciler.addresses_moved().await;
+    assert_eq!(agent.save().len(), 3);
+    assert_eq!(agent.world().routes.len(), 1);
+    agent.journal();
+    agent.world().reads = 0;
+    agent.reconciler.addresses_moved().await;
+    assert_eq!((agent.journal().len(), agent.world().reads), (0, 0));
+}

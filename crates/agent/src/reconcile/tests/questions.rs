@@ -1,0 +1,61 @@
+//! What the loop answers to those who ask.
+
+use std::collections::BTreeMap;
+
+use cluster::event::{Batch, FileReport};
+use cluster::warning::Warning;
+
+use super::fake::Shared;
+use super::script::{Loop, node, service};
+use super::{TCP, web};
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_answered_page_by_page() {
+    let mut agent = Loop::over(&Shared::default());
+    let names = ["a", "b", "c", "d", "e"];
+    agent
+        .start(
+            names
+                .iter()
+                .zip(1..)
+                .map(|(name, n)| service(name, &format!("10.96.0.{n}"), TCP))
+                .collect(),
+        )
+        .await;
+    let first = agent.reconciler.page_of(None, 2).await;
+    assert_eq!((first.services.len(), first.more), (2, true));
+    let last = agent.reconciler.page_of(Some("d"), 2).await;
+    assert_eq!((last.services.len(), last.more), (1, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let warning = |object: &str| Warning {
+        file: "web.yaml".into(),
+        line: 3,
+        kind: "Service".into(),
+        object: Some(object.into()),
+        field: "spec.type".into(),
+        message: "is odd".into(),
+        remedy: "make it even".into(),
+        own_code: None,
+    };
+    agent.reconciler.absorb(Batch::from(FileReport {
+        file: "web.yaml".into(),
+        warnings: vec![warning("t/web"), warning("t/other")],
+        skipped: BTreeMap::new(),
+    }));
+    let told = |agent: &Loop| {
+        let view = agent.reconciler.case_of("web").explain().unwrap().remove(0);
+        let codes = view.warnings.into_iter().map(|one| one.code);
+        (view.node.unwrap().known, codes.collect::<Vec<_>>())
+    };
+    assert_eq!(
+        told(&agent),
+        (false, vec!["Field".to_owned(), "NodeUnknown".to_owned()])
+    );
+    agent.apply([node("n1", "192.168.0.1")]).await;
+    assert_eq!(told(&agent), (true, vec!["Field".to_owned()]));
+}
