@@ -84,15 +84,47 @@ struct Metadata {
 #[derive(Deserialize)]
 struct Package {
     name: String,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    #[serde(default, rename = "required-features")]
+    required_features: Vec<String>,
+}
+
+/// A test target and the package it is of.
+pub(crate) struct TestTarget {
+    /// The package's name.
+    pub(crate) package: String,
+    /// The target's name.
+    pub(crate) name: String,
 }
 
 /// The names of the workspace's packages.
 pub(crate) fn packages() -> anyhow::Result<Vec<String>> {
+    let packages = workspace()?.packages.into_iter();
+    Ok(packages.map(|package| package.name).collect())
+}
+
+/// Every test target of the workspace with `required-features` naming `feature`.
+pub(crate) fn targets_with(feature: &str) -> anyhow::Result<Vec<TestTarget>> {
+    let mut found = Vec::new();
+    for package in workspace()?.packages {
+        for target in package.targets {
+            if target.required_features.iter().any(|name| name == feature) {
+                found.push(TestTarget {
+                    package: package.name.clone(),
+                    name: target.name,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn workspace() -> anyhow::Result<Metadata> {
     let json = metadata(&paths::root().join("Cargo.toml"))?;
-    let metadata: Metadata = serde_json::from_slice(&json).context("reading cargo metadata")?;
-    Ok(metadata
-        .packages
-        .into_iter()
-        .map(|package| package.name)
-        .collect())
+    serde_json::from_slice(&json).context("reading cargo metadata")
 }

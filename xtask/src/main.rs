@@ -6,6 +6,7 @@
 mod bench;
 mod cargo;
 mod codegen;
+mod controlplane;
 mod demo;
 mod paths;
 mod picture;
@@ -34,6 +35,8 @@ enum Command {
     Bench(bench::Args),
     /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
     Test(test::Args),
+    /// A real Kubernetes control plane on this machine: etcd, API server, controllers, kubectl.
+    Controlplane(controlplane::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
     /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Controlplane(args) => controlplane::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),

@@ -87,6 +87,11 @@ pub(super) const ALL: &[Step] = &[
         run: || runner(xtask(&["vm", "test", "--kernel", "sid"])),
     },
     Step {
+        name: "controlplane",
+        purpose: "what a real API server and its controllers say, newest Kubernetes",
+        run: || runner(xtask(&["controlplane", "test"])),
+    },
+    Step {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
         run: || runner(xtask(&["demo"])),

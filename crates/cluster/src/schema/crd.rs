@@ -142,16 +142,28 @@ fn validation(rule: &Rule) -> Yaml {
 fn of_property(property: &Property) -> Yaml {
     let mut entries = vec![("description", Yaml::text(description(property)))];
     entries.extend(of_shape(&property.shape));
-    let default = match property.need {
-        Need::Required | Need::Optional => None,
-        Need::Text(text) => Some(Yaml::text(text)),
-        Need::Number(number) => Some(Yaml::plain(number)),
-        Need::Flag(flag) => Some(Yaml::plain(flag)),
-        Need::EmptyList => Some(Yaml::List(Vec::new())),
-        Need::EmptyMap => Some(Yaml::Map(Vec::new())),
-    };
-    entries.extend(default.map(|default| ("default", default)));
+    entries.extend(default(property).map(|default| ("default", default)));
     Yaml::Map(entries)
+}
+
+/// The API server does not fill in a default, and yet holds it against the rules: it has to be whole.
+fn default(property: &Property) -> Option<Yaml> {
+    Some(match (&property.need, &property.shape) {
+        (Need::Required | Need::Optional, _) => return None,
+        (Need::Text(text), _) => Yaml::text(*text),
+        (Need::Number(number), _) => Yaml::plain(number),
+        (Need::Flag(flag), _) => Yaml::plain(flag),
+        (Need::EmptyList, _) => Yaml::List(Vec::new()),
+        (Need::EmptyMap, Shape::Object(object)) => {
+            let properties = object.properties();
+            Yaml::Map(
+                properties
+                    .filter_map(|one| Some((one.name, default(one)?)))
+                    .collect(),
+            )
+        }
+        (Need::EmptyMap, _) => Yaml::Map(Vec::new()),
+    })
 }
 
 /// The property's text, and what each word means.

@@ -1,0 +1,14 @@
+//! Against a real API server: `cargo xtask controlplane test` starts it and says where it is.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "controlplane/crds.rs"]
+mod crds;
+#[path = "controlplane/itself.rs"]
+mod itself;
+#[path = "controlplane/kubectl.rs"]
+mod kubectl;

@@ -1,0 +1,75 @@
+//! The CRDs of `manifests/crds` are what a real API server takes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::kubectl::{eventually, kubectl, kubectl_with};
+
+/// The definitions, one file each.
+fn definitions() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/crds");
+    let files = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_definition_is_accepted_strictly_and_explained() {
+    let definitions = definitions();
+    assert!(definitions.len() >= 3);
+    for definition in definitions {
+        let apply = ["apply", "--server-side", "--validate=strict", "-f", "-"];
+        let name = ["-o=jsonpath={.metadata.name}"];
+        let name = kubectl_with(&definition, &[&apply[..], &name].concat()).unwrap();
+        kubectl(&[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "crd",
+            &name,
+        ])
+        .unwrap();
+        let explained = eventually(&name, || kubectl(&["explain", &name]).ok());
+        for field in [
+            "DESCRIPTION:",
+            "spec\t<Object> -required-",
+            "What is wanted.",
+        ] {
+            assert!(explained.contains(field), "{field}: {explained}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_without_a_guard_gets_a_guard_with_every_default() {
+    for definition in definitions() {
+        kubectl_with(&definition, &["apply", "--server-side", "-f", "-"]).unwrap();
+    }
+    let policy = "\
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata:
+  name: defaults
+spec:
+  mode: None
+";
+    let guard = [
+        "create",
+        "--dry-run=server",
+        "-o=jsonpath={.spec.guard}",
+        "-f",
+        "-",
+    ];
+    let kept = eventually("the policy's defaults", || {
+        kubectl_with(policy, &guard).ok()
+    });
+    assert_eq!(
+        kept,
+        r#"{"demand":"NodeCount","minEndpoints":0,"panicPercent":0,"residual":"Capacity","staticDemand":{}}"#
+    );
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	api "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// validity is longer than any test and shorter than anybody's patience with a
+// forgotten key.
+const validity = 30 * 24 * time.Hour
+
+// clients are those who get a kubeconfig: the file's name, the user and its group.
+var clients = []struct{ file, user, group string }{
+	{"admin", "admin", "system:masters"},
+	{"controller-manager", "system:kube-controller-manager", ""},
+	{"scheduler", "system:kube-scheduler", ""},
+}
+
+// newPkiCommand writes what the parts need to trust each other: an authority,
+// the server's certificate, the keys of service accounts, a kubeconfig for each client.
+func newPkiCommand() *cobra.Command {
+	var folder, server string
+	var addresses []net.IP
+	command := &cobra.Command{
+		Use:          "pki",
+		Short:        "write certificates, keys and kubeconfigs into a folder",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error {
+			return writePki(folder, server, addresses)
+		},
+	}
+	command.Flags().StringVar(&folder, "folder", ".", "where to write")
+	command.Flags().StringVar(&server, "server", "", "the API server's URL, for the kubeconfigs")
+	command.Flags().IPSliceVar(&addresses, "address", nil, "addresses under which the API server is reached")
+	return command
+}
+
+func writePki(folder, server string, addresses []net.IP) error {
+	authority, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	if err := authority.write(folder, "ca"); err != nil {
+		return err
+	}
+	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	serving, err := authority.issue(x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		DNSNames:    names,
+		IPAddresses: addresses,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return err
+	}
+	if err := serving.write(folder, "apiserver"); err != nil {
+		return err
+	}
+	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	if err := writeKey(filepath.Join(folder, "service-accounts.key"), accounts); err != nil {
+		return err
+	}
+	for _, client := range clients {
+		subject := pkix.Name{CommonName: client.user}
+		if client.group != "" {
+			subject.Organization = []string{client.group}
+		}
+		certified, err := authority.issue(x509.Certificate{
+			Subject:     subject,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		})
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(folder, client.file+".kubeconfig")
+		if err := writeKubeconfig(file, server, authority, certified); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// certified is a certificate with its key.
+type certified struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority() (certified, error) {
+	template := x509.Certificate{
+		Subject:               pkix.Name{CommonName: "ipvs-topo test authority"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
+	return issue(template, certified{})
+}
+
+func (authority certified) issue(template x509.Certificate) (certified, error) {
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	return issue(template, authority)
+}
+
+// issue signs with the authority's key, or with the new one's own if there is no authority.
+func issue(template x509.Certificate, authority certified) (certified, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return certified{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return certified{}, err
+	}
+	template.SerialNumber = serial
+	// Guests' clocks may be behind.
+	template.NotBefore = time.Now().Add(-24 * time.Hour)
+	template.NotAfter = time.Now().Add(validity)
+	if authority.key == nil {
+		authority = certified{&template, key}
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, &template, authority.certificate, key.Public(), authority.key)
+	if err != nil {
+		return certified{}, err
+	}
+	certificate, err := x509.ParseCertificate(signed)
+	return certified{certificate, key}, err
+}
+
+func (pair certified) encoded() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.certificate.Raw})
+}
+
+func (pair certified) write(folder, name string) error {
+	if err := os.WriteFile(filepath.Join(folder, name+".crt"), pair.encoded(), 0o600); err != nil {
+		return err
+	}
+	return writeKey(filepath.Join(folder, name+".key"), pair.key)
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	bytes, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: bytes}), nil
+}
+
+func writeKey(file string, key *ecdsa.PrivateKey) error {
+	encoded, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, encoded, 0o600)
+}
+
+func writeKubeconfig(file, server string, authority, client certified) error {
+	key, err := encodeKey(client.key)
+	if err != nil {
+		return err
+	}
+	config := api.NewConfig()
+	config.Clusters["test"] = &api.Cluster{Server: server, CertificateAuthorityData: authority.encoded()}
+	config.AuthInfos["user"] = &api.AuthInfo{ClientCertificateData: client.encoded(), ClientKeyData: key}
+	config.Contexts["test"] = &api.Context{Cluster: "test", AuthInfo: "user"}
+	config.CurrentContext = "test"
+	return clientcmd.WriteToFile(*config, file)
+}

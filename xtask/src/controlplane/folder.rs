@@ -1,0 +1,176 @@
+//! Where one control plane keeps its data, its keys, its logs and who its processes are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use super::process::{Ending, Process};
+use super::program::Version;
+use super::site::{Part, Site};
+use crate::paths;
+use crate::vm::store::fingerprint;
+
+/// Names the folder to commands that a test starts.
+pub(super) const VARIABLE: &str = "CONTROLPLANE_FOLDER";
+
+/// What is written down about a control plane.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) site: Site,
+    pub(super) program: PathBuf,
+    /// The test run it belongs to: when that is gone, the control plane is a leftover.
+    pub(super) owner: Option<Process>,
+    /// The parts that were started and not stopped.
+    pub(super) processes: BTreeMap<Part, Process>,
+}
+
+/// The folder of one control plane.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// That of `version` in this work tree, or the one that the environment names.
+    pub(super) fn of(version: Version) -> Self {
+        let work_tree = fingerprint(paths::root());
+        let own = || runs().join(format!("{}-{work_tree}", version.name()));
+        Self {
+            path: std::env::var_os(VARIABLE).map_or_else(own, PathBuf::from),
+        }
+    }
+
+    /// One for a test run of this process.
+    pub(super) fn of_test() -> Self {
+        Self {
+            path: runs().join(format!("test-{}", std::process::id())),
+        }
+    }
+
+    /// The folder itself.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The administrator's kubeconfig.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.path.join("admin.kubeconfig")
+    }
+
+    /// What `part` says.
+    pub(super) fn log(&self, part: Part) -> PathBuf {
+        self.path.join(format!("{}.log", part.name()))
+    }
+
+    /// kubectl as the administrator.
+    pub(super) fn kubectl(&self) -> anyhow::Result<Command> {
+        let mut kubectl = Command::new(self.record()?.program);
+        kubectl.arg("kubectl").env("KUBECONFIG", self.kubeconfig());
+        Ok(kubectl)
+    }
+
+    /// Whether any process of it runs.
+    pub(super) fn is_running(&self) -> bool {
+        let record = self.record();
+        record.is_ok_and(|record| record.processes.values().any(Process::is_running))
+    }
+
+    /// Makes it anew, empty and for nobody else's eyes, after a look for what others left behind.
+    pub(super) fn create(
+        &self,
+        site: Site,
+        program: &Path,
+        owner: Option<Process>,
+    ) -> anyhow::Result<()> {
+        if self.is_running() {
+            bail!("it runs already: `cargo xtask controlplane down` ends it");
+        }
+        self.end()?;
+        sweep(&runs())?;
+        let mut builder = fs::DirBuilder::new();
+        let created = builder.recursive(true).mode(0o700).create(&self.path);
+        created.with_context(|| format!("cannot create {}", self.path.display()))?;
+        self.write(&Record {
+            site,
+            program: program.to_owned(),
+            owner,
+            processes: BTreeMap::new(),
+        })
+    }
+
+    /// What is written down.
+    pub(super) fn record(&self) -> anyhow::Result<Record> {
+        let file = self.record_file();
+        let text = fs::read(&file)
+            .with_context(|| format!("no control plane here: {} is missing", file.display()))?;
+        Ok(serde_json::from_slice(&text)?)
+    }
+
+    /// Writes down that `part` is `process`; before it is waited for, so that none is ever lost.
+    pub(super) fn remember(&self, part: Part, process: Process) -> anyhow::Result<()> {
+        let mut record = self.record()?;
+        record.processes.insert(part, process);
+        self.write(&record)
+    }
+
+    /// Writes down that `part` was stopped.
+    pub(super) fn forget(&self, part: Part) -> anyhow::Result<()> {
+        let mut record = self.record()?;
+        record.processes.remove(&part);
+        self.write(&record)
+    }
+
+    /// Ends every process and removes the folder.
+    pub(super) fn end(&self) -> anyhow::Result<()> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        if self.record_file().exists() {
+            for process in self.record()?.processes.values().rev() {
+                process.end(Ending::Killed)?;
+            }
+        }
+        let removed = fs::remove_dir_all(&self.path);
+        removed.with_context(|| format!("cannot remove {}", self.path.display()))
+    }
+
+    fn record_file(&self) -> PathBuf {
+        self.path.join("record.json")
+    }
+
+    fn write(&self, record: &Record) -> anyhow::Result<()> {
+        let new = self.path.join("record.new");
+        fs::write(&new, serde_json::to_vec_pretty(record)?)?;
+        Ok(fs::rename(new, self.record_file())?)
+    }
+
+    fn is_leftover(&self) -> bool {
+        let owner = self.record().ok().and_then(|record| record.owner);
+        owner.is_some_and(|owner| !owner.is_running())
+    }
+}
+
+fn runs() -> PathBuf {
+    paths::cache().join("controlplane/runs")
+}
+
+/// Ends the control planes of test runs that were killed before they could do it themselves.
+fn sweep(runs: &Path) -> anyhow::Result<()> {
+    let Ok(entries) = fs::read_dir(runs) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let folder = Folder {
+            path: entry?.path(),
+        };
+        if folder.is_leftover() {
+            folder.end()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! The program that holds every part of the control plane, built with Go once for each version and source.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use crate::paths;
+use crate::vm::progress::Step;
+use crate::vm::store::{fingerprint, remove_old};
+
+/// The sources, beside the module file and its checksums.
+const SOURCES: [&str; 3] = ["main.go", "etcd.go", "pki.go"];
+
+/// A build shows a sign of life this often.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+const ADVICE: &str = "cannot start `go`: install Go 1.26 or newer (https://go.dev/dl), and see that it is on the PATH";
+
+/// A minor of Kubernetes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Version {
+    /// The newest released one.
+    Newest,
+}
+
+impl Version {
+    /// What folders are called after it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+        }
+    }
+
+    /// The file with its modules.
+    fn modules(self) -> &'static str {
+        match self {
+            Self::Newest => "go.mod",
+        }
+    }
+
+    /// What Kubernetes calls it: `v1.36.3`.
+    pub(super) fn release(self) -> anyhow::Result<String> {
+        let modules = fs::read_to_string(source().join(self.modules()))?;
+        release(&modules)
+    }
+}
+
+/// The path of the program; it is built first if there is none of this source.
+pub(super) fn build(version: Version) -> anyhow::Result<PathBuf> {
+    let release = version.release()?;
+    let home = paths::cache().join("controlplane").join(version.name());
+    fs::create_dir_all(&home)?;
+    let mut parts = Vec::new();
+    for file in SOURCES.into_iter().chain([version.modules()]) {
+        parts.push(fs::read_to_string(source().join(file))?);
+    }
+    let program = home.join(format!("kubernetes-{release}-{}", fingerprint(&parts)));
+    // Two that start together build it once.
+    let lock = File::create(home.with_extension("lock"))?;
+    lock.lock()?;
+    if !program.exists() {
+        compile(version, &release, &program)?;
+        remove_old(&home, &program)?;
+    }
+    Ok(program)
+}
+
+fn compile(version: Version, release: &str, program: &Path) -> anyhow::Result<()> {
+    let step = Step::begin(format!(
+        "building Kubernetes {release} from Go modules (once, some minutes)"
+    ));
+    let unfinished = program.with_file_name("unfinished");
+    let mut go = Command::new("go");
+    go.current_dir(source())
+        .env("CGO_ENABLED", "0")
+        .args(["build", "-trimpath", "-buildvcs=false"])
+        .arg(format!("-modfile={}", version.modules()))
+        .args(["-ldflags", &linker_flags(release)])
+        .arg("-o")
+        .args([unfinished.as_os_str(), ".".as_ref()]);
+    wait(go.spawn().context(ADVICE)?, &step)?;
+    fs::rename(&unfinished, program)?;
+    step.done("");
+    Ok(())
+}
+
+/// No symbols, and the version that the program tells.
+fn linker_flags(release: &str) -> String {
+    let package = "k8s.io/component-base/version";
+    let minor: Vec<&str> = release.trim_start_matches('v').split('.').collect();
+    let [major, minor, ..] = minor.as_slice() else {
+        return "-s -w".to_owned();
+    };
+    format!(
+        "-s -w -X {package}.gitVersion={release} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+    )
+}
+
+fn wait(mut go: Child, step: &Step) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut next = HEARTBEAT;
+    loop {
+        if let Some(status) = go.try_wait()? {
+            if !status.success() {
+                bail!("`go build` of the control plane failed ({status})");
+            }
+            return Ok(());
+        }
+        if began.elapsed() > next {
+            step.report(&format!("{} s", next.as_secs()));
+            next += HEARTBEAT;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn source() -> PathBuf {
+    paths::root().join("xtask/controlplane")
+}
+
+/// The version of Kubernetes that the modules name.
+fn release(modules: &str) -> anyhow::Result<String> {
+    let version = modules
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    Ok(version
+        .context("the module file names no version of k8s.io/kubernetes")?
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_is_the_required_one_not_a_replacement() {
+        let modules = "require (\n\tk8s.io/client-go v0.36.3\n\tk8s.io/kubernetes v1.36.3\n)\n\
+                       replace k8s.io/api => k8s.io/api v0.36.3\n";
+        assert_eq!(release(modules).unwrap(), "v1.36.3");
+        assert!(release("module x\n").is_err());
+        assert!(linker_flags("v1.36.3").ends_with("gitMinor=36"));
+    }
+}

@@ -1,0 +1,161 @@
+//! Where a control plane listens, and the flags that follow from it for each part.
+
+use std::net::TcpListener;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+/// The host's loopback as a guest with user-mode networking sees it.
+const FROM_GUEST: &str = "10.0.2.2";
+
+/// Service addresses of both families.
+const SERVICE_RANGES: &str = "10.96.0.0/16,fd00:10:96::/112";
+
+/// What `kubernetes.default` gets of them.
+const SERVICE_ADDRESS: &str = "10.96.0.1";
+
+/// Where a port is looked for: below those that the kernel gives to connections, so that the
+/// API server finds its own again after a pause.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// The controllers that need kubelets, or would take nodes without one for dead.
+const NEED_KUBELETS: &str = "-node-lifecycle-controller,-taint-eviction-controller,\
+     -persistentvolume-attach-detach-controller,-persistentvolume-binder-controller";
+
+/// A part of the control plane.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+pub(crate) enum Part {
+    /// The store.
+    Etcd,
+    /// The API server.
+    KubeApiserver,
+    /// The controllers of Kubernetes itself.
+    KubeControllerManager,
+}
+
+impl Part {
+    /// The subcommand of the program.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::KubeApiserver => "kube-apiserver",
+            Self::KubeControllerManager => "kube-controller-manager",
+        }
+    }
+}
+
+/// Where a control plane listens and who is part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Site {
+    address: String,
+    port: u16,
+    /// The address that Pods find behind `kubernetes.default`.
+    advertised: String,
+    /// Every part, in the order in which they need each other.
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Site {
+    /// On the loopback, at a free port, for clients here and in guests.
+    pub(crate) fn loopback() -> anyhow::Result<Self> {
+        let address = "127.0.0.1".to_owned();
+        Ok(Self {
+            port: free_port(&address)?,
+            address,
+            advertised: FROM_GUEST.to_owned(),
+            parts: vec![Part::Etcd, Part::KubeApiserver, Part::KubeControllerManager],
+        })
+    }
+
+    /// The API server's address for clients on this machine.
+    pub(crate) fn url(&self) -> String {
+        format!("https://{}:{}", self.address, self.port)
+    }
+
+    /// The addresses under which the API server is reached, for its certificate.
+    pub(crate) fn addresses(&self) -> String {
+        [&self.address, &self.advertised, SERVICE_ADDRESS].join(",")
+    }
+
+    /// The flags of `part`; paths are relative to the control plane's folder.
+    pub(crate) fn flags(&self, part: Part) -> Vec<String> {
+        match part {
+            Part::Etcd => owned(&["--data-dir=."]),
+            Part::KubeApiserver => self.server(),
+            Part::KubeControllerManager => manager(),
+        }
+    }
+
+    fn server(&self) -> Vec<String> {
+        let mut flags = owned(&[
+            "--etcd-servers=unix://client.sock",
+            "--tls-cert-file=apiserver.crt",
+            "--tls-private-key-file=apiserver.key",
+            "--client-ca-file=ca.crt",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-account-key-file=service-accounts.key",
+            "--service-account-signing-key-file=service-accounts.key",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--allow-privileged=true",
+            "--audit-policy-file=audit.yaml",
+            "--audit-log-path=audit.log",
+        ]);
+        flags.extend([
+            format!("--bind-address={}", self.address),
+            format!("--secure-port={}", self.port),
+            format!("--advertise-address={}", self.advertised),
+            format!("--service-cluster-ip-range={SERVICE_RANGES}"),
+        ]);
+        flags
+    }
+}
+
+fn manager() -> Vec<String> {
+    let mut flags = owned(&[
+        "--kubeconfig=controller-manager.kubeconfig",
+        "--service-account-private-key-file=service-accounts.key",
+        "--root-ca-file=ca.crt",
+        "--use-service-account-credentials=true",
+        "--leader-elect=false",
+        "--secure-port=0",
+        // Tests write as fast as they can and wait for what follows.
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+    ]);
+    flags.push(format!("--controllers=*,{NEED_KUBELETS}"));
+    flags
+}
+
+fn owned(flags: &[&str]) -> Vec<String> {
+    flags.iter().map(|flag| (*flag).to_owned()).collect()
+}
+
+/// A port of `address` that nobody listens on; the search begins anywhere, so that two that start together differ.
+fn free_port(address: &str) -> anyhow::Result<u16> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let count = u32::from(PORTS.end - PORTS.start);
+    let first = now.subsec_nanos().wrapping_add(std::process::id()) % count;
+    let mut candidates = (first..count)
+        .chain(0..first)
+        .filter_map(|offset| Some(PORTS.start + u16::try_from(offset).ok()?));
+    candidates
+        .find(|port| TcpListener::bind((address, *port)).is_ok())
+        .with_context(|| format!("no port of {address} is free"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_is_not_free() {
+        let port = free_port("127.0.0.1").unwrap();
+        assert!(PORTS.contains(&port));
+        let _taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        assert_ne!(free_port("127.0.0.1").unwrap(), port);
+    }
+}
