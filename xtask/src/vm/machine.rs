@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -187,6 +188,9 @@ pub(crate) fn interact(
     status
 }
 
+/// How many guests this process has started.
+static GUESTS: AtomicU32 = AtomicU32::new(0);
+
 /// A folder for the files of one run. Old ones are removed when a new one is made.
 struct RunFolder {
     folder: PathBuf,
@@ -196,7 +200,8 @@ impl RunFolder {
     fn create(store: &Store) -> anyhow::Result<Self> {
         let runs = store.folder("runs")?;
         store::remove_old(&runs, &runs)?;
-        let name = format!("{}-{}", clock(), std::process::id());
+        let number = GUESTS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{}-{number}", clock(), std::process::id());
         let folder = runs.join(name);
         fs::create_dir_all(&folder)?;
         Ok(Self { folder })

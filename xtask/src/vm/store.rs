@@ -4,10 +4,10 @@
 //! answered) and one folder per answer. The index is asked again after a week, because the
 //! archive replaces minor versions every few weeks; without a network the last answer stays.
 
-use std::cell::OnceCell;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
 /// The cache folder of the machines.
 pub(crate) struct Store {
     folder: PathBuf,
-    archive: OnceCell<Archive>,
+    archive: OnceLock<Archive>,
     refresh: bool,
 }
 
@@ -69,7 +69,7 @@ impl Store {
             })?;
         Ok(Self {
             folder,
-            archive: OnceCell::new(),
+            archive: OnceLock::new(),
             refresh,
         })
     }

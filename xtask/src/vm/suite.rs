@@ -1,21 +1,23 @@
 //! `cargo xtask vm test`: every package's kernel tests on real kernels, test by test.
+//!
+//! The kernels run side by side: much of a suite is waiting, for a deadline, a timer or silence.
 
 use std::process::ExitCode;
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use guest_wire::{Line, Outcome, Record};
 
 use super::image::Addition;
-use super::kernel::Line as KernelLine;
+use super::kernel::{Kernel, Line as KernelLine};
 use super::machine::{Pace, Spec};
-use super::progress::Step;
 use super::{Lab, build};
 
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The kernel to boot; each of them when left out.
+    /// The kernel to boot; all of them at the same time when left out.
     #[arg(long)]
     kernel: Option<KernelLine>,
     /// Build and run only this package's tests, with only the programs they need; may be given
@@ -41,6 +43,13 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
 }
 
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
 /// Runs the suites and prints `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let counts = all(args)?;
@@ -48,19 +57,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(counts.failed > 0)))
 }
 
-/// Runs the suites on each kernel asked for.
+/// Runs the suites on every kernel asked for, all at the same time.
 fn all(args: &Args) -> anyhow::Result<Counts> {
     let lab = Lab::open()?;
     let mut additions = build::tests(&args.package)?;
     additions.push(job(args));
-    let mut sum = Counts::default();
-    let kernels = args
+    let lines = args
         .kernel
         .map_or(KernelLine::ALL.to_vec(), |line| vec![line]);
-    for line in kernels {
-        let counts = one(&lab, line, additions.clone(), args)?;
-        sum.passed += counts.passed;
-        sum.failed += counts.failed;
+    let kernels: Vec<Kernel> = lines
+        .into_iter()
+        .map(|line| lab.kernel(line))
+        .collect::<anyhow::Result<_>>()?;
+    let suites = std::thread::scope(|scope| {
+        let started: Vec<_> = kernels
+            .iter()
+            .map(|kernel| scope.spawn(|| one(&lab, kernel, additions.clone(), args)))
+            .collect();
+        started
+            .into_iter()
+            .map(ScopedJoinHandle::join)
+            .collect::<Vec<_>>()
+    });
+    let mut sum = Counts::default();
+    for (kernel, suite) in kernels.iter().zip(suites) {
+        let suite = suite.unwrap_or_else(|_panic| Err(anyhow!("its thread panicked")));
+        sum.add(suite.unwrap_or_else(|error| {
+            anstream::println!("{}: FAILED: {error:#}", kernel.line);
+            Counts {
+                passed: 0,
+                failed: 1,
+            }
+        }));
     }
     Ok(sum)
 }
@@ -79,37 +107,32 @@ fn job(args: &Args) -> Addition {
 /// Runs the suite on one kernel, printing each test as it ends.
 fn one(
     lab: &Lab,
-    line: KernelLine,
+    kernel: &Kernel,
     additions: Vec<Addition>,
     args: &Args,
 ) -> anyhow::Result<Counts> {
-    let kernel = lab.kernel(line)?;
-    let mut boot = Some(Step::begin(format!("booting {}", kernel.release)));
+    let line = kernel.line;
+    anstream::println!("{line}: booting {}", kernel.release);
     let mut machine = lab.start(&Spec {
-        kernel: &kernel,
+        kernel,
         additions,
         memory: 1024,
         network: false,
         limit: Duration::from_secs(60 * args.suite_limit),
         pace: Pace::Real,
     })?;
-    let mut tally = Tally::default();
-    let mut began = Instant::now();
+    let mut tally = Tally::new(line);
+    let began = Instant::now();
     while let Some(text) = machine.line()? {
-        if let Some(step) = boot.take() {
-            step.done("");
-            began = Instant::now();
-        }
         if let Err(trouble) = tally.take(Line::parse(&text)) {
             bail!(machine.report(&trouble));
         }
     }
     let counts = tally
         .verdict()
-        .map_err(|trouble| anyhow::anyhow!(machine.report(&trouble)))?;
+        .map_err(|trouble| anyhow!(machine.report(&trouble)))?;
     anstream::println!(
-        "{}: {} passed, {} failed in {:.1} s",
-        kernel.release,
+        "{line}: {} passed, {} failed in {:.1} s with its boot",
         counts.passed,
         counts.failed,
         began.elapsed().as_secs_f64()
@@ -118,8 +141,8 @@ fn one(
 }
 
 /// What a suite has told so far.
-#[derive(Default)]
 struct Tally {
+    line: KernelLine,
     planned: Option<usize>,
     seen: Counts,
     ended: Option<Counts>,
@@ -127,14 +150,24 @@ struct Tally {
 }
 
 impl Tally {
+    fn new(line: KernelLine) -> Self {
+        Self {
+            line,
+            planned: None,
+            seen: Counts::default(),
+            ended: None,
+            status: None,
+        }
+    }
+
     /// Takes one line in, and prints it when it is for people.
     fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
-            Line::Text(text) => show_text(&text),
+            Line::Text(text) => self.show(&text),
             Line::Broken(text) => return Err(format!("a record was cut short: {text}")),
             Line::Record(before, record) => {
                 if let Some(text) = before {
-                    show_text(&text);
+                    self.show(&text);
                 }
                 self.record(record);
             }
@@ -163,13 +196,17 @@ impl Tally {
                     Outcome::Failed | Outcome::TimedOut => self.seen.failed += 1,
                 }
                 let seconds = Duration::from_millis(milliseconds).as_secs_f64();
-                anstream::println!("{word} {name} ({seconds:.2} s)");
-                if !output.is_empty() {
-                    anstream::println!("{}", indent(&output));
-                }
+                let output = indent(&output);
+                anstream::println!("{}: {word} {name} ({seconds:.2} s){output}", self.line);
             }
             // Records of other jobs.
             _ => {}
+        }
+    }
+
+    fn show(&self, text: &str) {
+        if !text.is_empty() {
+            anstream::eprintln!("{}:     {text}", self.line);
         }
     }
 
@@ -191,15 +228,10 @@ impl Tally {
     }
 }
 
-fn show_text(text: &str) {
-    if !text.is_empty() {
-        anstream::eprintln!("    {text}");
-    }
-}
-
+/// Each line of it on a line of its own.
 fn indent(text: &str) -> String {
     text.lines()
-        .fold(String::new(), |all, line| all + "    " + line + "\n")
+        .fold(String::new(), |all, line| all + "\n    " + line)
 }
 
 #[cfg(test)]
@@ -207,7 +239,7 @@ mod tests {
     use super::*;
 
     fn tally(records: Vec<Record>) -> Result<Counts, String> {
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(KernelLine::Sid);
         for record in records {
             tally.record(record);
         }

@@ -98,7 +98,7 @@ fn d9_without_connections_it_goes_at_once() {
 #[test]
 fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     let mut lab = Lab::new();
-    let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "3s"]);
+    let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "10s"]);
     let _servers = [&stays, &leaves].map(|pod| {
         pod.spawn(&format!(
             "guest serve --listen {}:8080 --name pod --hold",
