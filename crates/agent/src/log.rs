@@ -10,6 +10,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::LogFormat;
 
+/// The library that talks to the API server: it logs every failed request, and the error it returns is told in our own
+/// words.
+const CLIENT: &str = "kube_client";
+
 /// Starts logging for the whole process. `RUST_LOG` wins over `verbose`; a second call does nothing.
 ///
 /// `RUST_LOG` is a level, or pairs of module and level: `warn`, `info,agent::reconcile=debug`.
@@ -44,9 +48,12 @@ pub fn start(format: LogFormat, verbose: u8) {
 fn verbosity(verbose: u8) -> Targets {
     let everywhere = Targets::new();
     match verbose {
-        0 => everywhere.with_default(LevelFilter::INFO),
+        0 => everywhere
+            .with_default(LevelFilter::INFO)
+            .with_target(CLIENT, LevelFilter::OFF),
         1 => everywhere
             .with_default(LevelFilter::INFO)
+            .with_target(CLIENT, LevelFilter::OFF)
             .with_target("agent", LevelFilter::DEBUG)
             .with_target("cluster", LevelFilter::DEBUG),
         _ => everywhere.with_default(LevelFilter::TRACE),

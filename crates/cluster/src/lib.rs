@@ -18,6 +18,7 @@
 //! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
 //! and never writes to a file or an API server.
 
+pub mod api;
 pub mod event;
 pub mod idle;
 pub mod index;

@@ -21,6 +21,7 @@ const BANS: &[Ban] = &[
             "crates/agent/",
             "crates/ipvs-netlink/",
             "crates/cluster/src/source",
+            "crates/cluster/src/api",
             "xtask/",
             "benches/",
         ],

@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// The document with the tables.
 const DOCUMENT: &str = "docs/messages.md";
 /// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 7] = [
+const TABLES: [(&str, &str, &str); 8] = [
     ("Reason", CORE, "## Every reason"),
     ("Refusal", CORE, "## Every refusal"),
     ("FindingKind", CORE, "## Every finding"),
@@ -27,6 +27,11 @@ const TABLES: [(&str, &str, &str); 7] = [
         "Code",
         "crates/cluster/src/warning",
         "## Every warning about the input",
+    ),
+    (
+        "Fault",
+        "crates/cluster/src/api/",
+        "## Every trouble with the API server",
     ),
 ];
 /// Where the resolver declares its words.

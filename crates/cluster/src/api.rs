@@ -1,0 +1,16 @@
+//! The Kubernetes API server: how it is reached, asked, and followed.
+//!
+//! [`Access`] says where it is and who asks, [`Connection`] asks; HTTP, TLS and credentials are the `kube` crate's
+//! client. What is asked are paths and JSON: no type of Kubernetes' own leaves this crate.
+
+mod access;
+mod connection;
+mod error;
+mod meter;
+mod path;
+
+pub use access::{Access, AccessError, Credentials};
+pub use connection::{Connection, Patch};
+pub use error::{ApiError, Fault};
+pub use meter::{Count, Requests};
+pub use path::{Target, Verb};

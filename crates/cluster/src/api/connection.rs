@@ -1,0 +1,237 @@
+//! Requests to the API server: paths and JSON in, JSON or a typed error out.
+
+mod body;
+mod renew;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::access::{Access, AccessError};
+use super::error::{self, ApiError, Fault};
+use super::meter::{Count, Meter};
+use super::path::{Target, Verb};
+
+pub(crate) use body::Chunks;
+use renew::Credentials;
+
+/// How long an answer, or the next part of it, may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The content type of everything but patches.
+const JSON: &str = "application/json";
+
+/// How a patch is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patch<'a> {
+    /// RFC 7386: what is there replaces, `null` removes.
+    Merge,
+    /// Server-side apply: the object's wanted fields, owned by `manager`.
+    Apply {
+        /// Who owns the fields.
+        manager: &'a str,
+        /// Whether to take fields that others own.
+        force: bool,
+    },
+}
+
+/// A way to the API server. Cheap to clone; all clones count together.
+#[derive(Clone)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    server: String,
+    credentials: Credentials,
+    meter: Meter,
+}
+
+/// One request.
+pub(crate) struct Call<'a> {
+    pub(crate) verb: Verb,
+    /// With what follows the `?`.
+    pub(crate) path: &'a str,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Vec<u8>,
+}
+
+impl<'a> Call<'a> {
+    /// A request without a body.
+    pub(crate) fn bare(verb: Verb, path: &'a str) -> Self {
+        Self {
+            verb,
+            path,
+            content_type: JSON,
+            body: Vec::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({})", self.shared.server)
+    }
+}
+
+impl Connection {
+    /// Finds address and credentials; the server is asked nothing yet.
+    ///
+    /// Must be called within a tokio runtime, and be used within the same.
+    pub async fn open(access: &Access) -> Result<Self, AccessError> {
+        let (client, server) = access.client().await?;
+        Ok(Self::new(server, Credentials::renewable(client, access)))
+    }
+
+    /// A connection over a client made elsewhere; its credentials are not renewed.
+    pub fn of_client(client: Client) -> Self {
+        Self::new("in-process".to_owned(), Credentials::fixed(client))
+    }
+
+    fn new(server: String, credentials: Credentials) -> Self {
+        let meter = Meter::default();
+        Self {
+            shared: Arc::new(Shared {
+                server,
+                credentials,
+                meter,
+            }),
+        }
+    }
+
+    /// The server's address, for people.
+    pub fn server(&self) -> &str {
+        &self.shared.server
+    }
+
+    /// What was asked and received so far.
+    pub fn count(&self) -> Count {
+        self.shared.meter.read()
+    }
+
+    /// Reads one object.
+    pub async fn get(&self, path: &str) -> Result<Value, ApiError> {
+        self.value(Call::bare(Verb::Get, path)).await
+    }
+
+    /// Reads a collection. What follows a `?` in `path` selects and pages.
+    pub async fn list(&self, path: &str) -> Result<Value, ApiError> {
+        self.value(Call::bare(Verb::List, path)).await
+    }
+
+    /// Makes an object in the collection at `path`.
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.write(Verb::Create, path, JSON, object).await
+    }
+
+    /// Replaces the object at `path`; a conflict if its `resourceVersion` is not the present one.
+    pub async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.write(Verb::Update, path, JSON, object).await
+    }
+
+    /// Changes the object at `path`, or its `/status`.
+    pub async fn patch(
+        &self,
+        path: &str,
+        how: Patch<'_>,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
+        let (path, content_type) = match how {
+            Patch::Merge => (path.to_owned(), "application/merge-patch+json"),
+            Patch::Apply { manager, force } => {
+                let joint = if path.contains('?') { '&' } else { '?' };
+                let path = format!("{path}{joint}fieldManager={manager}&force={force}");
+                (path, "application/apply-patch+yaml")
+            }
+        };
+        self.write(Verb::Patch, &path, content_type, object).await
+    }
+
+    /// Removes the object at `path`.
+    pub async fn delete(&self, path: &str) -> Result<Value, ApiError> {
+        self.value(Call::bare(Verb::Delete, path)).await
+    }
+
+    async fn write(
+        &self,
+        verb: Verb,
+        path: &str,
+        content_type: &'static str,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
+        let body = object.to_string().into_bytes();
+        self.value(Call {
+            verb,
+            path,
+            content_type,
+            body,
+        })
+        .await
+    }
+
+    async fn value(&self, call: Call<'_>) -> Result<Value, ApiError> {
+        let (verb, target) = (call.verb, Target::of(call.path));
+        let body = self.open_body(call).await?.all().await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
+    }
+
+    /// Sends a request and gives the body of its answer as it comes, if the answer is a success.
+    pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
+        let (verb, target) = (call.verb, Target::of(call.path));
+        let answer = self.answer(call, &target).await;
+        let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        self.shared.meter.request(verb, &target, code);
+        let answer = answer?;
+        let retry_after = error::retry_after(&answer);
+        let status = answer.status();
+        let chunks = Chunks::new(self.clone(), verb, target.clone(), answer.into_body());
+        if status.is_success() {
+            return Ok(chunks);
+        }
+        let text = chunks.all().await.unwrap_or_default();
+        let refused = error::refused(verb, &target, status.as_u16(), &text);
+        if refused.fault == Fault::Unauthorized {
+            self.shared.credentials.renew().await;
+        }
+        Err(ApiError {
+            retry_after: retry_after.or(refused.retry_after),
+            ..refused
+        })
+    }
+
+    async fn answer(
+        &self,
+        call: Call<'_>,
+        target: &Target,
+    ) -> Result<http::Response<Body>, ApiError> {
+        let verb = call.verb;
+        let request = Request::builder()
+            .method(verb.method())
+            .uri(call.path)
+            .header(ACCEPT, JSON)
+            .header(CONTENT_TYPE, call.content_type)
+            .body(Body::from(call.body));
+        let request =
+            request.map_err(|error| ApiError::new(verb, target, Fault::Invalid, &error))?;
+        let client = self.shared.credentials.client().await;
+        match timeout(PATIENCE, client.send(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(error::broken(verb, target, &error)),
+            Err(_elapsed) => {
+                let message = format!("no answer within {} s", PATIENCE.as_secs());
+                Err(ApiError::new(verb, target, Fault::Timeout, &message))
+            }
+        }
+    }
+
+    fn received(&self, resource: &str, bytes: usize) {
+        self.shared.meter.received(resource, bytes);
+    }
+}

@@ -1,0 +1,70 @@
+//! The body of an answer, as it comes.
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use tokio::time::timeout;
+
+use super::{Connection, PATIENCE};
+use crate::api::error::{self, ApiError, Fault};
+use crate::api::path::{Target, Verb};
+
+/// No object, page or watch line is longer than this; more is no Kubernetes API server.
+const MAX_BODY: usize = 256 << 20;
+
+/// The body of one answer.
+pub(crate) struct Chunks {
+    connection: Connection,
+    verb: Verb,
+    target: Target,
+    resource: String,
+    body: Body,
+}
+
+impl Chunks {
+    pub(super) fn new(connection: Connection, verb: Verb, target: Target, body: Body) -> Self {
+        let resource = target.full_resource();
+        Self {
+            connection,
+            verb,
+            target,
+            resource,
+            body,
+        }
+    }
+
+    /// The next part; `None` at the end. Nothing is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| error::broken(self.verb, &self.target, &error))?;
+            if let Ok(data) = frame.into_data() {
+                self.connection.received(&self.resource, data.len());
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// The whole body.
+    pub(crate) async fn all(mut self) -> Result<Vec<u8>, ApiError> {
+        let mut all = Vec::new();
+        loop {
+            let next = timeout(PATIENCE, self.next()).await;
+            let next = next.map_err(|_elapsed| {
+                self.error(Fault::Timeout, "the answer stopped in the middle")
+            })?;
+            let Some(chunk) = next? else { return Ok(all) };
+            if all.len() + chunk.len() > MAX_BODY {
+                return Err(self.error(Fault::Garbled, "the answer does not end"));
+            }
+            all.extend_from_slice(&chunk);
+        }
+    }
+
+    /// An error about the request that this answers.
+    pub(crate) fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
+        ApiError::new(self.verb, &self.target, fault, message)
+    }
+}

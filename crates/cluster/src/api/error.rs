@@ -1,0 +1,210 @@
+//! Why a request to the API server came to nothing: one error, a word for programs, and a remedy.
+
+mod cause;
+mod status;
+
+use std::fmt;
+use std::time::Duration;
+
+use super::path::{Target, Verb};
+
+pub(super) use cause::broken;
+pub(super) use status::{refused, retry_after};
+
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// The server does not know who asks.
+    Unauthorized,
+    /// Who asks may not do it.
+    Forbidden,
+    /// There is no such object, or no such kind of object.
+    NotFound,
+    /// There is such an object already.
+    AlreadyExists,
+    /// The object changed meanwhile.
+    Conflict,
+    /// The wanted version is not kept any more.
+    Gone,
+    /// The server does not accept the content.
+    Invalid,
+    /// The server wants fewer requests.
+    TooManyRequests,
+    /// The server has trouble of its own.
+    Unavailable,
+    /// No connection.
+    Unreachable,
+    /// The server cannot prove who it is, or its proof or ours is out of date.
+    Certificate,
+    /// No answer, or the rest of it did not come.
+    Timeout,
+    /// The answer makes no sense.
+    Garbled,
+    /// Our own credentials could not be read.
+    Credentials,
+    /// Any other refusal.
+    Refused,
+}
+
+impl Fault {
+    /// The word for it in output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "NotFound",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Gone => "Gone",
+            Self::Invalid => "Invalid",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::Unavailable => "Unavailable",
+            Self::Unreachable => "Unreachable",
+            Self::Certificate => "Certificate",
+            Self::Timeout => "Timeout",
+            Self::Garbled => "Garbled",
+            Self::Credentials => "Credentials",
+            Self::Refused => "Refused",
+        }
+    }
+
+    /// Whether the same request may succeed later without anybody doing anything about it.
+    pub const fn is_passing(self) -> bool {
+        matches!(
+            self,
+            Self::TooManyRequests | Self::Unavailable | Self::Unreachable | Self::Timeout
+        )
+    }
+}
+
+/// A request that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// What was to be done.
+    pub verb: Verb,
+    /// To what.
+    pub target: Target,
+    /// What kind of failure it was.
+    pub fault: Fault,
+    /// The code of HTTP, if there was an answer.
+    pub code: Option<u16>,
+    /// What the server, or the library underneath, says.
+    pub message: String,
+    /// How long the server wants to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl ApiError {
+    pub(super) fn new(
+        verb: Verb,
+        target: &Target,
+        fault: Fault,
+        message: &(impl ToString + ?Sized),
+    ) -> Self {
+        Self {
+            verb,
+            target: target.clone(),
+            fault,
+            code: None,
+            message: message.to_string(),
+            retry_after: None,
+        }
+    }
+
+    /// What a person can do about it; empty where nothing is to be done.
+    pub fn remedy(&self) -> String {
+        match self.fault {
+            Fault::Unauthorized => {
+                "check the token or client certificate: it may have expired or been revoked"
+                    .to_owned()
+            }
+            Fault::Forbidden => format!(
+                "add a rule to the account's role: {}",
+                self.target.rule(self.verb)
+            ),
+            Fault::NotFound if self.target.name.is_empty() => {
+                "install what defines this kind of object, if it is wanted".to_owned()
+            }
+            Fault::Certificate => cause::certificate_remedy(&self.message).to_owned(),
+            Fault::Unreachable => {
+                "check that the API server runs and can be reached from this node".to_owned()
+            }
+            Fault::Credentials => {
+                "check the kubeconfig, or the command or file that it names".to_owned()
+            }
+            Fault::Garbled => {
+                "check that the address is that of a Kubernetes API server".to_owned()
+            }
+            Fault::NotFound
+            | Fault::AlreadyExists
+            | Fault::Conflict
+            | Fault::Gone
+            | Fault::Invalid
+            | Fault::TooManyRequests
+            | Fault::Unavailable
+            | Fault::Timeout
+            | Fault::Refused => String::new(),
+        }
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// One line: `list nodes: Forbidden: nodes is forbidden: User ...; add a rule to ...`.
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            verb,
+            target,
+            fault,
+            message,
+            ..
+        } = self;
+        write!(f, "{} {target}: {}", verb.word(), fault.word())?;
+        if let Some(code) = self.code {
+            write!(f, " ({code})")?;
+        }
+        if !message.is_empty() {
+            write!(f, ": {}", message.replace('\n', " "))?;
+        }
+        let remedy = self.remedy();
+        if !remedy.is_empty() {
+            write!(f, "; {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_object_and_the_rule_that_is_missing() {
+        let target = Target::of("/api/v1/nodes");
+        let error = ApiError {
+            code: Some(403),
+            ..ApiError::new(
+                Verb::List,
+                &target,
+                Fault::Forbidden,
+                "nodes is forbidden:\nUser \"a\"",
+            )
+        };
+        assert_eq!(
+            error.to_string(),
+            "list nodes: Forbidden (403): nodes is forbidden: User \"a\"; add a rule to the account's role: \
+             apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"list\"]"
+        );
+    }
+
+    #[test]
+    fn an_error_without_remedy_ends_with_what_was_said() {
+        let target = Target::of("/api/v1/namespaces/shop/services/cart");
+        let error = ApiError::new(Verb::Update, &target, Fault::Conflict, "modified");
+        assert_eq!(
+            error.to_string(),
+            "update services shop/cart: Conflict: modified"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Which failure lies under the library's error: connection, certificate, credentials.
+
+use std::error::Error as StdError;
+use std::io;
+
+use rustls::CertificateError;
+
+use super::{ApiError, Fault};
+use crate::api::path::{Target, Verb};
+
+/// So many errors may lie one under the other.
+const DEPTH: usize = 16;
+
+/// The error behind a request that got no answer, or not the whole of it.
+pub(crate) fn broken(verb: Verb, target: &Target, error: &kube::Error) -> ApiError {
+    let fault = fault(error);
+    ApiError::new(verb, target, fault, &innermost(error))
+}
+
+fn fault(error: &kube::Error) -> Fault {
+    if let kube::Error::Auth(_) = error {
+        return Fault::Credentials;
+    }
+    let mut fault = Fault::Unreachable;
+    for cause in causes(error) {
+        if cause.is::<kube::client::AuthError>() {
+            return Fault::Credentials;
+        }
+        if is_certificate(cause) {
+            return Fault::Certificate;
+        }
+        let io = cause.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::TimedOut) {
+            fault = Fault::Timeout;
+        }
+    }
+    fault
+}
+
+/// The error and what lies under it.
+fn causes(error: &kube::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    let first: &(dyn StdError + 'static) = error;
+    std::iter::successors(Some(first), |error: &&(dyn StdError + 'static)| {
+        (*error).source()
+    })
+    .take(DEPTH)
+}
+
+/// What the innermost error says: those around it only repeat that something failed.
+fn innermost(error: &kube::Error) -> String {
+    let last = causes(error).last();
+    last.map(ToString::to_string).unwrap_or_default()
+}
+
+fn is_certificate(cause: &(dyn StdError + 'static)) -> bool {
+    let tls = cause.downcast_ref::<rustls::Error>().or_else(|| {
+        let io = cause.downcast_ref::<io::Error>()?;
+        io.get_ref()?.downcast_ref()
+    });
+    tls.is_some_and(|tls| {
+        use rustls::AlertDescription as Alert;
+        matches!(
+            tls,
+            rustls::Error::InvalidCertificate(_)
+                | rustls::Error::AlertReceived(
+                    Alert::BadCertificate
+                        | Alert::CertificateExpired
+                        | Alert::CertificateRevoked
+                        | Alert::CertificateUnknown
+                        | Alert::UnknownCA
+                        | Alert::CertificateRequired
+                )
+        )
+    })
+}
+
+/// What helps, by what the TLS library says.
+pub(crate) fn certificate_remedy(message: &str) -> &'static str {
+    // The library's message is made of the variant's name, so the names are compared, not sentences.
+    let says = |error: CertificateError| message.contains(&format!("{error:?}"));
+    if message.contains("xpired") || says(CertificateError::Expired) {
+        "renew the certificate, and check this machine's clock"
+    } else if message.contains("not valid yet") || says(CertificateError::NotValidYet) {
+        "check this machine's clock"
+    } else if says(CertificateError::UnknownIssuer) {
+        "check the certificate authority in the kubeconfig or ca.crt: another one signed the server's certificate"
+    } else {
+        "check the server's address, its certificate and the certificate authority"
+    }
+}

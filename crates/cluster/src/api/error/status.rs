@@ -1,0 +1,123 @@
+//! The `Status` object with which the API server tells what is wrong.
+
+use std::time::Duration;
+
+use kube::client::Body;
+use serde::Deserialize;
+
+use super::{ApiError, Fault};
+use crate::api::path::{Target, Verb};
+
+/// The parts of `v1` `Status` that are read.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Status {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) details: Details,
+}
+
+/// The part of `details` that is read.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Details {
+    pub(crate) retry_after_seconds: u64,
+}
+
+impl Status {
+    /// What kind of failure it tells of.
+    pub(crate) fn fault(&self) -> Fault {
+        match (self.code, &*self.reason) {
+            (_, "Expired" | "Gone") | (410, _) => Fault::Gone,
+            (_, "AlreadyExists") => Fault::AlreadyExists,
+            (401, _) => Fault::Unauthorized,
+            (403, _) => Fault::Forbidden,
+            (404, _) => Fault::NotFound,
+            (409, _) => Fault::Conflict,
+            (400 | 413 | 415 | 422, _) => Fault::Invalid,
+            (429, _) => Fault::TooManyRequests,
+            (408 | 504, _) => Fault::Timeout,
+            (500..=599, _) => Fault::Unavailable,
+            _ => Fault::Refused,
+        }
+    }
+
+    /// The error that it means for a request.
+    pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
+        let seconds = self.details.retry_after_seconds;
+        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
+        ApiError {
+            code: Some(self.code),
+            retry_after,
+            ..ApiError::new(verb, target, self.fault(), &self.message)
+        }
+    }
+}
+
+/// The error behind an answer whose code is no success; `body` should be a `Status`, and often is not.
+pub(crate) fn refused(verb: Verb, target: &Target, code: u16, body: &[u8]) -> ApiError {
+    let status = serde_json::from_slice::<Status>(body).unwrap_or_default();
+    let said = if status.message.is_empty() {
+        let text = String::from_utf8_lossy(body);
+        text.trim().chars().take(200).collect()
+    } else {
+        status.message.clone()
+    };
+    let status = Status {
+        code,
+        message: said,
+        ..status
+    };
+    status.error(verb, target)
+}
+
+/// The header `Retry-After` in seconds; servers of Kubernetes send no dates.
+pub(crate) fn retry_after(response: &http::Response<Body>) -> Option<Duration> {
+    let value = response.headers().get(http::header::RETRY_AFTER)?;
+    value.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(code: u16, body: &str) -> ApiError {
+        let target = Target::of("/api/v1/services");
+        refused(Verb::List, &target, code, body.as_bytes())
+    }
+
+    #[test]
+    fn the_reason_tells_more_than_the_code() {
+        let exists = fault(
+            409,
+            r#"{"kind":"Status","code":409,"reason":"AlreadyExists","message":"x exists"}"#,
+        );
+        assert_eq!(
+            (exists.fault, &*exists.message),
+            (Fault::AlreadyExists, "x exists")
+        );
+        assert_eq!(
+            fault(409, r#"{"reason":"Conflict"}"#).fault,
+            Fault::Conflict
+        );
+        assert_eq!(fault(410, r#"{"reason":"Expired"}"#).fault, Fault::Gone);
+        assert_eq!(fault(418, "").fault, Fault::Refused);
+    }
+
+    #[test]
+    fn a_body_that_is_no_status_is_shown_in_part() {
+        let error = fault(502, &"<html>".repeat(100));
+        assert_eq!(
+            (error.fault, error.message.len()),
+            (Fault::Unavailable, 200)
+        );
+    }
+
+    #[test]
+    fn the_server_may_say_how_long_to_wait() {
+        let error = fault(429, r#"{"details":{"retryAfterSeconds":7}}"#);
+        assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
+        assert_eq!(error.fault, Fault::TooManyRequests);
+    }
+}

@@ -1,0 +1,72 @@
+//! How many requests were made and how many bytes came back.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::path::{Target, Verb};
+
+/// What is counted apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requests {
+    /// What was done.
+    pub verb: Verb,
+    /// To which resource, with its group: `endpointslices.discovery.k8s.io`.
+    pub resource: String,
+    /// The code of HTTP; none when no answer came.
+    pub code: Option<u16>,
+}
+
+/// What was counted so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Requests that were answered or failed.
+    pub requests: BTreeMap<Requests, u64>,
+    /// Bytes of bodies received, by resource.
+    pub bytes: BTreeMap<String, u64>,
+}
+
+impl Count {
+    /// All requests.
+    pub fn total(&self) -> u64 {
+        self.requests.values().sum()
+    }
+}
+
+/// Counts for one connection.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    count: Mutex<Count>,
+}
+
+impl Meter {
+    pub(super) fn request(&self, verb: Verb, target: &Target, code: Option<u16>) {
+        let resource = target.full_resource();
+        let key = Requests {
+            verb,
+            resource,
+            code,
+        };
+        self.change(|count| *count.requests.entry(key).or_default() += 1);
+    }
+
+    pub(super) fn received(&self, resource: &str, bytes: usize) {
+        self.change(|count| {
+            if let Some(sum) = count.bytes.get_mut(resource) {
+                *sum += bytes as u64;
+            } else {
+                count.bytes.insert(resource.to_owned(), bytes as u64);
+            }
+        });
+    }
+
+    pub(super) fn read(&self) -> Count {
+        let mut copy = Count::default();
+        self.change(|count| copy.clone_from(count));
+        copy
+    }
+
+    /// Nothing that could leave the counts half written panics.
+    fn change(&self, change: impl FnOnce(&mut Count)) {
+        change(&mut self.count.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
