@@ -8,6 +8,7 @@ mod cargo;
 mod codegen;
 mod controlplane;
 mod demo;
+mod image;
 mod paths;
 mod picture;
 mod test;
@@ -37,6 +38,8 @@ enum Command {
     Test(test::Args),
     /// A real Kubernetes control plane on this machine: etcd, API server, controllers, kubectl.
     Controlplane(controlplane::Args),
+    /// Write the container images as OCI archives.
+    Image(image::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
     /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Controlplane(args) => controlplane::run(&args),
+        Command::Image(args) => image::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),

@@ -67,7 +67,8 @@ fn update() -> anyhow::Result<ExitCode> {
 
 /// Everything that is needed to boot guests.
 pub(crate) struct Lab {
-    store: Store,
+    /// Where packages and images are kept.
+    pub(crate) store: Store,
     tools: Tools,
 }
 

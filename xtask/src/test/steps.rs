@@ -82,6 +82,11 @@ pub(super) const ALL: &[Step] = &[
         run: || runner(xtask(&["controlplane", "test"])),
     },
     Step {
+        name: "images",
+        purpose: "the container images come out the same twice, byte for byte",
+        run: || runner(xtask(&["image", "--profile", "guest", "--check"])),
+    },
+    Step {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
         run: || runner(xtask(&["demo"])),

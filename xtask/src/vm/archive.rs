@@ -4,6 +4,7 @@
 //! Every package is resolved against an *empty* package database: what is downloaded is complete
 //! down to the C library and runs from its folder, whatever the machine has installed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,13 +177,51 @@ impl fmt::Display for Package {
     }
 }
 
-/// Unpacks package files into `root`.
+/// Where the lists of what each package brought are, below the folder they were unpacked into.
+const LISTS: &str = "packages";
+
+/// Unpacks package files into `root`, and keeps what each of them brought.
 pub(crate) fn unpack(packages: &[PathBuf], root: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(root)?;
+    fs::create_dir_all(root.join(LISTS))?;
     for package in packages {
-        command::output(Command::new("dpkg-deb").arg("-x").arg(package).arg(root))?;
+        let files = command::output(Command::new("dpkg-deb").arg("-X").arg(package).arg(root))?;
+        let name = package.file_stem().context("a package without a name")?;
+        fs::write(root.join(LISTS).join(name), files)?;
     }
     Ok(())
+}
+
+/// A package that was unpacked, and what it brought.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// Paths from the folder they were unpacked into.
+    pub(crate) files: BTreeSet<String>,
+}
+
+/// Every package below `root`.
+pub(crate) fn owners(root: &Path) -> anyhow::Result<Vec<Owner>> {
+    let mut owners = Vec::new();
+    for entry in fs::read_dir(root.join(LISTS))? {
+        let path = entry?.path();
+        let stem = path.file_name().unwrap_or_default().to_string_lossy();
+        let (name, rest) = stem
+            .split_once('_')
+            .context("a package without a version")?;
+        let version = rest.rsplit_once('_').map_or(rest, |(version, _)| version);
+        let listed = fs::read_to_string(&path)?;
+        let files = listed.lines().map(|line| line.trim_start_matches("./"));
+        owners.push(Owner {
+            name: name.to_owned(),
+            version: version.replace("%3a", ":"),
+            files: files.map(str::to_owned).collect(),
+        });
+    }
+    owners.sort();
+    Ok(owners)
 }
 
 /// apt escapes `:` of an epoch in file names; kernels have none, so the plain name is enough.

@@ -17,7 +17,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const FEATURE: &str = "kernel-tests";
 
 /// How programs are built.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Profile {
     /// Quick to rebuild: tests, demo, shell.
     Guest,
@@ -33,8 +33,8 @@ pub(crate) fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
     some_programs(&PROGRAMS, profile)
 }
 
-/// The same for some of [`PROGRAMS`].
-fn some_programs(names: &[&str], profile: Profile) -> anyhow::Result<Vec<Addition>> {
+/// The same for the packages `names`.
+pub(crate) fn some_programs(names: &[&str], profile: Profile) -> anyhow::Result<Vec<Addition>> {
     let step = Step::begin(format!(
         "building what the guest runs: {}",
         names.join(", ")
@@ -230,9 +230,13 @@ fn package_name(manifest: &std::path::Path) -> anyhow::Result<String> {
 
 /// `cargo SUBCOMMAND` for the guests.
 fn cargo(subcommand: &str, profile: Profile) -> Command {
+    let mut flags = vec!["-C".to_owned(), "target-feature=+crt-static".to_owned()];
     let profile = match profile {
         Profile::Guest => "guest",
-        Profile::Release => "release",
+        Profile::Release => {
+            flags.extend(same_everywhere());
+            "release"
+        }
     };
     let mut cargo = Command::new(cargo_program());
     cargo
@@ -240,8 +244,20 @@ fn cargo(subcommand: &str, profile: Profile) -> Command {
         .arg(subcommand)
         .args(["--profile", profile, "--target", TARGET, "--locked"])
         .args(["--message-format", "json-render-diagnostics"])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+        // A path in a flag may hold a space.
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cargo
+}
+
+/// Flags that keep this machine's folders out of what is shipped: the same sources give the same bytes.
+fn same_everywhere() -> Vec<String> {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let cargo = std::env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
+    let root = paths::root().display().to_string();
+    vec![
+        format!("--remap-path-prefix={cargo}=/cargo"),
+        format!("--remap-path-prefix={root}=/ipvs-topo"),
+    ]
 }
 
 fn cargo_program() -> std::ffi::OsString {

@@ -14,7 +14,7 @@ use super::command;
 use super::store::{Store, Wanted, fingerprint};
 
 /// QEMU 10 and the rest come from here: QEMU 7.2 of bookworm itself crashes 6.12 at random.
-const SUITE: &str = "bookworm-backports";
+pub(crate) const SUITE: &str = "bookworm-backports";
 
 /// What the host runs.
 const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
@@ -59,11 +59,22 @@ impl Tools {
     /// The programs, fetched when needed.
     pub(crate) fn find(store: &Store) -> anyhow::Result<Self> {
         let packages: Vec<&str> = HOST_PACKAGES.into_iter().chain(GUEST_PACKAGES).collect();
+        // Work trees that want other packages do not take these away from each other.
+        let name = format!("tools-{}", fingerprint(&packages));
+        Self::of(store, &name, SUITE, &packages)
+    }
+
+    /// `packages` of `suite` with all they depend on, kept in the store as `name`.
+    pub(crate) fn of(
+        store: &Store,
+        name: &str,
+        suite: &str,
+        packages: &[&str],
+    ) -> anyhow::Result<Self> {
         let unpacked = store.ensure(&Wanted {
-            // Work trees that want other packages do not take these away from each other.
-            name: &format!("tools-{}", fingerprint(&packages)),
-            resolve: &|archive| archive.closure_names(SUITE, &packages),
-            fetch: &|archive| archive.closure(SUITE, &packages),
+            name,
+            resolve: &|archive| archive.closure_names(suite, packages),
+            fetch: &|archive| archive.closure(suite, packages),
         })?;
         Ok(Self {
             root: unpacked.root,
@@ -96,6 +107,11 @@ impl Tools {
     /// The file of `program`.
     pub(crate) fn program(&self, program: &str) -> anyhow::Result<PathBuf> {
         self.first(&PROGRAM_FOLDERS, program)
+    }
+
+    /// The folder the packages were unpacked into.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// A file of the packages by its path.

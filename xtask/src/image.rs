@@ -1,0 +1,135 @@
+//! `cargo xtask image`: the container images as OCI archives, without a container daemon.
+//!
+//! One layer each: static binaries, and for the agent the smallest closure of `nft` from Debian's
+//! packages. The same sources, packages and compiler give the same bytes.
+
+mod archive;
+mod contents;
+mod nft;
+mod sbom;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, ensure};
+
+use crate::paths;
+use crate::vm::Lab;
+use crate::vm::build::{self, Profile};
+use crate::vm::image::Addition;
+use crate::vm::progress::Step;
+use contents::Contents;
+
+/// Options of `cargo xtask image`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder for the archives; one in the cache when left out.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// How the programs are built.
+    #[arg(long, value_enum, default_value = "release")]
+    profile: Profile,
+    /// Write every image twice, compare them byte for byte, and end with `N passed, N failed`.
+    #[arg(long)]
+    check: bool,
+}
+
+/// An image: how it is called and what it is made of.
+struct Image {
+    /// The last part of its name.
+    name: &'static str,
+    /// The package of its program.
+    package: &'static str,
+    /// The program, which is the entry point.
+    program: &'static str,
+    /// Whether the program starts `nft`.
+    nft: bool,
+}
+
+/// Every image.
+const ALL: [Image; 2] = [
+    Image {
+        name: "agent",
+        package: "agent",
+        program: "ipvs-topo",
+        nft: true,
+    },
+    // What stands for pods and clients in the tests.
+    Image {
+        name: "guest",
+        package: "guest",
+        program: "guest",
+        nft: false,
+    },
+];
+
+/// Writes every image, and tells where it is.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let out = match &args.out {
+        Some(out) => std::path::absolute(out)?,
+        None => paths::cache().join("images"),
+    };
+    if !args.check {
+        for archive in write_all(&out, args.profile)? {
+            anstream::println!("{}", archive.display());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let [first, second] = ["first", "second"].map(|name| out.join("check").join(name));
+    let mut failed = 0;
+    let pairs = write_all(&first, args.profile)?
+        .into_iter()
+        .zip(write_all(&second, args.profile)?);
+    for (one, other) in pairs {
+        if fs::read(&one)? != fs::read(&other)? {
+            anstream::println!("{} and {} differ", one.display(), other.display());
+            failed += 1;
+        }
+    }
+    anstream::println!("{} passed, {failed} failed", ALL.len() - failed);
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// Builds the programs and writes each image into `folder`; the archives.
+pub(crate) fn write_all(folder: &Path, profile: Profile) -> anyhow::Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder)?;
+    let lab = Lab::open()?;
+    let packages = ALL.map(|image| image.package);
+    let programs = build::some_programs(&packages, profile)?;
+    let mut archives = Vec::new();
+    for image in &ALL {
+        let step = Step::begin(format!("writing the image {}", image.name));
+        let mut contents = contents_of(image, &programs)?;
+        if image.nft {
+            nft::add(&mut contents, &lab)?;
+        }
+        let archive = archive::write(&contents, folder)?;
+        step.done(&format!("({:.1} MB)", megabytes(&archive)?));
+        archives.push(archive);
+    }
+    Ok(archives)
+}
+
+fn contents_of(image: &Image, programs: &[Addition]) -> anyhow::Result<Contents> {
+    let path = format!("usr/bin/{}", image.program);
+    let file = programs.iter().find_map(|built| match built {
+        Addition::Program { path: at, from } if *at == path => Some(from),
+        _ => None,
+    });
+    let file = file.with_context(|| format!("cargo built no {}", image.program))?;
+    let mut contents = Contents::new(image.name, &format!("/{path}"));
+    contents.program(&path, fs::read(file)?);
+    contents.components = sbom::crates(image.package)?;
+    ensure!(
+        !contents.components.is_empty(),
+        "cargo named no crate of {}",
+        image.package
+    );
+    Ok(contents)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn megabytes(file: &Path) -> anyhow::Result<f64> {
+    Ok(fs::metadata(file)?.len() as f64 / 1e6)
+}
