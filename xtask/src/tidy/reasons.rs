@@ -126,6 +126,7 @@ mod tests {
             ),
             ("crates/topology-core/src/hints/event.rs", "enum Trouble {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
+            ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))
