@@ -1,6 +1,6 @@
 //! The Kubernetes API server: how it is reached, asked, and followed.
 //!
-//! [`Access`] says where it is and who asks, [`Connection`] asks; HTTP, TLS and credentials are the `kube` crate's
+//! [`Access`] says where it is and who asks, [`Connection`] asks, [`watch()`] follows the whole cluster; HTTP, TLS and credentials are the `kube` crate's
 //! client. What is asked are paths and JSON: no type of Kubernetes' own leaves this crate.
 
 mod access;
@@ -8,9 +8,11 @@ mod connection;
 mod error;
 mod meter;
 mod path;
+mod watch;
 
 pub use access::{Access, AccessError, Credentials};
 pub use connection::{Connection, Patch};
 pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
+pub use watch::{Board, InputState, Phase, follow, watch};

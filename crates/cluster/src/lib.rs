@@ -1,4 +1,4 @@
-//! What the cluster says: Kubernetes YAML in, a [`Snapshot`](topology_core::snapshot::Snapshot) and
+//! What the cluster says: Kubernetes YAML or an API server in, a [`Snapshot`](topology_core::snapshot::Snapshot) and
 //! what changed in it out.
 //!
 //! ```text
@@ -6,17 +6,19 @@
 //!  folder    (what      (text    (object to   (what was   (Begin,   (gate:     for topology-core
 //!  stdin      changed)   to       domain       told        Apply,    nothing
 //!                        tree)    value +      before)     Delete,   before
-//!                                 warnings)                Complete) Complete)
+//!  API ─────> api ─────> json ──>  warnings) ─> hub ──>     Complete) Complete)
+//!  server     (lists,                          (the same
+//!              streams)                         for lists)
 //! ```
 //!
-//! Start reading at [`source`] (how the input is read and watched), [`event`] (what a source may
-//! say, and in which order) and [`index`] (what becomes of it).
+//! Start reading at [`source`] (how files are read and watched), [`api`] (the same for an API server), [`event`]
+//! (what a source may say, and in which order) and [`index`] (what becomes of it).
 //!
 //! Nothing in the input stops the program: a bad field, endpoint, port or object is left out and
 //! gives a [`warning::Warning`] with file, line, object, field and remedy, and the rest goes on.
 //!
 //! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
-//! and never writes to a file or an API server.
+//! and never writes to a file, nor to an API server unless it is told what ([`api::Connection`]).
 
 pub mod api;
 pub mod event;
@@ -29,4 +31,5 @@ pub mod warning;
 
 mod convert;
 mod intern;
+mod json;
 mod yaml;

@@ -28,9 +28,11 @@ use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
 
+pub(crate) use catalog::last_good_stays;
 use catalog::{Catalog, Files};
 use disk::Disk;
 use parse::Found;
+pub(crate) use parse::{State, fingerprint};
 use place::Place;
 use text::Text;
 

@@ -64,6 +64,9 @@ pub enum AccessError {
         /// What is wrong.
         message: String,
     },
+    /// The operating system gives no thread.
+    #[error("the API server cannot be followed: {0}; look at this machine's limits")]
+    Thread(String),
 }
 
 impl Access {

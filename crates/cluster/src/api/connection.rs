@@ -58,6 +58,7 @@ pub(crate) struct Call<'a> {
     pub(crate) verb: Verb,
     /// With what follows the `?`.
     pub(crate) path: &'a str,
+    pub(crate) accept: &'static str,
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
 }
@@ -68,6 +69,7 @@ impl<'a> Call<'a> {
         Self {
             verb,
             path,
+            accept: JSON,
             content_type: JSON,
             body: Vec::new(),
         }
@@ -169,6 +171,7 @@ impl Connection {
         self.value(Call {
             verb,
             path,
+            accept: JSON,
             content_type,
             body,
         })
@@ -215,7 +218,7 @@ impl Connection {
         let request = Request::builder()
             .method(verb.method())
             .uri(call.path)
-            .header(ACCEPT, JSON)
+            .header(ACCEPT, call.accept)
             .header(CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body));
         let request =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::path::{Target, Verb};
 
 pub(super) use cause::broken;
-pub(super) use status::{refused, retry_after};
+pub(super) use status::{Status, refused, retry_after};
 
 /// What kind of failure it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +83,7 @@ pub struct ApiError {
     /// What was to be done.
     pub verb: Verb,
     /// To what.
-    pub target: Target,
+    pub target: Box<Target>,
     /// What kind of failure it was.
     pub fault: Fault,
     /// The code of HTTP, if there was an answer.
@@ -103,7 +103,7 @@ impl ApiError {
     ) -> Self {
         Self {
             verb,
-            target: target.clone(),
+            target: Box::new(target.clone()),
             fault,
             code: None,
             message: message.to_string(),
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "list nodes: Forbidden (403): nodes is forbidden: User \"a\"; add a rule to the account's role: \
-             apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"list\"]"
+             apiGroups: [\"\"], resources: [\"nodes\"], verbs: [\"list\", \"watch\"]"
         );
     }
 

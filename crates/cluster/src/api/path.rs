@@ -97,14 +97,17 @@ impl Target {
         }
     }
 
-    /// The rule that lets somebody do it: `apiGroups: [""], resources: ["nodes"], verbs: ["list"]`.
+    /// The rule that lets somebody do it: `apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]`. Who reads
+    /// a collection follows it, and the other way round.
     pub fn rule(&self, verb: Verb) -> String {
-        format!(
-            "apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [\"{}\"]",
-            self.group,
-            self.resource,
-            verb.word()
-        )
+        let verbs = match verb {
+            Verb::List | Verb::Watch => "\"list\", \"watch\"".to_owned(),
+            other => format!("\"{}\"", other.word()),
+        };
+        let Self {
+            group, resource, ..
+        } = self;
+        format!("apiGroups: [\"{group}\"], resources: [\"{resource}\"], verbs: [{verbs}]")
     }
 
     /// The resource as `kubectl` takes it: `services`, `endpointslices.discovery.k8s.io`.

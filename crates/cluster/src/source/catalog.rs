@@ -28,7 +28,7 @@ use crate::event::{Batch, Completeness, Event};
 use crate::object::ObjectKey;
 use crate::warning::Warning;
 
-pub(crate) use report::repeated;
+pub(crate) use report::{last_good_stays, repeated};
 
 use entry::Entry;
 use reading::Update;

@@ -129,7 +129,7 @@ pub(crate) fn parse(
 }
 
 /// A hash of everything that counts in an object: labels and fields that are not read do not.
-fn fingerprint(object: &Object) -> u64 {
+pub(crate) fn fingerprint(object: &Object) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.hash(&mut hasher);
     hasher.finish()

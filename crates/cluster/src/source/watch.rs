@@ -12,6 +12,7 @@ use tokio::sync::mpsc as async_mpsc;
 
 use super::ReadError;
 use super::place::Place;
+use crate::api::Board;
 use crate::event::Batch;
 
 use follow::Follower;
@@ -25,7 +26,9 @@ const WAITING_BATCHES: usize = 8;
 #[derive(Debug)]
 pub struct Watch {
     batches: async_mpsc::Receiver<Batch>,
-    signals: mpsc::Sender<Signal>,
+    /// How the following of files is ended; that of an API server ends when nobody takes its batches.
+    signals: Option<mpsc::Sender<Signal>>,
+    board: Option<Board>,
 }
 
 /// Follows a file or a folder, or reads standard input (`-`) once.
@@ -50,7 +53,11 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
         path: path.to_owned(),
         source,
     })?;
-    Ok(Watch { batches, signals })
+    Ok(Watch {
+        batches,
+        signals: Some(signals),
+        board: None,
+    })
 }
 
 /// Reads standard input to its end, tells it, and waits until nobody listens any more.
@@ -65,6 +72,20 @@ fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Sign
 }
 
 impl Watch {
+    /// What an API server says.
+    pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, board: Board) -> Self {
+        Self {
+            batches,
+            signals: None,
+            board: Some(board),
+        }
+    }
+
+    /// How the collections stand that are read from an API server; none for files.
+    pub fn board(&self) -> Option<&Board> {
+        self.board.as_ref()
+    }
+
     /// The next batch, as soon as there is one. `None` only if following broke down; when standard
     /// input has been told, or nothing changes, the future waits.
     ///
@@ -77,6 +98,8 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         // The thread may have ended before; then there is nobody to tell.
-        drop(self.signals.send(Signal::Stop));
+        if let Some(signals) = &self.signals {
+            drop(signals.send(Signal::Stop));
+        }
     }
 }

@@ -9,6 +9,8 @@ use super::Warning;
 pub enum Code {
     /// A file, or a part of it that is no object.
     File,
+    /// A collection of objects that the API server does not give.
+    Input,
     /// An object as a whole.
     Object,
     /// A field that Kubernetes knows too.
@@ -34,6 +36,7 @@ impl Code {
     pub const fn word(self) -> &'static str {
         match self {
             Self::File => "File",
+            Self::Input => "Input",
             Self::Object => "Object",
             Self::Field => "Field",
             Self::TopologyInvalid => "TopologyInvalid",

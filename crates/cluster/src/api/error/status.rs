@@ -15,17 +15,27 @@ pub(crate) struct Status {
     pub(crate) code: u16,
     pub(crate) reason: String,
     pub(crate) message: String,
-    pub(crate) details: Details,
+    details: Details,
 }
 
 /// The part of `details` that is read.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Details {
-    pub(crate) retry_after_seconds: u64,
+struct Details {
+    retry_after_seconds: u64,
 }
 
 impl Status {
+    /// What a watch ends with.
+    pub(crate) fn new(code: u16, reason: &str, message: &str) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// What kind of failure it tells of.
     pub(crate) fn fault(&self) -> Fault {
         match (self.code, &*self.reason) {

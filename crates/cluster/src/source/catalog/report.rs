@@ -53,11 +53,7 @@ impl Catalog {
         if claim.state != State::Invalid || !matches!(told, Some(State::Good(_))) {
             return None;
         }
-        let message = "cannot be used as it is now; its last good version stays in use";
-        let remedy = "see the other warnings about it";
-        Some(Warning::of_object(
-            file, claim.line, &claim.key, message, remedy,
-        ))
+        Some(last_good_stays(file, claim.line, &claim.key))
     }
 
     /// That another file writes the object too, and counts.
@@ -68,6 +64,12 @@ impl Catalog {
         let place = format!("{}:{}", winner.file, winner.line);
         Some(repeated(key, file, here.line, &place))
     }
+}
+
+/// That an object cannot be used as it is now and stays as it was.
+pub(crate) fn last_good_stays(file: &Arc<str>, line: u32, key: &ObjectKey) -> Warning {
+    let message = "cannot be used as it is now; its last good version stays in use";
+    Warning::of_object(file, line, key, message, "see the other warnings about it")
 }
 
 /// That the object is written again at `winner`, which counts.

@@ -1,0 +1,120 @@
+//! Everything of a cluster that is read from its API server, as one stream of batches.
+//!
+//! ```text
+//!  Runner (one for each collection) ──asks──> Machine     what to request next: pure
+//!     │  requests, streams, lines
+//!     └──objects──> Hub ──> Batch                         what is news: pure
+//! ```
+//!
+//! Nothing of whole objects is kept, and the order in which collections come does not matter.
+
+mod board;
+mod hub;
+mod input;
+mod lines;
+mod machine;
+mod runner;
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::thread;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use super::access::{Access, AccessError};
+use super::connection::Connection;
+use crate::event::Batch;
+use crate::source::Watch;
+
+pub use board::{Board, InputState, Phase};
+
+use hub::Hub;
+use input::INPUTS;
+use runner::{Runner, Shared};
+
+/// How many batches may wait for the consumer before the server has to wait.
+const WAITING_BATCHES: usize = 8;
+
+/// Follows the cluster behind `access`, in a thread of its own.
+///
+/// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every collection was
+/// read once, then changes. An API server that cannot be reached is waited for; it is an error only when there is no
+/// way to know where it is or who asks.
+pub fn watch(access: &Access) -> Result<Watch, AccessError> {
+    let (sender, batches) = mpsc::channel(WAITING_BATCHES);
+    let (opened, board) = std::sync::mpsc::sync_channel(1);
+    let access = access.clone();
+    let run = move || {
+        let runtime = match tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(opened.send(Err(AccessError::Thread(error.to_string())))),
+        };
+        runtime.block_on(async {
+            match Connection::open(&access).await {
+                Ok(connection) => {
+                    let board = Board::new(connection.clone());
+                    drop(opened.send(Ok(board.clone())));
+                    feed(connection, board, sender).await;
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        });
+    };
+    let thread = thread::Builder::new().name("cluster-api".to_owned());
+    let failed = |error: String| AccessError::Thread(error);
+    thread
+        .spawn(run)
+        .map_err(|error| failed(error.to_string()))?;
+    let board = board.recv().map_err(|error| failed(error.to_string()))??;
+    Ok(Watch::of_api(batches, board))
+}
+
+/// The same within the caller's task, for a connection that is there: run the future beside the reading of the watch.
+/// It ends when the watch is dropped.
+pub fn follow(connection: Connection) -> (Watch, impl Future<Output = ()>) {
+    let (sender, batches) = mpsc::channel(WAITING_BATCHES);
+    let board = Board::new(connection.clone());
+    let watch = Watch::of_api(batches, board.clone());
+    (watch, feed(connection, board, sender))
+}
+
+async fn feed(connection: Connection, board: Board, batches: mpsc::Sender<Batch>) {
+    let shared = Shared {
+        server: connection.server().into(),
+        connection,
+        hub: RefCell::new(Hub::new()),
+        batches: batches.clone(),
+        board,
+        by_namespace: Notify::new(),
+        epoch: Instant::now(),
+    };
+    let runners = INPUTS.iter().enumerate();
+    let runners =
+        runners.map(|(number, input)| Box::pin(Runner::new(number, *input, &shared).run()));
+    tokio::select! {
+        () = batches.closed() => {}
+        () = first(runners.collect()) => {}
+    }
+}
+
+/// Runs all until one ends: they end only when nobody listens any more.
+async fn first<F: Future>(mut futures: Vec<Pin<Box<F>>>) {
+    poll_fn(|context| {
+        let mut ended = false;
+        for future in &mut futures {
+            ended |= future.as_mut().poll(context).is_ready();
+        }
+        if ended {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}

@@ -1,0 +1,276 @@
+//! What all collections said so far, and the one stream of events that it amounts to.
+//!
+//! Kept of each object is its name and a fingerprint of what was told of it, not the object. A list that was read
+//! again is compared with that, so it tells only what differs; one that broke in the middle changes nothing that it
+//! did not name.
+
+#[cfg(test)]
+mod tests;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use topology_core::model::ObjectName;
+
+use super::input::{INPUTS, Input, Need};
+use crate::api::error::ApiError;
+use crate::convert::{self, Context, Converted, Outcome};
+use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::object::{Kind, Object, ObjectKey};
+use crate::source::{State, fingerprint, last_good_stays};
+use crate::warning::{Code, Warning};
+use crate::yaml::Node;
+
+use told::Told;
+
+/// Takes objects and tells events.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    context: Context,
+    inputs: [Told; INPUTS.len()],
+    /// Whether a policy selects by namespaces, ever since the start.
+    by_namespace: bool,
+    /// The objects with warnings, by the name of their reports.
+    warned: BTreeSet<Arc<str>>,
+    /// What stands in the way of reading a collection.
+    troubles: BTreeMap<&'static str, Warning>,
+    completeness: Option<Completeness>,
+    batch: Batch,
+}
+
+/// How many events a batch has at most.
+const BATCH: usize = 256;
+
+/// The number of a collection in [`INPUTS`].
+pub(crate) type Number = usize;
+
+impl Hub {
+    /// Nothing is known; the first batch begins the list of everything.
+    pub(crate) fn new() -> Self {
+        Self {
+            context: Context::default(),
+            inputs: Default::default(),
+            by_namespace: false,
+            warned: BTreeSet::new(),
+            troubles: BTreeMap::new(),
+            completeness: None,
+            batch: Event::Begin.into(),
+        }
+    }
+
+    /// The next of what has to be told, if there is anything left.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        let Batch { events, reports } = &mut self.batch;
+        if events.len() > BATCH {
+            let later = events.split_off(BATCH);
+            return Some(Batch {
+                events: std::mem::replace(events, later),
+                reports: Vec::new(),
+            });
+        }
+        let is_empty = events.is_empty() && reports.is_empty();
+        (!is_empty).then(|| std::mem::take(&mut self.batch))
+    }
+
+    /// How many objects of a collection there are.
+    pub(crate) fn count(&self, input: Number) -> usize {
+        self.inputs.get(input).map_or(0, Told::len)
+    }
+
+    /// Whether a policy selects by namespaces.
+    pub(crate) fn needs_namespaces(&self) -> bool {
+        self.by_namespace
+    }
+
+    /// A list of a collection begins.
+    pub(crate) fn begin(&mut self, input: Number, now: i64) {
+        self.context.now = Some(now);
+        self.context.interner.sweep();
+        if let Some(told) = self.inputs.get_mut(input) {
+            told.begin();
+        }
+    }
+
+    /// A list of a collection has named everything: what it did not name has gone.
+    pub(crate) fn listed(&mut self, input: Number) {
+        let (Some(told), Some(described)) = (self.inputs.get_mut(input), INPUTS.get(input)) else {
+            return;
+        };
+        for key in told.end(described.kind) {
+            self.forget(&key);
+        }
+        self.gate();
+    }
+
+    /// The server does not know the kind of object: there is none.
+    pub(crate) fn absent(&mut self, input: Number) {
+        if let Some(told) = self.inputs.get_mut(input) {
+            told.begin();
+        }
+        self.listed(input);
+    }
+
+    /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing
+    /// counts as unknown yet.
+    pub(crate) fn settle_for_less(&mut self) {
+        let required =
+            |(input, told): (&Input, &Told)| input.need != Need::Always || told.is_listed();
+        if self.completeness.is_none() && INPUTS.iter().zip(&self.inputs).all(required) {
+            self.complete(Completeness::Partial);
+        }
+    }
+
+    /// An object exists with this content.
+    pub(crate) fn exists(&mut self, input: Number, node: &Node) {
+        let file = "".into();
+        let Converted {
+            line: _,
+            outcome,
+            warnings,
+        } = convert::object(node, &file, &mut self.context);
+        match outcome {
+            Outcome::Object(object) => {
+                self.watch_selectors(&object);
+                let key = object.key();
+                let state = State::Good(fingerprint(&object));
+                let news = self.put(input, &key, state);
+                self.report(&key, warnings);
+                if news {
+                    self.batch.events.push(Event::Apply(object));
+                }
+            }
+            Outcome::Ignored(key, reason) => {
+                let news = self.put(input, &key, State::Ignored(reason));
+                self.report(&key, warnings);
+                if news {
+                    self.batch.events.push(Event::Ignore(key, reason));
+                }
+            }
+            Outcome::Invalid(key) => self.invalid(input, key, warnings),
+            // A server checks names, and the kind was given by us: there is nothing to call it by.
+            Outcome::OtherKind(_) | Outcome::Unknown => {}
+        }
+    }
+
+    /// An object does not exist any more.
+    pub(crate) fn gone(&mut self, input: Number, node: &Node) {
+        let Some(key) = self.key(input, node) else {
+            return;
+        };
+        let known = self
+            .inputs
+            .get_mut(input)
+            .is_some_and(|told| told.remove(&key.name));
+        if known {
+            self.forget(&key);
+        }
+    }
+
+    fn invalid(&mut self, input: Number, key: ObjectKey, mut warnings: Vec<Warning>) {
+        let was_good = self
+            .inputs
+            .get(input)
+            .is_some_and(|told| told.was_good(&key.name));
+        if was_good {
+            warnings.push(last_good_stays(&"".into(), 0, &key));
+        }
+        let news = self.put(input, &key, State::Invalid);
+        self.report(&key, warnings);
+        if news {
+            self.batch.events.push(Event::Keep(key));
+        }
+    }
+
+    fn put(&mut self, input: Number, key: &ObjectKey, state: State) -> bool {
+        let told = self.inputs.get_mut(input);
+        told.is_some_and(|told| told.put(key, state))
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        self.report(key, Vec::new());
+        self.batch.events.push(Event::Delete(key.clone()));
+    }
+
+    /// Says that a collection cannot be read now, or that it can again.
+    pub(crate) fn trouble(&mut self, input: Number, server: &Arc<str>, error: Option<&ApiError>) {
+        let Some(input) = INPUTS.get(input) else {
+            return;
+        };
+        let warning = error.map(|error| Warning {
+            own_code: Some(Code::Input),
+            ..Warning::of_file(server, 0, error.to_string(), "")
+        });
+        let known = self.troubles.get(input.name);
+        if known == warning.as_ref() {
+            return;
+        }
+        let mut report = FileReport::empty(&input.name.into());
+        report.warnings.extend(warning.clone());
+        self.batch.reports.push(report);
+        match warning {
+            Some(warning) => drop(self.troubles.insert(input.name, warning)),
+            None => drop(self.troubles.remove(input.name)),
+        }
+    }
+
+    /// Replaces what is said about an object.
+    fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
+        if warnings.is_empty() && self.warned.is_empty() {
+            return;
+        }
+        let name: Arc<str> = key.to_string().into();
+        let mut report = FileReport::empty(&name);
+        report.warnings = warnings;
+        if report.warnings.is_empty() {
+            if self.warned.remove(&name) {
+                self.batch.reports.push(report);
+            }
+        } else {
+            self.warned.insert(name);
+            self.batch.reports.push(report);
+        }
+    }
+
+    fn watch_selectors(&mut self, object: &Object) {
+        if let Object::Policy(policy) = object {
+            let selector = &policy.namespace_selector;
+            self.by_namespace |= !selector.labels.is_empty() || !selector.expressions.is_empty();
+        }
+    }
+
+    /// Tells that everything was listed, once it was.
+    fn gate(&mut self) {
+        let by_namespace = self.by_namespace;
+        let mut inputs = INPUTS.iter().zip(&self.inputs);
+        let all = inputs.all(|(input, told)| {
+            told.is_listed() || (input.need == Need::IfSelected && !by_namespace)
+        });
+        if all && self.completeness != Some(Completeness::Whole) {
+            self.complete(Completeness::Whole);
+        }
+    }
+
+    fn complete(&mut self, completeness: Completeness) {
+        self.completeness = Some(completeness);
+        self.batch.events.push(Event::Complete(completeness));
+    }
+
+    fn key(&mut self, input: Number, node: &Node) -> Option<ObjectKey> {
+        let kind = INPUTS.get(input)?.kind;
+        let metadata = node.get("metadata")?;
+        let text = |name: &str| metadata.get(name).and_then(Node::text);
+        let namespace = text("namespace").unwrap_or_default();
+        let name = text("name")?;
+        let interner = &mut self.context.interner;
+        let name: Arc<str> = if kind == Kind::EndpointSlice {
+            name.into()
+        } else {
+            interner.text(name)
+        };
+        Some(ObjectKey {
+            kind,
+            name: ObjectName::new(interner.text(namespace), name),
+        })
+    }
+}

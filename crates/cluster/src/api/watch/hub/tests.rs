@@ -1,0 +1,304 @@
+//! What lists and changes amount to, in whichever order they come and wherever they break.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::index::Index;
+use crate::json::line;
+
+const NODES: Number = 0;
+const SERVICES: Number = 1;
+const SLICES: Number = 2;
+const POLICIES: Number = 5;
+const NAMESPACES: Number = 7;
+
+/// An object as a server sends it.
+fn object(input: Number, text: &str) -> Node {
+    let text = format!(r#"{{"type":"ADDED","object":{text}}}"#);
+    line(text.as_bytes(), INPUTS[input].identity())
+        .unwrap()
+        .object
+}
+
+fn node(name: &str, zone: &str) -> Node {
+    let labels = format!(r#"{{"topology.kubernetes.io/zone":"{zone}"}}"#);
+    object(
+        NODES,
+        &format!(r#"{{"metadata":{{"name":"{name}","labels":{labels}}}}}"#),
+    )
+}
+
+fn service(name: &str, port: u32) -> Node {
+    let spec = format!(
+        r#"{{"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.1"],"ports":[{{"port":{port}}}]}}"#
+    );
+    object(
+        SERVICES,
+        &format!(r#"{{"metadata":{{"name":"{name}","namespace":"shop"}},"spec":{spec}}}"#),
+    )
+}
+
+/// A hub, and what an index makes of all that it told.
+struct Bench {
+    hub: Hub,
+    index: Index,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            hub: Hub::new(),
+            index: Index::new(Vec::new()),
+        }
+    }
+
+    /// Everything listed, with the nodes named.
+    fn listed(nodes: &[(&str, &str)]) -> Self {
+        let mut bench = Self::new();
+        bench.list(NODES, nodes.iter().map(|(name, zone)| node(name, zone)));
+        for input in 1..NAMESPACES {
+            bench.list(input, []);
+        }
+        bench.tell();
+        bench
+    }
+
+    fn list(&mut self, input: Number, objects: impl IntoIterator<Item = Node>) {
+        self.hub.begin(input, 0);
+        for object in objects {
+            self.hub.exists(input, &object);
+        }
+        self.hub.listed(input);
+    }
+
+    /// Passes on what there is to tell. Returns the events, and the warnings that are new.
+    fn tell(&mut self) -> (Vec<Event>, Vec<String>) {
+        let (mut events, mut warnings) = (Vec::new(), Vec::new());
+        while let Some(batch) = self.hub.take() {
+            assert!(batch.events.len() <= BATCH);
+            events.extend(batch.events.clone());
+            warnings.extend(self.index.apply(batch).iter().map(ToString::to_string));
+        }
+        (events, warnings)
+    }
+
+    fn zones(&self) -> BTreeMap<String, String> {
+        let nodes = self.index.snapshot().nodes();
+        let zone = |node: &topology_core::model::Node| {
+            let zone = node.labels.get("topology.kubernetes.io/zone");
+            (node.name.to_string(), zone.unwrap().to_string())
+        };
+        nodes.map(zone).collect()
+    }
+}
+
+#[test]
+fn everything_is_there_when_every_collection_was_listed_and_not_before() {
+    let mut bench = Bench::new();
+    for input in (0..NAMESPACES).rev() {
+        assert_eq!(bench.index.completeness(), None);
+        bench.list(input, []);
+        bench.tell();
+    }
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn namespaces_are_waited_for_only_if_a_policy_selects_by_them() {
+    let mut bench = Bench::new();
+    let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None","namespaceSelector":{"matchLabels":{"team":"x"}}}}"#;
+    for input in 0..NAMESPACES {
+        let object = (input == POLICIES).then(|| object(POLICIES, policy));
+        bench.list(input, object);
+    }
+    bench.tell();
+    assert!(bench.hub.needs_namespaces());
+    assert_eq!(bench.index.completeness(), None);
+    bench.list(NAMESPACES, []);
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn a_list_that_is_read_again_tells_only_what_differs() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
+    bench.list(NODES, [node("n1", "a"), node("n2", "b")]);
+    let (events, _) = bench.tell();
+    assert_eq!(events.len(), 2, "{events:?}");
+    let expected =
+        [("n1", "a"), ("n2", "b")].map(|(name, zone)| (name.to_owned(), zone.to_owned()));
+    assert_eq!(bench.zones(), BTreeMap::from(expected));
+}
+
+#[test]
+fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_forget() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
+    bench.hub.begin(NODES, 0);
+    bench.hub.exists(NODES, &node("n1", "a"));
+    bench.hub.exists(NODES, &node("n4", "a"));
+    // It broke here, and begins again.
+    bench.hub.begin(NODES, 0);
+    bench.tell();
+    assert_eq!(bench.zones().len(), 4, "nothing that still exists goes");
+    bench.hub.exists(NODES, &node("n2", "a"));
+    bench.hub.listed(NODES);
+    bench.tell();
+    assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["n2"]);
+}
+
+#[test]
+fn a_heartbeat_changes_nothing() {
+    let mut bench = Bench::listed(&[]);
+    let beat = |second: u32| {
+        let conditions = format!(
+            r#"[{{"type":"Ready","status":"True","lastHeartbeatTime":"2026-11-21T20:00:{second:02}Z"}}]"#
+        );
+        object(
+            NODES,
+            &format!(
+                r#"{{"metadata":{{"name":"n1","resourceVersion":"{second}"}},"status":{{"conditions":{conditions}}}}}"#
+            ),
+        )
+    };
+    bench.hub.exists(NODES, &beat(1));
+    assert_eq!(bench.tell().0.len(), 1);
+    for second in 2..30 {
+        bench.hub.exists(NODES, &beat(second));
+        assert_eq!(bench.hub.take(), None);
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_used_any_more_stays_as_it_was_and_one_warning_says_so() {
+    let mut bench = Bench::listed(&[]);
+    bench.hub.exists(SERVICES, &service("cart", 80));
+    assert_eq!(bench.tell().1, [""; 0]);
+    let broken = r#"{"metadata":{"name":"cart","namespace":"shop"},"spec":{"clusterIP":"nonsense","ports":[]}}"#;
+    bench.hub.exists(SERVICES, &object(SERVICES, broken));
+    let (_, warnings) = bench.tell();
+    let kept = "Service shop/cart: cannot be used as it is now; its last good version stays in use";
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with(kept)),
+        "{warnings:?}"
+    );
+    assert_eq!(bench.index.snapshot().services().count(), 1);
+    bench.hub.exists(SERVICES, &object(SERVICES, broken));
+    assert_eq!(bench.tell().1, [""; 0], "what was said is not said again");
+    bench.hub.exists(SERVICES, &service("cart", 80));
+    bench.tell();
+    assert_eq!(bench.index.warnings().count(), 0);
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along() {
+    let mut bench = Bench::listed(&[]);
+    let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#;
+    bench.hub.exists(POLICIES, &object(POLICIES, policy));
+    bench.tell();
+    assert_eq!(bench.index.snapshot().policies().count(), 1);
+    bench.hub.absent(POLICIES);
+    bench.tell();
+    assert_eq!(bench.index.snapshot().policies().count(), 0);
+}
+
+#[test]
+fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
+    let mut bench = Bench::new();
+    bench.list(NODES, []);
+    bench.list(SERVICES, []);
+    bench.hub.settle_for_less();
+    bench.tell();
+    assert_eq!(bench.index.completeness(), None);
+    bench.list(SLICES, []);
+    bench.hub.settle_for_less();
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Partial));
+    for input in 3..NAMESPACES {
+        bench.list(input, []);
+    }
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn trouble_with_a_collection_is_said_once_and_taken_back() {
+    let mut bench = Bench::listed(&[]);
+    let server: Arc<str> = "https://10.0.0.1:6443/".into();
+    let target = crate::api::Target::of(INPUTS[NODES].path);
+    let error = ApiError::new(
+        crate::api::Verb::Watch,
+        &target,
+        crate::api::Fault::Unreachable,
+        "refused",
+    );
+    for _ in 0..3 {
+        bench.hub.trouble(NODES, &server, Some(&error));
+    }
+    let (_, warnings) = bench.tell();
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].starts_with("https://10.0.0.1:6443/: watch nodes: Unreachable: refused"),
+        "{warnings:?}"
+    );
+    bench.hub.trouble(NODES, &server, None);
+    bench.tell();
+    assert_eq!(bench.index.warnings().count(), 0);
+}
+
+/// What may happen to the collection of Nodes.
+#[derive(Debug, Clone)]
+enum Step {
+    Begin,
+    Exists(u8, u8),
+    Gone(u8),
+    End,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::Begin),
+        6 => (0..6_u8, 0..3_u8).prop_map(|(name, zone)| Step::Exists(name, zone)),
+        2 => (0..6_u8).prop_map(Step::Gone),
+        2 => Just(Step::End),
+    ]
+}
+
+proptest! {
+    /// The model: a map, and what the present list has named.
+    #[test]
+    fn lists_and_changes_in_any_order_end_as_a_plain_map_would(steps in prop::collection::vec(step(), 0..80)) {
+        let mut bench = Bench::listed(&[]);
+        let mut model: BTreeMap<String, String> = BTreeMap::new();
+        let mut named: Option<Vec<String>> = None;
+        for step in steps {
+            match step {
+                Step::Begin => {
+                    bench.hub.begin(NODES, 0);
+                    named = Some(Vec::new());
+                }
+                Step::Exists(name, zone) => {
+                    let (name, zone) = (format!("n{name}"), format!("z{zone}"));
+                    bench.hub.exists(NODES, &node(&name, &zone));
+                    if let Some(named) = &mut named {
+                        named.push(name.clone());
+                    }
+                    model.insert(name, zone);
+                }
+                Step::Gone(name) => {
+                    let name = format!("n{name}");
+                    bench.hub.gone(NODES, &node(&name, "z0"));
+                    model.remove(&name);
+                }
+                // A list ends only if one has begun.
+                Step::End => if let Some(named) = named.take() {
+                    bench.hub.listed(NODES);
+                    model.retain(|name, _| named.contains(name));
+                }
+            }
+            bench.tell();
+            prop_assert_eq!(bench.zones(), model.clone());
+        }
+    }
+}

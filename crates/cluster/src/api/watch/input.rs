@@ -1,0 +1,246 @@
+//! What is watched: one line for each collection, with what is asked of the server about it.
+
+use crate::json::Identity;
+use crate::object::Kind;
+
+/// One collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Input {
+    pub(crate) kind: Kind,
+    /// How the collection is called: `endpointslices.discovery.k8s.io`.
+    pub(crate) name: &'static str,
+    pub(crate) path: &'static str,
+    /// Which objects are wanted, for the server to leave out the others; escaped as a URL wants it.
+    pub(crate) selector: &'static str,
+    pub(crate) api_version: &'static str,
+    /// Objects in a page: a page should stay below ten megabytes.
+    pub(crate) page: u32,
+    /// Whether it goes without: the server may not know the kind, or nothing may ask for it.
+    pub(crate) need: Need,
+}
+
+/// When a collection has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Always.
+    Always,
+    /// If the server knows the kind.
+    IfKnown,
+    /// If a policy selects by namespaces; only names and labels are asked for then.
+    IfSelected,
+}
+
+/// kube-proxy's selector for Services and slices (KP-IN-01, KP-IN-02):
+/// `!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless`.
+const OURS: &str =
+    "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
+
+/// Everything that is watched.
+pub(crate) const INPUTS: [Input; 8] = [
+    Input::core(Kind::Node, "nodes", "/api/v1/nodes").page(200),
+    Input::core(Kind::Service, "services", "/api/v1/services").only(OURS),
+    Input::core(
+        Kind::EndpointSlice,
+        "endpointslices.discovery.k8s.io",
+        "/apis/discovery.k8s.io/v1/endpointslices",
+    )
+    .version("discovery.k8s.io/v1")
+    .only(OURS)
+    .page(150),
+    Input::core(
+        Kind::ServiceCidr,
+        "servicecidrs.networking.k8s.io",
+        "/apis/networking.k8s.io/v1/servicecidrs",
+    )
+    .version("networking.k8s.io/v1")
+    .need(Need::IfKnown),
+    Input::ours(
+        Kind::TopologyPolicy,
+        "topologypolicies.topology.ipvs-topo.io",
+        "/apis/topology.ipvs-topo.io/v1alpha1/topologypolicies",
+    ),
+    Input::ours(
+        Kind::ClusterTopologyPolicy,
+        "clustertopologypolicies.topology.ipvs-topo.io",
+        "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
+    ),
+    Input::ours(
+        Kind::TopologyDrain,
+        "topologydrains.topology.ipvs-topo.io",
+        "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
+    ),
+    Input::core(Kind::Namespace, "namespaces", "/api/v1/namespaces").need(Need::IfSelected),
+];
+
+impl Input {
+    const fn core(kind: Kind, name: &'static str, path: &'static str) -> Self {
+        Self {
+            kind,
+            name,
+            path,
+            selector: "",
+            api_version: "v1",
+            page: 500,
+            need: Need::Always,
+        }
+    }
+
+    const fn ours(kind: Kind, name: &'static str, path: &'static str) -> Self {
+        Self::core(kind, name, path)
+            .version("topology.ipvs-topo.io/v1alpha1")
+            .need(Need::IfKnown)
+    }
+
+    const fn version(self, api_version: &'static str) -> Self {
+        Self {
+            api_version,
+            ..self
+        }
+    }
+
+    const fn only(self, selector: &'static str) -> Self {
+        Self { selector, ..self }
+    }
+
+    const fn page(self, page: u32) -> Self {
+        Self { page, ..self }
+    }
+
+    const fn need(self, need: Need) -> Self {
+        Self { need, ..self }
+    }
+
+    /// What its objects are.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            kind: self.kind.as_str(),
+            api_version: self.api_version,
+        }
+    }
+
+    /// In which form its objects are wanted.
+    pub(crate) fn accept(&self, stream: bool) -> &'static str {
+        match (self.need, stream) {
+            (Need::IfSelected, false) => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+            }
+            (Need::IfSelected, true) => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
+            _ => "application/json",
+        }
+    }
+
+    /// The path of a page.
+    pub(crate) fn page_path(&self, token: Option<&str>, whole: bool) -> String {
+        let mut path = format!("{}?", self.path);
+        if !self.selector.is_empty() {
+            path = format!("{path}labelSelector={}&", self.selector);
+        }
+        if !whole {
+            path = format!("{path}limit={}", self.page);
+        }
+        match token {
+            Some(token) => format!("{path}&continue={}", escaped(token)),
+            None => path,
+        }
+    }
+
+    /// The path of a stream that the server ends after about `seconds`: what changes after `version`, or everything
+    /// and then what changes.
+    pub(crate) fn stream_path(&self, version: Option<&str>, seconds: u64) -> String {
+        let mut path = format!(
+            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}",
+            self.path
+        );
+        if !self.selector.is_empty() {
+            path = format!("{path}&labelSelector={}", self.selector);
+        }
+        match version {
+            Some(version) => format!("{path}&resourceVersion={}", escaped(version)),
+            None => format!("{path}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
+        }
+    }
+}
+
+/// What a server gave, as a value in a URL.
+fn escaped(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |value: u8| {
+        DIGITS
+            .get(usize::from(value))
+            .map_or('0', |digit| char::from(*digit))
+    };
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::path::Target;
+    use crate::schema::{GROUP, VERSION};
+
+    fn input(kind: Kind) -> Input {
+        *INPUTS.iter().find(|input| input.kind == kind).unwrap()
+    }
+
+    #[test]
+    fn every_input_is_called_as_its_path_has_it_and_ours_are_of_our_version() {
+        for input in INPUTS {
+            assert_eq!(Target::of(input.path).full_resource(), input.name);
+            let ours = format!("/apis/{GROUP}/{VERSION}/");
+            assert_eq!(
+                input.path.starts_with(&ours),
+                input.name.ends_with(GROUP),
+                "{}",
+                input.name
+            );
+            let (group, version) = input
+                .api_version
+                .split_once('/')
+                .unwrap_or(("", input.api_version));
+            let folder = if group.is_empty() {
+                format!("/api/{version}/")
+            } else {
+                format!("/apis/{group}/{version}/")
+            };
+            assert!(input.path.starts_with(&folder), "{}", input.name);
+        }
+    }
+
+    #[test]
+    fn kp_in_01_the_server_leaves_out_other_proxies_and_headless_services() {
+        for kind in [Kind::Service, Kind::EndpointSlice] {
+            let path = input(kind).stream_path(Some("5"), 300);
+            let plain = path
+                .replace("%21", "!")
+                .replace("%2F", "/")
+                .replace("%2C", ",");
+            let selector = "labelSelector=!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless";
+            assert!(plain.contains(selector), "{plain}");
+        }
+    }
+
+    #[test]
+    fn paths_say_where_to_go_on() {
+        let nodes = input(Kind::Node);
+        assert_eq!(nodes.page_path(None, false), "/api/v1/nodes?limit=200");
+        assert_eq!(
+            nodes.page_path(Some("a b="), false),
+            "/api/v1/nodes?limit=200&continue=a%20b%3D"
+        );
+        assert_eq!(nodes.page_path(None, true), "/api/v1/nodes?");
+        assert_eq!(
+            nodes.stream_path(Some("12"), 300),
+            "/api/v1/nodes?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=12"
+        );
+    }
+}

@@ -1,0 +1,278 @@
+//! One collection: makes the requests that its [`Machine`] asks for, and hands what comes to the [`Hub`].
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::board::Board;
+use super::hub::{Hub, Number};
+use super::input::{Input, Need};
+use super::lines::Lines;
+use super::machine::{Ask, Heard, Machine, Turn};
+use crate::api::connection::{Call, Chunks, Connection};
+use crate::api::error::{ApiError, Fault, Status};
+use crate::api::path::Verb;
+use crate::event::Batch;
+use crate::json::{self, Happening, Line, Page};
+use crate::yaml::Node;
+
+/// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// For how long a stream is asked for, in seconds; up to twice as long.
+const STREAM: f64 = 300.0;
+
+/// What all collections share.
+pub(super) struct Shared {
+    pub(super) connection: Connection,
+    pub(super) hub: RefCell<Hub>,
+    pub(super) batches: mpsc::Sender<Batch>,
+    pub(super) board: Board,
+    pub(super) server: Arc<str>,
+    /// Rung when a policy selects by namespaces.
+    pub(super) by_namespace: Notify,
+    pub(super) epoch: Instant,
+}
+
+impl Shared {
+    /// Tells what the hub has to tell. `None` when nobody listens any more.
+    pub(super) async fn tell(&self) -> Option<()> {
+        loop {
+            let batch = self.hub.borrow_mut().take();
+            let Some(batch) = batch else { break };
+            self.batches.send(batch).await.ok()?;
+        }
+        if self.hub.borrow().needs_namespaces() {
+            self.by_namespace.notify_one();
+        }
+        Some(())
+    }
+}
+
+/// One collection.
+pub(super) struct Runner<'s> {
+    number: Number,
+    input: Input,
+    machine: Machine,
+    shared: &'s Shared,
+}
+
+impl<'s> Runner<'s> {
+    pub(super) fn new(number: Number, input: Input, shared: &'s Shared) -> Self {
+        Self {
+            number,
+            input,
+            machine: Machine::new(input.need == Need::IfKnown),
+            shared,
+        }
+    }
+
+    /// Runs until nobody listens any more.
+    pub(super) async fn run(mut self) -> Option<()> {
+        if self.input.need == Need::IfSelected {
+            self.shared.by_namespace.notified().await;
+        }
+        self.shared.board.began(self.number);
+        loop {
+            let ask = self.machine.ask(self.shared.epoch.elapsed());
+            let done = match &ask {
+                Ask::Wait(until) => {
+                    sleep_until(self.shared.epoch + *until).await;
+                    continue;
+                }
+                Ask::Stream => self.stream(None).await?,
+                Ask::Follow(version) => self.stream(Some(version)).await?,
+                Ask::Page { token, whole } => self.page(token.as_deref(), *whole).await,
+            };
+            if let Err(error) = done {
+                self.failed(&error);
+            }
+            self.shared.tell().await?;
+        }
+    }
+
+    /// Gets a page.
+    async fn page(&mut self, token: Option<&str>, whole: bool) -> Result<(), ApiError> {
+        if token.is_none() {
+            self.begin();
+        }
+        let path = self.input.page_path(token, whole);
+        let call = Call {
+            accept: self.input.accept(false),
+            ..Call::bare(Verb::List, &path)
+        };
+        let body = self.shared.connection.open_body(call).await?.all().await?;
+        let mut take = |node: Node| self.shared.hub.borrow_mut().exists(self.number, &node);
+        let page = json::list(&body, Some(self.input.identity()), &mut take);
+        let Page {
+            resource_version,
+            r#continue,
+        } = page.map_err(|error| self.error(Verb::List, Fault::Garbled, &error))?;
+        self.hear(Heard::Page {
+            version: resource_version.into(),
+            token: (!r#continue.is_empty()).then(|| r#continue.into()),
+        });
+        Ok(())
+    }
+
+    /// Opens a stream and reads it to its end.
+    async fn stream(&mut self, version: Option<&str>) -> Option<Result<(), ApiError>> {
+        if version.is_none() {
+            self.begin();
+        }
+        let seconds = STREAM * (1.0 + chance());
+        let path = self
+            .input
+            .stream_path(version, Duration::from_secs_f64(seconds).as_secs());
+        let call = Call {
+            accept: self.input.accept(true),
+            ..Call::bare(Verb::Watch, &path)
+        };
+        let mut chunks = match self.shared.connection.open_body(call).await {
+            Ok(chunks) => chunks,
+            Err(error) => return Some(Err(error)),
+        };
+        self.hear(Heard::Opened);
+        if version.is_some() {
+            self.follows();
+        }
+        let mut lines = Lines::default();
+        loop {
+            let ended = match self.part(&mut chunks, &mut lines).await {
+                Ok(None) => None,
+                Ok(Some(heard)) => Some(Ok(heard)),
+                Err(error) => Some(Err(error)),
+            };
+            self.shared.tell().await?;
+            if let Some(ended) = ended {
+                return Some(ended.map(|heard| self.hear(heard)));
+            }
+        }
+    }
+
+    /// Takes the next part of a stream. Returns how the stream ended, if it did.
+    async fn part(
+        &mut self,
+        chunks: &mut Chunks,
+        lines: &mut Lines,
+    ) -> Result<Option<Heard>, ApiError> {
+        let Ok(next) = timeout(SILENCE, chunks.next()).await else {
+            return Ok(Some(Heard::Silent));
+        };
+        let Some(bytes) = next? else {
+            return Ok(Some(Heard::Ended));
+        };
+        if lines.push(&bytes).is_err() {
+            return Err(self.error(Verb::Watch, Fault::Garbled, "a line that does not end"));
+        }
+        while let Some(line) = lines.next() {
+            self.line(&line)?;
+        }
+        let objects = self.shared.hub.borrow().count(self.number);
+        self.shared
+            .board
+            .heard(self.number, Timestamp::now(), objects);
+        Ok(None)
+    }
+
+    fn line(&mut self, text: &Bytes) -> Result<(), ApiError> {
+        let line = json::line(text, self.input.identity());
+        let line = line.map_err(|error| self.error(Verb::Watch, Fault::Garbled, &error))?;
+        let mut listed = false;
+        match line.happening {
+            Happening::Exists => self
+                .shared
+                .hub
+                .borrow_mut()
+                .exists(self.number, &line.object),
+            Happening::Gone => self.shared.hub.borrow_mut().gone(self.number, &line.object),
+            Happening::Bookmark { listed: all } => listed = all,
+            Happening::Error => return Err(self.told_error(&line)),
+        }
+        if let Some(version) = line.version() {
+            let version = version.into();
+            self.hear(Heard::Version { version, listed });
+        }
+        Ok(())
+    }
+
+    /// The error that a server ends a stream with.
+    fn told_error(&self, line: &Line) -> ApiError {
+        let text = |name: &str| line.object.get(name).and_then(Node::text);
+        let code = text("code").and_then(|code| code.parse().ok());
+        let [reason, message] = ["reason", "message"].map(|name| text(name).unwrap_or_default());
+        let status = Status::new(code.unwrap_or_default(), reason, message);
+        status.error(Verb::Watch, &crate::api::Target::of(self.input.path))
+    }
+
+    fn begin(&self) {
+        let now = Timestamp::now().as_millisecond();
+        self.shared.hub.borrow_mut().begin(self.number, now);
+    }
+
+    /// Tells the machine, and takes note of what it means.
+    fn hear(&mut self, heard: Heard) {
+        let is_answer = matches!(heard, Heard::Opened | Heard::Page { .. });
+        let turn = self
+            .machine
+            .hear(self.shared.epoch.elapsed(), heard, chance());
+        if turn == Turn::Listed {
+            self.shared.hub.borrow_mut().listed(self.number);
+            self.follows();
+        }
+        if is_answer {
+            let mut hub = self.shared.hub.borrow_mut();
+            hub.trouble(self.number, &self.shared.server, None);
+            self.shared
+                .board
+                .heard(self.number, Timestamp::now(), hub.count(self.number));
+        }
+    }
+
+    fn follows(&self) {
+        self.shared.board.follows(self.number, Timestamp::now());
+    }
+
+    fn failed(&mut self, error: &ApiError) {
+        let heard = Heard::Failed(error.fault, error.retry_after);
+        let turn = self
+            .machine
+            .hear(self.shared.epoch.elapsed(), heard, chance());
+        let mut hub = self.shared.hub.borrow_mut();
+        if turn == Turn::Absent {
+            hub.absent(self.number);
+            hub.trouble(self.number, &self.shared.server, None);
+            self.shared.board.absent(self.number, error);
+            return;
+        }
+        self.shared.board.failed(self.number, error);
+        // A stream that breaks is nothing that anybody must know; what does not come back is.
+        if self.machine.failures() > 1 {
+            hub.trouble(self.number, &self.shared.server, Some(error));
+            if !error.fault.is_passing() {
+                hub.settle_for_less();
+            }
+        }
+    }
+
+    fn error(&self, verb: Verb, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
+        ApiError::new(
+            verb,
+            &crate::api::Target::of(self.input.path),
+            fault,
+            message,
+        )
+    }
+}
+
+/// A number between 0 and 1 that nobody can guess.
+fn chance() -> f64 {
+    let bits = RandomState::new().hash_one(()) >> 32;
+    f64::from(u32::try_from(bits).unwrap_or_default()) / f64::from(u32::MAX)
+}

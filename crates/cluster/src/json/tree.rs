@@ -1,0 +1,137 @@
+//! JSON into [`Node`]s, without a value in between.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::yaml::{MAX_DEPTH, Node, Value};
+
+/// Reads one value `depth` levels into its object.
+#[derive(Clone, Copy)]
+pub(super) struct Tree {
+    depth: u32,
+    place: Place,
+}
+
+/// Where in an object a mapping is, as far as something in it is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Object,
+    Metadata,
+    Status,
+    Elsewhere,
+}
+
+impl Tree {
+    /// Reads a whole object.
+    pub(super) const OBJECT: Self = Self {
+        depth: 0,
+        place: Place::Object,
+    };
+
+    /// What is under `key` in this.
+    fn under(self, key: &str) -> Self {
+        let place = match (self.place, key) {
+            (Place::Object, "metadata") => Place::Metadata,
+            (Place::Object, "status") => Place::Status,
+            _ => Place::Elsewhere,
+        };
+        Self {
+            depth: self.depth + 1,
+            place,
+        }
+    }
+
+    /// Whether what is under `key` is not read by anything here, and large.
+    fn leaves_out(self, key: &str) -> bool {
+        matches!(
+            (self.place, key),
+            (Place::Metadata, "managedFields")
+                | (Place::Status, "images" | "volumesAttached" | "volumesInUse")
+        )
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        if self.depth > MAX_DEPTH {
+            return Err(D::Error::custom(format_args!(
+                "nested more than {MAX_DEPTH} levels deep"
+            )));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+fn plain(text: &impl ToString) -> Node {
+    scalar(text.to_string(), true)
+}
+
+fn scalar(text: String, plain: bool) -> Node {
+    let text = text.into_boxed_str();
+    Node::new(0, Value::Scalar { text, plain })
+}
+
+impl<'de> Visitor<'de> for Tree {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(plain(&"null"))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(plain(&value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(plain(&value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(plain(&value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(plain(&value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(scalar(text.to_owned(), false))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Node, E> {
+        Ok(scalar(text, false))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = elements.next_element_seed(self.under(""))? {
+            items.push(item);
+        }
+        Ok(Node::new(0, Value::List(items)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut entries: Vec<(Box<str>, Node)> = Vec::new();
+        while let Some(key) = map.next_key::<Box<str>>()? {
+            if self.leaves_out(&key) {
+                let _skipped: IgnoredAny = map.next_value()?;
+                continue;
+            }
+            let value = map.next_value_seed(self.under(&key))?;
+            // No server writes a key twice; if one did, the last would count, as in Go.
+            match entries.iter_mut().find(|(name, _)| *name == key) {
+                Some((_, old)) => *old = value,
+                None => entries.push((key, value)),
+            }
+        }
+        entries.shrink_to_fit();
+        Ok(Node::new(0, Value::Map(entries)))
+    }
+}

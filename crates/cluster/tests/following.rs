@@ -1,0 +1,15 @@
+//! A cluster followed through an API server that does everything that servers do on bad days. It is in-process, and
+//! time is the test's own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "following/bad_days.rs"]
+mod bad_days;
+#[path = "following/fake.rs"]
+mod fake;
+#[path = "following/good_days.rs"]
+mod good_days;

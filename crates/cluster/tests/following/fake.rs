@@ -1,0 +1,400 @@
+//! A server with a script: what it holds, and what it does to those who ask.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use cluster::api::{Board, Connection, InputState, follow};
+use cluster::event::{Batch, Completeness};
+use cluster::index::Index;
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// What a server does with the next request for a collection.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    /// Refuses it.
+    Refuse(u16, &'static str),
+    /// Refuses it and says when to come again.
+    Later(u64),
+    /// Opens the stream, sends these lines as they are, and ends it.
+    Lines(Vec<String>),
+    /// Opens the stream, sends these lines, and breaks the connection in the middle of the next.
+    Break(Vec<String>),
+    /// Opens the stream and says nothing more.
+    Mute,
+}
+
+/// A way to hold a stream open.
+type Line = mpsc::UnboundedSender<Part>;
+
+/// A part of a body, or the end of the connection.
+type Part = Result<Bytes, std::io::Error>;
+
+/// What the server holds and was asked.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) objects: BTreeMap<String, Vec<Value>>,
+    pub(crate) version: u64,
+    /// Collections that it does not know.
+    pub(crate) unknown: Vec<String>,
+    /// What is done with the next requests, by collection; after that it does its best.
+    pub(crate) deeds: BTreeMap<String, VecDeque<Deed>>,
+    /// What is done with every request for a collection.
+    pub(crate) always: BTreeMap<String, Deed>,
+    /// Whether lists can be streamed.
+    pub(crate) streams: bool,
+    /// Every request: path with query.
+    pub(crate) seen: Vec<String>,
+    open: BTreeMap<String, Vec<Line>>,
+}
+
+/// The server and somebody who follows it.
+#[derive(Clone)]
+pub(crate) struct Fake(Arc<Mutex<World>>);
+
+pub(crate) const SERVICES: &str = "/api/v1/services";
+pub(crate) const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
+pub(crate) const NODES: &str = "/api/v1/nodes";
+pub(crate) const NAMESPACES: &str = "/api/v1/namespaces";
+pub(crate) const DRAINS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains";
+pub(crate) const POLICIES: &str = "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies";
+
+impl Fake {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(World {
+            version: 10,
+            streams: true,
+            ..World::default()
+        })))
+    }
+
+    pub(crate) fn world<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        change(&mut self.0.lock().unwrap())
+    }
+
+    /// What is done with the next requests for a collection.
+    pub(crate) fn next(&self, collection: &str, deeds: impl IntoIterator<Item = Deed>) {
+        self.world(|world| {
+            world
+                .deeds
+                .entry(collection.to_owned())
+                .or_default()
+                .extend(deeds);
+        });
+    }
+
+    /// Adds an object, and tells those who listen.
+    pub(crate) fn add(&self, collection: &str, object: Value) {
+        self.world(|world| {
+            let object = world.stamped(object);
+            world
+                .objects
+                .entry(collection.to_owned())
+                .or_default()
+                .push(object.clone());
+            world.tell(collection, "ADDED", &object);
+        });
+    }
+
+    /// Removes the object of that name, and tells those who listen.
+    pub(crate) fn remove(&self, collection: &str, name: &str) {
+        self.world(|world| {
+            let objects = world.objects.get_mut(collection).unwrap();
+            let at = objects
+                .iter()
+                .position(|object| object["metadata"]["name"] == name)
+                .unwrap();
+            let object = objects.remove(at);
+            let object = world.stamped(object);
+            world.tell(collection, "DELETED", &object);
+        });
+    }
+
+    /// Ends every open stream of a collection.
+    pub(crate) fn end_streams(&self, collection: &str) {
+        self.world(|world| world.open.remove(collection));
+    }
+
+    /// The requests for a collection so far.
+    pub(crate) fn requests(&self, collection: &str) -> Vec<String> {
+        let of = |seen: &&String| seen.split('?').next() == Some(collection);
+        self.world(|world| world.seen.iter().filter(of).cloned().collect())
+    }
+
+    fn connection(&self) -> Connection {
+        let fake = self.clone();
+        let router = Router::new().fallback(move |request: Request| {
+            let fake = fake.clone();
+            async move { fake.world(|world| world.answer(request.uri())) }
+        });
+        Connection::of_client(kube::Client::new(router, "default"))
+    }
+
+    /// Follows the server for `time`, and returns what is known of the cluster then.
+    pub(crate) async fn followed(&self, time: Duration) -> Followed {
+        let mut followed = Followed::new();
+        self.follow_with(&mut followed, time, |_, _| {}).await;
+        followed
+    }
+
+    /// Follows the server for `time`; `meanwhile` is called with each second that passes.
+    pub(crate) async fn follow_with(
+        &self,
+        followed: &mut Followed,
+        time: Duration,
+        mut meanwhile: impl FnMut(u64, &mut Followed),
+    ) {
+        let (mut watch, feed) = follow(self.connection());
+        let board = watch.board().unwrap().clone();
+        let take = async {
+            let mut second = tokio::time::interval(Duration::from_secs(1));
+            let mut seconds = 0;
+            loop {
+                tokio::select! {
+                    batch = watch.next() => followed.take(batch.unwrap()),
+                    _ = second.tick() => {
+                        followed.board = Some(board.clone());
+                        meanwhile(seconds, followed);
+                        seconds += 1;
+                        if seconds > time.as_secs() {
+                            return;
+                        }
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = feed => panic!("the feed ended"),
+            () = take => {}
+        }
+    }
+}
+
+/// What is known of the cluster.
+pub(crate) struct Followed {
+    pub(crate) index: Index,
+    pub(crate) batches: Vec<Batch>,
+    board: Option<Board>,
+}
+
+impl Followed {
+    pub(crate) fn new() -> Self {
+        Self {
+            index: Index::new(Vec::new()),
+            batches: Vec::new(),
+            board: None,
+        }
+    }
+
+    fn take(&mut self, batch: Batch) {
+        self.batches.push(batch.clone());
+        self.index.apply(batch);
+    }
+
+    pub(crate) fn services(&self) -> Vec<String> {
+        let services = self.index.snapshot().services();
+        services
+            .map(|service| service.name.name.to_string())
+            .collect()
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.index.completeness() == Some(Completeness::Whole)
+    }
+
+    /// How a collection stands.
+    pub(crate) fn state(&self, name: &str) -> InputState {
+        let board = self.board.as_ref().unwrap();
+        board
+            .inputs()
+            .into_iter()
+            .find(|input| input.name == name)
+            .unwrap()
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        self.board.as_ref().unwrap()
+    }
+}
+
+impl World {
+    fn stamped(&mut self, mut object: Value) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        object
+    }
+
+    fn tell(&mut self, collection: &str, what: &str, object: &Value) {
+        let line = json!({"type": what, "object": object});
+        for stream in self.open.get(collection).into_iter().flatten() {
+            // Nobody may listen any more.
+            let _sent = stream.send(Ok(bytes(&format!("{line}\n"))));
+        }
+    }
+
+    fn answer(&mut self, uri: &Uri) -> Response {
+        let (path, query) = (
+            uri.path().to_owned(),
+            uri.query().unwrap_or_default().to_owned(),
+        );
+        self.seen.push(uri.to_string());
+        let has = |text: &str| query.split('&').any(|part| part == text);
+        let next = self.deeds.get_mut(&path).and_then(VecDeque::pop_front);
+        if let Some(deed) = next.or_else(|| self.always.get(&path).cloned()) {
+            return self.misbehave(&path, deed);
+        }
+        if self.unknown.contains(&path) {
+            return (StatusCode::NOT_FOUND, "404 page not found").into_response();
+        }
+        let streamed = has("sendInitialEvents=true");
+        if streamed && !self.streams {
+            let message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+            return status(422, "Invalid", message);
+        }
+        if has("watch=true") {
+            return self.stream(&path, streamed);
+        }
+        self.page(&path, &query)
+    }
+
+    fn misbehave(&mut self, path: &str, deed: Deed) -> Response {
+        match deed {
+            Deed::Refuse(code, reason) => status(code, reason, "no"),
+            Deed::Later(seconds) => {
+                let headers = [("retry-after", seconds.to_string())];
+                (StatusCode::TOO_MANY_REQUESTS, headers, "slow down").into_response()
+            }
+            Deed::Lines(lines) => lines.concat().into_response(),
+            Deed::Break(lines) => {
+                let (line, answer) = open();
+                for text in lines {
+                    line.send(Ok(bytes(&text))).unwrap();
+                }
+                line.send(Ok(bytes("{\"type\":\"ADDED\",\"obj"))).unwrap();
+                line.send(Err(std::io::Error::from(
+                    std::io::ErrorKind::ConnectionReset,
+                )))
+                .unwrap();
+                answer
+            }
+            Deed::Mute => {
+                let (line, answer) = open();
+                self.open.entry(path.to_owned()).or_default().push(line);
+                answer
+            }
+        }
+    }
+
+    fn stream(&mut self, path: &str, listed: bool) -> Response {
+        let (line, answer) = open();
+        if listed {
+            for object in self.objects.get(path).into_iter().flatten() {
+                line.send(Ok(bytes(&added(object)))).unwrap();
+            }
+            line.send(Ok(bytes(&bookmark(self.version, true)))).unwrap();
+        }
+        self.open.entry(path.to_owned()).or_default().push(line);
+        answer
+    }
+
+    fn page(&self, path: &str, query: &str) -> Response {
+        let value = |name: &str| query.split('&').find_map(|part| part.strip_prefix(name));
+        let all = self
+            .objects
+            .get(path)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let from: usize = value("continue=").map_or(0, |token| token.parse().unwrap());
+        // Small pages, whatever is asked for, unless everything is.
+        let size = if value("limit=").is_some() {
+            2
+        } else {
+            all.len()
+        };
+        let items: Vec<_> = all.iter().skip(from).take(size).collect();
+        let next = from + items.len();
+        let token = if next < all.len() {
+            next.to_string()
+        } else {
+            String::new()
+        };
+        let metadata = json!({"resourceVersion": self.version.to_string(), "continue": token});
+        json!({"kind": "List", "metadata": metadata, "items": items})
+            .to_string()
+            .into_response()
+    }
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Response {
+    let body = json!({"kind": "Status", "code": code, "reason": reason, "message": message});
+    (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
+}
+
+fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn open() -> (Line, Response) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (sender, Response::new(Body::new(Held(receiver))))
+}
+
+/// A body that goes on as long as somebody may send.
+struct Held(mpsc::UnboundedReceiver<Part>);
+
+impl hyper::body::Body for Held {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        let part = self.0.poll_recv(context);
+        part.map(|part| part.map(|part| part.map(Frame::data)))
+    }
+}
+
+/// The line that says that an object exists.
+pub(crate) fn added(object: &Value) -> String {
+    format!("{}\n", json!({"type": "ADDED", "object": object}))
+}
+
+/// The line that says how far a stream has come.
+pub(crate) fn bookmark(version: u64, listed: bool) -> String {
+    let annotations = if listed {
+        json!({"k8s.io/initial-events-end": "true"})
+    } else {
+        json!({})
+    };
+    let metadata = json!({"resourceVersion": version.to_string(), "annotations": annotations});
+    format!(
+        "{}\n",
+        json!({"type": "BOOKMARK", "object": {"metadata": metadata}})
+    )
+}
+
+/// The line that ends a stream.
+pub(crate) fn ended(code: u16, reason: &str) -> String {
+    format!(
+        "{}\n",
+        json!({"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "no"}})
+    )
+}
+
+/// A Service with one port.
+pub(crate) fn service(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "namespace": "shop", "resourceVersion": "11"},
+        "spec": {"clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ports": [{"port": 80}]},
+    })
+}

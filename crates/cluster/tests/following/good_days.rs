@@ -1,0 +1,182 @@
+//! What a server that works says arrives, as it happens.
+
+use std::time::Duration;
+
+use cluster::api::Phase;
+use serde_json::json;
+
+use crate::fake::{DRAINS, Fake, Followed, NAMESPACES, NODES, POLICIES, SERVICES, SLICES, service};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_is_read_and_followed_with_one_request_for_each_collection() {
+    let fake = Fake::new();
+    fake.add(SERVICES, service("cart"));
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(
+        &mut followed,
+        MINUTE,
+        move |second, followed| match second {
+            1 => {
+                assert!(followed.is_whole());
+                assert_eq!(followed.services(), ["cart"]);
+                server.add(SERVICES, service("pay"));
+            }
+            2 => server.remove(SERVICES, "cart"),
+            _ => {}
+        },
+    )
+    .await;
+    assert_eq!(followed.services(), ["pay"]);
+    assert_eq!(
+        fake.world(|world| world.seen.len()),
+        7,
+        "one for each but namespaces"
+    );
+    assert_eq!(followed.state("services").phase, Phase::Following);
+    assert_eq!(followed.state("services").objects, 1);
+    assert_eq!(followed.state("namespaces").phase, Phase::Unused);
+    assert_eq!(followed.board().stale_since(), None);
+    assert!(followed.board().count().bytes["services"] > 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_stream_lists_is_read_in_pages() {
+    let fake = Fake::new();
+    fake.world(|world| world.streams = false);
+    for index in 0..5 {
+        fake.add(SERVICES, service(&format!("s{index}")));
+    }
+    let followed = fake.followed(MINUTE).await;
+    assert!(followed.is_whole());
+    assert_eq!(followed.services().len(), 5);
+    let requests = fake.requests(SERVICES);
+    assert_eq!(
+        requests.len(),
+        5,
+        "a stream, three pages, a stream: {requests:?}"
+    );
+    assert!(requests[4].contains("resourceVersion=15"), "{requests:?}");
+    assert!(
+        followed.index.warnings().next().is_none(),
+        "nobody has to know"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_are_read_when_a_policy_selects_by_them() {
+    let fake = Fake::new();
+    fake.add(NAMESPACES, json!({"kind": "PartialObjectMetadata", "metadata": {"name": "shop", "labels": {"team": "x"}}}));
+    let selector = json!({"matchLabels": {"team": "x"}});
+    let policy =
+        json!({"metadata": {"name": "a"}, "spec": {"mode": "None", "namespaceSelector": selector}});
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(&mut followed, MINUTE, move |second, followed| {
+        if second == 1 {
+            assert!(followed.is_whole());
+            assert_eq!(server.requests(NAMESPACES), [""; 0]);
+            server.add(POLICIES, policy.clone());
+        }
+    })
+    .await;
+    let names: Vec<_> = followed
+        .index
+        .snapshot()
+        .namespaces()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(names, ["shop"]);
+    assert_eq!(followed.state("namespaces").phase, Phase::Following);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_come() {
+    let fake = Fake::new();
+    fake.world(|world| world.unknown = vec![DRAINS.to_owned(), POLICIES.to_owned()]);
+    let drain = json!({
+        "metadata": {"name": "d", "creationTimestamp": "2020-01-01T00:00:00Z"},
+        "spec": {"match": {"key": "topology.kubernetes.io/zone", "values": ["b"]}, "expiresAt": "2020-01-02T00:00:00Z"},
+    });
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(
+        &mut followed,
+        2 * MINUTE,
+        move |second, followed| match second {
+            2 => {
+                assert!(followed.is_whole(), "nothing waits for them");
+                let state = followed.state("topologydrains.topology.ipvs-topo.io");
+                assert_eq!(state.phase, Phase::Absent);
+                assert!(state.trouble.unwrap().contains("install"));
+            }
+            3 => server.world(|world| world.unknown.clear()),
+            4 => server.add(DRAINS, drain.clone()),
+            _ => {}
+        },
+    )
+    .await;
+    assert_eq!(followed.index.snapshot().drains().count(), 1);
+    assert_eq!(
+        followed.state("topologydrains.topology.ipvs-topo.io").phase,
+        Phase::Following
+    );
+    assert!(fake.requests(DRAINS).len() <= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_of_nodes_reach_nobody() {
+    let fake = Fake::new();
+    let beat = |second: u64| {
+        let conditions =
+            json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": second.to_string()}]);
+        json!({"metadata": {"name": "n1"}, "status": {"conditions": conditions, "images": [{"names": ["x"]}]}})
+    };
+    fake.add(NODES, beat(0));
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(&mut followed, MINUTE, move |second, followed| {
+        if second == 2 {
+            followed.batches.clear();
+        }
+        server.add(NODES, beat(second));
+    })
+    .await;
+    assert_eq!(followed.batches, []);
+    assert_eq!(followed.state("nodes").objects, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slices_in_any_order_are_one_service() {
+    let fake = Fake::new();
+    let slice = |index: usize| {
+        let endpoints: Vec<_> = (0..100)
+            .map(|endpoint| json!({"addresses": [format!("10.{}.{}.{endpoint}", 1 + index / 250, index % 250)], "conditions": {"ready": true}}))
+            .collect();
+        json!({
+            "metadata": {"name": format!("cart-{index}"), "namespace": "shop", "labels": {"kubernetes.io/service-name": "cart"}},
+            "addressType": "IPv4", "ports": [{"name": "", "port": 8080, "protocol": "TCP"}], "endpoints": endpoints,
+        })
+    };
+    for step in 0..100 {
+        fake.add(SLICES, slice((step * 37) % 100));
+    }
+    fake.add(SERVICES, service("cart"));
+    let followed = fake.followed(MINUTE).await;
+    let snapshot = followed.index.snapshot();
+    let cart = snapshot.services().next().unwrap();
+    let endpoints: usize = snapshot
+        .slices(&cart.name)
+        .iter()
+        .map(|slice| slice.endpoints.len())
+        .sum();
+    assert_eq!(endpoints, 10_000);
+    let names: Vec<_> = snapshot
+        .slices(&cart.name)
+        .iter()
+        .map(|slice| slice.name.name.to_string())
+        .collect();
+    assert!(names.is_sorted());
+}
