@@ -1,6 +1,6 @@
 //! `cargo xtask codegen`: writes what follows from the descriptions of the custom resources.
 //!
-//! Whole files in `manifests/crds`, and the parts of `docs/topology.md` between
+//! Whole files in `manifests/crds` and `manifests/admission`, and the parts of `docs/topology.md` between
 //! `<!-- generated: NAME -->` and `<!-- end generated -->`. The texts come from the example `generated` of the crate
 //! `cluster`, so that this program builds without it.
 
@@ -14,7 +14,9 @@ use anyhow::{Context as _, bail, ensure};
 use crate::{cargo, paths};
 
 /// Where whole files belong.
-const MANIFESTS: &str = "manifests/crds/";
+const MANIFESTS: &str = "manifests/";
+/// The folders there in which nothing else stands.
+const FOLDERS: [&str; 2] = ["crds", "admission"];
 /// The document with the sections.
 const DOCUMENT: &str = "docs/topology.md";
 /// What ends a section.
@@ -88,17 +90,23 @@ pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
             drift.insert(path.clone(), Some(text.clone()));
         }
     }
-    for entry in fs::read_dir(paths::root().join(MANIFESTS))
-        .into_iter()
-        .flatten()
-    {
-        let name = entry?.file_name();
-        let path = format!("{MANIFESTS}{}", name.to_string_lossy());
-        if !wanted.contains_key(&path) {
-            drift.insert(path, None);
+    for folder in FOLDERS {
+        for path in files_in(&format!("{MANIFESTS}{folder}"))? {
+            if !wanted.contains_key(&path) {
+                drift.insert(path, None);
+            }
         }
     }
     Ok(drift)
+}
+
+fn files_in(folder: &str) -> anyhow::Result<Vec<String>> {
+    let entries = fs::read_dir(paths::root().join(folder));
+    let mut paths = Vec::new();
+    for entry in entries.into_iter().flatten() {
+        paths.push(format!("{folder}/{}", entry?.file_name().to_string_lossy()));
+    }
+    Ok(paths)
 }
 
 /// Every file as it should be: what `output` says, put where it belongs.
@@ -140,7 +148,7 @@ fn with_section(document: &str, name: &str, text: &str) -> anyhow::Result<String
 mod tests {
     use super::*;
 
-    const OUTPUT: &str = ">>> manifest a.yaml\nkind: A\n>>> section fields\n| a |\n";
+    const OUTPUT: &str = ">>> manifest crds/a.yaml\nkind: A\n>>> section fields\n| a |\n";
 
     #[test]
     fn texts_go_where_they_belong_and_nothing_else_changes() {

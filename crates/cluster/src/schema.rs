@@ -4,15 +4,20 @@
 //! ```text
 //!                          ┌─> complete ─> check      (the reader: defaults, then faults)
 //!  policy, drain ─> property ─> crd ─> write          (`manifests/crds/*.yaml`)
-//!  (what there is)  rule     └─> table                (`docs/topology.md`)
+//!  map, agent       rule     └─> table                (`docs/topology.md`)
+//!  (what there is)
+//!  topology_core's annotations ─> admission ─> write  (`manifests/admission/*.yaml`)
 //! ```
 //!
 //! `cargo xtask codegen` writes what [`generated()`] returns.
 
+mod admission;
+mod agent;
 mod check;
 mod complete;
 mod crd;
 mod drain;
+mod map;
 mod policy;
 mod property;
 mod rule;
@@ -23,19 +28,23 @@ mod table;
 mod tests;
 mod write;
 
+use agent::AGENT;
+pub use agent::{MAX_FALLBACKS, MAX_REPORTED};
 pub(crate) use check::check;
 pub(crate) use complete::complete;
 pub(crate) use drain::{DRAIN, MAX_AHEAD_HOURS};
+use map::MAP;
+pub use map::{MAX_KEYS, NODES_PER_SHARD};
 pub(crate) use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub(crate) use property::Resource;
 
 /// The API group of every resource of ours.
-pub(crate) const GROUP: &str = "topology.ipvs-topo.io";
+pub const GROUP: &str = "topology.ipvs-topo.io";
 /// The only version there is.
-pub(crate) const VERSION: &str = "v1alpha1";
+pub const VERSION: &str = "v1alpha1";
 
 /// Every resource, in the order in which the documentation tells of them.
-const ALL: [&Resource; 3] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN];
+const ALL: [&Resource; 5] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN, &MAP, &AGENT];
 
 /// A text that follows from the descriptions, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +58,7 @@ pub struct Generated {
 /// Where a generated text belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// It is the whole file of this name in `manifests/crds`.
+    /// It is the whole file of this path in `manifests`.
     Manifest(String),
     /// It stands in a document between the markers of this name.
     Section(String),
@@ -57,13 +66,36 @@ pub enum Place {
 
 /// Everything that follows from the descriptions and is kept in files.
 pub fn generated() -> Vec<Generated> {
-    let manifests = ALL.iter().map(|resource| Generated {
-        place: Place::Manifest(format!("{}.yaml", resource.plural)),
-        text: crd::of(resource),
-    });
+    let definitions = ALL
+        .iter()
+        .map(|resource| (format!("{}.yaml", resource.plural), crd::of(resource)));
+    let policies = admission::all().into_iter();
+    let policies = policies.map(|(name, text)| (name.to_owned(), text));
+    let mut found = folder("crds", definitions.collect());
+    found.extend(folder("admission", policies.collect()));
     let sections = table::all().into_iter().map(|(name, text)| Generated {
         place: Place::Section(name.to_owned()),
         text,
     });
-    manifests.chain(sections).collect()
+    found.extend(sections);
+    found
+}
+
+/// The files of a folder, and the one that makes it something for `kubectl apply -k`.
+fn folder(name: &str, files: Vec<(String, String)>) -> Vec<Generated> {
+    let listed: Vec<String> = files
+        .iter()
+        .map(|(file, _)| format!("- {file}\n"))
+        .collect();
+    let kustomization = format!(
+        "# Written by `cargo xtask codegen`; do not edit.\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{}",
+        listed.concat()
+    );
+    let manifest = |(file, text): (String, String)| Generated {
+        place: Place::Manifest(format!("{name}/{file}")),
+        text,
+    };
+    let mut found: Vec<Generated> = files.into_iter().map(manifest).collect();
+    found.push(manifest(("kustomization.yaml".to_owned(), kustomization)));
+    found
 }

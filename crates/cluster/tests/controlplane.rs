@@ -12,3 +12,11 @@ mod crds;
 mod itself;
 #[path = "controlplane/kubectl.rs"]
 mod kubectl;
+#[path = "controlplane/manifests.rs"]
+mod manifests;
+#[path = "controlplane/report.rs"]
+mod report;
+#[path = "controlplane/rows.rs"]
+mod rows;
+#[path = "controlplane/written.rs"]
+mod written;

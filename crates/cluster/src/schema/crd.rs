@@ -35,29 +35,30 @@ fn spec(resource: &Resource) -> Yaml {
     } else {
         "Cluster"
     };
-    let version = Yaml::Map(vec![
-        ("name", Yaml::text(VERSION)),
-        ("served", Yaml::plain(true)),
-        ("storage", Yaml::plain(true)),
-        (
-            "subresources",
-            Yaml::Map(vec![("status", Yaml::Map(Vec::new()))]),
-        ),
-        (
-            "additionalPrinterColumns",
-            Yaml::List(resource.columns.iter().map(column).collect()),
-        ),
-        (
-            "schema",
-            Yaml::Map(vec![("openAPIV3Schema", root(resource))]),
-        ),
-    ]);
+    let version = version(resource);
     Yaml::Map(vec![
         ("group", Yaml::text(GROUP)),
         ("names", names),
         ("scope", Yaml::text(scope)),
         ("versions", Yaml::List(vec![version])),
     ])
+}
+
+fn version(resource: &Resource) -> Yaml {
+    let mut entries = vec![
+        ("name", Yaml::text(VERSION)),
+        ("served", Yaml::plain(true)),
+        ("storage", Yaml::plain(true)),
+    ];
+    if !resource.status.is_nothing() {
+        let status = Yaml::Map(vec![("status", Yaml::Map(Vec::new()))]);
+        entries.push(("subresources", status));
+    }
+    let columns = resource.columns.iter().map(column).collect();
+    entries.push(("additionalPrinterColumns", Yaml::List(columns)));
+    let schema = Yaml::Map(vec![("openAPIV3Schema", root(resource))]);
+    entries.push(("schema", schema));
+    Yaml::Map(entries)
 }
 
 fn column(column: &Column) -> Yaml {
@@ -75,30 +76,31 @@ fn column(column: &Column) -> Yaml {
 
 fn root(resource: &Resource) -> Yaml {
     let text = || Yaml::Map(vec![("type", Yaml::text("string"))]);
-    let with = |object: &Object, about: &str| {
+    let with = |object: &Object, about: String| {
         let mut entries = vec![("description", Yaml::text(about))];
         entries.extend(of_object(object));
         Yaml::Map(entries)
     };
-    let properties = Yaml::Map(vec![
+    let mut properties = vec![
         ("apiVersion", text()),
         ("kind", text()),
         ("metadata", Yaml::Map(vec![("type", Yaml::text("object"))])),
-        ("spec", with(&resource.spec, "What is wanted.")),
-        (
-            "status",
-            with(
-                &resource.status,
-                "What has become of it, written by the controller.",
-            ),
-        ),
-    ]);
-    Yaml::Map(vec![
+    ];
+    let mut entries = vec![
         ("description", Yaml::text(resource.about)),
         ("type", Yaml::text("object")),
-        ("required", Yaml::List(vec![Yaml::text("spec")])),
-        ("properties", properties),
-    ])
+    ];
+    if !resource.spec.is_nothing() {
+        entries.push(("required", Yaml::List(vec![Yaml::text("spec")])));
+        let about = "What is wanted.".to_owned();
+        properties.push(("spec", with(&resource.spec, about)));
+    }
+    if !resource.status.is_nothing() {
+        let about = format!("What has become of it, written by {}.", resource.status_by);
+        properties.push(("status", with(&resource.status, about)));
+    }
+    entries.push(("properties", Yaml::Map(properties)));
+    Yaml::Map(entries)
 }
 
 fn of_object(object: &Object) -> Vec<(&'static str, Yaml)> {

@@ -20,6 +20,7 @@ pub(crate) const DRAIN: Resource = Resource {
         atomic: false,
     },
     status: DRAIN_STATUS,
+    status_by: "the controller",
     columns: DRAIN_COLUMNS,
 };
 

@@ -23,6 +23,7 @@ pub(crate) const CLUSTER_POLICY: Resource = Resource {
         atomic: false,
     },
     status: POLICY_STATUS,
+    status_by: "the controller",
     columns: CLUSTER_POLICY_COLUMNS,
 };
 
@@ -40,6 +41,7 @@ pub(crate) const NAMESPACE_POLICY: Resource = Resource {
         atomic: false,
     },
     status: POLICY_STATUS,
+    status_by: "the controller",
     columns: POLICY_COLUMNS,
 };
 

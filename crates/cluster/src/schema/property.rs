@@ -12,8 +12,12 @@ pub(crate) struct Resource {
     /// What people call one: "policy", "drain".
     pub(crate) noun: &'static str,
     pub(crate) about: &'static str,
+    /// What is wanted; nothing for what is only reported.
     pub(crate) spec: Object,
+    /// What is reported; nothing for what is only wanted.
     pub(crate) status: Object,
+    /// Who writes the status: "the controller".
+    pub(crate) status_by: &'static str,
     pub(crate) columns: &'static [Column],
 }
 
@@ -118,6 +122,18 @@ pub(crate) struct Text {
 }
 
 impl Object {
+    /// Without any properties.
+    pub(crate) const NOTHING: Self = Self {
+        parts: &[],
+        rules: &[],
+        atomic: false,
+    };
+
+    /// Whether it has no properties.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Every property, in the order in which they are described.
     pub(crate) fn properties(&self) -> impl Iterator<Item = &'static Property> + use<> {
         self.parts.iter().copied().flatten()
@@ -153,6 +169,25 @@ pub(crate) const LABEL_KEY: Text = Text {
         None => is_name(text),
     },
     remedy: "use node, zone, region or a key such as example.com/rack",
+    least: 1,
+    most: 253,
+};
+
+/// A label's key as it is in full.
+pub(crate) const FULL_LABEL_KEY: Text = Text {
+    remedy: "write the key in full, such as topology.kubernetes.io/zone",
+    ..LABEL_KEY
+};
+
+/// The name of an object.
+pub(crate) const OBJECT_NAME: Text = Text {
+    what: "name",
+    pattern: r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+    fits: |text| {
+        text.split('.')
+            .all(|part| ends_well(part) && part.bytes().all(is_dns))
+    },
+    remedy: "write the name of the object",
     least: 1,
     most: 253,
 };

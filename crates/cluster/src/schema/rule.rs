@@ -37,6 +37,8 @@ pub(crate) enum Expr {
     OnlyLast(&'static str, &'static Expr),
     /// No two elements of the list have the same value of a property. Aliases count as what they stand for.
     Distinct(&'static str, &'static str, &'static [[&'static str; 2]]),
+    /// The list in every value of the mapping is as long as another list of the object.
+    AsLong(&'static str, &'static str, &'static str),
     /// The condition does not hold.
     Not(&'static Expr),
     /// Both conditions hold, or neither.
@@ -65,6 +67,10 @@ impl Expr {
             }
             Self::OnlyLast(list, each) => only_last(&path(list), each),
             Self::Distinct(list, name, aliases) => distinct(&path(list), name, aliases),
+            Self::AsLong(map, inner, list) => {
+                let (map, list) = (path(map), path(list));
+                format!("{map}.all(x, {map}[x].{inner}.size() == {list}.size())")
+            }
             Self::Not(inner) => format!("!({})", inner.cel(subject)),
             Self::Same(first, second) => {
                 format!("({}) == ({})", first.cel(subject), second.cel(subject))
@@ -106,6 +112,13 @@ impl Expr {
                 !but_last.iter().any(|item| each.holds(item))
             }
             Self::Distinct(name, key, aliases) => is_distinct(list(subject, name), key, aliases),
+            Self::AsLong(map, inner, other) => {
+                let length = list(subject, other).len();
+                let values = at(subject, map).and_then(Node::map).unwrap_or_default();
+                values
+                    .iter()
+                    .all(|(_, value)| list(value, inner).len() == length)
+            }
             Self::Not(inner) => !inner.holds(subject),
             Self::Same(first, second) => first.holds(subject) == second.holds(subject),
             Self::Either(options) => options.iter().any(|option| option.holds(subject)),

@@ -2,12 +2,12 @@
 
 use super::property::{Column, Need, Object, PROSE, Property, Shape, Text, Word};
 
-const COUNT: Shape = Shape::Number {
+pub(super) const COUNT: Shape = Shape::Number {
     least: 0,
     most: 2_147_483_647,
 };
 
-const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Property {
+pub(super) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Property {
     Property {
         name,
         shape,
@@ -16,7 +16,7 @@ const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Prop
     }
 }
 
-const fn required(name: &'static str, shape: Shape, about: &'static str) -> Property {
+pub(super) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Property {
     Property {
         name,
         shape,
@@ -75,7 +75,7 @@ const CONDITION: Object = Object {
     atomic: false,
 };
 
-const GENERATION: Shape = Shape::Number {
+pub(super) const GENERATION: Shape = Shape::Number {
     least: 0,
     // The largest whole number that JSON readers agree on.
     most: 9_007_199_254_740_991,
@@ -168,7 +168,7 @@ pub(crate) const DRAIN_STATUS: Object = Object {
     atomic: false,
 };
 
-const fn column(name: &'static str, path: &'static str, about: &'static str) -> Column {
+pub(super) const fn column(name: &'static str, path: &'static str, about: &'static str) -> Column {
     Column {
         name,
         kind: "string",
@@ -193,7 +193,7 @@ const PRIORITY: Column = Column {
     kind: "integer",
     ..column("Priority", ".spec.priority", "The higher wins.")
 };
-const AGE: Column = Column {
+pub(super) const AGE: Column = Column {
     kind: "date",
     ..column("Age", ".metadata.creationTimestamp", "How long it exists.")
 };

@@ -3,14 +3,16 @@
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, Value};
 
 use super::property::{Need, Object, Property, Resource, Shape};
-use super::{CLUSTER_POLICY, DRAIN, NAMESPACE_POLICY};
+use super::{AGENT, CLUSTER_POLICY, DRAIN, MAP, NAMESPACE_POLICY};
 
 /// Every table, under the name of its markers.
-pub(super) fn all() -> [(&'static str, String); 3] {
+pub(super) fn all() -> [(&'static str, String); 5] {
     [
         ("annotations", annotations()),
         ("policy fields", policies()),
         ("drain fields", resource(&DRAIN)),
+        ("map fields", resource(&MAP)),
+        ("report fields", fields("status.", &AGENT.status)),
     ]
 }
 
@@ -83,11 +85,15 @@ fn policies() -> String {
 }
 
 fn resource(resource: &Resource) -> String {
+    fields("", &resource.spec)
+}
+
+fn fields(prefix: &str, object: &Object) -> String {
     let mut text =
         String::from("| field | value | default | meaning |\n| --- | --- | --- | --- |\n");
-    rows(&mut text, "", &resource.spec);
+    rows(&mut text, prefix, object);
     let mut rules = Vec::new();
-    gather(&mut rules, "", &resource.spec);
+    gather(&mut rules, prefix, object);
     if !rules.is_empty() {
         text.push_str("\nWhat is refused besides values out of range:\n\n");
         text.extend(rules);
@@ -132,6 +138,10 @@ fn inner(shape: &Shape) -> Option<(&'static Object, &'static str)> {
             of: Shape::Object(object),
             ..
         } => Some((object, "[]")),
+        Shape::Map {
+            of: Shape::Object(object),
+            ..
+        } => Some((object, "{}")),
         _ => None,
     }
 }
@@ -155,6 +165,11 @@ fn value(shape: &Shape) -> String {
             ..
         } => format!("list, at most {most}"),
         Shape::List { of, most, .. } => format!("list, at most {most}, of: {}", value(of)),
+        Shape::Map {
+            of: Shape::Object(_),
+            most,
+            keys,
+        } => format!("by {keys}, at most {most}"),
         Shape::Map { of, keys, .. } => format!("{keys}: {}", value(of)),
         Shape::Object(object) if object.atomic => "label selector".to_owned(),
         Shape::Object(_) => String::new(),

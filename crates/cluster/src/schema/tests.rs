@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::property::{
-    DOMAIN, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, Object, Property, SHORT_NAME, Shape, Text,
+    DOMAIN, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, OBJECT_NAME, Object, Property, SHORT_NAME,
+    Shape, Text,
 };
 use super::rule::Expr;
 use super::*;
@@ -49,6 +50,18 @@ fn property(object: &Object, path: &str) -> Option<&'static Property> {
     }
 }
 
+/// What is needed of a property of the objects in a mapping.
+fn need_in(object: &Object, map: &str, name: &str) -> Need {
+    let Shape::Map {
+        of: Shape::Object(value),
+        ..
+    } = &property(object, map).unwrap().shape
+    else {
+        panic!("{map} is not a mapping of objects");
+    };
+    property(value, name).unwrap().need
+}
+
 /// The names that an expression asks to be written, and those whose values it uses.
 fn names(expr: &Expr, object: &Object, asked: &mut Vec<String>, used: &mut Vec<(String, Need)>) {
     let mut value_of = |name: &str| {
@@ -91,6 +104,11 @@ fn names(expr: &Expr, object: &Object, asked: &mut Vec<String>, used: &mut Vec<(
         | Expr::OnlyLast(list, each) => {
             value_of(list);
             names(each, item(list), asked, used);
+        }
+        Expr::AsLong(map, inner, list) => {
+            value_of(map);
+            value_of(list);
+            assert_eq!(need_in(object, map, inner), Need::EmptyList);
         }
         Expr::Not(inner) => names(inner, object, asked, used),
         Expr::Same(first, second) | Expr::If(first, second) => {
@@ -234,11 +252,10 @@ fn the_definitions_are_structural_schemas_with_everything_that_kubectl_shows() {
             format!("{}.{GROUP}", resource.plural)
         );
         assert_eq!(at("spec.names.shortNames.0").text(), Some(resource.short));
-        assert!(
-            at("spec.versions.0.subresources.status")
-                .map()
-                .unwrap()
-                .is_empty()
+        let version = at("spec.versions.0");
+        assert_eq!(
+            version.get("subresources").is_some(),
+            !resource.status.is_nothing()
         );
         assert_eq!(
             at("spec.versions.0.additionalPrinterColumns")
@@ -249,8 +266,11 @@ fn the_definitions_are_structural_schemas_with_everything_that_kubectl_shows() {
         );
         let schema = at("spec.versions.0.schema.openAPIV3Schema");
         let text = schema.get("properties").unwrap();
-        for part in ["spec", "status"] {
-            structural(part, text.get(part).unwrap());
+        for (part, object) in [("spec", &resource.spec), ("status", &resource.status)] {
+            match text.get(part) {
+                Some(schema) => structural(part, schema),
+                None => assert!(object.is_nothing(), "{} has no {part}", resource.kind),
+            }
         }
     }
 }
@@ -312,7 +332,8 @@ fn patterns_say_what_the_reader_says() {
         &long,
         &long[1..],
     ];
-    let kinds: [(&str, Text); 5] = [
+    let kinds: [(&str, Text); 6] = [
+        ("OBJECT_NAME", OBJECT_NAME),
         ("LABEL_KEY", LABEL_KEY),
         ("LEVEL_KEY", LEVEL_KEY),
         ("LABEL_VALUE", LABEL_VALUE),
@@ -348,5 +369,57 @@ fn label_keys_are_those_of_the_engine() {
     ] {
         let engine = topology_core::policy::LevelKey::parse(text).is_ok();
         assert_eq!(engine, (LABEL_KEY.fits)(text), "{text}");
+    }
+}
+
+#[test]
+fn a_map_that_has_too_few_values_for_a_node_breaks_its_rule() {
+    let [rule] = MAP.spec.rules().collect::<Vec<_>>()[..] else {
+        panic!("one rule");
+    };
+    let holds = |nodes: &str| {
+        let spec = format!("shard: 0\nkeys: [a, b]\nnodes: {nodes}\n");
+        rule.holds.holds(&parse(&spec))
+    };
+    assert!(holds("{n1: {v: [x, y]}, n2: {v: ['', y]}}"));
+    assert!(holds("{}"));
+    assert!(!holds("{n1: {v: [x, y]}, n2: {v: [x]}}"));
+    assert!(!holds("{n1: {v: [x, y, z]}}"));
+}
+
+#[test]
+fn every_admission_policy_has_a_binding_and_tells_what_would_be_right() {
+    let mut checks = 0;
+    for (name, text) in admission::all() {
+        let mut documents = Vec::new();
+        yaml::read(text.as_bytes(), |node| documents.push(node)).unwrap();
+        let [policy, binding] = &documents[..] else {
+            panic!("{name}");
+        };
+        let name_of = |node: &Node| {
+            let metadata = node.get("metadata").unwrap();
+            metadata.get("name").unwrap().text().unwrap().to_owned()
+        };
+        let spec =
+            |node: &'static str, of: &Node| of.get("spec").unwrap().get(node).unwrap().clone();
+        assert_eq!(spec("policyName", binding).text(), Some(&*name_of(policy)));
+        for check in spec("validations", policy).list().unwrap() {
+            checks += 1;
+            let expression = check.get("expression").unwrap().text().unwrap();
+            let message = check.get("message").unwrap().text().unwrap();
+            assert!(message.len() > 20 && !message.contains('\n'), "{message}");
+            let open = expression.matches('(').count();
+            assert_eq!(open, expression.matches(')').count(), "{expression}");
+        }
+    }
+    assert!(checks > 30, "{checks}");
+}
+
+#[test]
+fn every_annotation_that_is_documented_is_checked_at_admission() {
+    let (_, text) = admission::all().remove(0);
+    for one in &topology_core::policy::ANNOTATIONS {
+        let mine = format!("{}{}: ", topology_core::policy::PREFIX, one.name);
+        assert!(text.contains(&mine), "no check of {}", one.name);
     }
 }

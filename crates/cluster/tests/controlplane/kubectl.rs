@@ -1,7 +1,9 @@
 //! kubectl, a namespace of a test's own, and waiting.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,88 @@ pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> Result<String, St
 /// The same without input.
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
     kubectl_with("", arguments)
+}
+
+/// Runs kubectl: what it printed and what it complained about, however it ended.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    Command::new(variable("CONTROLPLANE_PROGRAM"))
+        .arg("kubectl")
+        .args(arguments)
+        .env("KUBECONFIG", variable("KUBECONFIG"))
+        .output()
+        .unwrap()
+}
+
+/// What kubectl prints; it must succeed.
+#[track_caller]
+pub(crate) fn ok(arguments: &[&str]) -> String {
+    kubectl(arguments).unwrap_or_else(|told| panic!("kubectl {arguments:?}: {told}"))
+}
+
+/// What kubectl says on stderr; it must fail.
+#[track_caller]
+pub(crate) fn refused(arguments: &[&str]) -> String {
+    kubectl(arguments).unwrap_err()
+}
+
+/// A file or folder of the repository.
+pub(crate) fn repository(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(path).to_str().unwrap().to_owned()
+}
+
+/// Applies the CRDs and the admission policies, once, and returns when the API server acts by them.
+pub(crate) fn installed() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        ok(&["apply", "-k", &repository("manifests/crds")]);
+        ok(&["apply", "-k", &repository("manifests/admission")]);
+        ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        // Policies count some moments after they are written.
+        let folder = folder(&[service("odd", &[("mode", "odd")])]);
+        let path = folder.path().to_str().unwrap();
+        eventually("the first refusal by an admission policy", || {
+            kubectl(&["create", "--dry-run=server", "-f", path]).err()
+        });
+    });
+}
+
+/// A Service with annotations of ours.
+pub(crate) fn service(name: &str, annotations: &[(&str, &str)]) -> String {
+    let mut text = format!("apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\n");
+    text.push_str("  annotations:\n    other.example.com/mode: nonsense\n");
+    for (name, value) in annotations {
+        text.extend([format!("    topology.ipvs-topo.io/{name}: {value:?}\n")]);
+    }
+    text.push_str("spec:\n  ports: [{port: 80}]\n");
+    text
+}
+
+/// A folder with a file for each text.
+pub(crate) fn folder(texts: &[String]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, text) in texts.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{at:04}.yaml")), text).unwrap();
+    }
+    folder
+}
+
+/// Every YAML file below a folder of the repository.
+pub(crate) fn files(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(repository(folder))];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Asks again until there is an answer.

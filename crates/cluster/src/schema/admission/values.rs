@@ -1,0 +1,209 @@
+//! What one annotation may hold, in the Common Expression Language.
+//!
+//! An expression sees a value without the spaces around it, as the reader does.
+
+use topology_core::policy::{MAX_LEVELS, Value};
+
+use super::super::policy::ALIASES;
+use super::super::property::{LABEL_KEY, OBJECT_NAME};
+use super::Check;
+
+/// The largest prefix of a label key.
+const MAX_PREFIX: usize = 253;
+
+/// What an annotation's value must meet, and the named parts that the conditions use.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) checks: Vec<Check>,
+}
+
+/// The conditions on `value`, which is written in the annotation of the variable-friendly name `name`.
+pub(super) fn conditions(name: &str, value: &Value, text: &str) -> Conditions {
+    let mut conditions = Conditions::default();
+    match value {
+        Value::Word(words) => {
+            let listed = words.join("', '");
+            conditions.check(
+                format!("{text} in ['{listed}']"),
+                format!("use {}", words.join(", ")),
+            );
+        }
+        Value::Levels => levels(&mut conditions, name, &split(text, "x")),
+        Value::Weights { most } => weights(&mut conditions, name, text, *most),
+        Value::Thresholds { most } => thresholds(&mut conditions, name, text, *most),
+        Value::Percent { least, most, none } => {
+            let bare = format!("({text}.endsWith('%') ? {} : {text})", without_last(text));
+            let bare = conditions.variable(format!("{name}Number"), bare);
+            conditions.check(
+                format!("{text} == '{none}' || {}", number(&bare, *least, *most)),
+                format!("give a percentage from {least} to {most}, or {none}"),
+            );
+        }
+        Value::Domains => domains(&mut conditions, name, text),
+        Value::Seconds { most } => conditions.check(
+            number(text, 0, *most),
+            format!("give whole seconds from 0 to {most}"),
+        ),
+        Value::Name => conditions.check(
+            format!(
+                "{text}.size() <= {} && {}",
+                OBJECT_NAME.most,
+                matches(text, OBJECT_NAME.pattern)
+            ),
+            "give the name of a TopologyPolicy in the Service's namespace",
+        ),
+        Value::Scheduler(known) => conditions.check(
+            matches(text, "^[a-z0-9]{1,15}$"),
+            format!(
+                "use a scheduler of the kernel, such as {}",
+                known.join(", ")
+            ),
+        ),
+    }
+    conditions
+}
+
+impl Conditions {
+    fn check(&mut self, holds: impl Into<String>, message: impl Into<String>) {
+        self.checks.push(Check::new(holds, message));
+    }
+
+    /// Names an expression, and says how it is used.
+    fn variable(&mut self, name: String, is: String) -> String {
+        let used = format!("variables.{name}");
+        self.variables.push((name, is));
+        used
+    }
+}
+
+/// The parts of a list, each without the spaces around it, taken further by `each`.
+fn split(text: &str, each: &str) -> String {
+    let trimmed = format!("{text}.split(',').map(x, x.trim())");
+    if each == "x" {
+        trimmed
+    } else {
+        format!("{trimmed}.map(x, {each})")
+    }
+}
+
+/// Levels nearest first: what a list of keys must be, wherever it stands.
+fn levels(conditions: &mut Conditions, name: &str, keys: &str) {
+    let written = conditions.variable(format!("{name}Written"), keys.to_owned());
+    conditions.check(
+        format!("{written}.size() <= {MAX_LEVELS}"),
+        format!("at most {MAX_LEVELS} levels are allowed"),
+    );
+    let is_key = format!("(x == '*' || ({}))", label_key("x"));
+    conditions.check(
+        few(&written, &format!("{written}.all(x, {is_key})")),
+        "a level is node, zone, region, * or a label key such as example.com/rack; an empty one is none",
+    );
+    let full = conditions.variable(format!("{name}Levels"), in_full(&written));
+    conditions.check(
+        few(&written, &is_distinct(&full)),
+        "a level stands twice; keep the first",
+    );
+    conditions.check(
+        few(
+            &written,
+            &format!("({full}.indexOf('*') == -1 || {full}.indexOf('*') == {full}.size() - 1)"),
+        ),
+        "`*` stands before another level; write it last",
+    );
+}
+
+fn weights(conditions: &mut Conditions, name: &str, text: &str, most: u32) {
+    let pairs = conditions.variable(format!("{name}Pairs"), pairs(text));
+    conditions.check(
+        format!(
+            "{pairs}.all(p, p.size() == 2 && {})",
+            number("p[1]", 0, most)
+        ),
+        format!("write level=weight, such as node=80, with whole numbers from 0 to {most}"),
+    );
+    levels(conditions, name, &format!("{pairs}.map(p, p[0])"));
+}
+
+fn thresholds(conditions: &mut Conditions, name: &str, text: &str, most: u32) {
+    let pairs = conditions.variable(format!("{name}Pairs"), pairs(text));
+    let percent = number(&without_last("p[1]"), 0, 100);
+    let count = number("p[1]", 1, most);
+    conditions.check(
+        format!("{pairs}.all(p, p.size() == 2 && (p[1].endsWith('%') ? {percent} : {count}))"),
+        format!(
+            "write level=count or level=percent%, such as zone=2, with counts from 1 to {most} or 0% to 100%"
+        ),
+    );
+    let keys = format!("{pairs}.map(p, p[0])");
+    let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
+    conditions.check(
+        format!("{full}.size() <= {MAX_LEVELS} && {}", is_distinct(&full)),
+        "a level stands twice; keep the first",
+    );
+}
+
+fn domains(conditions: &mut Conditions, name: &str, text: &str) {
+    let parts = split(text, "x.split(':')");
+    let parts = conditions.variable(format!("{name}Parts"), parts);
+    let key = label_key("p[0].trim()");
+    let mode = "(p.size() == 1 || (p.size() == 2 && p[1] in ['soft', 'hard']))";
+    conditions.check(
+        format!("{parts}.all(p, {mode} && {key})"),
+        "write node, zone, region or a label key, with :soft behind it if it may give way",
+    );
+    let keys = format!("{parts}.map(p, p[0].trim())");
+    let full = conditions.variable(format!("{name}Levels"), in_full(&keys));
+    conditions.check(is_distinct(&full), "a label stands twice; keep the first");
+}
+
+/// `a=1, b=2` as a list of pairs.
+fn pairs(text: &str) -> String {
+    split(text, "x.split('=').map(y, y.trim())")
+}
+
+/// A condition that costs more the longer the list is, looked at only where the list is not too long.
+fn few(list: &str, holds: &str) -> String {
+    format!("{list}.size() > {MAX_LEVELS} || {holds}")
+}
+
+fn is_distinct(list: &str) -> String {
+    format!("{list}.all(x, {list}.indexOf(x) == {list}.lastIndexOf(x))")
+}
+
+/// The keys with what short names stand for.
+fn in_full(list: &str) -> String {
+    let names: Vec<String> = ALIASES
+        .iter()
+        .map(|[alias, key]| format!("x == '{alias}' ? '{key}' : "))
+        .collect();
+    format!("{list}.map(x, {}x)", names.concat())
+}
+
+fn label_key(text: &str) -> String {
+    format!(
+        "{text}.indexOf('/') <= {MAX_PREFIX} && {}",
+        matches(text, LABEL_KEY.pattern)
+    )
+}
+
+/// A whole number in digits alone.
+fn number(text: &str, least: u32, most: u32) -> String {
+    let mut holds = format!(
+        "{} && int({text}) <= {most}",
+        matches(text, "^0*[0-9]{1,9}$")
+    );
+    if least > 0 {
+        holds.extend([format!(" && int({text}) >= {least}")]);
+    }
+    holds
+}
+
+/// The text without its last character, and without spaces before that.
+fn without_last(text: &str) -> String {
+    format!("{text}.substring(0, {text}.size() - 1).trim()")
+}
+
+fn matches(text: &str, pattern: &str) -> String {
+    format!("{text}.matches('{}')", pattern.replace('\\', "\\\\"))
+}

@@ -1,0 +1,243 @@
+//! `TopologyAgent`: what the agent of one Node reports.
+
+use super::property::{Column, Need, OBJECT_NAME, Object, PROSE, Property, Resource, Shape, Word};
+use super::status::{AGE, COUNT, GENERATION, column, optional, required};
+
+/// How many fallbacks one report names; beyond that they are only counted.
+pub const MAX_FALLBACKS: usize = 64;
+/// How many policies, and how many drains, one report names.
+pub const MAX_REPORTED: usize = 512;
+
+/// The kind `TopologyAgent`.
+pub(crate) const AGENT: Resource = Resource {
+    kind: "TopologyAgent",
+    plural: "topologyagents",
+    short: "tagent",
+    namespaced: false,
+    noun: "report",
+    about: "What the agent of the Node of the same name does: by which policies and drains it acts, and where it had to do something else than asked. Each agent writes its own, when something changes, at most twice a minute.",
+    spec: Object::NOTHING,
+    status: Object {
+        parts: &[STATUS],
+        rules: &[],
+        atomic: false,
+    },
+    status_by: "the agent",
+    columns: COLUMNS,
+};
+
+const COLUMNS: &[Column] = &[
+    column("Phase", ".status.phase", "How it goes."),
+    column("Version", ".status.version", "The version of the agent."),
+    count(
+        "Services",
+        ".status.counts.services",
+        "Services that it serves.",
+    ),
+    count(
+        "Fallbacks",
+        ".status.counts.fallbacks",
+        "Services that get something else than asked.",
+    ),
+    Column {
+        wide: true,
+        ..count(
+            "Virtual",
+            ".status.counts.virtualServers",
+            "Virtual servers in the kernel.",
+        )
+    },
+    Column {
+        wide: true,
+        ..count(
+            "Failed",
+            ".status.counts.failed",
+            "Virtual servers that the kernel refuses.",
+        )
+    },
+    AGE,
+];
+
+const fn count(name: &'static str, path: &'static str, about: &'static str) -> Column {
+    Column {
+        kind: "integer",
+        ..column(name, path, about)
+    }
+}
+
+const STATUS: &[Property] = &[
+    required("version", Shape::Text(PROSE), "The version of the agent."),
+    required(
+        "phase",
+        Shape::Word(&[
+            Word {
+                name: "Starting",
+                about: "some input has not finished its first list",
+            },
+            Word {
+                name: "Serving",
+                about: "everything is programmed",
+            },
+            Word {
+                name: "Degraded",
+                about: "the kernel refuses something, or what the API server says may be stale",
+            },
+        ]),
+        "How it goes.",
+    ),
+    optional(
+        "policies",
+        list(&POLICY, MAX_REPORTED),
+        "The policies that it acts by, and of which generation.",
+    ),
+    optional(
+        "drains",
+        list(&DRAINED, MAX_REPORTED),
+        "The drains that it acts by, and of which generation.",
+    ),
+    optional(
+        "fallbacks",
+        list(&FALLBACK, MAX_FALLBACKS),
+        "Services that get something else than asked, the latest first.",
+    ),
+    optional("counts", Shape::Object(&COUNTS), "How much there is."),
+];
+
+const fn list(of: &'static Shape, most: usize) -> Shape {
+    Shape::List {
+        of,
+        least: 0,
+        most,
+        set: false,
+    }
+}
+
+const POLICY: Shape = Shape::Object(&Object {
+    parts: &[&[
+        required(
+            "kind",
+            Shape::Word(&[
+                Word {
+                    name: "ClusterTopologyPolicy",
+                    about: "",
+                },
+                Word {
+                    name: "TopologyPolicy",
+                    about: "",
+                },
+            ]),
+            "Its kind.",
+        ),
+        optional(
+            "namespace",
+            Shape::Text(OBJECT_NAME),
+            "Its namespace, if it has one.",
+        ),
+        required("name", Shape::Text(OBJECT_NAME), "Its name."),
+        required("generation", GENERATION, "The generation of its spec."),
+        optional(
+            "services",
+            COUNT,
+            "How many Services it decides for on the Node.",
+        ),
+    ]],
+    rules: &[],
+    atomic: false,
+});
+
+const DRAINED: Shape = Shape::Object(&Object {
+    parts: &[&[
+        required("name", Shape::Text(OBJECT_NAME), "Its name."),
+        required("generation", GENERATION, "The generation of its spec."),
+        optional(
+            "endpoints",
+            COUNT,
+            "How many endpoints take no new connections because of it.",
+        ),
+        optional(
+            "servicesSkipped",
+            COUNT,
+            "How many Services it passes over.",
+        ),
+    ]],
+    rules: &[],
+    atomic: false,
+});
+
+const FALLBACK: Shape = Shape::Object(&Object {
+    parts: &[&[
+        required(
+            "service",
+            Shape::Text(PROSE),
+            "Namespace and name of the Service: shop/cart.",
+        ),
+        optional(
+            "policy",
+            Shape::Text(PROSE),
+            "The policy that asked, such as ClusterTopologyPolicy/near or TopologyPolicy/shop/near; absent = annotations of the Service.",
+        ),
+        required("reason", Shape::Word(REASONS), "Why."),
+        required("from", Shape::Text(PROSE), "What was asked: a mode."),
+        required(
+            "to",
+            Shape::Text(PROSE),
+            "What decides now: a mode, Uniform or Nothing.",
+        ),
+        required("since", Shape::Time, "Since when."),
+    ]],
+    rules: &[],
+    atomic: false,
+});
+
+/// Why a Service gets something else than asked.
+const REASONS: &[Word] = &[
+    Word {
+        name: "Empty",
+        about: "a level has no endpoint",
+    },
+    Word {
+        name: "BelowMin",
+        about: "a level has fewer ready endpoints than it needs",
+    },
+    Word {
+        name: "Panic",
+        about: "too few endpoints are ready altogether",
+    },
+    Word {
+        name: "NodeUnknown",
+        about: "the Node object is not known",
+    },
+    Word {
+        name: "NoMatch",
+        about: "nothing is left inside the boundary",
+    },
+    Word {
+        name: "DrainIgnored",
+        about: "a drain would have left nothing",
+    },
+    Word {
+        name: "WeightClamped",
+        about: "no whole numbers give the shares",
+    },
+];
+
+const COUNTS: Object = Object {
+    parts: &[&[
+        counted("services", "Services that it serves."),
+        counted("virtualServers", "Virtual servers in the kernel."),
+        counted("realServers", "Real servers in the kernel."),
+        counted("failed", "Virtual servers that the kernel refuses."),
+        counted("fallbacks", "Services that get something else than asked."),
+    ]],
+    rules: &[],
+    atomic: false,
+};
+
+const fn counted(name: &'static str, about: &'static str) -> Property {
+    Property {
+        name,
+        shape: COUNT,
+        need: Need::Number(0),
+        about,
+    }
+}

@@ -1,0 +1,114 @@
+//! `TopologyMap`: what agents need to know of Nodes, in few objects that seldom change.
+
+use super::property::{
+    Column, FULL_LABEL_KEY, LABEL_VALUE, Need, Object, Property, Resource, Shape,
+};
+use super::rule::{Expr, Rule};
+use super::status::{AGE, column};
+
+/// How many Nodes one `TopologyMap` tells of.
+pub const NODES_PER_SHARD: usize = 500;
+/// How many label keys it may tell.
+pub const MAX_KEYS: usize = 32;
+
+/// The kind `TopologyMap`.
+pub(crate) const MAP: Resource = Resource {
+    kind: "TopologyMap",
+    plural: "topologymaps",
+    short: "tmap",
+    namespaced: false,
+    noun: "map",
+    about: "Where Nodes are, for agents that do not watch Nodes: the values of a few labels, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it.",
+    spec: Object {
+        parts: &[SPEC],
+        rules: &[RULES],
+        atomic: false,
+    },
+    status: Object::NOTHING,
+    status_by: "",
+    columns: &[
+        Column {
+            kind: "integer",
+            ..column(
+                "Shard",
+                ".spec.shard",
+                "Which part of the Nodes it tells of.",
+            )
+        },
+        column("Keys", ".spec.keys", "The labels whose values it tells."),
+        AGE,
+    ],
+};
+
+const SPEC: &[Property] = &[
+    Property {
+        name: "shard",
+        shape: Shape::Number {
+            least: 0,
+            most: 9_999,
+        },
+        need: Need::Required,
+        about: "Which part of the Nodes it tells of, counted from 0.",
+    },
+    Property {
+        name: "keys",
+        shape: Shape::List {
+            of: &Shape::Text(FULL_LABEL_KEY),
+            least: 0,
+            most: MAX_KEYS,
+            set: false,
+        },
+        need: Need::EmptyList,
+        about: "The labels of Nodes whose values it tells, in this order.",
+    },
+    Property {
+        name: "nodes",
+        shape: Shape::Map {
+            of: &Shape::Object(&NODE),
+            most: NODES_PER_SHARD,
+            keys: "Node name",
+        },
+        need: Need::EmptyMap,
+        about: "The Nodes, by name.",
+    },
+];
+
+const RULES: &[Rule] = &[Rule {
+    at: "nodes",
+    holds: Expr::AsLong("nodes", "v", "keys"),
+    problem: "a Node has more or fewer values than there are keys",
+    remedy: "write a value for each key, an empty one for a label that the Node does not have",
+}];
+
+const NODE: Object = Object {
+    parts: &[&[
+        Property {
+            name: "v",
+            shape: Shape::List {
+                of: &Shape::Text(LABEL_VALUE),
+                least: 0,
+                most: MAX_KEYS,
+                set: false,
+            },
+            need: Need::EmptyList,
+            about: "The values of the labels, in the order of keys; empty = the Node does not have it.",
+        },
+        Property {
+            name: "cpuMilli",
+            shape: Shape::Number {
+                least: 0,
+                most: 1_000_000_000,
+            },
+            need: Need::Number(0),
+            about: "The CPU that pods may use, in thousandths.",
+        },
+        Property {
+            name: "ready",
+            shape: Shape::Flag,
+            need: Need::Flag(false),
+            about: "Whether the Node is ready.",
+        },
+    ]],
+    rules: &[],
+    atomic: false,
+};
