@@ -20,7 +20,6 @@ pub mod answer;
 mod live;
 pub mod socket;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +28,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use cluster::api::Board;
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
@@ -48,7 +48,9 @@ pub struct Api {
     /// This node's name.
     pub node: Arc<str>,
     /// Where the cluster is read from.
-    pub source: PathBuf,
+    pub source: String,
+    /// How what is read from an API server stands; none for files.
+    pub board: Option<Board>,
     /// When this process started.
     pub started: Instant,
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::values::{BindAddress, Period};
+use crate::origin::Origin;
 use crate::simulate::change;
 
 /// Where the agent listens unless told otherwise.
@@ -66,9 +67,9 @@ pub enum Command {
 /// `ipvs-topo agent`.
 #[derive(Debug, Args)]
 pub struct AgentArgs {
-    /// File or folder with Kubernetes YAML or JSON; watched for changes.
-    #[arg(long, value_name = "PATH")]
-    pub cluster: PathBuf,
+    /// Where the cluster is read from, and followed.
+    #[command(flatten)]
+    pub origin: OriginArgs,
 
     /// This node's name, as its Node object has it.
     #[arg(long, value_name = "NAME", visible_alias = "hostname-override", value_parser = values::node_name)]
@@ -128,6 +129,38 @@ pub struct AgentArgs {
     pub verbose: u8,
 }
 
+/// Where the cluster is read from; the API server that the environment names if nothing is said.
+#[derive(Debug, Clone, Args)]
+pub struct OriginArgs {
+    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "master"])]
+    pub cluster: Option<PathBuf>,
+
+    /// Ask the API server that this kubeconfig names; default: `KUBECONFIG`, else the account of the pod.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Another address for the API server.
+    #[arg(long, value_name = "URL")]
+    pub master: Option<String>,
+}
+
+impl OriginArgs {
+    /// Where the cluster is read from.
+    pub fn get(&self) -> Origin {
+        match &self.cluster {
+            Some(path) => Origin::Files(path.clone()),
+            None => Origin::api(self.kubeconfig.clone(), self.master.clone()),
+        }
+    }
+
+    /// The same for commands that ask the running agent if nothing is said.
+    pub fn given(&self) -> Option<Origin> {
+        let said = self.cluster.is_some() || self.kubeconfig.is_some() || self.master.is_some();
+        said.then(|| self.get())
+    }
+}
+
 /// What `agent`, `render`, `diff` and `explain` must agree on to reach the same result.
 #[derive(Debug, Clone, Args)]
 pub struct ServiceArgs {
@@ -144,7 +177,7 @@ pub struct ServiceArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MomentArgs {
     /// Look at the files as of this time: drains, ramps and ends are judged by it; default: now.
-    #[arg(long, value_name = "TIME", requires = "cluster", value_parser = values::moment)]
+    #[arg(long, value_name = "TIME", requires = "OriginArgs", value_parser = values::moment)]
     pub now: Option<i64>,
 }
 
@@ -158,9 +191,9 @@ impl MomentArgs {
 /// A cluster read from files, seen from one node.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
-    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
-    #[arg(long, value_name = "PATH")]
-    pub cluster: PathBuf,
+    /// Where the cluster is read from.
+    #[command(flatten)]
+    pub origin: OriginArgs,
 
     /// The node to see the cluster from.
     #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
@@ -199,15 +232,15 @@ pub struct StatusArgs {
     pub socket: PathBuf,
 }
 
-/// `ipvs-topo diff`: with `--cluster`, files against this machine's kernel; else the agent's wish against it.
+/// `ipvs-topo diff`: with `--cluster` or `--kubeconfig`, that against this machine's kernel; else the agent's wish against it.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// File or folder with Kubernetes YAML or JSON, or `-`; without it the running agent is asked.
-    #[arg(long, value_name = "PATH", requires = "node")]
-    pub cluster: Option<PathBuf>,
+    /// Where the cluster is read from; without any of these the running agent is asked.
+    #[command(flatten)]
+    pub origin: OriginArgs,
 
     /// The node to see the cluster from.
-    #[arg(long, value_name = "NAME", requires = "cluster", visible_alias = "node-name", value_parser = values::node_name)]
+    #[arg(long, value_name = "NAME", requires = "OriginArgs", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
     /// What the agent of that node would be started with.
@@ -223,7 +256,7 @@ pub struct DiffArgs {
     pub output: TextFormat,
 
     /// The agent's socket.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "cluster")]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "OriginArgs")]
     pub socket: PathBuf,
 }
 
@@ -234,12 +267,12 @@ pub struct ExplainArgs {
     #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
     pub target: values::Target,
 
-    /// File or folder with Kubernetes YAML or JSON, or `-`; without it the running agent is asked.
-    #[arg(long, value_name = "PATH", requires = "node")]
-    pub cluster: Option<PathBuf>,
+    /// Where the cluster is read from; without any of these the running agent is asked.
+    #[command(flatten)]
+    pub origin: OriginArgs,
 
     /// The node to see the cluster from.
-    #[arg(long, value_name = "NAME", requires = "cluster", visible_alias = "node-name", value_parser = values::node_name)]
+    #[arg(long, value_name = "NAME", requires = "OriginArgs", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
     /// What the agent of that node would be started with.
@@ -255,7 +288,7 @@ pub struct ExplainArgs {
     pub output: TextFormat,
 
     /// The agent's socket.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "cluster")]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "OriginArgs")]
     pub socket: PathBuf,
 }
 
@@ -266,9 +299,9 @@ pub struct SimulateArgs {
     #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
     pub services: Vec<String>,
 
-    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
-    #[arg(long, value_name = "PATH")]
-    pub cluster: PathBuf,
+    /// Where the cluster is read from.
+    #[command(flatten)]
+    pub origin: OriginArgs,
 
     /// Add the policies and drains of a file: `TopologyPolicy`, `ClusterTopologyPolicy`, `TopologyDrain`.
     #[arg(long, value_name = "FILE")]

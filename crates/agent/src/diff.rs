@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
 
 use topology_core::mirror::Mirror;
 use topology_core::plan::{Options, diff};
@@ -11,7 +10,7 @@ use crate::api::answer;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{DiffArgs, TextFormat, values};
 use crate::client;
-use crate::offline::Offline;
+use crate::offline::{Offline, Resolved, seen_from};
 use crate::output::grid::{Look, paint};
 use crate::output::print;
 use crate::output::summary::many;
@@ -25,9 +24,12 @@ use crate::reconcile::observe_all;
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
 pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
-    let view = match (&args.cluster, &args.node) {
-        (Some(cluster), Some(node)) => client::block_on(offline(cluster, node, args))?,
-        _ => client::block_on(client::get(&args.socket, "/v1/diff"))?,
+    let view = match seen_from(&args.origin, args.node.as_deref())? {
+        Some((origin, node)) => {
+            let seen = Offline::read(&origin, node, &args.service, values::now())?;
+            client::block_on(offline(&seen.resolve(), args))?
+        }
+        None => client::block_on(client::get(&args.socket, "/v1/diff"))?,
     };
     match args.output {
         TextFormat::Json => print::result(&print::json(&view)?)?,
@@ -36,10 +38,9 @@ pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::of(!view.equal))
 }
 
-/// Files against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
+/// What was read against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
 /// one that they do not ask for is to be deleted only if the record says that it is ours.
-async fn offline(cluster: &Path, node: &str, args: &DiffArgs) -> Result<DiffView, Failure> {
-    let resolved = Offline::read(cluster, node, &args.service, values::now())?.resolve();
+async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
     for warning in &resolved.warnings {
         print::aside(&format!("warning: {}", warning.text));
     }

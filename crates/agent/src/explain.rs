@@ -7,13 +7,12 @@ mod lab;
 mod outcome;
 mod what_if;
 
-use std::path::Path;
-
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::values::Target;
 use crate::cli::{ExplainArgs, TextFormat};
 use crate::client;
-use crate::offline::Offline;
+use crate::offline::{Offline, seen_from};
+use crate::origin::Origin;
 use crate::output::view::{ExplainView, ServerView};
 use crate::output::{print, stages};
 
@@ -22,9 +21,9 @@ use crate::output::{print, stages};
 /// # Errors
 /// The input cannot be read, no agent answers, or there is no such Service or port.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
-    let views = match (&args.cluster, &args.node) {
-        (Some(cluster), Some(node)) => offline(cluster, node, args)?,
-        _ => ask(args)?,
+    let views = match seen_from(&args.origin, args.node.as_deref())? {
+        Some((origin, node)) => offline(&origin, node, args)?,
+        None => ask(args)?,
     };
     let views = only(views, &args.target)?;
     print::result(&match args.output {
@@ -34,9 +33,9 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-fn offline(cluster: &Path, node: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+fn offline(origin: &Origin, node: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
     let service = &args.target.service;
-    let case = Offline::read(cluster, node, &args.service, args.moment.get())?.case(service)?;
+    let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
     case.explain()
         .map_err(|why| Failure::input(case::nothing(service, &why)))
 }

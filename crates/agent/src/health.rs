@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
+use crate::output::status::CollectionView;
 
 /// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
 pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
@@ -34,6 +35,8 @@ pub struct Standing {
     pub programmed: bool,
     /// Whether traffic from outside may be sent to this node; `None` if no Node is known.
     pub node_eligible: Option<bool>,
+    /// What is read from an API server. It decides nothing: a node whose API server is away serves as well as before.
+    pub inputs: Vec<CollectionView>,
 }
 
 /// One family's part of a [`Standing`].
@@ -56,6 +59,8 @@ struct Body {
     healthy: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     status: BTreeMap<&'static str, FamilyBody>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inputs: Vec<CollectionView>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -128,6 +133,7 @@ fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
             node_eligible,
             healthy,
             status,
+            inputs: standing.inputs.clone(),
         },
     )
 }
@@ -160,6 +166,7 @@ mod tests {
             families: BTreeMap::from([("IPv4", family)]),
             programmed: true,
             node_eligible,
+            inputs: Vec::new(),
         }
     }
 

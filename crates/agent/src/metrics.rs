@@ -10,6 +10,7 @@ mod gauges;
 pub mod http;
 pub mod process;
 pub mod record;
+mod server;
 pub mod text;
 
 use std::sync::{Arc, Mutex, PoisonError};

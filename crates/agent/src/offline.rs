@@ -1,15 +1,14 @@
-//! A cluster read from files once, seen from one node: what `render`, `diff` and `explain` share.
+//! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
 
-use std::path::Path;
-
-use cluster::source::{Loaded, Options, read};
+use cluster::source::{Loaded, Options};
 use topology_core::model::{Node, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use crate::cli::ServiceArgs;
 use crate::cli::exit::Failure;
+use crate::cli::{OriginArgs, ServiceArgs};
 use crate::explain::case::Case;
+use crate::origin::Origin;
 use crate::output::describe;
 use crate::output::view::{NodeView, NotProgrammedView, WarningView};
 
@@ -36,17 +35,39 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
+/// Where the cluster is read from and the node to see it from, if the command line says so.
+///
+/// # Errors
+/// It says where, and no node.
+pub fn seen_from<'a>(
+    origin: &OriginArgs,
+    node: Option<&'a str>,
+) -> Result<Option<(Origin, &'a str)>, Failure> {
+    match (origin.given(), node) {
+        (Some(origin), Some(node)) => Ok(Some((origin, node))),
+        (Some(_), None) => Err(Failure::input(
+            "say from which node it is to be seen, with --node NAME",
+        )),
+        (None, _) => Ok(None),
+    }
+}
+
 impl Offline {
-    /// Reads `cluster`, a file, a folder, or `-` for standard input, as of `now`, milliseconds since 1970.
+    /// Reads the cluster at `origin` as of `now`, milliseconds since 1970. Must not be called within a task of a runtime.
     ///
     /// # Errors
     /// Nothing could be read; what is wrong in parts gives warnings.
-    pub fn read(cluster: &Path, node: &str, args: &ServiceArgs, now: i64) -> Result<Self, Failure> {
+    pub fn read(
+        origin: &Origin,
+        node: &str,
+        args: &ServiceArgs,
+        now: i64,
+    ) -> Result<Self, Failure> {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
             now: Some(now),
         };
-        let loaded = read(cluster, &options).map_err(Failure::input)?;
+        let loaded = origin.read(&options)?;
         let me = Viewpoint {
             scheduler: args.scheduler.as_str().into(),
             now: Some(now),

@@ -40,9 +40,6 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
-    /// The cluster's files cannot be watched.
-    #[error(transparent)]
-    Source(#[from] cluster::source::ReadError),
     /// Signals cannot be received.
     #[error("signals cannot be received: {0}")]
     Signals(#[source] io::Error),

@@ -12,8 +12,8 @@ use crate::output::{print, save, summary};
 /// # Errors
 /// Nothing could be read.
 pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
-    let resolved =
-        Offline::read(&args.cluster, &args.node, &args.service, args.moment.get())?.resolve();
+    let origin = args.origin.get();
+    let resolved = Offline::read(&origin, &args.node, &args.service, args.moment.get())?.resolve();
     if args.output != RenderFormat::Json {
         warn(&resolved);
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::source::Watch;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use topology_core::model::Cidr;
 
@@ -26,8 +27,6 @@ pub use crate::preflight::StartError;
 pub struct AgentConfig {
     /// This node's name, as its Node object has it.
     pub node: Arc<str>,
-    /// File or folder with Kubernetes YAML or JSON.
-    pub cluster: PathBuf,
     /// Service ranges used when the input has no `ServiceCIDR` object.
     pub service_cidrs: Vec<Cidr>,
     /// The node's own addresses, at most one of each family; empty: the Node object's `InternalIP`,
@@ -55,8 +54,13 @@ pub struct AgentConfig {
 ///
 /// # Errors
 /// Only before anything is written: the module or a permission is missing, the ownership record
-/// cannot be kept, or the cluster's files cannot be watched.
-pub async fn run(config: AgentConfig, metrics: Metrics, ends: LoopEnds) -> Result<(), StartError> {
+/// cannot be kept.
+pub async fn run(
+    config: AgentConfig,
+    source: Watch,
+    metrics: Metrics,
+    ends: LoopEnds,
+) -> Result<(), StartError> {
     let LoopEnds { questions, pulse } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
@@ -64,9 +68,8 @@ pub async fn run(config: AgentConfig, metrics: Metrics, ends: LoopEnds) -> Resul
     let (record, claims) = open_record(&config)?;
     let host = Machine::open(record, Arc::clone(&fuse))?;
     let moves = Moves::open().map_err(RouteError::from)?;
-    let source = cluster::source::watch(&config.cluster)?;
     let ours = claims.keys.into_iter().collect();
-    tracing::info!(node = %config.node, cluster = %config.cluster.display(), "started");
+    tracing::info!(node = %config.node, "started");
     let parts = Parts {
         kernel,
         host,

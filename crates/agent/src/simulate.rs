@@ -22,7 +22,6 @@ mod survey;
 mod table;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use cluster::source::{self, Loaded, Options};
 use topology_core::model::ObjectName;
@@ -30,7 +29,7 @@ use topology_core::policy::PREFIX;
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use self::apply::{Edit, Written};
+use self::apply::Edit;
 use self::atlas::Atlas;
 use self::compose::Outcome as Computed;
 use self::demand::Demand;
@@ -39,6 +38,7 @@ use self::survey::{Comparison, Ground, Survey};
 use self::view::SimulationView;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{SimulateArgs, SimulateFormat};
+use crate::origin::Origin;
 use crate::output::view::WarningView;
 use crate::output::{describe, print};
 
@@ -70,7 +70,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         now: Some(args.moment.get()),
         ..Options::default()
     };
-    let loaded = source::read(&args.cluster, &options).map_err(Failure::input)?;
+    let loaded = args.origin.get().read(&options)?;
     let Loaded {
         mut snapshot,
         warnings,
@@ -143,13 +143,14 @@ fn edit(
     atlas: &Atlas,
 ) -> Result<Edit, Failure> {
     let mut edit = Edit::default();
-    if !args.set.is_empty() && args.cluster == Path::new("-") {
+    let origin = args.origin.get();
+    if !args.set.is_empty() && origin == Origin::Files("-".into()) {
         return Err(Failure::input(
             "--set reads the annotations a second time, which standard input does not allow; save it to a file",
         ));
     }
     edit.set(snapshot, &args.set, |service| {
-        written(&args.cluster, service)
+        origin.annotations(service, PREFIX)
     })?;
     for scale in &args.scale {
         edit.scale(snapshot, atlas, scale)?;
@@ -165,11 +166,6 @@ fn edit(
         edit.policies(&loaded.snapshot, &path.display().to_string())?;
     }
     Ok(edit)
-}
-
-/// The annotations of ours that a Service has in the input.
-fn written(cluster: &Path, service: &ObjectName) -> Written {
-    source::annotations(cluster, service, PREFIX)
 }
 
 /// The Services to look at: those that are named, else all.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cluster::source::ReadError;
+use cluster::api::Board;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -14,7 +14,7 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
-use crate::run::{AgentConfig, StartError};
+use crate::run::AgentConfig;
 use crate::state::{AgentHandle, channel};
 use crate::{client, health, log, metrics, preflight, run, serve};
 
@@ -30,13 +30,9 @@ pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
 
 async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
     // The user's mistake is told before the machine's.
-    std::fs::metadata(&args.cluster).map_err(|source| {
-        Failure::input(ReadError::Path {
-            path: args.cluster.clone(),
-            source,
-        })
-    })?;
-    preflight::permission().map_err(failure)?;
+    let source = args.origin.get().watch()?;
+    let board = source.board().cloned();
+    preflight::permission().map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)
         .await
         .map_err(Failure::trouble)?;
@@ -45,52 +41,60 @@ async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
     // Dropped with the loop's end: the tasks stop, and the socket's file goes.
     let _file = file;
     let mut servers = JoinSet::new();
-    let api = api::router(Arc::new(api(args, &handle, started)));
+    let api = api::router(Arc::new(api(args, &handle, board.clone(), started)));
     servers.spawn(async move {
         if let Err(error) = axum::serve(listener, api).await {
             tracing::error!(%error, "local API ended");
         }
     });
-    listen(&mut servers, args, &handle, &metrics, started);
-    let ended = run::run(config(args), metrics, ends).await;
-    ended.map(|()| Outcome::Fine).map_err(failure)
+    let doors = Doors {
+        handle: &handle,
+        board: board.as_ref(),
+        metrics: &metrics,
+        started,
+    };
+    doors.listen(&mut servers, args);
+    let ended = run::run(config(args), source, metrics, ends).await;
+    ended.map(|()| Outcome::Fine).map_err(Failure::trouble)
 }
 
-/// The two servers on TCP, as far as they are wanted.
-fn listen(
-    servers: &mut JoinSet<()>,
-    args: &AgentArgs,
-    handle: &AgentHandle,
-    metrics: &Metrics,
+/// What the servers tell.
+struct Doors<'a> {
+    handle: &'a AgentHandle,
+    board: Option<&'a Board>,
+    metrics: &'a Metrics,
     started: Instant,
-) {
-    if let Some(address) = args.healthz_bind_address.0 {
-        let router = health::router(Watched::new(handle.clone()), metrics.clone());
-        servers.spawn(serve::tcp(
-            "health",
-            "--healthz-bind-address",
-            address,
-            router,
-        ));
-    }
-    if let Some(address) = args.metrics_bind_address.0 {
-        let collector = Collector::new(handle.clone(), started);
-        servers.spawn(collector.clone().watch_start());
-        let router = metrics::http::router(metrics.clone(), configz(args), collector);
-        servers.spawn(serve::tcp(
-            "metrics",
-            "--metrics-bind-address",
-            address,
-            router,
-        ));
+}
+
+impl Doors<'_> {
+    /// The two servers on TCP, as far as they are wanted.
+    fn listen(&self, servers: &mut JoinSet<()>, args: &AgentArgs) {
+        let (handle, board) = (self.handle.clone(), self.board.cloned());
+        if let Some(address) = args.healthz_bind_address.0 {
+            let watched = Watched::new(handle.clone(), board.clone());
+            let router = health::router(watched, self.metrics.clone());
+            let flag = "--healthz-bind-address";
+            servers.spawn(serve::tcp("health", flag, address, router));
+        }
+        if let Some(address) = args.metrics_bind_address.0 {
+            let collector = Collector::new(handle, board, self.started);
+            servers.spawn(collector.clone().watch_start());
+            let router = metrics::http::router(self.metrics.clone(), configz(args), collector);
+            let flag = "--metrics-bind-address";
+            servers.spawn(serve::tcp("metrics", flag, address, router));
+        }
     }
 }
 
-fn api(args: &AgentArgs, handle: &AgentHandle, started: Instant) -> Api {
+fn api(args: &AgentArgs, handle: &AgentHandle, board: Option<Board>, started: Instant) -> Api {
+    let name = || args.origin.get().to_string();
     Api {
         handle: handle.clone(),
         node: args.node_name.as_str().into(),
-        source: args.cluster.clone(),
+        source: board
+            .as_ref()
+            .map_or_else(name, |board| board.server().to_owned()),
+        board,
         started,
     }
 }
@@ -98,7 +102,6 @@ fn api(args: &AgentArgs, handle: &AgentHandle, started: Instant) -> Api {
 fn config(args: &AgentArgs) -> AgentConfig {
     AgentConfig {
         node: args.node_name.as_str().into(),
-        cluster: args.cluster.clone(),
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
         scheduler: args.service.scheduler.as_str().into(),
@@ -107,14 +110,6 @@ fn config(args: &AgentArgs) -> AgentConfig {
         state_dir: args.state_dir.clone(),
         adopt: args.adopt,
         crash_after: args.crash_after,
-    }
-}
-
-/// Input that cannot be read is the user's to correct; everything else is the machine's.
-fn failure(error: StartError) -> Failure {
-    match error {
-        StartError::Source(error) => Failure::input(error),
-        other => Failure::trouble(other),
     }
 }
 
@@ -139,7 +134,9 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             },
         },
         "ipvs-topo": {
-            "cluster": args.cluster,
+            "cluster": args.origin.cluster,
+            "kubeconfig": args.origin.kubeconfig,
+            "master": args.origin.master,
             "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodeIPs": args.node_ip,
             "drainTimeout": seconds(args.drain_timeout),

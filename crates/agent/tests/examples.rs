@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use agent::cli::ServiceArgs;
 use agent::offline::Offline;
+use agent::origin::Origin;
 use agent::output::{print, save};
 use agent::render;
 
@@ -36,7 +37,12 @@ fn read(example: &Path, node: &str) -> Offline {
     };
     // While the drain of the examples is in force, its ramp over.
     let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();
-    let read = Offline::read(example, node, &args, now.as_millisecond());
+    let read = Offline::read(
+        &Origin::Files(example.to_owned()),
+        node,
+        &args,
+        now.as_millisecond(),
+    );
     read.unwrap_or_else(|failure| panic!("{}", failure.message()))
 }
 

@@ -8,6 +8,7 @@ mod connection;
 mod error;
 mod meter;
 mod path;
+mod read;
 mod watch;
 
 pub use access::{Access, AccessError, Credentials};
@@ -15,4 +16,5 @@ pub use connection::{Connection, Patch};
 pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
+pub use read::{FetchError, annotations, read};
 pub use watch::{Board, InputState, Phase, follow, watch};

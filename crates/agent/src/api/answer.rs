@@ -6,6 +6,7 @@ use topology_core::plan::Step;
 
 use super::Api;
 use super::live;
+use crate::inputs;
 use crate::output::describe;
 use crate::output::status::{
     AgentView, ForeignView, HeadView, InputView, KernelView, PageView, ServicesView,
@@ -23,7 +24,12 @@ pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> Head
             uptime_seconds: api.started.elapsed().as_secs(),
         },
         input: InputView {
-            source: api.source.display().to_string(),
+            source: api.source.clone(),
+            collections: api
+                .board
+                .as_ref()
+                .map(inputs::collections)
+                .unwrap_or_default(),
             ready: pulse.input_ready,
             services: pulse.services,
             endpoints: pulse.endpoints,

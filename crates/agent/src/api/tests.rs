@@ -1,5 +1,6 @@
 //! The API over a real socket, before a loop that answers from files and an invented kernel.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cluster::source::{Loaded, Options, read_text};
@@ -240,6 +241,7 @@ async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<(
         handle,
         node: "n1".into(),
         source: "/etc/cluster".into(),
+        board: None,
         started: Instant::now(),
     };
     let server = tokio::spawn(async move {

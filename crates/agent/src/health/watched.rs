@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use cluster::api::Board;
 use jiff::Timestamp;
 use tokio::time::timeout;
 
 use super::{FamilyStanding, Stand, Standing};
+use crate::inputs;
 use crate::state::{AgentHandle, Pulse};
 
 /// How long the loop may take to be between two turns before it counts as silent for this probe.
@@ -17,15 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Watched {
     handle: AgentHandle,
+    board: Option<Board>,
     /// Since when no probe was answered by the loop.
     silent_since: Mutex<Option<Timestamp>>,
 }
 
 impl Watched {
     /// Watches the loop behind `handle`; it costs something only when a probe comes.
-    pub fn new(handle: AgentHandle) -> Self {
+    pub fn new(handle: AgentHandle, board: Option<Board>) -> Self {
         Self {
             handle,
+            board,
             silent_since: Mutex::new(None),
         }
     }
@@ -50,7 +54,14 @@ impl Stand for Watched {
             }
             *silent
         };
-        standing(&self.handle.pulse(), silent)
+        Standing {
+            inputs: self
+                .board
+                .as_ref()
+                .map(inputs::collections)
+                .unwrap_or_default(),
+            ..standing(&self.handle.pulse(), silent)
+        }
     }
 }
 
@@ -70,6 +81,7 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
             .collect::<BTreeMap<_, _>>(),
         programmed: pulse.ready,
         node_eligible: pulse.node_eligible,
+        inputs: Vec::new(),
     }
 }
 
@@ -142,7 +154,7 @@ mod tests {
             last_pass: Some(ago(1)),
             ..Pulse::default()
         });
-        let watched = Watched::new(handle);
+        let watched = Watched::new(handle, None);
         let silent = watched.standing().await;
         assert!(silent.families["IPv4"].oldest_pending.is_some());
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use cluster::api::{Board, Count, Phase};
 use topology_core::model::ObjectName;
 use topology_core::policy::{Mode, PolicySource};
 use topology_core::resolve::{Refusal, ResolvedServer};
 
-use super::figures::{Figures, MAX_SHARE_SERVICES, Start, TierShare};
+use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
 use super::process;
 use super::record::family_word;
@@ -19,6 +20,7 @@ use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 #[derive(Debug, Clone)]
 pub struct Collector {
     handle: AgentHandle,
+    board: Option<Board>,
     started: Instant,
     /// From the start of the process to the end of the first pass.
     ready_after: Arc<OnceLock<Duration>>,
@@ -26,9 +28,11 @@ pub struct Collector {
 
 impl Collector {
     /// Collects from the loop behind `handle` in a process that began at `started`.
-    pub fn new(handle: AgentHandle, started: Instant) -> Self {
+    /// `board` tells of the API server, if the cluster is read from one.
+    pub fn new(handle: AgentHandle, board: Option<Board>, started: Instant) -> Self {
         Self {
             handle,
+            board,
             started,
             ready_after: Arc::default(),
         }
@@ -64,9 +68,45 @@ impl AsyncFigures for Collector {
             add_overview(&mut figures, &overview);
         }
         figures.start = self.start(&pulse.start);
+        figures.server = self.board.as_ref().map(server);
         figures.process = process::read();
         figures
     }
+}
+
+/// What was asked of the API server, and what came of it.
+fn server(board: &Board) -> Server {
+    let Count { requests, bytes } = board.count();
+    let code =
+        |code: Option<u16>| code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+    let requests = requests.into_iter().map(|(of, count)| {
+        (
+            (of.verb.word(), of.verb.method(), of.resource, code(of.code)),
+            count,
+        )
+    });
+    let inputs = board.inputs();
+    let heard = inputs.iter().filter_map(|input| {
+        let seconds = input.last_heard?.as_duration().as_secs_f64();
+        Some((input.name, seconds))
+    });
+    let stale = |phase: Phase| matches!(phase, Phase::Listing | Phase::Stale);
+    Server {
+        host: host(board.server()),
+        requests: requests.collect(),
+        bytes,
+        heard: heard.collect(),
+        behind: inputs
+            .iter()
+            .map(|input| (input.name, stale(input.phase)))
+            .collect(),
+    }
+}
+
+/// What client-go calls a host: without scheme and path.
+fn host(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default().to_owned()
 }
 
 fn of_pulse(pulse: &Pulse) -> Figures {

@@ -39,8 +39,25 @@ pub struct Figures {
     pub input_ready: bool,
     /// How the start went; none before the first pass is done.
     pub start: Option<Start>,
+    /// The API server; none if the cluster is read from files.
+    pub server: Option<Server>,
     /// This process.
     pub process: Process,
+}
+
+/// What was asked of the API server, and what came of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Server {
+    /// Its address, without scheme and path.
+    pub host: String,
+    /// Requests by verb, method, resource and code (`<error>` when no answer came).
+    pub requests: BTreeMap<(&'static str, &'static str, String, String), u64>,
+    /// Bytes received by resource.
+    pub bytes: BTreeMap<String, u64>,
+    /// When it last said anything about each collection, seconds since 1970.
+    pub heard: BTreeMap<&'static str, f64>,
+    /// Whether changes of each collection are not heard now.
+    pub behind: BTreeMap<&'static str, bool>,
 }
 
 /// How the start went, in seconds.

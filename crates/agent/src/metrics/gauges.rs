@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 
 use super::FamilyLabel;
 use super::figures::{Figures, Process, Start};
+use super::server::ServerGauges;
 
 type Whole = Gauge<u64, AtomicU64>;
 type Real = Gauge<f64, AtomicU64>;
@@ -34,6 +35,7 @@ pub(crate) struct Gauges {
     input_ready: Whole,
     start: Family<PhaseLabel, Real>,
     start_writes: Whole,
+    server: ServerGauges,
     process: ProcessGauges,
 }
 
@@ -90,6 +92,7 @@ impl Gauges {
     pub(crate) fn register(&self, registry: &mut Registry) {
         self.register_kube_proxy(registry);
         self.register_own(registry);
+        self.server.register(registry);
         registry.register(
             "process_cpu_seconds",
             "User and system time",
@@ -207,6 +210,7 @@ impl Gauges {
         self.fill_input(figures);
         self.fill_shares(figures);
         self.fill_start(figures.start);
+        self.server.fill(figures.server.as_ref());
         fill_families(&self.last_pass, &figures.last_pass);
         fill_families(&self.last_queued, &figures.last_queued);
         self.pending_services.set(figures.pending_services);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use topology_core::model::Family;
 
-use super::figures::{Figures, TierShare};
+use super::figures::{Figures, Server, TierShare};
 use super::record::{DrainEnd, Probe};
 use super::text::Format;
 use super::*;
@@ -41,9 +41,28 @@ fn eventful() -> (Metrics, Figures) {
         last_queued: [("IPv4", 1.25)].into(),
         without_local_endpoints: [("IPv4", 1)].into(),
         objects: [("Service".to_owned(), 2)].into(),
+        server: Some(server()),
         ..Figures::default()
     };
     (metrics, figures)
+}
+
+/// An API server that was asked some things.
+fn server() -> Server {
+    let request =
+        |verb, resource: &str, code: &str| (verb, "GET", resource.to_owned(), code.to_owned());
+    Server {
+        host: "10.0.0.1:6443".to_owned(),
+        requests: [
+            (request("list", "nodes", "200"), 2),
+            (request("watch", "nodes", "200"), 3),
+            (request("watch", "services", "<error>"), 1),
+        ]
+        .into(),
+        bytes: [("nodes".to_owned(), 4096)].into(),
+        heard: [("nodes", 12.5)].into(),
+        behind: [("nodes", false), ("services", true)].into(),
+    }
 }
 
 /// `(name, type)` of every family, sorted.
@@ -103,6 +122,12 @@ fn samples_carry_kube_proxys_labels_and_buckets() {
         "ipvs_topo_real_servers{ip_family=\"IPv4\",state=\"draining\"} 1",
         "ipvs_topo_foreign{kind=\"virtual-server\"} 3",
         "ipvs_topo_warnings{code=\"Input\"} 4",
+        "rest_client_requests_total{code=\"200\",method=\"GET\",host=\"10.0.0.1:6443\"} 5",
+        "rest_client_requests_total{code=\"<error>\",method=\"GET\",host=\"10.0.0.1:6443\"} 1",
+        "ipvs_topo_api_requests_total{verb=\"watch\",resource=\"nodes\",code=\"200\"} 3",
+        "ipvs_topo_api_received_bytes_total{resource=\"nodes\"} 4096",
+        "ipvs_topo_api_last_heard_timestamp_seconds{input=\"nodes\"} 12.5",
+        "ipvs_topo_api_behind{input=\"services\"} 1",
     ] {
         assert!(
             text.lines().any(|line| line == sample),

@@ -76,7 +76,7 @@ pub struct AgentView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputView {
-    /// The file or folder.
+    /// The file or folder, or the API server's address.
     pub source: String,
     /// Whether everything was read once; nothing is programmed before.
     pub ready: bool,
@@ -88,6 +88,30 @@ pub struct InputView {
     pub skipped: BTreeMap<String, u64>,
     /// Seconds since the last change; absent before the first.
     pub last_change_seconds: Option<u64>,
+    /// What is read from an API server, one by one; empty for files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collections: Vec<CollectionView>,
+}
+
+/// One collection that is read from an API server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CollectionView {
+    /// As `kubectl` takes it: `endpointslices.discovery.k8s.io`.
+    pub name: String,
+    /// `listing`, `following`, `stale`, `absent` or `unused`.
+    pub state: String,
+    /// Objects that are known.
+    pub objects: u64,
+    /// Seconds since changes are heard without a gap; absent while they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synced_seconds: Option<u64>,
+    /// Seconds since the server last said anything about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard_seconds: Option<u64>,
+    /// What stands in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// How the kernel stands.

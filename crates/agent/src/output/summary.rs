@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::grid::{Look, paint};
 use super::server::{Detail, table};
-use super::status::{ForeignView, HeadView, InputView, KernelView, StatusView};
+use super::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
 use super::time::length;
 use super::view::{NotProgrammedView, WarningView};
 
@@ -47,14 +47,41 @@ fn head_lines(head: &HeadView) -> String {
 
 fn input(input: &InputView) -> String {
     let source = &input.source;
+    let late = late(&input.collections);
     if !input.ready {
         let words = format!("{source}, not read completely yet: nothing is changed before");
-        return paint(&words, Look::Warn);
+        return format!("{}{late}", paint(&words, Look::Warn));
     }
     let services = many(input.services, "Service");
     let endpoints = many(input.endpoints, "endpoint");
     let changed = ago(", changed", input.last_change_seconds);
-    format!("{source}, {services}, {endpoints}{changed}")
+    format!("{source}, {services}, {endpoints}{changed}{late}")
+}
+
+/// One line for each collection that is not heard of now, or that the server does not know.
+fn late(collections: &[CollectionView]) -> String {
+    let mut text = String::new();
+    for one in collections {
+        let CollectionView { name, state, .. } = one;
+        let (words, look) = match (&**state, one.heard_seconds) {
+            ("stale", Some(heard)) => {
+                let words = format!(
+                    "{name}: not heard of for {}, and may be out of date",
+                    length(heard)
+                );
+                (words, Look::Bad)
+            }
+            ("listing", _) => (format!("{name}: not read yet"), Look::Warn),
+            ("absent", _) => (
+                format!("{name}: not installed, so there is none"),
+                Look::Quiet,
+            ),
+            _ => continue,
+        };
+        // Writing to a String cannot fail.
+        let _written = write!(text, "\n        {}", paint(&words, look));
+    }
+    text
 }
 
 /// One line, or two if there is trouble to tell.

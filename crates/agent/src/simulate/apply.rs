@@ -1,5 +1,6 @@
 //! Changes to a cluster that was read, worked out before anything is computed, and made in memory only.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -102,14 +103,15 @@ impl Edit {
         &mut self,
         snapshot: &Snapshot,
         sets: &[Set],
-        written: impl Fn(&ObjectName) -> Written,
+        written: impl Fn(&ObjectName) -> Result<Written, Failure>,
     ) -> Result<(), Failure> {
         let mut all: BTreeMap<&ObjectName, Written> = BTreeMap::new();
         for change in sets {
             known(snapshot, &change.service)?;
-            let annotations = all
-                .entry(&change.service)
-                .or_insert_with(|| written(&change.service));
+            let annotations = match all.entry(&change.service) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(written(&change.service)?),
+            };
             annotations.retain(|(name, _)| *name != change.annotation);
             if !change.value.is_empty() {
                 annotations.push((change.annotation.clone(), change.value.clone()));

@@ -158,7 +158,13 @@ async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept(
             30 => {
                 let state = followed.state("services");
                 assert_eq!(state.phase, Phase::Stale);
-                assert!(state.trouble.unwrap().contains("TooManyRequests (429)"));
+                assert!(
+                    state
+                        .trouble
+                        .unwrap()
+                        .to_string()
+                        .contains("TooManyRequests (429)")
+                );
                 assert_eq!(followed.board().stale_since(), state.last_heard);
                 assert_eq!(server.requests(SERVICES).len(), 3);
             }

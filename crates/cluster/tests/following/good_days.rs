@@ -110,7 +110,7 @@ async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_
                 assert!(followed.is_whole(), "nothing waits for them");
                 let state = followed.state("topologydrains.topology.ipvs-topo.io");
                 assert_eq!(state.phase, Phase::Absent);
-                assert!(state.trouble.unwrap().contains("install"));
+                assert!(state.trouble.unwrap().to_string().contains("install"));
             }
             3 => server.world(|world| world.unknown.clear()),
             4 => server.add(DRAINS, drain.clone()),

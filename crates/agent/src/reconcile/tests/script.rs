@@ -37,7 +37,6 @@ impl Loop {
         let (handle, ends) = state::channel();
         let mut config = AgentConfig {
             node: "n1".into(),
-            cluster: PathBuf::new(),
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
             scheduler: "wrr".into(),

@@ -52,7 +52,7 @@ pub struct InputState {
     /// When the server last said anything about it.
     pub last_heard: Option<Timestamp>,
     /// What stands in the way.
-    pub trouble: Option<String>,
+    pub trouble: Option<ApiError>,
 }
 
 /// How everything that is read from the API server stands. Cheap to clone.
@@ -129,7 +129,7 @@ impl Board {
         self.change(input, |state| {
             state.phase = Phase::Absent;
             state.synced_since = None;
-            state.trouble = Some(why.to_string());
+            state.trouble = Some(why.clone());
         });
     }
 
@@ -140,7 +140,7 @@ impl Board {
                 state.phase = Phase::Stale;
                 state.synced_since = None;
             }
-            state.trouble = Some(why.to_string());
+            state.trouble = Some(why.clone());
         });
     }
 

@@ -251,6 +251,11 @@ impl<'s> Runner<'s> {
             self.shared.board.absent(self.number, error);
             return;
         }
+        let now = self.shared.epoch.elapsed();
+        if !matches!(self.machine.ask(now), Ask::Wait(_)) {
+            // Only the form of the request was not to the server's taste.
+            return;
+        }
         self.shared.board.failed(self.number, error);
         // A stream that breaks is nothing that anybody must know; what does not come back is.
         if self.machine.failures() > 1 {

@@ -1,0 +1,54 @@
+//! How what is read from an API server stands, for `status` and `/healthz`.
+
+use cluster::api::{Board, InputState};
+use jiff::Timestamp;
+
+use crate::output::status::CollectionView;
+
+/// Every collection.
+pub(crate) fn collections(board: &Board) -> Vec<CollectionView> {
+    let now = Timestamp::now();
+    let states = board.inputs().into_iter();
+    states.map(|state| collection(state, now)).collect()
+}
+
+fn collection(state: InputState, now: Timestamp) -> CollectionView {
+    let since = |time: Option<Timestamp>| Some(seconds(time?, now));
+    CollectionView {
+        name: state.name.to_owned(),
+        state: state.phase.word().to_owned(),
+        objects: state.objects as u64,
+        synced_seconds: since(state.synced_since),
+        heard_seconds: since(state.last_heard),
+        trouble: state.trouble.map(|trouble| trouble.to_string()),
+    }
+}
+
+/// Whole seconds; none for a time in the future, which only a changed clock makes.
+fn seconds(time: Timestamp, now: Timestamp) -> u64 {
+    u64::try_from(now.duration_since(time).as_secs()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::api::Phase;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_age_negative() {
+        let now = Timestamp::from_second(1000).unwrap();
+        let state = InputState {
+            name: "nodes",
+            phase: Phase::Following,
+            synced_since: Some(Timestamp::from_second(4600).unwrap()),
+            last_heard: Some(Timestamp::from_second(990).unwrap()),
+            ..InputState::default()
+        };
+        let view = collection(state, now);
+        assert_eq!(
+            (view.synced_seconds, view.heard_seconds),
+            (Some(0), Some(10))
+        );
+    }
+}

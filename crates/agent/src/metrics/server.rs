@@ -1,0 +1,122 @@
+//! The figures of the API server: requests as client-go counts them, and ours beside them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::figures::Server;
+
+/// One field for each metric.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerGauges {
+    client: Family<ClientLabels, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    bytes: Family<ResourceLabel, Counter>,
+    heard: Family<InputLabel, Gauge<f64, AtomicU64>>,
+    behind: Family<InputLabel, Gauge<u64, AtomicU64>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+struct ClientLabels {
+    code: String,
+    method: &'static str,
+    host: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    verb: &'static str,
+    resource: String,
+    code: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResourceLabel {
+    resource: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InputLabel {
+    input: &'static str,
+}
+
+impl ServerGauges {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "rest_client_requests",
+            "Requests to the API server",
+            self.client.clone(),
+        );
+        registry.register(
+            "ipvs_topo_api_requests",
+            "Requests to the API server by verb and resource",
+            self.requests.clone(),
+        );
+        registry.register(
+            "ipvs_topo_api_received_bytes",
+            "Bytes received from the API server, by resource",
+            self.bytes.clone(),
+        );
+        registry.register(
+            "ipvs_topo_api_last_heard_timestamp_seconds",
+            "When the API server last said anything about a collection, since 1970",
+            self.heard.clone(),
+        );
+        registry.register(
+            "ipvs_topo_api_behind",
+            "1 while changes of a collection are not heard",
+            self.behind.clone(),
+        );
+    }
+
+    /// The counts are made elsewhere; only their figures are carried over.
+    pub(super) fn fill(&self, server: Option<&Server>) {
+        self.client.clear();
+        self.requests.clear();
+        self.bytes.clear();
+        self.heard.clear();
+        self.behind.clear();
+        let Some(server) = server else { return };
+        self.fill_requests(server);
+        for (resource, &count) in &server.bytes {
+            let resource = resource.clone();
+            self.bytes
+                .get_or_create(&ResourceLabel { resource })
+                .inc_by(count);
+        }
+        for (&input, &seconds) in &server.heard {
+            self.heard.get_or_create(&InputLabel { input }).set(seconds);
+        }
+        for (&input, &behind) in &server.behind {
+            self.behind
+                .get_or_create(&InputLabel { input })
+                .set(u64::from(behind));
+        }
+    }
+
+    fn fill_requests(&self, server: &Server) {
+        let mut client: BTreeMap<ClientLabels, u64> = BTreeMap::new();
+        for ((verb, method, resource, code), &count) in &server.requests {
+            let labels = RequestLabels {
+                verb,
+                resource: resource.clone(),
+                code: code.clone(),
+            };
+            self.requests.get_or_create(&labels).inc_by(count);
+            let labels = ClientLabels {
+                code: code.clone(),
+                method,
+                host: server.host.clone(),
+            };
+            *client.entry(labels).or_default() += count;
+        }
+        for (labels, count) in client {
+            self.client.get_or_create(&labels).inc_by(count);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Where the cluster is read from: files, or an API server.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cluster::api::{self, Access, Credentials};
+use cluster::source::{self, Loaded, Options, ReadError, Watch};
+use topology_core::model::ObjectName;
+
+use crate::cli::exit::Failure;
+
+/// What the API server's audit log shows of us.
+const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
+
+/// Where the cluster is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, a folder, or `-` for standard input.
+    Files(PathBuf),
+    /// An API server.
+    Api(Access),
+}
+
+impl Origin {
+    /// An API server, by the kubeconfig at a path or by what the environment says, and at another address if one is given.
+    pub fn api(kubeconfig: Option<PathBuf>, master: Option<String>) -> Self {
+        Self::Api(Access {
+            credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
+            master,
+            user_agent: USER_AGENT.to_owned(),
+        })
+    }
+
+    /// Reads the whole cluster once. Must not be called within a task of a runtime.
+    ///
+    /// # Errors
+    /// Nothing could be read; what is wrong in parts gives warnings.
+    pub fn read(&self, options: &Options) -> Result<Loaded, Failure> {
+        match self {
+            Self::Files(path) => source::read(path, options).map_err(Failure::input),
+            Self::Api(access) => api::read(access, options).map_err(fetch),
+        }
+    }
+
+    /// Follows the cluster.
+    ///
+    /// # Errors
+    /// There is no such path, or no way to know where the server is or who asks.
+    pub fn watch(&self) -> Result<Watch, Failure> {
+        match self {
+            Self::Files(path) => {
+                std::fs::metadata(path).map_err(|source| {
+                    let path = path.clone();
+                    Failure::input(ReadError::Path { path, source })
+                })?;
+                source::watch(path).map_err(Failure::input)
+            }
+            Self::Api(access) => api::watch(access).map_err(Failure::input),
+        }
+    }
+
+    /// The annotations of a Service whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// The API server does not give the Service; files that cannot be read were reported before.
+    pub fn annotations(
+        &self,
+        service: &ObjectName,
+        prefix: &str,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        match self {
+            Self::Files(path) => Ok(source::annotations(path, service, prefix)),
+            Self::Api(access) => api::annotations(access, service, prefix).map_err(fetch),
+        }
+    }
+}
+
+/// A server that cannot be reached is trouble of its own; everything else is the user's to correct.
+fn fetch(error: api::FetchError) -> Failure {
+    match &error {
+        api::FetchError::Access(_) => Failure::input(error),
+        api::FetchError::Api(_) | api::FetchError::Late { .. } => Failure::trouble(error),
+    }
+}
+
+/// For people: the path, the kubeconfig or the address.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(path) => path.display().fmt(f),
+            Self::Api(access) => match (&access.master, &access.credentials) {
+                (Some(master), _) => f.write_str(master),
+                (None, Credentials::Kubeconfig(path)) => path.display().fmt(f),
+                (None, Credentials::Environment) => f.write_str("the API server"),
+            },
+        }
+    }
+}

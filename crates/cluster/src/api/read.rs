@@ -1,0 +1,140 @@
+//! A cluster read once from its API server, as [`source::read`](crate::source::read) reads files.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use topology_core::model::ObjectName;
+
+use super::access::{Access, AccessError};
+use super::connection::Connection;
+use super::error::{ApiError, Fault};
+use super::watch::{Board, Phase, watch};
+use crate::event::Completeness;
+use crate::idle;
+use crate::index::Index;
+use crate::source::{Loaded, Options, Watch};
+use crate::warning::Warning;
+
+/// Between two looks at what stands in the way.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How long a server may be out of reach, or busy, before it is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why nothing could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// There is no way to reach a server.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// A request came to nothing.
+    #[error(transparent)]
+    Api(#[from] Box<ApiError>),
+    /// The server took too long, or reading broke down.
+    #[error(
+        "{server}: not everything was read within {seconds} s; try again, or look at the API server's load"
+    )]
+    Late {
+        /// The server's address.
+        server: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+}
+
+/// Reads the whole cluster once. Blocks; must not be called within a task of a runtime.
+///
+/// What nobody may read is an error, as a part of a cluster would be decided wrongly.
+pub fn read(access: &Access, options: &Options) -> Result<Loaded, FetchError> {
+    let watch = watch(access)?;
+    let runtime = runtime()?;
+    let index = runtime.block_on(whole(watch, options))?;
+    let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
+    warnings.extend(idle::warnings(index.snapshot(), options.now, |_| None));
+    Ok(Loaded {
+        warnings,
+        skipped: index.skipped(),
+        ignored: index.ignored().clone(),
+        completeness: Completeness::Whole,
+        snapshot: index.into_snapshot(),
+    })
+}
+
+/// The annotations of the Service `name` whose keys begin with `prefix`; none for a Service that is not there. Blocks,
+/// as [`read`].
+pub fn annotations(
+    access: &Access,
+    name: &ObjectName,
+    prefix: &str,
+) -> Result<Vec<(String, String)>, FetchError> {
+    let path = format!(
+        "/api/v1/namespaces/{}/services/{}",
+        name.namespace, name.name
+    );
+    let answer = runtime()?.block_on(async {
+        let connection = Connection::open(access).await?;
+        connection
+            .get(&path)
+            .await
+            .map_err(|error| FetchError::Api(error.into()))
+    });
+    let service = match answer {
+        Err(FetchError::Api(error)) if error.fault == Fault::NotFound => return Ok(Vec::new()),
+        answer => answer?,
+    };
+    let annotations = service.pointer("/metadata/annotations");
+    let entries = annotations.and_then(serde_json::Value::as_object);
+    let texts = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    Ok(texts.filter(|(key, _)| key.starts_with(prefix)).collect())
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, AccessError> {
+    let built = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    built.map_err(|error| AccessError::Thread(error.to_string()))
+}
+
+/// Takes batches until everything was read.
+async fn whole(mut watch: Watch, options: &Options) -> Result<Index, FetchError> {
+    let board = watch.board().cloned();
+    let mut index = Index::new(options.service_cidrs.clone());
+    let mut patience = Instant::now() + PATIENCE;
+    while index.completeness() != Some(Completeness::Whole) {
+        if let Ok(batch) = timeout(LOOK, watch.next()).await {
+            let Some(batch) = batch else { break };
+            drop(index.apply(batch));
+            // A large cluster may take its time as long as more of it comes.
+            patience = Instant::now() + PATIENCE;
+            continue;
+        }
+        let late = Instant::now() > patience;
+        if let Some(error) = board.as_ref().and_then(|board| obstacle(board, late)) {
+            return Err(Box::new(error).into());
+        }
+        if late {
+            break;
+        }
+    }
+    if index.completeness() == Some(Completeness::Whole) {
+        return Ok(index);
+    }
+    Err(FetchError::Late {
+        server: board.map_or_else(String::new, |board| board.server().to_owned()),
+        seconds: PATIENCE.as_secs(),
+    })
+}
+
+/// What stands in the way and will not pass by itself; if `late`, whatever stands in the way.
+fn obstacle(board: &Board, late: bool) -> Option<ApiError> {
+    let inputs = board.inputs().into_iter();
+    let mut waiting = inputs.filter(|input| input.phase == Phase::Listing);
+    waiting.find_map(|input| {
+        input
+            .trouble
+            .filter(|trouble| late || !trouble.fault.is_passing())
+    })
+}
