@@ -28,6 +28,7 @@ import (
 
 var parts = map[string]func() *cobra.Command{
 	"etcd":                    newEtcdCommand,
+	"fill":                    newFillCommand,
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-proxy":              proxy.NewProxyCommand,

@@ -4,6 +4,7 @@
 //! them, and writes `docs/bench.json` and `docs/bench.svg`.
 
 mod figures;
+mod rivals;
 mod svg;
 mod table;
 
@@ -31,8 +32,27 @@ const MEMORY: u32 = 3_072;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Numbers of virtual servers, smallest first; each has 10 real servers.
-    #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1000,5000,10000",
+        default_value_if("kubernetes", "true", "1000,10000")
+    )]
     sizes: Vec<u32>,
+    /// Measure beside kube-proxy, on a real API server, instead of against the bare kernel.
+    #[arg(long)]
+    kubernetes: bool,
+    /// With --kubernetes: measure only these.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "ipvs-topo,ipvs,nftables"
+    )]
+    rivals: Vec<rivals::Kind>,
+    /// With --kubernetes: seconds of rolling updates for ipvs-topo.
+    #[arg(long, default_value_t = 60)]
+    churn: u64,
     /// How many times what alternates is measured.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -71,6 +91,9 @@ struct Read {
 
 /// Measures, prints the table, writes the files; fails when a target was missed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.kubernetes {
+        return rivals::run(args);
+    }
     let report = match &args.from {
         Some(file) => read(file)?,
         None => measure(args)?,

@@ -1,6 +1,7 @@
 //! `cargo xtask controlplane`: a real Kubernetes control plane on the loopback of this machine, without containers.
 
 mod folder;
+mod own;
 mod parts;
 mod process;
 mod program;
@@ -13,8 +14,10 @@ use std::process::ExitCode;
 use anyhow::ensure;
 
 use folder::Folder;
+pub(crate) use own::Own;
 use process::Ending;
-use program::Version;
+pub(crate) use program::Version;
+pub(crate) use site::FROM_GUEST;
 use site::{Part, Site};
 
 /// Options of `cargo xtask controlplane`.

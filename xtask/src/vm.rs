@@ -21,6 +21,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use clap::Subcommand;
 
+use image::Addition;
 use kernel::{Kernel, Line};
 use machine::{Machine, Spec};
 use store::Store;
@@ -83,6 +84,32 @@ impl Lab {
     /// The newest kernel of a line, fetched the first time.
     pub(crate) fn kernel(&self, line: Line) -> anyhow::Result<Kernel> {
         Kernel::find(&self.store, line)
+    }
+
+    /// A program of the tools that not every guest needs, under these names, with its libraries.
+    pub(crate) fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
+        let file = self.tools.program(program)?;
+        let mut additions = Vec::new();
+        for library in self.tools.libraries(&file)? {
+            let name = library.file_name().unwrap_or_default().to_string_lossy();
+            additions.push(Addition::Program {
+                path: format!("usr/lib/{name}"),
+                from: library.clone(),
+            });
+        }
+        additions.extend(names.iter().map(|name| Addition::Program {
+            path: format!("usr/bin/{name}"),
+            from: file.clone(),
+        }));
+        Ok(additions)
+    }
+
+    /// A folder of the tools' packages.
+    pub(crate) fn tree(&self, from: &str, path: &str) -> Addition {
+        Addition::Tree {
+            path: path.to_owned(),
+            from: self.tools.file(from),
+        }
     }
 
     /// Boots a guest whose job is read line by line.

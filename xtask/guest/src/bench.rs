@@ -10,6 +10,7 @@ mod cold;
 mod messages;
 mod namespace;
 mod process;
+mod rival;
 mod scrape;
 mod steady;
 
@@ -36,6 +37,8 @@ enum Part {
     Floor(cold::FloorArgs),
     /// Change, restart and leave alone an agent on a full kernel.
     Steady(steady::SteadyArgs),
+    /// Drive one node proxy on a real API server.
+    Rival(rival::RivalArgs),
 }
 
 /// Runs one part; its readings go to standard output as JSON.
@@ -45,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Part::Cold(args) => print_json(&cold::cold(args)?),
         Part::Floor(args) => print_json(&cold::floor(args)?),
         Part::Steady(args) => print_json(&steady::steady(args, &all::shape(args.services()))?),
+        Part::Rival(args) => rival::rival(args),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

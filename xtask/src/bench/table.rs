@@ -8,6 +8,11 @@ use super::figures::Figure;
 pub(crate) fn table(report: &Report, figures: &[Figure]) -> String {
     let mut rows = vec![head(report)];
     rows.extend(figures.iter().map(row));
+    aligned(&rows)
+}
+
+/// Rows as a Markdown table; the first is its head.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {

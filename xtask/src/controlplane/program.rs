@@ -12,7 +12,7 @@ use crate::vm::progress::Step;
 use crate::vm::store::{fingerprint, remove_old};
 
 /// The sources, beside the module file and its checksums.
-const SOURCES: [&str; 3] = ["main.go", "etcd.go", "pki.go"];
+const SOURCES: [&str; 4] = ["main.go", "etcd.go", "fill.go", "pki.go"];
 
 /// A build shows a sign of life this often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -42,7 +42,7 @@ impl Version {
     }
 
     /// What Kubernetes calls it: `v1.36.3`.
-    pub(super) fn release(self) -> anyhow::Result<String> {
+    pub(crate) fn release(self) -> anyhow::Result<String> {
         let modules = fs::read_to_string(source().join(self.modules()))?;
         release(&modules)
     }

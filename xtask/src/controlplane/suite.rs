@@ -7,10 +7,8 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 
 use super::folder::{Folder, VARIABLE};
-use super::parts;
-use super::process::Process;
-use super::program::{self, Version};
-use super::site::Site;
+use super::own::Own;
+use super::program::Version;
 use crate::cargo;
 use crate::vm::command::output;
 use crate::vm::progress::Step;
@@ -46,15 +44,11 @@ pub(super) fn run(args: &Args, version: Version) -> anyhow::Result<ExitCode> {
         .map(|b| b.shared.len() + b.alone.len())
         .sum();
     ensure!(count > 0, "no test matches");
-    let program = program::build(version)?;
-    let folder = Folder::of_test();
-    let owner = Process::new(std::process::id())?;
-    folder.create(Site::loopback()?, &program, Some(owner))?;
-    parts::start_all(&folder)?;
+    let plane = Own::start(version)?;
     let began = Instant::now();
-    let passed = run_all(&binaries, &folder, &version.release()?);
+    let passed = run_all(&binaries, &plane.folder, &version.release()?);
     let seconds = began.elapsed().as_secs_f64();
-    folder.end()?;
+    plane.end()?;
     anstream::eprintln!(
         "  {count} tests against {} took {seconds:.1} s",
         version.release()?

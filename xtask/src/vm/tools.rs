@@ -20,12 +20,14 @@ pub(crate) const SUITE: &str = "bookworm-backports";
 const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
 
 /// What guests hold.
-const GUEST_PACKAGES: [&str; 14] = [
+const GUEST_PACKAGES: [&str; 16] = [
     "busybox-static",
     "coreutils",
     "findutils",
     "dash",
     "bash",
+    "ipset",
+    "iptables",
     "ipvsadm",
     "nftables",
     "iproute2",

@@ -63,6 +63,8 @@ pub enum Record {
     },
     /// What was measured; once, by `guest bench all`.
     Report(Box<report::Report>),
+    /// What was measured of one node proxy; once, by `guest bench rival`.
+    Rival(Box<report::Rival>),
     /// The job ended; the last record of every guest.
     Exit {
         /// Its exit status.

@@ -108,3 +108,50 @@ pub struct Memory {
     /// `VmHWM`: at most, since it started.
     pub peak_kib: u64,
 }
+
+/// One node proxy on a real API server, in a guest of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rival {
+    /// What tables call it.
+    pub name: String,
+    /// Number of Services.
+    pub services: u32,
+    /// Number of endpoints of each.
+    pub endpoints: u32,
+    /// From the start of the process until every Service is in an empty kernel.
+    pub start: f64,
+    /// The same on a kernel that is correct.
+    pub restart: f64,
+    /// One endpoint replaced, again and again.
+    pub changes: Vec<RivalChange>,
+    /// Resident memory after the start.
+    pub memory: Memory,
+    /// Requests to the API server until it rested after the start.
+    pub requests: f64,
+    /// Bytes to and from the API server meanwhile, TLS and TCP included.
+    pub bytes: u64,
+    /// Rolling updates, if they were asked for.
+    pub churn: Option<Churn>,
+}
+
+/// One endpoint replaced.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RivalChange {
+    /// From the API server's answer to the write until a new connection reaches the new endpoint.
+    pub seconds: f64,
+    /// The proxy's CPU time until it rested again, children included.
+    pub cpu: f64,
+}
+
+/// Rolling updates at a steady pace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Churn {
+    /// How long they went on.
+    pub seconds: f64,
+    /// Endpoints replaced.
+    pub replaced: f64,
+    /// The proxy's CPU time meanwhile.
+    pub cpu: f64,
+    /// From the API server's answer until new connections reached the probed endpoint's new place, move by move.
+    pub lags: Vec<f64>,
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask bench --kubernetes`: ours beside kube-proxy, each alone in a guest, on one real API server.
+
+mod guest;
+mod svg;
+mod table;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, ExitCode, Stdio};
+
+use anyhow::{Context as _, ensure};
+use guest_wire::report::Rival;
+use serde::{Deserialize, Serialize};
+
+use super::Args;
+use crate::controlplane::{Own, Version};
+use crate::vm::Lab;
+use crate::vm::progress::Step;
+
+/// Endpoints of each Service.
+const ENDPOINTS: u32 = 10;
+
+/// A node proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// This project's agent.
+    IpvsTopo,
+    /// kube-proxy in ipvs mode.
+    Ipvs,
+    /// kube-proxy in nftables mode.
+    Nftables,
+}
+
+/// What `bench-kubernetes.json` holds.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    kernel: String,
+    kubernetes: String,
+    readings: Vec<Rival>,
+}
+
+/// Measures, prints the table, writes the file; fails when a target was missed.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let written = match &args.from {
+        Some(from) => {
+            serde_json::from_slice(&fs::read(from).with_context(|| from.display().to_string())?)
+                .with_context(|| from.display().to_string())?
+        }
+        None => measure(args)?,
+    };
+    let mut json = serde_json::to_string_pretty(&written)?;
+    json.push('\n');
+    fs::create_dir_all(&args.out)?;
+    fs::write(args.out.join("bench-kubernetes.json"), json)?;
+    let title = format!(
+        "Linux {} in QEMU without KVM, Kubernetes {}, one run of cargo xtask bench --kubernetes",
+        written.kernel, written.kubernetes
+    );
+    let picture = svg::draw(&written.readings, &title)?;
+    fs::write(args.out.join("bench-kubernetes.svg"), picture)?;
+    anstream::println!("{title}\n\n{}", table::table(&written.readings));
+    let missed = table::missed(&written.readings);
+    for sentence in &missed {
+        anstream::println!("missed: {sentence}");
+    }
+    Ok(ExitCode::from(u8::from(!missed.is_empty())))
+}
+
+fn measure(args: &Args) -> anyhow::Result<Written> {
+    let lab = Lab::open()?;
+    let kernel = lab.kernel(args.kernel)?;
+    let programs = guest::programs(&lab)?;
+    let mut readings = Vec::new();
+    for services in &args.sizes {
+        let plane = Own::start(Version::Newest)?;
+        fill(&plane, *services)?;
+        let door = Door::open(&plane)?;
+        for kind in &args.rivals {
+            let task = guest::Task {
+                kind: *kind,
+                services: *services,
+                endpoints: ENDPOINTS,
+                changes: args.changes.min(guest::most_changes(*kind)),
+                churn: if *kind == Kind::IpvsTopo {
+                    args.churn
+                } else {
+                    0
+                },
+                door: door.port,
+                limit: args.limit,
+            };
+            readings.push(task.run(&lab, &kernel, &plane, &programs)?);
+        }
+        drop(door);
+        plane.end()?;
+    }
+    Ok(Written {
+        kernel: kernel.release,
+        kubernetes: Version::Newest.release()?,
+        readings,
+    })
+}
+
+fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {
+    let step = Step::begin(format!(
+        "creating {services} Services of {ENDPOINTS} endpoints"
+    ));
+    let mut fill = plane.part("fill");
+    fill.arg("--kubeconfig").arg(plane.kubeconfig());
+    fill.arg(format!("--services={services}"))
+        .arg(format!("--endpoints={ENDPOINTS}"));
+    crate::vm::command::output(&mut fill)?;
+    step.done("");
+    Ok(())
+}
+
+/// `kubectl proxy`: guests write through it without TLS, so that what they measure is the node proxy.
+struct Door {
+    child: Child,
+    port: u16,
+    /// Kept open: `kubectl proxy` may say more.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Door {
+    fn open(plane: &Own) -> anyhow::Result<Self> {
+        let mut proxy = plane.part("kubectl");
+        proxy
+            .args(["proxy", "--port=0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = proxy.spawn().context("kubectl proxy")?;
+        let mut output =
+            BufReader::new(child.stdout.take().context("kubectl proxy has no output")?);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let port = line
+            .trim()
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse().ok());
+        ensure!(port.is_some(), "`kubectl proxy` said: {line}");
+        Ok(Self {
+            child,
+            port: port.unwrap_or_default(),
+            _output: output,
+        })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // Gone already is as good as ended here.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,142 @@
+//! One guest for one node proxy.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::bail;
+use guest_wire::report::Rival;
+use guest_wire::{Line, Record};
+
+use super::Kind;
+use crate::controlplane::{FROM_GUEST, Own};
+use crate::vm::image::Addition;
+use crate::vm::kernel::Kernel;
+use crate::vm::machine::{Machine, Pace, Spec};
+use crate::vm::progress::Step;
+use crate::vm::{Lab, build};
+
+/// Room for the image, which holds kube-proxy twice while it is unpacked, and for what it needs at 10,000 Services, in MiB.
+const MEMORY: u32 = 3_072;
+
+/// What kube-proxy starts in ipvs mode, under the names by which it calls them.
+const TABLES: [&str; 6] = [
+    "iptables",
+    "iptables-restore",
+    "iptables-save",
+    "ip6tables",
+    "ip6tables-restore",
+    "ip6tables-save",
+];
+
+/// What every guest of this bench holds beside its proxy.
+pub(super) fn programs(lab: &Lab) -> anyhow::Result<Vec<Addition>> {
+    let mut additions = build::programs(build::Profile::Release)?;
+    additions.extend(lab.tool("ipset", &["ipset"])?);
+    additions.extend(lab.tool("xtables-nft-multi", &TABLES)?);
+    additions.push(lab.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
+    Ok(additions)
+}
+
+/// kube-proxy needs up to half a minute for each at 10,000 Services.
+pub(super) fn most_changes(kind: Kind) -> u32 {
+    match kind {
+        Kind::IpvsTopo => u32::MAX,
+        Kind::Ipvs | Kind::Nftables => 3,
+    }
+}
+
+/// What one guest is to measure.
+pub(super) struct Task {
+    pub(super) kind: Kind,
+    pub(super) services: u32,
+    pub(super) endpoints: u32,
+    pub(super) changes: u32,
+    /// Seconds of rolling updates.
+    pub(super) churn: u64,
+    /// The host's port through which the guest writes to the API server.
+    pub(super) door: u16,
+    /// Minutes it may take.
+    pub(super) limit: u64,
+}
+
+impl Task {
+    /// Boots the guest and returns what it measured.
+    pub(super) fn run(
+        &self,
+        lab: &Lab,
+        kernel: &Kernel,
+        plane: &Own,
+        programs: &[Addition],
+    ) -> anyhow::Result<Rival> {
+        let (name, _) = self.names();
+        anstream::eprintln!("  {name}, {} Services", self.services);
+        let mut additions = programs.to_vec();
+        if self.kind != Kind::IpvsTopo {
+            additions.push(Addition::Program {
+                path: "usr/bin/kubernetes".to_owned(),
+                from: plane.program(),
+            });
+        }
+        let kubeconfig = fs::read_to_string(plane.kubeconfig())?;
+        additions.push(Addition::Text {
+            path: "kubeconfig".to_owned(),
+            content: kubeconfig.replace("127.0.0.1", FROM_GUEST),
+        });
+        additions.push(Addition::Text {
+            path: "job".to_owned(),
+            content: self.job(),
+        });
+        let boot = Step::begin(format!("booting {}", kernel.release));
+        let machine = lab.start(&Spec {
+            kernel,
+            additions,
+            memory: MEMORY,
+            network: true,
+            limit: Duration::from_secs(60 * self.limit),
+            pace: Pace::Real,
+        })?;
+        listen(machine, boot)
+    }
+
+    /// What the guest calls the proxy, and the proxy's binary there.
+    fn names(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            Kind::IpvsTopo => ("ipvs-topo", "/usr/bin/ipvs-topo"),
+            Kind::Ipvs => ("ipvs", "/usr/bin/kubernetes"),
+            Kind::Nftables => ("nftables", "/usr/bin/kubernetes"),
+        }
+    }
+
+    fn job(&self) -> String {
+        let (name, binary) = self.names();
+        format!(
+            "modprobe virtio_net\nexec guest bench rival {name} --binary {binary} --kubeconfig /kubeconfig \
+             --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {} --churn {}\n",
+            self.door, self.services, self.endpoints, self.changes, self.churn
+        )
+    }
+}
+
+/// Shows the guest's progress until it ends; its readings, if it ended well.
+fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Rival> {
+    let mut boot = Some(boot);
+    let mut readings = None;
+    let mut status = None;
+    while let Some(text) = machine.line()? {
+        if let Some(boot) = boot.take() {
+            boot.done("");
+        }
+        match Line::parse(&text) {
+            Line::Record(_, Record::Rival(told)) => readings = Some(*told),
+            Line::Record(_, Record::Exit { status: ended }) => status = Some(ended),
+            Line::Text(text) => anstream::eprintln!("    {text}"),
+            Line::Record(..) | Line::Broken(_) => {
+                bail!(machine.report(&format!("unexpected: {text}")))
+            }
+        }
+    }
+    match (readings, status) {
+        (Some(readings), Some(0)) => Ok(readings),
+        _ => bail!(machine.report("the measurement failed")),
+    }
+}

@@ -1,0 +1,105 @@
+//! The readings as a picture: one group of bars for each figure, on a logarithmic scale.
+
+use std::fmt::{Error, Write as _};
+
+use guest_wire::report::Rival;
+
+use super::table::{ROWS, Row};
+use crate::bench::table::thousands;
+
+/// Width of the picture.
+const WIDTH: f64 = 920.0;
+/// Where bars begin.
+const LEFT: f64 = 300.0;
+/// How long the longest bar is.
+const LENGTH: f64 = 500.0;
+/// Height above the first figure.
+const TOP: f64 = 66.0;
+/// Height of one bar.
+const BAR: f64 = 14.0;
+/// Height between two figures.
+const GAP: f64 = 12.0;
+/// The shortest bar stands for a value this many powers of ten below the longest one.
+const DECADES: f64 = 6.0;
+
+/// Draws the readings of the largest cluster among them.
+pub(super) fn draw(readings: &[Rival], title: &str) -> Result<String, Error> {
+    let largest = readings.iter().map(|rival| rival.services).max();
+    let rivals: Vec<&Rival> = readings
+        .iter()
+        .filter(|rival| Some(rival.services) == largest)
+        .collect();
+    let group = rivals.iter().fold(GAP, |height, _| height + BAR);
+    let height = ROWS.iter().fold(TOP + GAP, |height, _| height + group);
+    let mut svg = String::new();
+    writeln!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"12\" fill=\"#1b1f24\">\n\
+         <title>cargo xtask bench --kubernetes</title>\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#ffffff\"/>\n\
+         <text x=\"16\" y=\"26\" font-size=\"16\" font-weight=\"600\">{} Services: shorter is better; logarithmic: a sixth of the width is ten \
+         times as much</text>\n<text x=\"16\" y=\"46\" fill=\"#57606a\">{title}</text>",
+        thousands(largest.unwrap_or_default())
+    )?;
+    let mut top = TOP;
+    for row in &ROWS {
+        draw_row(&mut svg, row, &rivals, top)?;
+        top += group;
+    }
+    writeln!(svg, "</svg>")?;
+    Ok(svg)
+}
+
+fn draw_row(svg: &mut String, row: &Row, rivals: &[&Rival], top: f64) -> Result<(), Error> {
+    writeln!(
+        svg,
+        "<text x=\"16\" y=\"{}\" font-weight=\"600\">{}</text>",
+        top + 11.0,
+        row.name
+    )?;
+    let most = rivals
+        .iter()
+        .map(|rival| (row.value)(rival))
+        .fold(0.0, f64::max);
+    let mut y = top;
+    for rival in rivals {
+        let width = length((row.value)(rival), most);
+        let fill = if rival.name == "ipvs-topo" {
+            "#08519c"
+        } else {
+            "#b0b7bf"
+        };
+        writeln!(
+            svg,
+            "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{width:.1}\" height=\"{}\" fill=\"{fill}\"/>\
+             <text x=\"{:.1}\" y=\"{}\" font-size=\"11\">{} {}</text>",
+            BAR - 2.0,
+            LEFT + width + 5.0,
+            y + BAR - 3.0,
+            rival.name,
+            row.cell(rival)
+        )?;
+        y += BAR;
+    }
+    Ok(())
+}
+
+/// How long the bar of `value` is beside that of `most`.
+fn length(value: f64, most: f64) -> f64 {
+    let below = (most / value).log10();
+    LENGTH * ((DECADES - below) / DECADES).clamp(0.01, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_times_as_much_is_one_grid_line_longer() {
+        let step = LENGTH / DECADES;
+        assert!((length(10.0, 10.0) - LENGTH).abs() < 1e-9);
+        assert!((length(10.0, 10.0) - length(1.0, 10.0) - step).abs() < 1e-9);
+        assert!(length(0.0, 10.0) > 0.0, "nothing is a line, too");
+    }
+}
