@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,8 +24,10 @@ import (
 // forgotten key.
 const validity = 30 * 24 * time.Hour
 
-// clients are those who get a kubeconfig: the file's name, the user and its group.
-var clients = []struct{ file, user, group string }{
+// client is somebody who gets a kubeconfig.
+type client struct{ file, user, group string }
+
+var clients = []client{
 	{"admin", "admin", "system:masters"},
 	{"controller-manager", "system:kube-controller-manager", ""},
 	{"scheduler", "system:kube-scheduler", ""},
@@ -35,22 +38,27 @@ var clients = []struct{ file, user, group string }{
 func newPkiCommand() *cobra.Command {
 	var folder, server string
 	var addresses []net.IP
+	var nodes []string
 	command := &cobra.Command{
 		Use:          "pki",
 		Short:        "write certificates, keys and kubeconfigs into a folder",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error {
-			return writePki(folder, server, addresses)
+			if err := writePki(folder, server, addresses, nodes); err != nil {
+				return fmt.Errorf("writing keys: %w", err)
+			}
+			return nil
 		},
 	}
 	command.Flags().StringVar(&folder, "folder", ".", "where to write")
 	command.Flags().StringVar(&server, "server", "", "the API server's URL, for the kubeconfigs")
 	command.Flags().IPSliceVar(&addresses, "address", nil, "addresses under which the API server is reached")
+	command.Flags().StringSliceVar(&nodes, "node", nil, "nodes whose kubelets get a kubeconfig")
 	return command
 }
 
-func writePki(folder, server string, addresses []net.IP) error {
+func writePki(folder, server string, addresses []net.IP, nodes []string) error {
 	authority, err := newAuthority()
 	if err != nil {
 		return err
@@ -58,17 +66,7 @@ func writePki(folder, server string, addresses []net.IP) error {
 	if err := authority.write(folder, "ca"); err != nil {
 		return err
 	}
-	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
-	serving, err := authority.issue(x509.Certificate{
-		Subject:     pkix.Name{CommonName: "kube-apiserver"},
-		DNSNames:    names,
-		IPAddresses: addresses,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	if err != nil {
-		return err
-	}
-	if err := serving.write(folder, "apiserver"); err != nil {
+	if err := writeServer(folder, authority, addresses); err != nil {
 		return err
 	}
 	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -78,24 +76,42 @@ func writePki(folder, server string, addresses []net.IP) error {
 	if err := writeKey(filepath.Join(folder, "service-accounts.key"), accounts); err != nil {
 		return err
 	}
-	for _, client := range clients {
-		subject := pkix.Name{CommonName: client.user}
-		if client.group != "" {
-			subject.Organization = []string{client.group}
-		}
-		certified, err := authority.issue(x509.Certificate{
-			Subject:     subject,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		})
+	all := slices.Clone(clients)
+	for _, node := range nodes {
+		all = append(all, client{"node-" + node, "system:node:" + node, "system:nodes"})
+	}
+	for _, one := range all {
+		certified, err := authority.issueClient(one.user, one.group)
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(folder, client.file+".kubeconfig")
+		file := filepath.Join(folder, one.file+".kubeconfig")
 		if err := writeKubeconfig(file, server, authority, certified); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeServer writes what the API server shows its clients, and what it shows kubelets.
+func writeServer(folder string, authority certified, addresses []net.IP) error {
+	serving, err := authority.issue(x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		IPAddresses: addresses,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return err
+	}
+	if err := serving.write(folder, "apiserver"); err != nil {
+		return err
+	}
+	asking, err := authority.issueClient("kube-apiserver-kubelet-client", "system:masters")
+	if err != nil {
+		return err
+	}
+	return asking.write(folder, "kubelet-client")
 }
 
 // certified is a certificate with its key.
@@ -117,6 +133,17 @@ func newAuthority() (certified, error) {
 func (authority certified) issue(template x509.Certificate) (certified, error) {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	return issue(template, authority)
+}
+
+func (authority certified) issueClient(user, group string) (certified, error) {
+	subject := pkix.Name{CommonName: user}
+	if group != "" {
+		subject.Organization = []string{group}
+	}
+	return authority.issue(x509.Certificate{
+		Subject:     subject,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 }
 
 // issue signs with the authority's key, or with the new one's own if there is no authority.

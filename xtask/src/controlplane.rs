@@ -1,12 +1,12 @@
 //! `cargo xtask controlplane`: a real Kubernetes control plane on the loopback of this machine, without containers.
 
-mod folder;
+pub(crate) mod folder;
 mod own;
-mod parts;
-mod process;
-mod program;
-mod site;
-mod suite;
+pub(crate) mod parts;
+pub(crate) mod process;
+pub(crate) mod program;
+pub(crate) mod site;
+pub(crate) mod suite;
 
 use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;

@@ -43,6 +43,8 @@ struct Image {
     package: &'static str,
     /// The program, which is the entry point.
     program: &'static str,
+    /// The arguments it gets when nobody gives it others.
+    arguments: &'static [&'static str],
     /// Whether the program starts `nft`.
     nft: bool,
 }
@@ -53,6 +55,7 @@ const ALL: [Image; 2] = [
         name: "agent",
         package: "agent",
         program: "ipvs-topo",
+        arguments: &["--help"],
         nft: true,
     },
     // What stands for pods and clients in the tests.
@@ -60,6 +63,7 @@ const ALL: [Image; 2] = [
         name: "guest",
         package: "guest",
         program: "guest",
+        arguments: &["pause"],
         nft: false,
     },
 ];
@@ -118,7 +122,7 @@ fn contents_of(image: &Image, programs: &[Addition]) -> anyhow::Result<Contents>
         _ => None,
     });
     let file = file.with_context(|| format!("cargo built no {}", image.program))?;
-    let mut contents = Contents::new(image.name, &format!("/{path}"));
+    let mut contents = Contents::new(image.name, &format!("/{path}"), image.arguments);
     contents.program(&path, fs::read(file)?);
     contents.components = sbom::crates(image.package)?;
     ensure!(

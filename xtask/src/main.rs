@@ -9,6 +9,7 @@ mod codegen;
 mod controlplane;
 mod demo;
 mod image;
+mod lab;
 mod paths;
 mod picture;
 mod test;
@@ -40,6 +41,8 @@ enum Command {
     Controlplane(controlplane::Args),
     /// Write the container images as OCI archives.
     Image(image::Args),
+    /// A real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
+    Lab(lab::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
     /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Controlplane(args) => controlplane::run(&args),
         Command::Image(args) => image::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),

@@ -70,7 +70,8 @@ fn update() -> anyhow::Result<ExitCode> {
 pub(crate) struct Lab {
     /// Where packages and images are kept.
     pub(crate) store: Store,
-    tools: Tools,
+    /// The programs of this machine's side, and those that guests hold.
+    pub(crate) tools: Tools,
 }
 
 impl Lab {

@@ -28,6 +28,8 @@ enum Command {
     Demo(demo::Args),
     /// A pod: answer every connection with a name.
     Serve(serve::Args),
+    /// A pod that does nothing.
+    Pause,
     /// A client: connect again and again, and count who answered.
     Load(load::Args),
     /// Measure what the agent costs on this kernel.
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Pause => loop {
+            std::thread::park();
+        },
         Command::Load(args) => load::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Suite(args) => suite::run(&args),

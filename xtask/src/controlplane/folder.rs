@@ -16,28 +16,28 @@ use crate::paths;
 use crate::vm::store::fingerprint;
 
 /// Names the folder to commands that a test starts.
-pub(super) const VARIABLE: &str = "CONTROLPLANE_FOLDER";
+pub(crate) const VARIABLE: &str = "CONTROLPLANE_FOLDER";
 
 /// What is written down about a control plane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) site: Site,
-    pub(super) program: PathBuf,
+pub(crate) struct Record {
+    pub(crate) site: Site,
+    pub(crate) program: PathBuf,
     /// The test run it belongs to: when that is gone, the control plane is a leftover.
-    pub(super) owner: Option<Process>,
+    pub(crate) owner: Option<Process>,
     /// The parts that were started and not stopped.
-    pub(super) processes: BTreeMap<Part, Process>,
+    pub(crate) processes: BTreeMap<Part, Process>,
 }
 
 /// The folder of one control plane.
 #[derive(Debug, Clone)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
     /// That of `version` in this work tree, or the one that the environment names.
-    pub(super) fn of(version: Version) -> Self {
+    pub(crate) fn of(version: Version) -> Self {
         let work_tree = fingerprint(paths::root());
         let own = || runs().join(format!("{}-{work_tree}", version.name()));
         Self {
@@ -45,43 +45,49 @@ impl Folder {
         }
     }
 
+    /// The one at `path`.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
     /// One for a test run of this process.
-    pub(super) fn of_test() -> Self {
+    pub(crate) fn of_test() -> Self {
         Self {
             path: runs().join(format!("test-{}", std::process::id())),
         }
     }
 
     /// The folder itself.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The administrator's kubeconfig.
-    pub(super) fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path.join("admin.kubeconfig")
     }
 
     /// What `part` says.
-    pub(super) fn log(&self, part: Part) -> PathBuf {
+    pub(crate) fn log(&self, part: Part) -> PathBuf {
         self.path.join(format!("{}.log", part.name()))
     }
 
     /// kubectl as the administrator.
-    pub(super) fn kubectl(&self) -> anyhow::Result<Command> {
-        let mut kubectl = Command::new(self.record()?.program);
+    pub(crate) fn kubectl(&self) -> anyhow::Result<Command> {
+        let record = self.record()?;
+        let mut kubectl = record.site.command(&record.program);
         kubectl.arg("kubectl").env("KUBECONFIG", self.kubeconfig());
         Ok(kubectl)
     }
 
     /// Whether any process of it runs.
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         let record = self.record();
         record.is_ok_and(|record| record.processes.values().any(Process::is_running))
     }
 
     /// Makes it anew, empty and for nobody else's eyes, after a look for what others left behind.
-    pub(super) fn create(
+    pub(crate) fn create(
         &self,
         site: Site,
         program: &Path,
@@ -104,7 +110,7 @@ impl Folder {
     }
 
     /// What is written down.
-    pub(super) fn record(&self) -> anyhow::Result<Record> {
+    pub(crate) fn record(&self) -> anyhow::Result<Record> {
         let file = self.record_file();
         let text = fs::read(&file)
             .with_context(|| format!("no control plane here: {} is missing", file.display()))?;
@@ -112,21 +118,21 @@ impl Folder {
     }
 
     /// Writes down that `part` is `process`; before it is waited for, so that none is ever lost.
-    pub(super) fn remember(&self, part: Part, process: Process) -> anyhow::Result<()> {
+    pub(crate) fn remember(&self, part: Part, process: Process) -> anyhow::Result<()> {
         let mut record = self.record()?;
         record.processes.insert(part, process);
         self.write(&record)
     }
 
     /// Writes down that `part` was stopped.
-    pub(super) fn forget(&self, part: Part) -> anyhow::Result<()> {
+    pub(crate) fn forget(&self, part: Part) -> anyhow::Result<()> {
         let mut record = self.record()?;
         record.processes.remove(&part);
         self.write(&record)
     }
 
     /// Ends every process and removes the folder.
-    pub(super) fn end(&self) -> anyhow::Result<()> {
+    pub(crate) fn end(&self) -> anyhow::Result<()> {
         if !self.path.exists() {
             return Ok(());
         }

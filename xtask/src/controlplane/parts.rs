@@ -30,7 +30,7 @@ rules:
 const SHOWN_LINES: usize = 15;
 
 /// Writes the keys, starts every part, and returns when all are ready; on failure nothing is left.
-pub(super) fn start_all(folder: &Folder) -> anyhow::Result<()> {
+pub(crate) fn start_all(folder: &Folder) -> anyhow::Result<()> {
     let record = folder.record()?;
     let names: Vec<&str> = record.site.parts.iter().map(|part| part.name()).collect();
     let step = Step::begin(format!("starting {}", names.join(", ")));
@@ -48,6 +48,7 @@ fn try_start_all(folder: &Folder) -> anyhow::Result<()> {
     let mut pki = Command::new(&record.program);
     pki.args(["pki", "--server", &record.site.url()])
         .args(["--address", &record.site.addresses()])
+        .args(["--node", &record.site.nodes.join(",")])
         .arg("--folder")
         .arg(folder.path());
     output(&mut pki)?;
@@ -88,7 +89,7 @@ fn spawn(folder: &Folder, part: Part) -> anyhow::Result<()> {
         .create(true)
         .append(true)
         .open(folder.log(part))?;
-    let mut command = Command::new(&record.program);
+    let mut command = record.site.command(&record.program);
     command
         .arg(part.name())
         .args(record.site.flags(part))

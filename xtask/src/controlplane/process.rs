@@ -36,6 +36,11 @@ impl Process {
         Ok(Self { pid, began })
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Whether it still runs.
     pub(crate) fn is_running(&self) -> bool {
         began(self.pid) == Some(self.began)

@@ -11,9 +11,6 @@ use crate::paths;
 use crate::vm::progress::Step;
 use crate::vm::store::{fingerprint, remove_old};
 
-/// The sources, beside the module file and its checksums.
-const SOURCES: [&str; 4] = ["main.go", "etcd.go", "fill.go", "pki.go"];
-
 /// A build shows a sign of life this often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -48,29 +45,76 @@ impl Version {
     }
 }
 
-/// The path of the program; it is built first if there is none of this source.
-pub(super) fn build(version: Version) -> anyhow::Result<PathBuf> {
+/// What Go builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    /// Every part of the control plane.
+    ControlPlane,
+    /// What runs pods on a node.
+    Kubelet,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ControlPlane => "kubernetes",
+            Self::Kubelet => "kubelet",
+        }
+    }
+
+    /// Its Go package.
+    fn package(self) -> &'static str {
+        match self {
+            Self::ControlPlane => ".",
+            Self::Kubelet => "./kubelet",
+        }
+    }
+
+    /// Its sources, beside the module file and its checksums.
+    fn sources(self) -> &'static [&'static str] {
+        match self {
+            Self::ControlPlane => &["main.go", "etcd.go", "fill.go", "pki.go"],
+            Self::Kubelet => &["kubelet/main.go"],
+        }
+    }
+}
+
+/// The path of the program with every part; it is built first if there is none of this source.
+pub(crate) fn build(version: Version) -> anyhow::Result<PathBuf> {
+    build_one(Program::ControlPlane, version)
+}
+
+/// The path of the kubelet, likewise.
+pub(crate) fn build_kubelet(version: Version) -> anyhow::Result<PathBuf> {
+    build_one(Program::Kubelet, version)
+}
+
+fn build_one(what: Program, version: Version) -> anyhow::Result<PathBuf> {
     let release = version.release()?;
-    let home = paths::cache().join("controlplane").join(version.name());
+    let home = paths::cache().join("controlplane");
+    let home = home.join(format!("{}-{}", what.name(), version.name()));
     fs::create_dir_all(&home)?;
     let mut parts = Vec::new();
-    for file in SOURCES.into_iter().chain([version.modules()]) {
+    for file in what.sources().iter().chain([&version.modules()]) {
         parts.push(fs::read_to_string(source().join(file))?);
     }
-    let program = home.join(format!("kubernetes-{release}-{}", fingerprint(&parts)));
+    let name = format!("{}-{release}-{}", what.name(), fingerprint(&parts));
+    let program = home.join(name);
     // Two that start together build it once.
     let lock = File::create(home.with_extension("lock"))?;
     lock.lock()?;
     if !program.exists() {
-        compile(version, &release, &program)?;
+        compile(what, version, &program)?;
         remove_old(&home, &program)?;
     }
     Ok(program)
 }
 
-fn compile(version: Version, release: &str, program: &Path) -> anyhow::Result<()> {
+fn compile(what: Program, version: Version, program: &Path) -> anyhow::Result<()> {
+    let release = version.release()?;
     let step = Step::begin(format!(
-        "building Kubernetes {release} from Go modules (once, some minutes)"
+        "building {} {release} from Go modules (once, some minutes)",
+        what.name()
     ));
     let unfinished = program.with_file_name("unfinished");
     let mut go = Command::new("go");
@@ -78,9 +122,9 @@ fn compile(version: Version, release: &str, program: &Path) -> anyhow::Result<()
         .env("CGO_ENABLED", "0")
         .args(["build", "-trimpath", "-buildvcs=false"])
         .arg(format!("-modfile={}", version.modules()))
-        .args(["-ldflags", &linker_flags(release)])
+        .args(["-ldflags", &linker_flags(&release)])
         .arg("-o")
-        .args([unfinished.as_os_str(), ".".as_ref()]);
+        .args([unfinished.as_os_str(), what.package().as_ref()]);
     wait(go.spawn().context(ADVICE)?, &step)?;
     fs::rename(&unfinished, program)?;
     step.done("");

@@ -1,6 +1,8 @@
 //! Where a control plane listens, and the flags that follow from it for each part.
 
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
@@ -12,8 +14,11 @@ pub(crate) const FROM_GUEST: &str = "10.0.2.2";
 /// Service addresses of both families.
 const SERVICE_RANGES: &str = "10.96.0.0/16,fd00:10:96::/112";
 
-/// What `kubernetes.default` gets of them.
-const SERVICE_ADDRESS: &str = "10.96.0.1";
+/// What nodes with kubelets get their Pods' addresses from.
+const POD_RANGE: &str = "10.244.0.0/16";
+
+/// What `kubernetes.default` gets of the Service addresses.
+pub(crate) const SERVICE_ADDRESS: &str = "10.96.0.1";
 
 /// Where a port is looked for: below those that the kernel gives to connections, so that the
 /// API server finds its own again after a pause.
@@ -34,6 +39,8 @@ pub(crate) enum Part {
     KubeApiserver,
     /// The controllers of Kubernetes itself.
     KubeControllerManager,
+    /// What gives Pods their nodes; only where there are nodes.
+    KubeScheduler,
 }
 
 impl Part {
@@ -43,6 +50,7 @@ impl Part {
             Self::Etcd => "etcd",
             Self::KubeApiserver => "kube-apiserver",
             Self::KubeControllerManager => "kube-controller-manager",
+            Self::KubeScheduler => "kube-scheduler",
         }
     }
 }
@@ -50,6 +58,13 @@ impl Part {
 /// Where a control plane listens and who is part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Site {
+    /// Words before every command, which take it to where the control plane is.
+    pub(crate) launch: Vec<String>,
+    /// The nodes that have kubelets.
+    pub(crate) nodes: Vec<String>,
+    /// The address it listens on.
+    bind: String,
+    /// The address that clients here use.
     address: String,
     port: u16,
     /// The address that Pods find behind `kubernetes.default`.
@@ -63,11 +78,45 @@ impl Site {
     pub(crate) fn loopback() -> anyhow::Result<Self> {
         let address = "127.0.0.1".to_owned();
         Ok(Self {
+            launch: Vec::new(),
+            nodes: Vec::new(),
             port: free_port(&address)?,
+            bind: address.clone(),
             address,
             advertised: FROM_GUEST.to_owned(),
             parts: vec![Part::Etcd, Part::KubeApiserver, Part::KubeControllerManager],
         })
+    }
+
+    /// At `address`, for `nodes` with kubelets; `launch` takes a command to where that address is.
+    ///
+    /// The API server listens at the customary port of every address there, so that whoever owns
+    /// the Service address of the API can stand in for a proxy before there is one.
+    pub(crate) fn with_nodes(launch: Vec<String>, address: &str, nodes: Vec<String>) -> Self {
+        Self {
+            launch,
+            nodes,
+            bind: "0.0.0.0".to_owned(),
+            address: address.to_owned(),
+            port: 443,
+            advertised: address.to_owned(),
+            parts: vec![
+                Part::Etcd,
+                Part::KubeApiserver,
+                Part::KubeControllerManager,
+                Part::KubeScheduler,
+            ],
+        }
+    }
+
+    /// `program`, started where the control plane is.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let Some((first, rest)) = self.launch.split_first() else {
+            return Command::new(program);
+        };
+        let mut command = Command::new(first);
+        command.args(rest).arg(program);
+        command
     }
 
     /// The API server's address for clients on this machine.
@@ -85,7 +134,12 @@ impl Site {
         match part {
             Part::Etcd => owned(&["--data-dir=."]),
             Part::KubeApiserver => self.server(),
-            Part::KubeControllerManager => manager(),
+            Part::KubeControllerManager => self.manager(),
+            Part::KubeScheduler => owned(&[
+                "--kubeconfig=scheduler.kubeconfig",
+                "--leader-elect=false",
+                "--secure-port=0",
+            ]),
         }
     }
 
@@ -105,29 +159,41 @@ impl Site {
             "--audit-log-path=audit.log",
         ]);
         flags.extend([
-            format!("--bind-address={}", self.address),
+            format!("--bind-address={}", self.bind),
             format!("--secure-port={}", self.port),
             format!("--advertise-address={}", self.advertised),
             format!("--service-cluster-ip-range={SERVICE_RANGES}"),
         ]);
+        if !self.nodes.is_empty() {
+            flags.extend(owned(&[
+                "--kubelet-client-certificate=kubelet-client.crt",
+                "--kubelet-client-key=kubelet-client.key",
+                "--kubelet-preferred-address-types=InternalIP",
+            ]));
+        }
         flags
     }
-}
 
-fn manager() -> Vec<String> {
-    let mut flags = owned(&[
-        "--kubeconfig=controller-manager.kubeconfig",
-        "--service-account-private-key-file=service-accounts.key",
-        "--root-ca-file=ca.crt",
-        "--use-service-account-credentials=true",
-        "--leader-elect=false",
-        "--secure-port=0",
-        // Tests write as fast as they can and wait for what follows.
-        "--kube-api-qps=500",
-        "--kube-api-burst=1000",
-    ]);
-    flags.push(format!("--controllers=*,{NEED_KUBELETS}"));
-    flags
+    fn manager(&self) -> Vec<String> {
+        let mut flags = owned(&[
+            "--kubeconfig=controller-manager.kubeconfig",
+            "--service-account-private-key-file=service-accounts.key",
+            "--root-ca-file=ca.crt",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+            "--secure-port=0",
+            // Tests write as fast as they can and wait for what follows.
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+        ]);
+        if self.nodes.is_empty() {
+            flags.push(format!("--controllers=*,{NEED_KUBELETS}"));
+        } else {
+            flags.push("--allocate-node-cidrs=true".to_owned());
+            flags.push(format!("--cluster-cidr={POD_RANGE}"));
+        }
+        flags
+    }
 }
 
 fn owned(flags: &[&str]) -> Vec<String> {

@@ -79,6 +79,7 @@ fn configuration(contents: &Contents, layer: &str) -> Value {
         "os": "linux",
         "config": {
             "Entrypoint": [contents.entrypoint],
+            "Cmd": contents.arguments,
             "Env": ["PATH=/usr/bin"],
             "WorkingDir": "/",
             "Labels": {
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     fn contents(order: [(&str, &[u8]); 2]) -> Contents {
-        let mut contents = Contents::new("shop", "/usr/bin/shop");
+        let mut contents = Contents::new("shop", "/usr/bin/shop", &[]);
         for (path, bytes) in order {
             contents.program(path, bytes.to_vec());
         }

@@ -22,6 +22,8 @@ pub(super) struct Contents {
     pub(super) name: &'static str,
     /// The program that a container runs.
     pub(super) entrypoint: String,
+    /// The arguments it gets when nobody gives it others.
+    pub(super) arguments: &'static [&'static str],
     /// Files by their path without the leading slash.
     pub(super) files: BTreeMap<String, Entry>,
     /// What the files were made of.
@@ -30,9 +32,14 @@ pub(super) struct Contents {
 
 impl Contents {
     /// An image without files.
-    pub(super) fn new(name: &'static str, entrypoint: &str) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        entrypoint: &str,
+        arguments: &'static [&'static str],
+    ) -> Self {
         Self {
             name,
+            arguments,
             entrypoint: entrypoint.to_owned(),
             files: BTreeMap::new(),
             components: Vec::new(),

@@ -87,6 +87,11 @@ pub(super) const ALL: &[Step] = &[
         run: || runner(xtask(&["image", "--profile", "guest", "--check"])),
     },
     Step {
+        name: "lab",
+        purpose: "our images as real pods on three real nodes",
+        run: || runner(xtask(&["lab", "test"])),
+    },
+    Step {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
         run: || runner(xtask(&["demo"])),

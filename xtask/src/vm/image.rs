@@ -17,7 +17,7 @@ use super::tools::Tools;
 const INIT: &str = include_str!("init.sh");
 
 /// Changes with this file's ideas of what belongs into a base image.
-const RECIPE: u32 = 2;
+const RECIPE: u32 = 3;
 
 /// Programs of the tools' packages that guests hold, beside busybox. The shells are here because
 /// busybox' own prefers its small `ip` and the like to the real ones.

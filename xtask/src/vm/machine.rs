@@ -31,11 +31,11 @@ const ALARMS: [&str; 5] = [
 const TAIL: usize = 60;
 
 /// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
-const CPU: &str = "qemu64,+rdrand";
+pub(crate) const CPU: &str = "qemu64,+rdrand";
 
 /// Kernel arguments that save seconds of every boot and change nothing that is tested: no
 /// self-tests of ciphers, no mitigations for a processor that is not there.
-const FASTER: &str = "mitigations=off cryptomgr.notests \
+pub(crate) const FASTER: &str = "mitigations=off cryptomgr.notests \
      initcall_blacklist=crypto_kdf108_init,jent_mod_init";
 
 /// What a guest's clock goes by.

@@ -28,8 +28,8 @@ const LINKS: [&str; 10] = [
 ];
 
 /// More modules by name: `vxlan` lives in a folder of its own since 6.1, `overlay` is for
-/// container roots.
-const MORE: [&str; 3] = ["vxlan", "overlay", "failover"];
+/// container roots, `virtio_blk` for the disks of lab nodes.
+const MORE: [&str; 4] = ["vxlan", "overlay", "failover", "virtio_blk"];
 
 /// Copies the modules of `kernel` into `root/lib/modules`, plain and with their index.
 pub(crate) fn unpack(kernel: &Kernel, tools: &Tools, root: &Path) -> anyhow::Result<()> {

@@ -1,0 +1,12 @@
+//! In a real cluster of three nodes: `cargo xtask lab test` starts it and says where it is.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "lab/cluster.rs"]
+mod cluster;
+#[path = "lab/itself.rs"]
+mod itself;

@@ -1,0 +1,157 @@
+//! The lab's network: a namespace of its own with a bridge, a tap for each guest, and the control plane's address.
+//!
+//! The namespace lives as long as the process that holds it, and needs no root: it is made together
+//! with a user namespace. What runs in it beside the guests is the outsider to the cluster.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+use super::folder::Folder;
+use crate::controlplane::process::Process;
+use crate::controlplane::site::SERVICE_ADDRESS;
+use crate::vm::tools::Tools;
+
+/// The address of the namespace itself on the bridge: the nodes' router, and where the API server is.
+pub(super) const OUTSIDE: &str = "192.0.2.1";
+
+/// How long the holder may take to be in its namespace.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The network of one lab.
+pub(super) struct Network {
+    holder: u32,
+}
+
+impl Network {
+    /// Makes it, with taps for `nodes` guests.
+    pub(super) fn start(folder: &Folder, tools: &Tools, nodes: usize) -> anyhow::Result<Self> {
+        let child = Command::new("unshare")
+            .args(["--map-root-user", "--net", "sleep", "infinity"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start `unshare`: install the package util-linux")?;
+        let holder = Process::new(child.id())?;
+        folder.begin(holder.clone())?;
+        wait_until_inside(&holder)?;
+        let network = Self::of(&holder);
+        network.ip(tools, &devices(nodes))?;
+        network.forward()?;
+        Ok(network)
+    }
+
+    /// The one that `holder` holds.
+    pub(super) fn of(holder: &Process) -> Self {
+        Self {
+            holder: holder.pid(),
+        }
+    }
+
+    /// The words that take a command into it.
+    pub(super) fn launch(&self) -> Vec<String> {
+        let target = self.holder.to_string();
+        [
+            "nsenter",
+            "--target",
+            &target,
+            "--user",
+            "--net",
+            "--preserve-credentials",
+            "--",
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    }
+
+    /// `program`, started in it.
+    pub(super) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut words = self.launch().into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).arg(program);
+        command
+    }
+
+    /// Sends each range of pod addresses to its node.
+    pub(super) fn route_pods(
+        &self,
+        tools: &Tools,
+        ranges: &[(String, String)],
+    ) -> anyhow::Result<()> {
+        let routes = ranges
+            .iter()
+            .map(|(node, range)| format!("route replace {range} via {node}\n"));
+        self.ip(tools, &routes.collect::<String>())
+    }
+
+    /// Runs lines of `ip`.
+    fn ip(&self, tools: &Tools, lines: &str) -> anyhow::Result<()> {
+        let mut words = tools.invocation("ip")?.into_iter();
+        let mut child = self
+            .command(words.next().unwrap_or_default())
+            .args(words)
+            .args(["-batch", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start `nsenter`: install the package util-linux")?;
+        let mut input = child.stdin.take().context("ip has no input")?;
+        input.write_all(lines.as_bytes())?;
+        drop(input);
+        let done = child.wait_with_output()?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        ensure!(
+            done.status.success(),
+            "the lab's network cannot be made: {said}"
+        );
+        Ok(())
+    }
+
+    fn forward(&self) -> anyhow::Result<()> {
+        let mut sh = self.command("sh");
+        sh.args(["-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
+        crate::vm::command::output(&mut sh).map(drop)
+    }
+}
+
+/// The bridge with its ports. The namespace owns the Service address of the API, so that the nodes
+/// reach it before anything there serves Services.
+fn devices(nodes: usize) -> String {
+    let mut lines = format!(
+        "link set lo up\nlink add br0 type bridge\naddress add {OUTSIDE}/24 dev br0\n\
+         address add {SERVICE_ADDRESS}/32 dev lo\nlink set br0 up\n"
+    );
+    for number in 1..=nodes {
+        lines.extend([format!(
+            "tuntap add tap{number} mode tap\nlink set tap{number} master br0\nlink set tap{number} up\n"
+        )]);
+    }
+    lines
+}
+
+/// The holder is inside once it runs the program that it was started for.
+fn wait_until_inside(holder: &Process) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let name = Path::new("/proc")
+        .join(holder.pid().to_string())
+        .join("comm");
+    loop {
+        if !holder.is_running() {
+            bail!(
+                "no network namespace can be made: this user may not make user namespaces \
+                 (`sysctl kernel.unprivileged_userns_clone`, `user.max_user_namespaces`)"
+            );
+        }
+        if std::fs::read_to_string(&name).is_ok_and(|name| name.trim() == "sleep") {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the namespace's holder hangs");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/busybox sh
+# Process 1 of a lab node: containerd, the images, the kubelet.
+export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t tmpfs run /run
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t bpf bpf /sys/fs/bpf
+mount --make-rshared /
+
+for word in $(cat /proc/cmdline); do
+	case $word in
+	lab.node=*) number=${word#lab.node=} ;;
+	lab.address=*) address=${word#lab.address=} ;;
+	esac
+done
+node=n$number
+hostname "$node"
+printf '%032d\n' "$number" >/etc/machine-id
+printf '127.0.0.1 localhost\n%s %s\n' "$address" "$node" >/etc/hosts
+
+modprobe -a overlay bridge br_netfilter veth dummy nf_tables nf_conntrack ip_vs ip_vs_wrr
+echo 1 >/proc/sys/net/ipv4/ip_forward
+echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
+ip link set lo up
+ip address add "$address/24" dev eth0
+ip link set eth0 up
+ip route add default via 192.0.2.1
+
+# The second disk is a plain tar: keys and images.
+mkdir -p /run/lab
+tar -xf /dev/vdb -C /run/lab
+
+telnetd -b "$address" -l /bin/sh
+containerd --config /etc/containerd.toml >/var/log/containerd.log 2>&1 &
+until ctr version >/dev/null 2>&1; do sleep 0.3; done
+for image in /run/lab/images/*.tar; do
+	ctr --namespace k8s.io images import "$image" >/dev/null && rm "$image"
+done
+
+echo "lab: starting the kubelet of $node"
+while true; do
+	kubelet --config=/etc/kubelet.yaml --kubeconfig="/run/lab/keys/node-$node.kubeconfig" \
+		--node-ip="$address" --hostname-override="$node" \
+		--node-labels="topology.kubernetes.io/zone=z$number" >>/var/log/kubelet.log 2>&1
+	echo "lab: the kubelet ended ($?)"
+	tail -n 5 /var/log/kubelet.log
+	sleep 2
+done
