@@ -9,6 +9,7 @@
 //! Nothing of whole objects is kept, and the order in which collections come does not matter.
 
 mod board;
+mod collection;
 mod hub;
 mod input;
 mod lines;
@@ -30,6 +31,7 @@ use crate::event::Batch;
 use crate::source::Watch;
 
 pub use board::{Board, InputState, Phase};
+pub use collection::{Change, Collection};
 
 use hub::Hub;
 use input::INPUTS;

@@ -85,6 +85,13 @@ impl Input {
         }
     }
 
+    /// Any collection, by its path; nothing is asked about the kind of its objects.
+    pub(crate) const fn at(path: &'static str) -> Self {
+        Self::core(Kind::Node, "", path)
+            .need(Need::IfKnown)
+            .page(200)
+    }
+
     const fn ours(kind: Kind, name: &'static str, path: &'static str) -> Self {
         Self::core(kind, name, path)
             .version("topology.ipvs-topo.io/v1alpha1")

@@ -23,10 +23,10 @@ use crate::json::{self, Happening, Line, Page};
 use crate::yaml::Node;
 
 /// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
-const SILENCE: Duration = Duration::from_secs(150);
+pub(super) const SILENCE: Duration = Duration::from_secs(150);
 
 /// For how long a stream is asked for, in seconds; up to twice as long.
-const STREAM: f64 = 300.0;
+pub(super) const STREAM: f64 = 300.0;
 
 /// What all collections share.
 pub(super) struct Shared {
@@ -277,7 +277,7 @@ impl<'s> Runner<'s> {
 }
 
 /// A number between 0 and 1 that nobody can guess.
-fn chance() -> f64 {
+pub(super) fn chance() -> f64 {
     let bits = RandomState::new().hash_one(()) >> 32;
     f64::from(u32::try_from(bits).unwrap_or_default()) / f64::from(u32::MAX)
 }
