@@ -50,13 +50,20 @@ struct Image {
 }
 
 /// Every image.
-const ALL: [Image; 2] = [
+const ALL: [Image; 3] = [
     Image {
         name: "agent",
         package: "agent",
         program: "ipvs-topo",
         arguments: &["--help"],
         nft: true,
+    },
+    Image {
+        name: "controller",
+        package: "controller",
+        program: "ipvs-topo-controller",
+        arguments: &[],
+        nft: false,
     },
     // What stands for pods and clients in the tests.
     Image {

@@ -22,6 +22,8 @@ const BANS: &[Ban] = &[
             "crates/ipvs-netlink/",
             "crates/cluster/src/source",
             "crates/cluster/src/api",
+            "crates/controller/src/elect.rs",
+            "crates/controller/src/run.rs",
             "xtask/",
             "benches/",
         ],
@@ -49,6 +51,7 @@ const BANS: &[Ban] = &[
         allowed: &[
             "crates/agent/src/run.rs",
             "crates/agent/tests/",
+            "crates/controller/src/run.rs",
             "crates/ipvs-netlink/tests/",
         ],
         instead: "a task that changes state unseen; make it a trigger of the loop, or start it in crates/agent/src/run.rs",

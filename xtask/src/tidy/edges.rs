@@ -42,6 +42,12 @@ const ROOMS: &[Room] = &[
         invariant: "agent is where the three libraries meet",
     },
     Room {
+        package: "controller",
+        inside: &["cluster", "topology-core"],
+        outside: None,
+        invariant: "controller knows the API server and nothing of a node's kernel",
+    },
+    Room {
         package: "xtask",
         inside: &["guest-wire"],
         outside: None,

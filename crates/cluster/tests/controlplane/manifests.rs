@@ -86,6 +86,9 @@ fn the_examples_are_taken_as_they_are() {
             .split("\n---\n")
             .filter(|one| !one.contains("topologyKeys:"));
         let text = text.collect::<Vec<_>>().join("\n---\n");
+        if !text.contains("kind: ") {
+            continue;
+        }
         let folder = folder(&[elsewhere(&text, &namespace.0)]);
         let output = run(&[
             "apply",
@@ -98,4 +101,70 @@ fn the_examples_are_taken_as_they_are() {
         count += String::from_utf8(output.stdout).unwrap().lines().count();
     }
     assert!(count > 100, "{count}");
+}
+
+mod alone {
+    //! It takes the CRDs away from everybody else for a while.
+
+    use crate::kubectl::{installed, kubectl, ok, repository};
+
+    /// Kinds that are always "configured", though `kubectl diff` finds nothing: of a disruption budget kubectl sends
+    /// the selector whether or not it differs, and of a policy the levels, which the API server gives their defaults.
+    const ALWAYS: [&str; 2] = ["poddisruptionbudget.", "clustertopologypolicy."];
+
+    /// Lines of `kubectl apply` that tell of a change.
+    fn changes(told: &str) -> Vec<&str> {
+        let lines = told.lines();
+        let news = lines.filter(|line| !line.ends_with(" unchanged"));
+        news.filter(|line| !ALWAYS.iter().any(|kind| line.starts_with(kind)))
+            .collect()
+    }
+
+    #[test]
+    fn base_and_overlays_are_applied_repeated_compared_and_deleted_without_a_trace() {
+        installed();
+        for folder in ["base", "overlays/kubeadm", "overlays/zone-aware"] {
+            let path = repository(&format!("manifests/{folder}"));
+            ok(&["apply", "-k", &path]);
+            let again = ok(&["apply", "-k", &path]);
+            assert_eq!(changes(&again), Vec::<&str>::new(), "{folder}");
+            assert_eq!(ok(&["diff", "-k", &path]), "", "{folder}");
+            // A policy goes with its definition, which may be deleted before it.
+            let patiently = ["--ignore-not-found", "--timeout=120s"];
+            ok(&[&["delete", "-k", &path], &patiently[..]].concat());
+            let left = [
+                "get",
+                "crd,validatingadmissionpolicy,validatingadmissionpolicybinding,clusterrole,clusterrolebinding,namespace",
+                "-o",
+                "name",
+            ];
+            let left = ok(&left);
+            let ours = left.lines().filter(|line| line.contains("ipvs-topo"));
+            assert_eq!(ours.collect::<Vec<_>>(), Vec::<&str>::new(), "{folder}");
+            assert!(kubectl(&["get", "namespace", "kube-system"]).is_ok());
+            for part in ["crds", "admission"] {
+                ok(&["apply", "-k", &repository(&format!("manifests/{part}"))]);
+            }
+            ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        }
+    }
+
+    #[test]
+    fn the_base_says_what_a_node_proxy_has_to_say() {
+        let text = ok(&["kustomize", &repository("manifests/base")]);
+        for words in [
+            "hostNetwork: true",
+            "priorityClassName: system-node-critical",
+            "readOnlyRootFilesystem: true",
+            "automountServiceAccountToken: false",
+            "maxSurge: 0",
+        ] {
+            assert!(text.contains(words), "{words}");
+        }
+        // No rule names more than it needs.
+        assert!(
+            !text.contains("- '*'") && !text.contains("secrets"),
+            "{text}"
+        );
+    }
 }

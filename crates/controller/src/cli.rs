@@ -1,0 +1,41 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Writes what agents share: where Nodes are, and how policies and drains stand. Agents go on without it.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "ipvs-topo-controller", version)]
+pub struct Args {
+    /// How to reach the API server, as kubectl does; without it, as the pod's own account.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The namespace of the lease.
+    #[arg(long, env = "POD_NAMESPACE", default_value = "ipvs-topo-system")]
+    pub namespace: String,
+    /// The name of this replica; no other has it.
+    #[arg(long, env = "POD_NAME")]
+    pub name: Option<String>,
+    /// Labels of Nodes that the map tells besides those that policies and drains name, such as those that annotations
+    /// of Services use.
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub label_keys: Vec<String>,
+    /// Where `/healthz`, `/readyz` and `/metrics` answer.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258")]
+    pub bind_address: SocketAddr,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines, one object a line.
+    Json,
+}

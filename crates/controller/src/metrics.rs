@@ -1,0 +1,75 @@
+//! What `/metrics` tells.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// A write, by what was written and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Written {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+/// Every figure.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    leader: Gauge<u64, AtomicU64>,
+    nodes: Gauge<u64, AtomicU64>,
+    writes: Family<Written, Counter>,
+    troubles: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("ipvs_topo_controller");
+        let (leader, nodes) = (Gauge::default(), Gauge::default());
+        let (writes, troubles) = (Family::default(), Counter::default());
+        registry.register("leader", "1 if this replica leads.", leader.clone());
+        registry.register("nodes", "Nodes that are known.", nodes.clone());
+        let words = "Objects written, by kind and outcome";
+        registry.register("writes", words, writes.clone());
+        let words = "Lists and watches that came to nothing and were tried again";
+        registry.register("watch_failures", words, troubles.clone());
+        Self {
+            registry: Arc::new(registry),
+            leader,
+            nodes,
+            writes,
+            troubles,
+        }
+    }
+}
+
+impl Metrics {
+    /// How things stand.
+    pub fn stands(&self, leads: bool, nodes: usize) {
+        self.leader.set(u64::from(leads));
+        self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
+    }
+
+    /// Something was written, or not.
+    pub fn wrote(&self, kind: &'static str, ok: bool) {
+        let outcome = if ok { "ok" } else { "failed" };
+        self.writes.get_or_create(&Written { kind, outcome }).inc();
+    }
+
+    /// A list or watch came to nothing.
+    pub fn trouble(&self) {
+        self.troubles.inc();
+    }
+
+    /// Everything, as `OpenMetrics` text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _written = text::encode(&mut out, &self.registry);
+        out
+    }
+}

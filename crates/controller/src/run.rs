@@ -1,0 +1,184 @@
+//! The loop: what is followed goes into the [`World`], and what the world plans is written while this replica leads.
+
+mod follow;
+mod write;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use cluster::api::{Access, Connection};
+use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::budget::Budget;
+use crate::cli::Args;
+use crate::elect::{Seat, elect};
+use crate::metrics::Metrics;
+use crate::serve::{Ready, serve};
+use crate::world::{Collection, World};
+use follow::{Heard, follow};
+
+/// How often there may be something to write: changes are gathered meanwhile.
+const TICK: Duration = Duration::from_secs(1);
+/// The name of the Lease.
+const LEASE: &str = "ipvs-topo-controller";
+/// How the API server's logs call the program.
+const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSION"));
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    runtime.block_on(run_until_told(args))
+}
+
+async fn run_until_told(args: &Args) -> anyhow::Result<()> {
+    let access = match &args.kubeconfig {
+        Some(path) => Access::kubeconfig(path, USER_AGENT),
+        None => Access::environment(USER_AGENT),
+    };
+    let connection = Connection::open(&access).await?;
+    tracing::info!(server = connection.server(), "started");
+    let (ready, metrics) = (Ready::default(), Metrics::default());
+    let (lead, leads) = watch::channel(None);
+    let (stop, stops) = watch::channel(false);
+    let election = tokio::spawn(elect(connection.clone(), seat(args), lead, stops));
+    let working = Loop {
+        connection,
+        world: World::new(args.label_keys.iter().cloned()),
+        budget: Budget::new(Duration::ZERO),
+        epoch: Instant::now(),
+        unlisted: BTreeSet::from(Collection::ALL),
+        leads,
+        ready: ready.clone(),
+        metrics: metrics.clone(),
+        dirty: true,
+    };
+    tokio::select! {
+        ended = serve(args.bind_address, ready, metrics) => ended?,
+        () = working.run() => {}
+        told = told() => told?,
+    }
+    // The loop is dropped by now, so that nothing is written after the Lease is given up.
+    stop.send_replace(true);
+    election.await.context("the election ended badly")
+}
+
+fn seat(args: &Args) -> Seat {
+    let process = std::process::id();
+    let started = Timestamp::now().as_nanosecond();
+    let name = args.name.as_deref().unwrap_or("controller");
+    Seat {
+        namespace: args.namespace.clone(),
+        name: LEASE.to_owned(),
+        me: format!("{name}_{process}_{started}"),
+    }
+}
+
+/// Returns when the process is told to end.
+async fn told() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+struct Loop {
+    connection: Connection,
+    world: World,
+    budget: Budget,
+    epoch: Instant,
+    /// Collections whose first list has not ended.
+    unlisted: BTreeSet<Collection>,
+    leads: watch::Receiver<Option<Instant>>,
+    ready: Ready,
+    metrics: Metrics,
+    /// Whether anything was heard since the last plan that left nothing to write.
+    dirty: bool,
+}
+
+impl Loop {
+    async fn run(mut self) {
+        let (sender, mut heard) = mpsc::channel(64);
+        let mut tasks = tokio::task::JoinSet::new();
+        for collection in Collection::ALL {
+            tasks.spawn(follow(self.connection.clone(), collection, sender.clone()));
+        }
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut led = false;
+        loop {
+            tokio::select! {
+                Some(heard) = heard.recv() => self.hear(heard),
+                _ = tick.tick() => {
+                    let leads = self.leads();
+                    if leads != led {
+                        tracing::info!("{}", if leads { "leads" } else { "does not lead any more" });
+                        (led, self.dirty) = (leads, true);
+                    }
+                    self.metrics.stands(leads, self.world.node_count());
+                    if leads && self.unlisted.is_empty() && (self.dirty || self.world.has_drains()) {
+                        self.write().await;
+                    }
+                }
+            }
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.leads
+            .borrow()
+            .is_some_and(|until| Instant::now() < until)
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Exists(collection, object) => {
+                self.dirty |= self.world.exists(collection, object);
+            }
+            Heard::Gone(collection, name) => self.dirty |= self.world.gone(collection, &name),
+            Heard::Listed(collection, names) => {
+                for gone in self.world.names(collection).difference(&names) {
+                    self.dirty |= self.world.gone(collection, gone);
+                }
+                self.unlisted.remove(&collection);
+                if self.unlisted.is_empty() && !self.ready.is() {
+                    tracing::info!("everything was read once");
+                    self.ready.set();
+                }
+            }
+            Heard::Trouble(error) => {
+                self.metrics.trouble();
+                tracing::warn!("{error}");
+            }
+        }
+    }
+
+    /// Writes what may be written now.
+    async fn write(&mut self) {
+        let planned = self.world.plan(Timestamp::now().as_millisecond());
+        self.dirty = !planned.is_empty();
+        for write in self.budget.allow(self.epoch.elapsed(), planned) {
+            if !self.leads() {
+                return;
+            }
+            let done = write::write(&self.connection, &write).await;
+            self.metrics.wrote(write.collection.kind(), done.is_ok());
+            self.budget
+                .wrote(self.epoch.elapsed(), &write, done.is_ok());
+            match done {
+                // What was answered is known before the watch tells it.
+                Ok(object) => drop(self.world.exists(write.collection, object)),
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Writes one object.
+
+use cluster::api::{ApiError, Connection};
+use serde_json::Value;
+
+use crate::world::{How, Write};
+
+/// Writes it; what the API server keeps comes back.
+pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Value, ApiError> {
+    let Write {
+        collection,
+        name: (namespace, name),
+        ..
+    } = write;
+    let path = collection.path(namespace, name);
+    let written = match write.how {
+        How::Create => {
+            let path = collection.path(namespace, "");
+            connection.create(&path, &write.body).await
+        }
+        How::Replace => connection.replace(&path, &write.body).await,
+        How::Status => {
+            let path = format!("{path}/status");
+            connection.replace(&path, &write.body).await
+        }
+    };
+    if written.is_ok() && write.is_transition {
+        let namespace = if namespace.is_empty() { "" } else { "/" }.to_owned() + namespace;
+        tracing::info!(object = %format!("{}{namespace}/{name}", collection.kind()), "written");
+    }
+    written
+}

@@ -1,0 +1,241 @@
+//! What the controller knows of the cluster, and what there is to write. No I/O, no clock.
+//!
+//! Every write is the difference between what should be there and what was last seen there, so that nothing is written
+//! twice and a second controller, or one that was restarted, has nothing to do.
+
+mod drain;
+mod judge;
+mod map;
+mod nodes;
+mod policy;
+mod report;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cluster::schema::{GROUP, VERSION};
+use serde_json::Value;
+
+pub use nodes::Place;
+use report::Report;
+pub(crate) use value::put;
+
+/// A collection of objects that the controller follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Collection {
+    /// `v1` Nodes.
+    Nodes,
+    /// `ClusterTopologyPolicy` objects.
+    ClusterPolicies,
+    /// `TopologyPolicy` objects.
+    Policies,
+    /// `TopologyDrain` objects.
+    Drains,
+    /// What agents report.
+    Agents,
+    /// What this controller wrote.
+    Maps,
+}
+
+impl Collection {
+    /// Every one.
+    pub const ALL: [Self; 6] = [
+        Self::Nodes,
+        Self::ClusterPolicies,
+        Self::Policies,
+        Self::Drains,
+        Self::Agents,
+        Self::Maps,
+    ];
+
+    /// The resource's name in paths.
+    pub const fn resource(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::ClusterPolicies => "clustertopologypolicies",
+            Self::Policies => "topologypolicies",
+            Self::Drains => "topologydrains",
+            Self::Agents => "topologyagents",
+            Self::Maps => "topologymaps",
+        }
+    }
+
+    /// The kind of its objects.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Nodes => "Node",
+            Self::ClusterPolicies => "ClusterTopologyPolicy",
+            Self::Policies => "TopologyPolicy",
+            Self::Drains => "TopologyDrain",
+            Self::Agents => "TopologyAgent",
+            Self::Maps => "TopologyMap",
+        }
+    }
+
+    fn version(self) -> String {
+        match self {
+            Self::Nodes => "v1".to_owned(),
+            _ => format!("{GROUP}/{VERSION}"),
+        }
+    }
+
+    /// The path of the whole collection.
+    pub const fn all(self) -> &'static str {
+        match self {
+            Self::Nodes => "/api/v1/nodes",
+            Self::ClusterPolicies => "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
+            Self::Policies => "/apis/topology.ipvs-topo.io/v1alpha1/topologypolicies",
+            Self::Drains => "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
+            Self::Agents => "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents",
+            Self::Maps => "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps",
+        }
+    }
+
+    /// The path of the collection, or of one object in it.
+    pub fn path(self, namespace: &str, name: &str) -> String {
+        let mut path = match self {
+            Self::Nodes => "/api/v1".to_owned(),
+            _ => format!("/apis/{GROUP}/{VERSION}"),
+        };
+        if !namespace.is_empty() {
+            path.extend(["/namespaces/", namespace]);
+        }
+        path.extend(["/", self.resource()]);
+        if !name.is_empty() {
+            path.extend(["/", name]);
+        }
+        path
+    }
+}
+
+/// What tells an object from the others of its collection: namespace and name.
+pub type Name = (String, String);
+
+/// The name of an object.
+pub fn name_of(object: &Value) -> Name {
+    value::name(object)
+}
+
+/// Something to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Where it belongs.
+    pub collection: Collection,
+    /// Its namespace and name.
+    pub name: Name,
+    /// How.
+    pub how: How,
+    /// The object, or what of it changes.
+    pub body: Value,
+    /// Whether somebody waits for it: a condition has changed, and not only a count.
+    pub is_transition: bool,
+}
+
+/// How something is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// There is no such object.
+    Create,
+    /// The whole object is written anew, if it has not changed.
+    Replace,
+    /// Its status is.
+    Status,
+}
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+pub struct World {
+    /// Labels that the map tells besides those that policies and drains name.
+    extra_keys: BTreeSet<String>,
+    nodes: BTreeMap<String, Place>,
+    /// Policies, drains and maps as they were seen.
+    objects: BTreeMap<(Collection, Name), Value>,
+    reports: BTreeMap<String, Report>,
+}
+
+impl World {
+    /// Nothing yet. The map will tell `keys` at least.
+    pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            extra_keys: keys.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of an object as it is now. Returns whether that matters.
+    pub fn exists(&mut self, collection: Collection, mut object: Value) -> bool {
+        let name = value::name(&object);
+        // In lists objects need not say what they are.
+        put(&mut object, "apiVersion", collection.version());
+        put(&mut object, "kind", collection.kind());
+        match collection {
+            Collection::Nodes => {
+                let place = nodes::place(&object);
+                self.nodes.insert(name.1, place.clone()) != Some(place)
+            }
+            Collection::Agents => {
+                let report = Report::read(&object);
+                self.reports.insert(name.1, report.clone()) != Some(report)
+            }
+            _ => {
+                let key = (collection, name);
+                let is_newer = self.objects.get(&key) != Some(&object);
+                self.objects.insert(key, object);
+                is_newer
+            }
+        }
+    }
+
+    /// Takes note that an object is gone. Returns whether that matters.
+    pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
+        match collection {
+            Collection::Nodes => self.nodes.remove(&name.1).is_some(),
+            Collection::Agents => self.reports.remove(&name.1).is_some(),
+            _ => self.objects.remove(&(collection, name.clone())).is_some(),
+        }
+    }
+
+    /// The names of everything that is known of a collection, to find out what is gone after a new list.
+    pub fn names(&self, collection: Collection) -> BTreeSet<Name> {
+        let global = |name: &String| (String::new(), name.clone());
+        match collection {
+            Collection::Nodes => self.nodes.keys().map(global).collect(),
+            Collection::Agents => self.reports.keys().map(global).collect(),
+            _ => self.of(collection).map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Whether there are drains, whose status changes with time.
+    pub fn has_drains(&self) -> bool {
+        self.of(Collection::Drains).next().is_some()
+    }
+
+    /// How many Nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What there is to write at `now` (milliseconds since 1970).
+    pub fn plan(&self, now: i64) -> Vec<Write> {
+        let mut writes = map::plan(self);
+        for collection in [Collection::ClusterPolicies, Collection::Policies] {
+            writes
+                .extend(self.of(collection).filter_map(|(name, object)| {
+                    policy::plan(self, collection, name, object, now)
+                }));
+        }
+        writes.extend(
+            self.of(Collection::Drains)
+                .filter_map(|(name, object)| drain::plan(self, name, object, now)),
+        );
+        writes
+    }
+
+    fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {
+        let all = self.objects.iter();
+        all.filter(move |((of, _), _)| *of == collection)
+            .map(|((_, name), object)| (name, object))
+    }
+}

@@ -1,0 +1,141 @@
+//! `TopologyMap`: which Node is in which shard, and what each shard tells.
+//!
+//! A Node stays in the shard that it is in, so that a Node that comes or goes changes one shard and no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cluster::schema::{GROUP, MAX_KEYS, NODES_PER_SHARD, VERSION};
+use serde_json::{Map, Value, json};
+use topology_core::policy::LevelKey;
+
+use super::judge::read;
+use super::value::{list, put, text};
+use super::{Collection, How, Name, Place, World, Write};
+
+/// Labels that are told whatever policies say: zone, region, and what an endpoint on the Node counts for.
+const ALWAYS: [&str; 3] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.ipvs-topo.io/capacity",
+];
+
+/// The shards that are not as they should be.
+pub(super) fn plan(world: &World) -> Vec<Write> {
+    let keys = keys(world);
+    let shards = shards(world);
+    let whole = shards.iter().enumerate();
+    whole
+        .filter_map(|(number, nodes)| write(world, number, &keys, nodes))
+        .collect()
+}
+
+/// The labels to tell: those that anything looks at.
+fn keys(world: &World) -> Vec<String> {
+    let mut found: BTreeSet<String> = world.extra_keys.clone();
+    for collection in [
+        Collection::ClusterPolicies,
+        Collection::Policies,
+        Collection::Drains,
+    ] {
+        for (_, object) in world.of(collection) {
+            let Some(read) = read(object, None) else {
+                continue;
+            };
+            let levels = read.snapshot.policies().flat_map(|one| &one.policy.levels);
+            found.extend(levels.filter_map(|level| label(&level.key)));
+            let avoided = read.snapshot.policies().flat_map(|one| &one.policy.avoid);
+            found.extend(avoided.filter_map(|avoid| label(&avoid.key)));
+            found.extend(read.snapshot.drains().filter_map(|drain| label(&drain.key)));
+        }
+    }
+    let others = found.into_iter().filter(|key| !ALWAYS.contains(&&**key));
+    let always = ALWAYS.map(str::to_owned).into_iter();
+    always.chain(others).take(MAX_KEYS).collect()
+}
+
+fn label(key: &LevelKey) -> Option<String> {
+    match key {
+        LevelKey::Label(key) => Some(key.to_string()),
+        LevelKey::Node | LevelKey::Any => None,
+    }
+}
+
+/// The Nodes of each shard.
+fn shards(world: &World) -> Vec<BTreeSet<&str>> {
+    let mut shards: Vec<BTreeSet<&str>> = Vec::new();
+    let mut placed = BTreeSet::new();
+    for number in 0..world.of(Collection::Maps).count() {
+        let object = world.objects.get(&(Collection::Maps, name(number)));
+        let nodes = object.and_then(|object| object.pointer("/spec/nodes")?.as_object());
+        let mut shard = BTreeSet::new();
+        for node in nodes.into_iter().flat_map(Map::keys) {
+            if shard.len() < NODES_PER_SHARD
+                && world.nodes.contains_key(node)
+                && placed.insert(&**node)
+            {
+                shard.insert(&**node);
+            }
+        }
+        shards.push(shard);
+    }
+    let mut at = 0;
+    for node in world.nodes.keys().filter(|node| !placed.contains(&***node)) {
+        while shards
+            .get(at)
+            .is_some_and(|shard| shard.len() >= NODES_PER_SHARD)
+        {
+            at += 1;
+        }
+        match shards.get_mut(at) {
+            Some(shard) => drop(shard.insert(node)),
+            None => shards.push(BTreeSet::from([&**node])),
+        }
+    }
+    shards
+}
+
+fn name(number: usize) -> Name {
+    (String::new(), format!("shard-{number}"))
+}
+
+fn write(world: &World, number: usize, keys: &[String], nodes: &BTreeSet<&str>) -> Option<Write> {
+    let name = name(number);
+    let before = world.objects.get(&(Collection::Maps, name.clone()));
+    let nodes: BTreeMap<&str, Value> = nodes
+        .iter()
+        .filter_map(|node| Some((*node, entry(world.nodes.get(*node)?, keys))))
+        .collect();
+    let spec = json!({ "shard": number, "keys": keys, "nodes": nodes });
+    if before.and_then(|before| before.get("spec")) == Some(&spec) {
+        return None;
+    }
+    let mut metadata = json!({ "name": name.1 });
+    let how = before.map_or(How::Create, |before| {
+        let version = text(before, "/metadata/resourceVersion");
+        put(&mut metadata, "resourceVersion", version);
+        How::Replace
+    });
+    let body = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"),
+        "kind": Collection::Maps.kind(),
+        "metadata": metadata,
+        "spec": spec,
+    });
+    let was_told = |key: &String| {
+        let before = before.map(|before| list(before, "/spec/keys"));
+        before.is_some_and(|told| told.iter().any(|one| one == key))
+    };
+    Some(Write {
+        collection: Collection::Maps,
+        name,
+        how,
+        body,
+        is_transition: !keys.iter().all(was_told),
+    })
+}
+
+fn entry(place: &Place, keys: &[String]) -> Value {
+    let value = |key: &String| place.labels.get(key).map_or("", |value| &**value);
+    let values: Vec<&str> = keys.iter().map(value).collect();
+    json!({ "v": values, "cpuMilli": place.cpu_milli, "ready": place.ready })
+}

@@ -1,0 +1,123 @@
+//! What it writes, and that another goes on where one has ended.
+
+mod alone {
+    //! There is one `TopologyMap` in a cluster.
+
+    use crate::kubectl::{eventually, kubectl, kubectl_with, ok};
+    use crate::process::{Controller, NAMESPACE, account, holder};
+
+    const OBJECTS: &str = "
+apiVersion: v1
+kind: Node
+metadata: {name: map-n1, labels: {topology.kubernetes.io/zone: a, pool: map}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: map-n2, labels: {topology.kubernetes.io/zone: b, pool: map, example.com/rack: b1}}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: near}
+spec:
+  mode: Prefer
+  nodeSelector: {matchLabels: {pool: map}}
+  levels: [{key: example.com/rack}, {any: true}]
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyAgent
+metadata: {name: map-n1}
+";
+
+    /// The field of an object, once it is this.
+    fn becomes(kind: &str, name: &str, path: &str, wanted: &str) {
+        let output = format!("-o=jsonpath={path}");
+        eventually(&format!("{kind} {name} {path} = {wanted}"), || {
+            let found = kubectl(&["get", kind, name, &output]).ok()?;
+            (found == wanted).then_some(())
+        });
+    }
+
+    fn drain(hours: i64) -> String {
+        let now = jiff::Timestamp::now();
+        let expires = now.checked_add(jiff::Span::new().hours(hours)).unwrap();
+        format!(
+            "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: rack}}\nspec: {{match: {{key: example.com/rack, values: [b1]}}, expiresAt: \"{expires}\"}}\n"
+        )
+    }
+
+    /// The map, the policy's status and the drain's.
+    fn writes_what_is_seen() {
+        becomes(
+            "tmap",
+            "shard-0",
+            "{.spec.nodes.map-n2.v}",
+            r#"["b","","","b1"]"#,
+        );
+        let accepted = "{.status.conditions[?(@.type==\"Accepted\")].status}";
+        becomes("ctp", "near", accepted, "True");
+        becomes("ctp", "near", "{.status.programmedNodes}", "0/2");
+        let report = r#"{"status":{"version":"0.1.0","phase":"Serving","policies":[{"kind":"ClusterTopologyPolicy","name":"near","generation":1,"services":3}]}}"#;
+        let patch = ["patch", "tagent", "map-n1", "--subresource=status"];
+        ok(&[&patch[..], &["--type=merge", "-p", report]].concat());
+        becomes("ctp", "near", "{.status.programmedNodes}", "1/2");
+        becomes("ctp", "near", "{.status.matchedServices}", "3");
+        for (hours, phase) in [(100, "Refused"), (1, "Active")] {
+            kubectl_with(&drain(hours), &["apply", "-f", "-"]).unwrap();
+            becomes("tdrain", "rack", "{.status.phase}", phase);
+        }
+    }
+
+    /// Which version the map has.
+    fn version() -> String {
+        let path = "-o=jsonpath={.metadata.resourceVersion}";
+        ok(&["get", "tmap", "shard-0", path])
+    }
+
+    fn label(zone: &str) {
+        let label = format!("topology.kubernetes.io/zone={zone}");
+        ok(&["label", "node", "map-n1", &label, "--overwrite"]);
+        becomes("tmap", "shard-0", "{.spec.nodes.map-n1.v[0]}", zone);
+    }
+
+    #[test]
+    fn it_writes_with_the_rules_of_the_base_and_another_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = account(folder.path());
+        kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
+        let first = Controller::start(&kubeconfig, "first");
+        eventually("a leader", || first.leads().then_some(()));
+        let second = Controller::start(&kubeconfig, "second");
+        writes_what_is_seen();
+
+        let before = version();
+        let beat = r#"{"status":{"conditions":[{"type":"MemoryPressure","status":"False","lastHeartbeatTime":"2026-11-21T20:00:00Z"}]}}"#;
+        ok(&[
+            "patch",
+            "node",
+            "map-n1",
+            "--subresource=status",
+            "-p",
+            beat,
+        ]);
+        assert!(first.leads() && first.end(), "the first ends well");
+        eventually("the second leads", || second.leads().then_some(()));
+        assert_eq!(
+            before,
+            version(),
+            "neither a heartbeat nor another leader is news"
+        );
+        label("c");
+
+        let third = Controller::start(&kubeconfig, "third");
+        // Killed: it gives nothing up, and the lease has to run out.
+        drop(second);
+        eventually("the third leads", || third.leads().then_some(()));
+        label("d");
+        assert!(third.end());
+        assert_eq!(holder(), Some(String::new()), "the lease is free");
+        kubectl_with(OBJECTS, &["delete", "-f", "-"]).unwrap();
+        ok(&["delete", "tdrain", "rack"]);
+        ok(&["delete", "tmap", "--all"]);
+        drop(kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]));
+    }
+}
