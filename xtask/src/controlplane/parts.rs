@@ -54,6 +54,10 @@ fn try_start_all(folder: &Folder) -> anyhow::Result<()> {
     output(&mut pki)?;
     fs::write(folder.path().join("audit.yaml"), AUDIT)?;
     for part in &record.site.parts {
+        if *part == Part::KubeControllerManager {
+            // It gives up when the API server does not know its role within ten seconds, which a busy machine exceeds.
+            wait_for(folder, SERVER_READY)?;
+        }
         spawn(folder, *part)?;
     }
     wait_until_ready(folder)
@@ -108,29 +112,35 @@ fn spawn(folder: &Folder, part: Part) -> anyhow::Result<()> {
     folder.remember(part, process)
 }
 
+/// What kubectl can do when the API server is ready.
+const SERVER_READY: &[&str] = &["get", "--raw=/readyz"];
+
+/// The first work of the controllers.
+const FIRST_WORK: &[&str] = &["get", "serviceaccount", "default", "--namespace=default"];
+
 /// Waits for the API server, and for the controllers, which show by their first work.
 fn wait_until_ready(folder: &Folder) -> anyhow::Result<()> {
+    wait_for(folder, SERVER_READY)?;
+    wait_for(folder, FIRST_WORK)
+}
+
+/// Waits until kubectl can do something.
+fn wait_for(folder: &Folder, question: &[&str]) -> anyhow::Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    for question in [
-        &["get", "--raw=/readyz"][..],
-        &["get", "serviceaccount", "default", "--namespace=default"],
-    ] {
-        loop {
-            if let Some(gone) = gone(folder)? {
-                bail!("{} ended by itself", gone.name());
-            }
-            let mut kubectl = folder.kubectl()?;
-            let answer = output(kubectl.args(question).arg("--request-timeout=2s"));
-            if answer.is_ok() {
-                break;
-            }
-            if Instant::now() > deadline {
-                return answer.map(drop).context("the control plane is not ready");
-            }
-            std::thread::sleep(Duration::from_millis(100));
+    loop {
+        if let Some(gone) = gone(folder)? {
+            bail!("{} ended by itself", gone.name());
         }
+        let mut kubectl = folder.kubectl()?;
+        let answer = output(kubectl.args(question).arg("--request-timeout=2s"));
+        if answer.is_ok() {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return answer.map(drop).context("the control plane is not ready");
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
-    Ok(())
 }
 
 /// A part that was started and ended.
