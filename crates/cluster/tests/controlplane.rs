@@ -8,6 +8,10 @@
 
 #[path = "controlplane/crds.rs"]
 mod crds;
+#[path = "controlplane/follower.rs"]
+mod follower;
+#[path = "controlplane/following.rs"]
+mod following;
 #[path = "controlplane/itself.rs"]
 mod itself;
 #[path = "controlplane/kubectl.rs"]

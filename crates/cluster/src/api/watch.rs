@@ -22,7 +22,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::thread;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::Instant;
 
 use super::access::{Access, AccessError};
@@ -92,6 +92,7 @@ async fn feed(connection: Connection, board: Board, batches: mpsc::Sender<Batch>
         connection,
         hub: RefCell::new(Hub::new()),
         batches: batches.clone(),
+        turn: Mutex::new(()),
         board,
         by_namespace: Notify::new(),
         epoch: Instant::now(),

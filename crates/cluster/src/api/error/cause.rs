@@ -52,12 +52,19 @@ fn innermost(error: &kube::Error) -> String {
     last.map(ToString::to_string).unwrap_or_default()
 }
 
+/// The error of the TLS library in `cause`, which connectors wrap in errors of input and output that do not name it as
+/// their source.
+fn tls_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+    let wrapped = |error: &&'a (dyn StdError + 'static)| -> Option<&'a (dyn StdError + 'static)> {
+        let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
+        Some(inner)
+    };
+    let mut layers = std::iter::successors(Some(cause), wrapped).take(DEPTH);
+    layers.find_map(|error| error.downcast_ref())
+}
+
 fn is_certificate(cause: &(dyn StdError + 'static)) -> bool {
-    let tls = cause.downcast_ref::<rustls::Error>().or_else(|| {
-        let io = cause.downcast_ref::<io::Error>()?;
-        io.get_ref()?.downcast_ref()
-    });
-    tls.is_some_and(|tls| {
+    tls_error(cause).is_some_and(|tls| {
         use rustls::AlertDescription as Alert;
         matches!(
             tls,

@@ -25,7 +25,7 @@ pub(crate) use pace::Pace;
 const USEFUL: Duration = Duration::from_secs(10);
 
 /// Between two looks for a kind of object that the server does not know.
-const ABSENT: Duration = Duration::from_secs(30);
+const ABSENT: Duration = Duration::from_secs(20);
 
 /// So many lists by streaming may fail in a row before pages are tried.
 const STREAM_TRIES: u32 = 3;

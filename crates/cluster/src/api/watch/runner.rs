@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::board::Board;
@@ -33,6 +33,8 @@ pub(super) struct Shared {
     pub(super) connection: Connection,
     pub(super) hub: RefCell<Hub>,
     pub(super) batches: mpsc::Sender<Batch>,
+    /// Who may tell: a batch that waits for room must not be overtaken by the next, which may say `Complete`.
+    pub(super) turn: Mutex<()>,
     pub(super) board: Board,
     pub(super) server: Arc<str>,
     /// Rung when a policy selects by namespaces.
@@ -43,6 +45,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Tells what the hub has to tell. `None` when nobody listens any more.
     pub(super) async fn tell(&self) -> Option<()> {
+        let _turn = self.turn.lock().await;
         loop {
             let batch = self.hub.borrow_mut().take();
             let Some(batch) = batch else { break };

@@ -12,7 +12,7 @@ impl Pace {
     /// The wait after the first failure, on average.
     const FIRST: Duration = Duration::from_millis(800);
     /// No wait of ours is longer.
-    pub(crate) const LONGEST: Duration = Duration::from_secs(45);
+    pub(crate) const LONGEST: Duration = Duration::from_secs(30);
     /// No server is obeyed for longer.
     const OBEYED: Duration = Duration::from_secs(300);
     /// Streams of many nodes that a server ends together are opened again within this time.
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(
             waits,
             [
-                800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 30_000
+                800, 1600, 3200, 6400, 12_800, 20_000, 20_000, 20_000, 20_000
             ]
         );
         pace.succeed();

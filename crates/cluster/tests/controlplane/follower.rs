@@ -1,0 +1,224 @@
+//! Somebody who follows the real API server, with an account of the test's own.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use cluster::api::{Access, InputState, watch};
+use cluster::event::{Completeness, Event};
+use cluster::index::Index;
+use cluster::object::ObjectKey;
+use cluster::source::Watch;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::kubectl::{ok, variable};
+
+/// How long anything may take that has to happen in the end.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Somebody who follows.
+pub(crate) struct Follower {
+    name: String,
+    runtime: Runtime,
+    watch: Watch,
+    pub(crate) index: Index,
+    /// What was said to be gone.
+    pub(crate) gone: Vec<ObjectKey>,
+}
+
+impl Follower {
+    pub(crate) fn new(name: &str, kubeconfig: &str) -> Self {
+        let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
+        Self {
+            name: name.to_owned(),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .unwrap(),
+            watch: watch(&access).unwrap(),
+            index: Index::new(Vec::new()),
+            gone: Vec::new(),
+        }
+    }
+
+    pub(crate) fn administrator() -> Self {
+        Self::new("administrator", &variable("KUBECONFIG"))
+    }
+
+    /// Takes what comes until there is an answer.
+    pub(crate) fn until<T>(&mut self, what: &str, mut ask: impl FnMut(&Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(answer) = ask(self) {
+                return answer;
+            }
+            let state = || format!("{:?}", self.watch.board().unwrap().inputs());
+            assert!(
+                Instant::now() < deadline,
+                "{}: {what} did not happen: {}",
+                self.name,
+                state()
+            );
+            let Self { runtime, watch, .. } = self;
+            let moment = Duration::from_millis(100);
+            let next = runtime.block_on(async { tokio::time::timeout(moment, watch.next()).await });
+            if let Ok(batch) = next {
+                self.take(batch.unwrap());
+            }
+        }
+    }
+
+    fn take(&mut self, batch: cluster::event::Batch) {
+        let gone = batch.events.iter().filter_map(|event| match event {
+            Event::Delete(key) => Some(key.clone()),
+            _ => None,
+        });
+        self.gone.extend(gone);
+        self.index.apply(batch);
+    }
+
+    pub(crate) fn until_whole(&mut self) {
+        self.until("the first list", |me| {
+            (me.index.completeness() == Some(Completeness::Whole)).then_some(())
+        });
+    }
+
+    /// Waits for a Service of a namespace.
+    pub(crate) fn until_service(&mut self, namespace: &str, name: &str) {
+        self.until(name, |me| {
+            me.services(namespace)
+                .contains(&name.to_owned())
+                .then_some(())
+        });
+    }
+
+    /// Waits for a warning that contains all of `words`.
+    pub(crate) fn until_warned(&mut self, words: &[&str]) {
+        self.until(&format!("a warning with {words:?}"), |me| {
+            let mut warnings = me.index.warnings().map(ToString::to_string);
+            warnings.find(|text| words.iter().all(|word| text.contains(word)))
+        });
+    }
+
+    /// The Services of a namespace that are known.
+    pub(crate) fn services(&self, namespace: &str) -> Vec<String> {
+        let services = self.index.snapshot().services();
+        let of = services.filter(|service| &*service.name.namespace == namespace);
+        of.map(|service| service.name.name.to_string()).collect()
+    }
+
+    /// How a collection stands.
+    pub(crate) fn state(&self, name: &str) -> InputState {
+        let inputs = self.watch.board().unwrap().inputs();
+        inputs.into_iter().find(|input| input.name == name).unwrap()
+    }
+}
+
+/// Runs our own program for the control plane.
+pub(crate) fn xtask(arguments: &[&str]) {
+    let status = std::process::Command::new(variable("CONTROLPLANE_XTASK"))
+        .arg("controlplane")
+        .args(arguments)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// An account of its own, and the kubeconfig with its token.
+pub(crate) struct Account {
+    pub(crate) namespace: String,
+    pub(crate) name: &'static str,
+    folder: tempfile::TempDir,
+}
+
+impl Account {
+    /// Makes an account that may do nothing yet.
+    pub(crate) fn new(namespace: &str, name: &'static str) -> Self {
+        let account = Self {
+            namespace: namespace.to_owned(),
+            name,
+            folder: tempfile::tempdir().unwrap(),
+        };
+        account.hire();
+        account
+    }
+
+    pub(crate) fn kubeconfig(&self) -> String {
+        let path: PathBuf = self.folder.path().join("kubeconfig");
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Makes the account, and writes a token of it into the kubeconfig.
+    pub(crate) fn hire(&self) {
+        ok(&["create", "serviceaccount", self.name, "-n", &self.namespace]);
+        let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
+        let server = ok(&[
+            "config",
+            "view",
+            "-o=jsonpath={.clusters[0].cluster.server}",
+        ]);
+        let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": server, "certificate-authority": authority}}],
+            "users": [{"name": "it", "user": {"token": token.trim()}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        });
+        std::fs::write(self.kubeconfig(), config.to_string()).unwrap();
+    }
+
+    /// Removes the account; its tokens count no more.
+    pub(crate) fn fire(&self) {
+        ok(&["delete", "serviceaccount", self.name, "-n", &self.namespace]);
+    }
+
+    /// Lets the account read everything.
+    pub(crate) fn allow(&self) {
+        let account = format!("--serviceaccount={}:{}", self.namespace, self.name);
+        ok(&[
+            "create",
+            "clusterrolebinding",
+            &self.binding(),
+            "--clusterrole=cluster-admin",
+            &account,
+        ]);
+    }
+
+    /// Takes that back.
+    pub(crate) fn forbid(&self) {
+        ok(&["delete", "clusterrolebinding", &self.binding()]);
+    }
+
+    fn binding(&self) -> String {
+        format!("{}-{}", self.namespace, self.name)
+    }
+}
+
+/// Makes etcd forget all of its history.
+pub(crate) fn compact() {
+    let status = etcd("/v3/maintenance/status", "{}");
+    let revision = status.pointer("/header/revision").unwrap();
+    etcd(
+        "/v3/kv/compaction",
+        &json!({"revision": revision, "physical": true}).to_string(),
+    );
+}
+
+/// Asks etcd over its socket.
+fn etcd(path: &str, body: &str) -> serde_json::Value {
+    let socket = format!("{}/client.sock", variable("CONTROLPLANE_FOLDER"));
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST {path} HTTP/1.0\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(" 200 "), "{answer}");
+    serde_json::from_str(body).unwrap()
+}

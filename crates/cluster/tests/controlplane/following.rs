@@ -1,0 +1,218 @@
+//! The real API server followed: on good days beside other tests, on bad ones alone.
+
+use cluster::api::{Access, Connection, Fault, Patch, Phase};
+use serde_json::json;
+
+use crate::follower::{Follower, compact, xtask};
+use crate::kubectl::{Namespace, installed, ok, variable};
+
+/// Makes a Service in a namespace.
+fn create(namespace: &str, name: &str) {
+    ok(&[
+        "create",
+        "service",
+        "clusterip",
+        name,
+        "--tcp=80",
+        "-n",
+        namespace,
+    ]);
+}
+
+#[test]
+fn changes_arrive_and_other_proxies_services_do_not() {
+    installed();
+    let namespace = Namespace::new();
+    let mut follower = Follower::administrator();
+    follower.until_whole();
+    create(&namespace.0, "a");
+    follower.until_service(&namespace.0, "a");
+    create(&namespace.0, "b");
+    follower.until_service(&namespace.0, "b");
+    // KP-IN-06: for who selects by labels, a Service that gets the label of another proxy is gone.
+    namespace
+        .kubectl(&[
+            "label",
+            "service",
+            "a",
+            "service.kubernetes.io/service-proxy-name=other",
+        ])
+        .unwrap();
+    follower.until("the end of a", |me| {
+        (me.services(&namespace.0) == ["b"]).then_some(())
+    });
+    let state = follower.state("services");
+    assert_eq!(state.phase, Phase::Following);
+    assert!(state.trouble.is_none(), "{state:?}");
+}
+
+#[test]
+fn requests_are_taken_and_refusals_are_typed() {
+    let namespace = Namespace::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
+        let api = Connection::open(&access).await.unwrap();
+        let path = format!("/api/v1/namespaces/{}/configmaps", namespace.0);
+        let one = format!("{path}/it");
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {"a": "1"}});
+        assert_eq!(api.get(&one).await.unwrap_err().fault, Fault::NotFound);
+        let made = api.create(&path, &object).await.unwrap();
+        assert_eq!(api.create(&path, &object).await.unwrap_err().fault, Fault::AlreadyExists);
+        let merged = api.patch(&one, Patch::Merge, &json!({"data": {"b": "2"}})).await.unwrap();
+        assert_eq!(merged["data"], json!({"a": "1", "b": "2"}));
+        assert_eq!(api.replace(&one, &made).await.unwrap_err().fault, Fault::Conflict);
+        let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "it"}, "data": {"c": "3"}});
+        let how = Patch::Apply { manager: "tests", force: false };
+        let after = api.patch(&one, how, &applied).await.unwrap();
+        assert_eq!(after["data"], json!({"a": "1", "b": "2", "c": "3"}));
+        let wrong = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not A Name"}});
+        assert_eq!(api.create(&path, &wrong).await.unwrap_err().fault, Fault::Invalid);
+        assert_eq!(api.list(&path).await.unwrap()["kind"], "ConfigMapList");
+        api.delete(&one).await.unwrap();
+        assert_eq!(api.get(&one).await.unwrap_err().fault, Fault::NotFound);
+    });
+}
+
+#[test]
+fn a_server_with_a_certificate_of_another_authority_is_not_trusted() {
+    let namespace = Namespace::new();
+    let account = crate::follower::Account::new(&namespace.0, "stranger");
+    let text = std::fs::read_to_string(account.kubeconfig()).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Nobody's authority: those of the machine count.
+    config["clusters"][0]["cluster"]
+        .as_object_mut()
+        .unwrap()
+        .remove("certificate-authority");
+    std::fs::write(account.kubeconfig(), config.to_string()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let error = runtime.block_on(async {
+        let access = Access::kubeconfig(account.kubeconfig().as_ref(), "tests");
+        let api = Connection::open(&access).await.unwrap();
+        api.get("/version").await.unwrap_err()
+    });
+    assert_eq!(error.fault, Fault::Certificate, "{error}");
+    assert!(
+        error.to_string().contains("certificate authority"),
+        "{error}"
+    );
+}
+
+mod alone {
+    use super::{Follower, Namespace, Phase, compact, create, installed, ok, xtask};
+    use crate::follower::Account;
+    use crate::kubectl::{kubectl, repository};
+
+    /// One restart serves three: who may go on, who is not known any more, and who may not read any more.
+    #[test]
+    fn restart_compaction_and_lost_rights_remove_nothing_and_end_when_they_are_mended() {
+        installed();
+        let namespace = Namespace::new();
+        let fired = Account::new(&namespace.0, "fired");
+        let demoted = Account::new(&namespace.0, "demoted");
+        fired.allow();
+        demoted.allow();
+        create(&namespace.0, "a");
+        let mut followers = [
+            Follower::administrator(),
+            Follower::new("fired", &fired.kubeconfig()),
+            Follower::new("demoted", &demoted.kubeconfig()),
+        ];
+        for follower in &mut followers {
+            follower.until_whole();
+            follower.until_service(&namespace.0, "a");
+        }
+        fired.fire();
+        demoted.forbid();
+
+        xtask(&["stop", "kube-apiserver", "--kill"]);
+        // What the followers have seen last is history that nobody keeps.
+        compact();
+        for follower in &mut followers {
+            follower.until("staleness", |me| {
+                (me.state("services").phase == Phase::Stale).then_some(())
+            });
+            follower.until_warned(&["Unreachable", "check that the API server runs"]);
+        }
+        xtask(&["start", "kube-apiserver"]);
+        create(&namespace.0, "b");
+
+        let [administrator, known, permitted] = &mut followers;
+        administrator.until_service(&namespace.0, "b");
+        administrator.until("all to be heard", |me| {
+            let heard = |name| me.state(name).phase == Phase::Following;
+            ["services", "nodes", "endpointslices.discovery.k8s.io"]
+                .into_iter()
+                .all(heard)
+                .then_some(())
+        });
+        known.until_warned(&["services: Unauthorized (401)", "expired or been revoked"]);
+        permitted.until_warned(&[
+            "services: Forbidden (403)",
+            r#"resources: ["services"], verbs: ["list", "watch"]"#,
+        ]);
+
+        fired.hire();
+        demoted.allow();
+        known.until_service(&namespace.0, "b");
+        permitted.until_service(&namespace.0, "b");
+        for follower in &followers {
+            let ours = |key: &&cluster::object::ObjectKey| *key.name.namespace == *namespace.0;
+            assert_eq!(
+                follower.gone.iter().find(ours),
+                None,
+                "what still exists was said to be gone"
+            );
+        }
+        fired.forbid();
+        demoted.forbid();
+    }
+
+    #[test]
+    fn kinds_that_are_not_installed_are_none_and_are_found_when_they_come() {
+        // Other tests may have installed them.
+        ok(&[
+            "delete",
+            "--ignore-not-found",
+            "-k",
+            &repository("manifests/crds"),
+        ]);
+        let drains = "topologydrains.topology.ipvs-topo.io";
+        let mut follower = Follower::administrator();
+        follower.until_whole();
+        assert_eq!(follower.state(drains).phase, Phase::Absent);
+        ok(&["apply", "-k", &repository("manifests/crds")]);
+        ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        follower.until("the kind", |me| {
+            (me.state(drains).phase == Phase::Following).then_some(())
+        });
+        let drain = "\
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyDrain
+metadata:
+  name: late
+spec:
+  match:
+    key: topology.kubernetes.io/zone
+    values: [b]
+  expiresAt: TIME
+";
+        let in_an_hour = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        let drain = drain.replace("TIME", &format!("{in_an_hour:.0}"));
+        crate::kubectl::kubectl_with(&drain, &["apply", "-f", "-"]).unwrap();
+        follower.until("the drain", |me| {
+            me.index.snapshot().drains().next().map(drop)
+        });
+        kubectl(&["delete", "topologydrain", "late"]).unwrap();
+        follower.until("its end", |me| {
+            me.index.snapshot().drains().next().is_none().then_some(())
+        });
+    }
+}
