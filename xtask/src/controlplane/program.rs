@@ -21,6 +21,8 @@ const ADVICE: &str = "cannot start `go`: install Go 1.26 or newer (https://go.de
 pub(crate) enum Version {
     /// The newest released one.
     Newest,
+    /// The oldest that we support.
+    Oldest,
 }
 
 impl Version {
@@ -28,6 +30,7 @@ impl Version {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Newest => "newest",
+            Self::Oldest => "oldest",
         }
     }
 
@@ -35,6 +38,7 @@ impl Version {
     fn modules(self) -> &'static str {
         match self {
             Self::Newest => "go.mod",
+            Self::Oldest => "oldest.mod",
         }
     }
 

@@ -82,6 +82,11 @@ pub(super) const ALL: &[Step] = &[
         run: || runner(xtask(&["controlplane", "test"])),
     },
     Step {
+        name: "controlplane-oldest",
+        purpose: "the same of the oldest Kubernetes that we support",
+        run: || runner(xtask(&["controlplane", "--version", "oldest", "test"])),
+    },
+    Step {
         name: "images",
         purpose: "the container images come out the same twice, byte for byte",
         run: || runner(xtask(&["image", "--profile", "guest", "--check"])),

@@ -1,7 +1,7 @@
 //! What is in `manifests`: applied, shown, repeated and deleted without a word too many.
 
 use crate::kubectl::{
-    Namespace, eventually, files, folder, installed, kubectl, ok, repository, run,
+    Namespace, eventually, files, folder, installed, kubectl, ok, repository, run, variable,
 };
 
 /// What each kind shows to `kubectl explain`, and a field whose text has to be there.
@@ -85,9 +85,15 @@ fn the_examples_are_taken_as_they_are() {
         let text = text
             .split("\n---\n")
             .filter(|one| !one.contains("topologyKeys:"));
-        let text = text.collect::<Vec<_>>().join("\n---\n");
+        let mut text = text.collect::<Vec<_>>().join("\n---\n");
         if !text.contains("kind: ") {
             continue;
+        }
+        if variable("CONTROLPLANE_VERSION").starts_with("v1.33.") {
+            // Only since 1.34 there is another word for the traffic distribution.
+            for word in ["PreferSameZone", "PreferSameNode"] {
+                text = text.replace(word, "PreferClose");
+            }
         }
         let folder = folder(&[elsewhere(&text, &namespace.0)]);
         let output = run(&[
