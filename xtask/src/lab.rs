@@ -27,7 +27,7 @@ use folder::Folder;
 use network::Network;
 
 /// How long the nodes may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The nodes' names.
 const NODES: [&str; 3] = ["n1", "n2", "n3"];

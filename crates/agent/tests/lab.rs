@@ -8,5 +8,9 @@
 
 #[path = "lab/cluster.rs"]
 mod cluster;
+#[path = "lab/installed.rs"]
+mod installed;
 #[path = "lab/itself.rs"]
 mod itself;
+#[path = "lab/web.rs"]
+mod web;

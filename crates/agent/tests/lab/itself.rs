@@ -1,8 +1,7 @@
 //! The lab is the real thing: what its users rely on works as in a cluster.
 
 use crate::cluster::{Namespace, kubectl, outside, text};
-
-const WEB: &str = include_str!("web.yaml");
+use crate::web;
 
 /// Lines of `kubectl get pods`: node and address.
 fn pods(namespace: &Namespace) -> Vec<(String, String)> {
@@ -20,8 +19,7 @@ fn pods(namespace: &Namespace) -> Vec<(String, String)> {
 #[test]
 fn pods_of_our_own_images_run_in_three_zones_and_an_outsider_reaches_each() {
     let namespace = Namespace::new();
-    namespace.apply(&WEB.replace("VERSION", env!("CARGO_PKG_VERSION")));
-    namespace.kubectl(&["rollout", "status", "daemonset/web", "--timeout=180s"]);
+    web::start(&namespace);
     let pods = pods(&namespace);
     let nodes: Vec<&str> = pods.iter().map(|(node, _)| node.as_str()).collect();
     assert_eq!(nodes, ["n1", "n2", "n3"]);

@@ -1,0 +1,100 @@
+//! `kubectl apply -k manifests/base`, unchanged: agents and controllers run, and the kernel of each node serves.
+
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Namespace, kubectl};
+use crate::web;
+
+/// How long anything may take that has to happen in the end.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Where the manifests put everything.
+const SYSTEM: &str = "--namespace=ipvs-topo-system";
+
+/// Applies the manifests, and returns when everything of them runs.
+fn install() {
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
+    kubectl(&["apply", "-k", base]);
+    for what in [
+        "daemonset/ipvs-topo-agent",
+        "deployment/ipvs-topo-controller",
+    ] {
+        kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=300s"]);
+    }
+}
+
+/// The pod of the agent on `node`.
+fn agent_on(node: &str) -> String {
+    let here = format!("--field-selector=spec.nodeName={node}");
+    let agents = "--selector=app.kubernetes.io/name=ipvs-topo-agent";
+    let listed = kubectl(&[SYSTEM, "get", "pods", agents, &here, "-o=name"]);
+    listed.trim().to_owned()
+}
+
+/// Asks an agent for its status until it says `words`.
+fn wait_until_status_says(agent: &str, words: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let status = kubectl(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"]);
+        if status.contains(words) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{words} is not in:\n{status}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Connects a thousand times from a pod on `node`: what the client counted.
+fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
+    let image = format!("ipvs-topo.io/guest:{}", env!("CARGO_PKG_VERSION"));
+    let here = format!(r#"{{"spec": {{"nodeName": "{node}"}}}}"#);
+    let target = format!("{address}:80");
+    let run = [
+        "run",
+        "client",
+        "--restart=Never",
+        "--image",
+        &image,
+        "--overrides",
+        &here,
+    ];
+    let never = [
+        "--image-pull-policy=Never",
+        "--command",
+        "--",
+        "/usr/bin/guest",
+    ];
+    let load = [
+        "load",
+        "--target",
+        &target,
+        "--connections",
+        "1000",
+        "-o",
+        "json",
+    ];
+    namespace.kubectl(&[&run[..], &never, &load].concat());
+    let done = "--for=jsonpath={.status.phase}=Succeeded";
+    namespace.kubectl(&["wait", done, "--timeout=180s", "pod/client"]);
+    serde_json::from_str(&namespace.kubectl(&["logs", "client"])).unwrap()
+}
+
+#[test]
+fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
+    install();
+    let namespace = Namespace::new();
+    web::start(&namespace);
+    let weights = "topology.ipvs-topo.io/weights=node=80,zone=15,*=5";
+    namespace.kubectl(&["annotate", "service", "web", weights]);
+    let agent = agent_on("n2");
+    wait_until_status_says(&agent, "level zone has no endpoint, its 15 % go to level *");
+    let address = "-o=jsonpath={.spec.clusterIP}";
+    let address = namespace.kubectl(&["get", "service", "web", address]);
+    let counted = load(&namespace, "n2", &address);
+    // No other endpoint is in the client's zone: its 15 % go outward, to the two that are left.
+    for (node, wanted) in [("n1", 100), ("n2", 800), ("n3", 100)] {
+        let answers = counted["answers"][node].as_i64().unwrap();
+        assert!((answers - wanted).abs() <= 20, "{counted}");
+    }
+    assert_eq!(counted["failed"], 0, "{counted}");
+}
