@@ -1,4 +1,4 @@
-//! What the API server sends, into the tree that conversion reads: [`list`] for a page of objects, [`line()`] for one
+//! What the API server sends, into the tree that conversion reads: [`list()`] for a page of objects, [`line()`] for one
 //! event of a watch.
 //!
 //! The tree is the one of [`yaml`](crate::yaml), so everything behind it is the same for both sources. Objects are
