@@ -20,6 +20,23 @@ pub(crate) fn outside(program: &str) -> Command {
 
 /// Runs kubectl with `input` on its standard input: what it prints.
 pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> String {
+    let done = run(input, arguments);
+    let complaint = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "kubectl {arguments:?}: {complaint}");
+    text(&done)
+}
+
+/// The same without input.
+pub(crate) fn kubectl(arguments: &[&str]) -> String {
+    kubectl_with("", arguments)
+}
+
+/// What it prints, with whatever status it ends.
+pub(crate) fn kubectl_says(arguments: &[&str]) -> String {
+    text(&run("", arguments))
+}
+
+fn run(input: &str, arguments: &[&str]) -> Output {
     let mut child = outside(&variable("CONTROLPLANE_PROGRAM"))
         .arg("kubectl")
         .args(arguments)
@@ -32,15 +49,7 @@ pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> String {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     drop(stdin);
-    let done = child.wait_with_output().unwrap();
-    let complaint = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "kubectl {arguments:?}: {complaint}");
-    text(&done)
-}
-
-/// The same without input.
-pub(crate) fn kubectl(arguments: &[&str]) -> String {
-    kubectl_with("", arguments)
+    child.wait_with_output().unwrap()
 }
 
 /// What a program printed.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Namespace, kubectl};
+use crate::cluster::{Namespace, kubectl, kubectl_says};
 use crate::web;
 
 /// How long anything may take that has to happen in the end.
@@ -35,7 +35,8 @@ fn agent_on(node: &str) -> String {
 fn wait_until_status_says(agent: &str, words: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let status = kubectl(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"]);
+        // While the kernel is not as wanted yet, `status` ends with 1.
+        let status = kubectl_says(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"]);
         if status.contains(words) {
             return;
         }
