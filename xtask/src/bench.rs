@@ -140,7 +140,10 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         limit: Duration::from_secs(60 * args.limit),
         pace: args.pace,
     })?;
-    listen(machine, boot)
+    match listen(machine, boot)? {
+        Record::Report(report) => Ok(*report),
+        other => bail!("the guest told something else: {other:?}"),
+    }
 }
 
 /// The shell line that the guest runs.
@@ -157,18 +160,18 @@ fn job(args: &Args) -> Addition {
     }
 }
 
-/// Shows the guest's progress until it ends; its report, if it ended well.
-fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Report> {
+/// Shows the guest's progress until it ends; the one record that it told, if it ended well.
+fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Record> {
     let mut boot = Some(boot);
-    let mut report = None;
+    let mut told = None;
     let mut status = None;
     while let Some(text) = machine.line()? {
         if let Some(boot) = boot.take() {
             boot.done("");
         }
         match Line::parse(&text) {
-            Line::Record(_, Record::Report(told)) => report = Some(*told),
             Line::Record(_, Record::Exit { status: ended }) => status = Some(ended),
+            Line::Record(_, record) if told.is_none() => told = Some(record),
             Line::Text(text) if text.is_empty() => {}
             Line::Text(text) => anstream::eprintln!("    {text}"),
             Line::Record(..) | Line::Broken(_) => {
@@ -176,8 +179,8 @@ fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Report> {
             }
         }
     }
-    match (report, status) {
-        (Some(report), Some(0)) => Ok(report),
+    match (told, status) {
+        (Some(record), Some(0)) => Ok(record),
         (_, Some(status)) => {
             bail!(machine.report(&format!("the measurement failed with status {status}")))
         }

@@ -14,7 +14,7 @@ use super::root::Root;
 use crate::controlplane::process::Process;
 use crate::vm::Lab as Machines;
 use crate::vm::image::{self, Addition};
-use crate::vm::machine::{CPU, FASTER};
+use crate::vm::machine::{FASTER, Pace, board};
 
 /// Memory in MiB.
 const MEMORY: &str = "768";
@@ -49,24 +49,9 @@ pub(super) fn start(
     let mut words = tools.invocation("qemu-system-x86_64")?.into_iter();
     let mut qemu = network.command(words.next().unwrap_or_default());
     qemu.args(words)
-        .args(["-accel", "tcg,thread=multi", "-smp", "2", "-cpu", CPU])
-        .args([
-            "-machine",
-            "pc",
-            "-nodefaults",
-            "-display",
-            "none",
-            "-no-reboot",
-        ])
+        .args(Pace::Real.arguments())
+        .args(board(tools, &root.kernel, &initramfs))
         .args(["-m", MEMORY])
-        .arg("-L")
-        .arg(tools.file("usr/share/qemu"))
-        .arg("-L")
-        .arg(tools.file("usr/share/seabios"))
-        .arg("-kernel")
-        .arg(&root.kernel.image)
-        .arg("-initrd")
-        .arg(&initramfs)
         .args(["-append", &kernel_arguments(number)])
         .args([
             "-serial",

@@ -1,5 +1,6 @@
 //! Builds what runs in guests: static binaries, so that a guest needs none of the host's libraries.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use super::image::Addition;
 use super::progress::Step;
-use crate::paths;
+use crate::{cargo, paths};
 
 /// The guests' target; with glibc and `crt-static`, because it is there wherever Rust is.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -125,40 +126,16 @@ struct Testable {
 
 /// Every package of the workspace that has test targets with `required-features` naming the feature.
 fn testable_packages() -> anyhow::Result<Vec<Testable>> {
-    #[derive(Deserialize)]
-    struct Metadata {
-        packages: Vec<Package>,
+    let mut packages: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for target in cargo::targets_with(FEATURE)? {
+        packages
+            .entry(target.package)
+            .or_default()
+            .push(target.name);
     }
-    #[derive(Deserialize)]
-    struct Package {
-        name: String,
-        targets: Vec<Target>,
-    }
-    #[derive(Deserialize)]
-    struct Target {
-        name: String,
-        #[serde(default, rename = "required-features")]
-        required_features: Vec<String>,
-    }
-    let text = super::command::output(
-        Command::new(cargo_program())
-            .current_dir(paths::root())
-            .args(["metadata", "--no-deps", "--format-version", "1"]),
-    )?;
-    let metadata: Metadata = serde_json::from_str(&text)?;
-    Ok(metadata
-        .packages
-        .into_iter()
-        .map(|package| Testable {
-            name: package.name,
-            tests: package
-                .targets
-                .into_iter()
-                .filter(|target| target.required_features.iter().any(|f| f == FEATURE))
-                .map(|target| target.name)
-                .collect(),
-        })
-        .filter(|package| !package.tests.is_empty())
+    let packages = packages.into_iter();
+    Ok(packages
+        .map(|(name, tests)| Testable { name, tests })
         .collect())
 }
 

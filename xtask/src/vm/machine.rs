@@ -2,6 +2,7 @@
 //! to a file; the second belongs to the job and is read line by line (or is the person's
 //! terminal). KVM is never used, so that a guest behaves the same on every machine.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ const ALARMS: [&str; 5] = [
 const TAIL: usize = 60;
 
 /// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
-pub(crate) const CPU: &str = "qemu64,+rdrand";
+const CPU: &str = "qemu64,+rdrand";
 
 /// Kernel arguments that save seconds of every boot and change nothing that is tested: no
 /// self-tests of ciphers, no mitigations for a processor that is not there.
@@ -48,7 +49,8 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
-    fn arguments(self) -> &'static [&'static str] {
+    /// QEMU's words for it.
+    pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Real => &["-accel", "tcg,thread=multi", "-smp", "2"],
             Self::Counted => &[
@@ -229,24 +231,8 @@ impl RunFolder {
         qemu.args(["--pdeathsig", "KILL"])
             .args(tools.invocation("qemu-system-x86_64")?)
             .args(spec.pace.arguments())
-            .args(["-cpu", CPU])
-            .args([
-                "-machine",
-                "pc",
-                "-nodefaults",
-                "-display",
-                "none",
-                "-no-reboot",
-            ])
+            .args(board(tools, spec.kernel, &self.image()))
             .args(["-m", &spec.memory.to_string()])
-            .arg("-L")
-            .arg(tools.file("usr/share/qemu"))
-            .arg("-L")
-            .arg(tools.file("usr/share/seabios"))
-            .arg("-kernel")
-            .arg(&spec.kernel.image)
-            .arg("-initrd")
-            .arg(self.image())
             .args(["-append", &kernel_arguments()])
             .arg("-chardev")
             .arg(file_device("console", &self.console()))
@@ -260,6 +246,30 @@ impl RunFolder {
         }
         Ok(qemu)
     }
+}
+
+/// What is the same in every guest: a plain machine that boots `kernel` with `initramfs` and shows nothing.
+pub(crate) fn board(tools: &Tools, kernel: &Kernel, initramfs: &Path) -> Vec<OsString> {
+    let words = [
+        "-cpu",
+        CPU,
+        "-machine",
+        "pc",
+        "-nodefaults",
+        "-display",
+        "none",
+        "-no-reboot",
+    ];
+    let files = [
+        ("-L", tools.file("usr/share/qemu")),
+        ("-L", tools.file("usr/share/seabios")),
+        ("-kernel", kernel.image.clone()),
+        ("-initrd", initramfs.to_owned()),
+    ];
+    let files = files
+        .into_iter()
+        .flat_map(|(flag, file)| [flag.into(), file.into_os_string()]);
+    words.into_iter().map(OsString::from).chain(files).collect()
 }
 
 fn file_device(id: &str, path: &Path) -> String {

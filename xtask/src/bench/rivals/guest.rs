@@ -4,14 +4,15 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::bail;
+use guest_wire::Record;
 use guest_wire::report::Rival;
-use guest_wire::{Line, Record};
 
 use super::Kind;
+use crate::bench::listen;
 use crate::controlplane::{FROM_GUEST, Own};
 use crate::vm::image::Addition;
 use crate::vm::kernel::Kernel;
-use crate::vm::machine::{Machine, Pace, Spec};
+use crate::vm::machine::{Pace, Spec};
 use crate::vm::progress::Step;
 use crate::vm::{Lab, build};
 
@@ -95,7 +96,10 @@ impl Task {
             limit: Duration::from_secs(60 * self.limit),
             pace: Pace::Real,
         })?;
-        listen(machine, boot)
+        match listen(machine, boot)? {
+            Record::Rival(readings) => Ok(*readings),
+            other => bail!("the guest told something else: {other:?}"),
+        }
     }
 
     /// What the guest calls the proxy, and the proxy's binary there.
@@ -114,29 +118,5 @@ impl Task {
              --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {} --churn {}\n",
             self.door, self.services, self.endpoints, self.changes, self.churn
         )
-    }
-}
-
-/// Shows the guest's progress until it ends; its readings, if it ended well.
-fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Rival> {
-    let mut boot = Some(boot);
-    let mut readings = None;
-    let mut status = None;
-    while let Some(text) = machine.line()? {
-        if let Some(boot) = boot.take() {
-            boot.done("");
-        }
-        match Line::parse(&text) {
-            Line::Record(_, Record::Rival(told)) => readings = Some(*told),
-            Line::Record(_, Record::Exit { status: ended }) => status = Some(ended),
-            Line::Text(text) => anstream::eprintln!("    {text}"),
-            Line::Record(..) | Line::Broken(_) => {
-                bail!(machine.report(&format!("unexpected: {text}")))
-            }
-        }
-    }
-    match (readings, status) {
-        (Some(readings), Some(0)) => Ok(readings),
-        _ => bail!(machine.report("the measurement failed")),
     }
 }
