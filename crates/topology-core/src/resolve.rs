@@ -212,8 +212,12 @@ impl PortView<'_> {
             let kind = FindingKind::BadEndpoint { address, problem };
             resolution.findings.push(self.finding(kind));
         }
-        let choice = source::choose(self);
+        let mut choice = source::choose(self);
         let drains = Drains::find(self, choice.policy(), &candidates.accepted);
+        let spared = drains.spared.iter().map(|drain| drain.name.clone());
+        choice
+            .notes
+            .extend(spared.map(|drain| Note::DrainSpares { drain }));
         let mut work = ramp::decide(self, candidates, choice, &drains);
         for stage in STAGES.iter().filter(|stage| stage.number >= TOGETHER) {
             stage.run(&mut work);

@@ -35,6 +35,7 @@ pub(crate) fn convert(
     let matched = spec.get("match");
     Some(Drain {
         name: name.name.name.clone(),
+        generation: meta::generation(root, report),
         key: key(&matched.get("key"), report)?,
         values: names(&matched.get("values"), interner, report),
         scope: match spec.get("scope").text(report)? {

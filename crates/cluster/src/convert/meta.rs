@@ -129,6 +129,16 @@ pub(crate) fn created(root: &Field<'_>, report: &mut Report) -> Option<i64> {
     Some(instant.as_second())
 }
 
+/// `metadata.generation`, 0 where none is written.
+pub(crate) fn generation(root: &Field<'_>, report: &mut Report) -> u64 {
+    let metadata = root.get("metadata");
+    let field = metadata.get("generation");
+    let remedy = "remove it; an API server writes it";
+    field
+        .parse("a generation", remedy, report)
+        .unwrap_or_default()
+}
+
 /// The shared copies of a mapping of texts, such as labels.
 pub(crate) fn texts(
     field: &Field<'_>,

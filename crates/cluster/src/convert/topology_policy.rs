@@ -43,6 +43,7 @@ pub(crate) fn convert(
         namespace: namespaced.then(|| key.name.namespace.clone()),
         name: key.name.name.clone(),
         created: meta::created(root, report),
+        generation: meta::generation(root, report),
         priority: number(&spec.get("priority"), report)?,
         enforcement,
         namespace_selector: selector(&spec.get("namespaceSelector"), interner, report)?,
@@ -94,15 +95,7 @@ fn policy(
 }
 
 fn mode(word: &str) -> Option<Mode> {
-    let modes = [
-        ("Hard", Mode::Hard),
-        ("Prefer", Mode::Prefer),
-        ("Weighted", Mode::Weighted),
-        ("Balanced", Mode::Balanced),
-        ("None", Mode::None),
-    ];
-    let (_, mode) = modes.into_iter().find(|(name, _)| *name == word)?;
-    Some(mode)
+    Mode::ALL.into_iter().find(|mode| mode.title() == word)
 }
 
 /// The levels; where the mode gives the shares, the first takes all and the others wait.

@@ -9,6 +9,8 @@ use crate::policy::LevelKey;
 pub struct Drain {
     /// `metadata.name`.
     pub name: Arc<str>,
+    /// `metadata.generation`: which writing of it this is; 0 where nothing counts them.
+    pub generation: u64,
     /// What the domains are values of.
     pub key: LevelKey,
     /// The domains.
@@ -34,6 +36,7 @@ impl Drain {
     pub fn of(name: &str, key: LevelKey, values: Vec<Arc<str>>) -> Self {
         Self {
             name: name.into(),
+            generation: 0,
             key,
             values,
             scope: DrainScope::Endpoints,

@@ -15,6 +15,8 @@ pub struct TopologyPolicy {
     pub name: Arc<str>,
     /// `metadata.creationTimestamp`, seconds since 1970; the older of two of equal priority wins.
     pub created: Option<i64>,
+    /// `metadata.generation`: which writing of it this is; 0 where nothing counts them.
+    pub generation: u64,
     /// The higher wins.
     pub priority: i32,
     /// Whether it beats annotations; a namespaced one never does.

@@ -16,6 +16,15 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 5] = [
+        Self::Hard,
+        Self::Prefer,
+        Self::Weighted,
+        Self::Balanced,
+        Self::None,
+    ];
+
     /// The word for it in annotations and output.
     pub const fn word(self) -> &'static str {
         match self {
@@ -24,6 +33,17 @@ impl Mode {
             Self::Weighted => "weighted",
             Self::Balanced => "balanced",
             Self::None => "none",
+        }
+    }
+
+    /// The word for it in objects of our own kinds.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Hard => "Hard",
+            Self::Prefer => "Prefer",
+            Self::Weighted => "Weighted",
+            Self::Balanced => "Balanced",
+            Self::None => "None",
         }
     }
 }

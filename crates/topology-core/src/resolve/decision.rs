@@ -233,6 +233,11 @@ pub enum Note {
         /// Its name.
         drain: Arc<str>,
     },
+    /// S1: a drain is not for Services with a hard policy, as this one is.
+    DrainSpares {
+        /// Its name.
+        drain: Arc<str>,
+    },
     /// S2: a domain that should be avoided is used, because no other endpoint remains.
     AvoidIgnored {
         /// The key of the domain.
@@ -276,6 +281,7 @@ impl Note {
             Self::Clipped { .. } => "Clipped",
             Self::NoSuchPolicy { .. } => "NoSuchPolicy",
             Self::DrainIgnored { .. } => "DrainIgnored",
+            Self::DrainSpares { .. } => "DrainSpares",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
             Self::Panic => "Panic",
             Self::Merged { .. } => "Merged",
@@ -289,7 +295,7 @@ impl Note {
     pub const fn stage(&self) -> u8 {
         match self {
             Self::Clipped { .. } | Self::NoSuchPolicy { .. } | Self::ServingTerminating => 0,
-            Self::DrainIgnored { .. } => 1,
+            Self::DrainIgnored { .. } | Self::DrainSpares { .. } => 1,
             Self::AvoidIgnored { .. } => 2,
             Self::Panic => 3,
             Self::Merged { .. } => 5,
@@ -314,6 +320,9 @@ impl fmt::Display for Note {
             ),
             Self::DrainIgnored { drain } => {
                 write!(f, "drain {drain} is ignored, no other endpoint remains")
+            }
+            Self::DrainSpares { drain } => {
+                write!(f, "drain {drain} spares Services with a hard policy")
             }
             Self::AvoidIgnored { key } => write!(
                 f,

@@ -29,6 +29,8 @@ pub(super) type InForce<'a> = Vec<Active<'a>>;
 #[derive(Default)]
 pub(super) struct Drains<'a> {
     active: InForce<'a>,
+    /// Those that would hold if they were for hard policies, too.
+    pub(super) spared: Vec<&'a Drain>,
     pub(super) ask_again: Option<i64>,
 }
 
@@ -47,25 +49,29 @@ impl<'a> Drains<'a> {
                 covers_clients(drain, view)
                     || candidates.iter().any(|candidate| covers(drain, candidate))
             };
-            if takes_part && matters() {
-                found.add(drain, view.me.now);
+            if !matters() {
+                continue;
+            }
+            match found.remaining(drain, view.me.now) {
+                Some(remaining) if takes_part => found.active.push(Active { drain, remaining }),
+                Some(_) => found.spared.push(drain),
+                None => {}
             }
         }
         found
     }
 
-    fn add(&mut self, drain: &'a Drain, now: Option<i64>) {
+    /// What `drain` leaves to its domains, if it has begun and not ended.
+    fn remaining(&mut self, drain: &Drain, now: Option<i64>) -> Option<Ratio> {
         let Some(now) = now else {
-            let remaining = Ratio::ZERO;
-            self.active.push(Active { drain, remaining });
-            return;
+            return Some(Ratio::ZERO);
         };
         if now >= drain.expires {
-            return;
+            return None;
         }
         if now < drain.starts {
             self.ask_at(drain.starts);
-            return;
+            return None;
         }
         self.ask_at(drain.expires);
         let ramp = i64::from(drain.ramp_seconds) * 1_000;
@@ -73,10 +79,7 @@ impl<'a> Drains<'a> {
         if steps < STEPS {
             self.ask_at(time::next(drain.starts, ramp, steps, STEPS));
         }
-        if steps > 0 {
-            let remaining = Ratio::new((STEPS - steps).unsigned_abs(), STEPS.unsigned_abs());
-            self.active.push(Active { drain, remaining });
-        }
+        (steps > 0).then(|| Ratio::new((STEPS - steps).unsigned_abs(), STEPS.unsigned_abs()))
     }
 
     fn ask_at(&mut self, moment: i64) {

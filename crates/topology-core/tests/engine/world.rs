@@ -203,6 +203,7 @@ pub(crate) fn cluster_policy(name: &str, policy: Policy) -> TopologyPolicy {
         namespace: None,
         name: name.into(),
         created: None,
+        generation: 1,
         priority: 0,
         enforcement: Enforcement::Default,
         namespace_selector: Selector::default(),

@@ -125,6 +125,7 @@ pub(crate) fn drain() -> impl Strategy<Value = Drain> {
             (age, ramp_seconds, left),
             (on_last_domain, hard_services),
         )| Drain {
+            generation: 1,
             name: name.into(),
             key,
             values: values.into_iter().map(Arc::from).collect(),

@@ -210,6 +210,7 @@ fn identity() -> impl Strategy<Value = TopologyPolicy> {
                     namespace,
                     name: name.into(),
                     created,
+                    generation: 1,
                     priority,
                     enforcement,
                     namespace_selector: Selector::default(),

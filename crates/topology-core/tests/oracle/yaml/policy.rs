@@ -48,7 +48,7 @@ pub(super) fn object(object: &TopologyPolicy) -> Value {
         let modes: Vec<_> = limits
             .allowed_modes
             .iter()
-            .map(|mode| mode_word(*mode))
+            .map(|mode| mode.title())
             .collect();
         let mut owner = Map::from_iter([("allowedModes".to_owned(), json!(modes))]);
         owner.extend(
@@ -67,21 +67,11 @@ pub(super) fn object(object: &TopologyPolicy) -> Value {
     })
 }
 
-fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Hard => "Hard",
-        Mode::Prefer => "Prefer",
-        Mode::Weighted => "Weighted",
-        Mode::Balanced => "Balanced",
-        Mode::None => "None",
-    }
-}
-
 fn policy_fields(policy: &Policy, spec: &mut Map<String, Value>) {
     let mut say = |name: &str, value: Value| {
         spec.insert(name.to_owned(), value);
     };
-    say("mode", json!(mode_word(policy.mode)));
+    say("mode", json!(policy.mode.title()));
     if policy.mode == Mode::None {
         return;
     }
