@@ -12,6 +12,7 @@ pub mod offline;
 pub mod origin;
 pub mod output;
 pub mod render;
+pub mod report;
 pub mod run;
 pub mod serve;
 pub mod simulate;

@@ -43,6 +43,7 @@ use crate::fuse::Fuse;
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::metrics::Metrics;
+use crate::report::Ledger;
 use crate::routes::moves::Moves;
 use crate::run::AgentConfig;
 use crate::state::{Pulse, Question, StartTimes};
@@ -119,6 +120,8 @@ pub(crate) struct Reconciler<K, H> {
     /// What the ownership record called ours, until the first pass is done.
     claims: Vec<VirtualServerKey>,
     books: Books,
+    /// What there is to report of the decisions.
+    ledger: Ledger,
     agenda: Agenda<Item>,
     place: Place,
     warnings: Warnings,
@@ -177,6 +180,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             mirror: Mirror::new(ours.iter().copied(), milliseconds(config.drain_timeout)),
             claims: ours,
             books: Books::default(),
+            ledger: Ledger::default(),
             agenda: Agenda::new(),
             place: Place::default(),
             warnings: Warnings::default(),

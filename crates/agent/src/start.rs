@@ -14,6 +14,8 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
+use crate::origin::Origin;
+use crate::report::keeper;
 use crate::run::AgentConfig;
 use crate::state::{AgentHandle, channel};
 use crate::{client, health, log, metrics, preflight, run, serve};
@@ -54,6 +56,10 @@ async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
         started,
     };
     doors.listen(&mut servers, args);
+    if let (Origin::Api(access), Some(board)) = (args.origin.get(), board) {
+        let node = args.node_name.as_str().into();
+        servers.spawn(keeper::keep(access, node, handle.clone(), board));
+    }
     let ended = run::run(config(args), source, metrics, ends).await;
     ended.map(|()| Outcome::Fine).map_err(Failure::trouble)
 }

@@ -16,6 +16,7 @@ use topology_core::resolve::{Finding, ResolvedServer};
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::explain::case::Case;
+use crate::report::Account;
 
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -228,6 +229,8 @@ pub(crate) enum Question {
     Plan(oneshot::Sender<Result<Vec<Step>, String>>),
     /// What metrics tell, with at most so many decided Services.
     Overview(usize, oneshot::Sender<Overview>),
+    /// What there is to report of the decisions.
+    Account(oneshot::Sender<Account>),
     /// Whether anybody is there.
     Ping(oneshot::Sender<()>),
 }
@@ -287,6 +290,16 @@ impl AgentHandle {
     /// What metrics tell of the cluster's state, with at most `limit` Services in `decided`.
     pub async fn overview(&self, limit: usize) -> Result<Overview, Stopped> {
         self.ask(|answer| Question::Overview(limit, answer)).await
+    }
+
+    /// What there is to report of the decisions.
+    pub(crate) async fn account(&self) -> Result<Account, Stopped> {
+        self.ask(Question::Account).await
+    }
+
+    /// Waits for the end of a turn that this handle has not heard of.
+    pub(crate) async fn changed(&mut self) -> Result<(), Stopped> {
+        self.pulse.changed().await.map_err(|_closed| Stopped)
     }
 
     /// Waits until the loop is between two turns.

@@ -8,6 +8,8 @@
 
 #[path = "controlplane/random.rs"]
 mod random;
+#[path = "controlplane/report.rs"]
+mod report;
 #[path = "controlplane/same.rs"]
 mod same;
 #[path = "controlplane/server.rs"]

@@ -218,7 +218,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
                 });
                 to.send(Ok(steps.unwrap_or_default())).is_ok()
             }
-            Question::Overview(..) | Question::Ping(_) => false,
+            Question::Overview(..) | Question::Account(_) | Question::Ping(_) => false,
         };
         assert!(sent, "nobody waits for the answer");
     }

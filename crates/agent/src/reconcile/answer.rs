@@ -35,6 +35,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 drop(reply.send(plan.map_err(|error| error.to_string())));
             }
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
+            Question::Account(reply) => {
+                let account = self.ledger.account(self.index.snapshot(), self.clock.now());
+                drop(reply.send(account));
+            }
             Question::Ping(reply) => drop(reply.send(())),
         }
     }

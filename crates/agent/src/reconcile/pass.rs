@@ -21,6 +21,7 @@ use super::shape::Place;
 use super::{Item, Reconciler};
 use crate::host::Host;
 use crate::kernel::{Kernel, Listed};
+use crate::report::Told;
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
@@ -294,6 +295,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Takes down what a Service asks for.
     fn record(&mut self, service: &ObjectName, resolution: Resolution, wanted: &mut Wanted) {
         let ask_again = resolution.ask_again;
+        let now = self.clock.now();
+        self.ledger.replace(service, Told::of(&resolution), now);
         let (wish, servers) = wish(resolution, &self.me, &self.place);
         for finding in self.books.new_findings(service, &wish) {
             tracing::warn!("{finding}");

@@ -1,5 +1,6 @@
 //! The API server as these tests use it: emptied, filled, and written out.
 
+use std::io::{Seek as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,15 @@ pub(crate) fn origin() -> Origin {
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
     run(command.arg("kubectl").args(arguments))
+}
+
+/// Runs kubectl on objects, which it reads with `-f -`.
+pub(crate) fn kubectl_with(objects: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut input = tempfile::tempfile().unwrap();
+    input.write_all(objects.as_bytes()).unwrap();
+    input.rewind().unwrap();
+    let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
+    run(command.arg("kubectl").args(arguments).stdin(input))
 }
 
 /// Runs our own program for the control plane.

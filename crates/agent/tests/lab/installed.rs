@@ -98,4 +98,19 @@ fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
         assert!((answers - wanted).abs() <= 20, "{counted}");
     }
     assert_eq!(counted["failed"], 0, "{counted}");
+    every_agent_acts_by_a_new_policy(&namespace);
+}
+
+/// The agents report it, and the controller counts them.
+fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
+    namespace.apply(
+        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: topology.kubernetes.io/zone}, {any: true}]}\n",
+    );
+    let wait = ["wait", "--for=condition=Programmed", "--timeout=120s"];
+    namespace.kubectl(&[&wait[..], &["topologypolicy/near"]].concat());
+    let nodes = "-o=jsonpath={.status.programmedNodes}";
+    assert_eq!(
+        namespace.kubectl(&["get", "topologypolicy", "near", nodes]),
+        "3/3"
+    );
 }

@@ -50,7 +50,7 @@ pub struct Connection {
 struct Shared {
     server: String,
     credentials: Credentials,
-    meter: Meter,
+    meter: Arc<Meter>,
 }
 
 /// One request.
@@ -87,17 +87,27 @@ impl Connection {
     ///
     /// Must be called within a tokio runtime, and be used within the same.
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
+        Self::counting(access, Arc::default()).await
+    }
+
+    /// Another way, for another runtime, that counts together with this one.
+    pub(crate) async fn beside(&self, access: &Access) -> Result<Self, AccessError> {
+        Self::counting(access, Arc::clone(&self.shared.meter)).await
+    }
+
+    async fn counting(access: &Access, meter: Arc<Meter>) -> Result<Self, AccessError> {
         let (client, server) = access.client().await?;
-        Ok(Self::new(server, Credentials::renewable(client, access)))
+        let credentials = Credentials::renewable(client, access);
+        Ok(Self::new(server, credentials, meter))
     }
 
     /// A connection over a client made elsewhere; its credentials are not renewed.
     pub fn of_client(client: Client) -> Self {
-        Self::new("in-process".to_owned(), Credentials::fixed(client))
+        let credentials = Credentials::fixed(client);
+        Self::new("in-process".to_owned(), credentials, Arc::default())
     }
 
-    fn new(server: String, credentials: Credentials) -> Self {
-        let meter = Meter::default();
+    fn new(server: String, credentials: Credentials, meter: Arc<Meter>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 server,

@@ -1,7 +1,7 @@
 //! `TopologyAgent`: what the agent of one Node reports.
 
 use super::property::{Column, Need, OBJECT_NAME, Object, PROSE, Property, Resource, Shape, Word};
-use super::status::{AGE, COUNT, GENERATION, column, optional, required};
+use super::status::{AGE, COUNT, GENERATION, SERVICE, column, optional, required};
 
 /// How many fallbacks one report names; beyond that they are only counted.
 pub const MAX_FALLBACKS: usize = 64;
@@ -15,7 +15,7 @@ pub(crate) const AGENT: Resource = Resource {
     short: "tagent",
     namespaced: false,
     noun: "report",
-    about: "What the agent of the Node of the same name does: by which policies and drains it acts, and where it had to do something else than asked. Each agent writes its own, when something changes, at most twice a minute.",
+    about: "What the agent of the Node of the same name does: by which policies and drains it acts, and where it had to do something else than asked. Each agent writes its own when something changes, at most twice a minute; where only the Services, virtual servers and real servers in counts have changed, every 10 minutes.",
     spec: Object::NOTHING,
     status: Object {
         parts: &[STATUS],
@@ -112,71 +112,79 @@ const fn list(of: &'static Shape, most: usize) -> Shape {
     }
 }
 
+/// What names an object, and which writing of it.
+const NAMED: &[Property] = &[
+    required("name", Shape::Text(OBJECT_NAME), "Its name."),
+    required("generation", GENERATION, "The generation of its spec."),
+];
+
 const POLICY: Shape = Shape::Object(&Object {
-    parts: &[&[
-        required(
-            "kind",
-            Shape::Word(&[
-                Word {
-                    name: "ClusterTopologyPolicy",
-                    about: "",
-                },
-                Word {
-                    name: "TopologyPolicy",
-                    about: "",
-                },
-            ]),
-            "Its kind.",
-        ),
-        optional(
-            "namespace",
-            Shape::Text(OBJECT_NAME),
-            "Its namespace, if it has one.",
-        ),
-        required("name", Shape::Text(OBJECT_NAME), "Its name."),
-        required("generation", GENERATION, "The generation of its spec."),
-        optional(
+    parts: &[
+        &[
+            required(
+                "kind",
+                Shape::Word(&[
+                    Word {
+                        name: "ClusterTopologyPolicy",
+                        about: "",
+                    },
+                    Word {
+                        name: "TopologyPolicy",
+                        about: "",
+                    },
+                ]),
+                "Its kind.",
+            ),
+            optional(
+                "namespace",
+                Shape::Text(OBJECT_NAME),
+                "Its namespace, if it has one.",
+            ),
+        ],
+        NAMED,
+        &[optional(
             "services",
             COUNT,
             "How many Services it decides for on the Node.",
-        ),
-    ]],
+        )],
+    ],
     rules: &[],
     atomic: false,
 });
 
 const DRAINED: Shape = Shape::Object(&Object {
-    parts: &[&[
-        required("name", Shape::Text(OBJECT_NAME), "Its name."),
-        required("generation", GENERATION, "The generation of its spec."),
-        optional(
-            "endpoints",
-            COUNT,
-            "How many endpoints take no new connections because of it.",
-        ),
-        optional(
-            "servicesSkipped",
-            COUNT,
-            "How many Services it passes over.",
-        ),
-    ]],
+    parts: &[
+        NAMED,
+        &[
+            optional(
+                "endpoints",
+                COUNT,
+                "How many endpoints take no new connections because of it.",
+            ),
+            optional(
+                "servicesSkipped",
+                COUNT,
+                "How many Services it passes over.",
+            ),
+        ],
+    ],
     rules: &[],
     atomic: false,
 });
 
 const FALLBACK: Shape = Shape::Object(&Object {
     parts: &[&[
-        required(
-            "service",
-            Shape::Text(PROSE),
-            "Namespace and name of the Service: shop/cart.",
-        ),
+        SERVICE,
         optional(
             "policy",
             Shape::Text(PROSE),
             "The policy that asked, such as ClusterTopologyPolicy/near or TopologyPolicy/shop/near; absent = annotations of the Service.",
         ),
-        required("reason", Shape::Word(REASONS), "Why."),
+        required(
+            "reason",
+            Shape::Word(REASONS),
+            "Why; the gravest, if there are several.",
+        ),
         required("from", Shape::Text(PROSE), "What was asked: a mode."),
         required(
             "to",
@@ -193,7 +201,7 @@ const FALLBACK: Shape = Shape::Object(&Object {
 const REASONS: &[Word] = &[
     Word {
         name: "Empty",
-        about: "a level has no endpoint",
+        about: "no level has an endpoint but *",
     },
     Word {
         name: "BelowMin",

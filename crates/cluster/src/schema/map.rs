@@ -18,7 +18,7 @@ pub(crate) const MAP: Resource = Resource {
     short: "tmap",
     namespaced: false,
     noun: "map",
-    about: "Where Nodes are, for agents that do not watch Nodes: the values of a few labels, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it.",
+    about: "Where Nodes are: the values of a few labels, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it. Agents of this version watch the Nodes themselves.",
     spec: Object {
         parts: &[SPEC],
         rules: &[RULES],

@@ -81,6 +81,12 @@ pub(super) const GENERATION: Shape = Shape::Number {
     most: 9_007_199_254_740_991,
 };
 
+pub(super) const SERVICE: Property = required(
+    "service",
+    Shape::Text(PROSE),
+    "Namespace and name of the Service: shop/cart.",
+);
+
 const LONG: Text = Text {
     most: 32_768,
     ..PROSE
@@ -100,11 +106,7 @@ pub(crate) const POLICY_STATUS: Object = Object {
             "lastTransition",
             Shape::Object(&Object {
                 parts: &[&[
-                    required(
-                        "service",
-                        Shape::Text(PROSE),
-                        "Namespace and name of the Service: shop/cart.",
-                    ),
+                    SERVICE,
                     required(
                         "from",
                         Shape::Text(PROSE),

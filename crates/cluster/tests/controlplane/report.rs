@@ -19,7 +19,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {{name: {namespace}}}
 rules:
-- {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents, topologyagents/status], verbs: [get, create, update, patch]}}
+- {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents], verbs: [get, create]}}
+- {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents/status], verbs: [patch]}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

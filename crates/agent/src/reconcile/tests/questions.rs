@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 
 use cluster::event::{Batch, FileReport};
+use cluster::object::Object;
 use cluster::warning::Warning;
+use tokio::sync::oneshot;
+use topology_core::model::Drain;
+use topology_core::policy::LevelKey;
 
 use super::fake::Shared;
 use super::script::{Loop, node, service};
 use super::{TCP, web};
+use crate::state::Question;
 
 #[tokio::test(start_paused = true)]
 async fn questions_are_answered_page_by_page() {
@@ -58,4 +63,28 @@ async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
     );
     agent.apply([node("n1", "192.168.0.1")]).await;
     assert_eq!(told(&agent), (true, vec!["Field".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_reported_follows_the_decisions() {
+    let mut agent = Loop::over(&Shared::default());
+    let drain = Drain {
+        generation: 7,
+        ..Drain::of("one", LevelKey::Node, vec!["n1".into()])
+    };
+    let mut objects = web();
+    objects.push(Object::Drain(drain));
+    agent.start(objects).await;
+    let drained = async |agent: &mut Loop| {
+        let (reply, answer) = oneshot::channel();
+        agent.reconciler.answer(Question::Account(reply)).await;
+        let drains = answer.await.unwrap().drains;
+        drains
+            .iter()
+            .map(|one| (one.generation, one.endpoints))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(drained(&mut agent).await, [(7, 1)]);
+    agent.delete(&service("web", "10.96.0.10", TCP)).await;
+    assert_eq!(drained(&mut agent).await, [(7, 0)]);
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use super::input::INPUTS;
+use crate::api::access::{Access, AccessError};
 use crate::api::connection::Connection;
 use crate::api::error::ApiError;
 use crate::api::meter::Count;
@@ -82,6 +83,11 @@ impl Board {
     /// Requests and bytes so far.
     pub fn count(&self) -> Count {
         self.connection.count()
+    }
+
+    /// Another way to the same server, for the caller's runtime; its requests count with those for what is read.
+    pub async fn connect(&self, access: &Access) -> Result<Connection, AccessError> {
+        self.connection.beside(access).await
     }
 
     /// Every collection.

@@ -1,0 +1,213 @@
+//! Keeps the report up to date: asks the loop what there is to tell, and writes when it may be written.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::api::{Access, ApiError, Board, InputState, Phase as Reading};
+use cluster::schema::GROUP;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::pace::{AMOUNTS, Pace, SELDOM};
+use super::{Account, Counts, Desk, Filed, Phase, Report};
+use crate::state::{AgentHandle, Pulse, Stopped};
+
+/// Changes are gathered for so long before the loop is asked what they amount to.
+const SETTLE: Duration = Duration::from_secs(1);
+/// A start that takes longer is told; a shorter one leaves what the agent before said of the kernel, which still holds.
+const START: Duration = Duration::from_secs(60);
+/// After so long without a word about something, what is known of it counts as stale.
+const STALE: SignedDuration = SignedDuration::from_mins(3);
+/// How often the object is looked at: somebody may have removed it.
+const LOOK: Duration = AMOUNTS;
+
+/// Keeps the report of `node` until the loop has ended.
+pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: Board) {
+    let mut told = false;
+    let connection = loop {
+        match board.connect(&access).await {
+            Ok(connection) => break connection,
+            Err(error) if !std::mem::replace(&mut told, true) => {
+                tracing::warn!("this node's TopologyAgent cannot be written: {error}");
+            }
+            Err(_) => {}
+        }
+        sleep(SELDOM).await;
+    };
+    let mut keeper = Keeper::new(Desk::new(connection, node), handle, board);
+    while keeper.step().await.is_ok() {}
+}
+
+/// The report of a running agent.
+#[derive(Debug)]
+struct Keeper {
+    desk: Desk,
+    handle: AgentHandle,
+    board: Board,
+    epoch: Instant,
+    pace: Pace,
+    /// What the API server has, as far as is known.
+    filed: Option<Report>,
+    /// When the API server is asked again what it has.
+    look: Duration,
+    /// What stands in the way, in the words that were logged.
+    trouble: Option<String>,
+}
+
+impl Keeper {
+    /// Nothing is asked or written yet.
+    fn new(desk: Desk, handle: AgentHandle, board: Board) -> Self {
+        Self {
+            desk,
+            handle,
+            board,
+            epoch: Instant::now(),
+            pace: Pace::default(),
+            filed: None,
+            look: Duration::ZERO,
+            trouble: None,
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), Stopped> {
+        match self.turn().await? {
+            Some(until) => self.rest(until).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Does what may be done now. Returns until when there is nothing more to do, if nothing changes.
+    async fn turn(&mut self) -> Result<Option<Duration>, Stopped> {
+        let now = self.epoch.elapsed();
+        if now >= self.look {
+            self.read(now).await;
+        }
+        let report = self.compose(now).await?;
+        let due = report.as_ref().and_then(|report| {
+            let difference = report.differs(self.filed.as_ref());
+            self.pace.due(difference)
+        });
+        match (report, due) {
+            (Some(report), Some(due)) if due <= now => {
+                self.file(now, report).await;
+                Ok(None)
+            }
+            (_, due) => Ok(Some(due.map_or(self.look, |due| due.min(self.look)))),
+        }
+    }
+
+    /// Waits for a change, or for this moment.
+    async fn rest(&mut self, until: Duration) -> Result<(), Stopped> {
+        tokio::select! {
+            changed = self.handle.changed() => changed?,
+            () = sleep_until(self.epoch + until) => return Ok(()),
+        }
+        sleep(SETTLE).await;
+        Ok(())
+    }
+
+    /// What there is to report; nothing while the agent starts, or where our kinds of objects are not installed.
+    async fn compose(&self, now: Duration) -> Result<Option<Report>, Stopped> {
+        let (pulse, inputs) = (self.handle.pulse(), self.board.inputs());
+        if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
+            return Ok(None);
+        }
+        let account = self.handle.account().await?;
+        let phase = phase(&pulse, &inputs, Timestamp::now());
+        let mut report = compose(&pulse, phase, account);
+        if let Some(filed) = &self.filed {
+            report.keep_times(filed);
+        }
+        Ok(Some(report))
+    }
+
+    async fn read(&mut self, now: Duration) {
+        self.look = now + LOOK;
+        match self.desk.read().await {
+            Ok(filed) => {
+                if filed.is_some() {
+                    self.trouble = None;
+                }
+                self.filed = filed;
+            }
+            Err(error) => self.failed(now, &error),
+        }
+    }
+
+    async fn file(&mut self, now: Duration, report: Report) {
+        let words = match self.desk.file(&report).await {
+            Ok(Filed::Written) => {
+                self.pace.wrote(now);
+                self.filed = Some(report);
+                if self.trouble.take().is_some() {
+                    tracing::info!("this node's TopologyAgent is written again");
+                }
+                return;
+            }
+            Ok(Filed::NoKind) => {
+                "TopologyAgent is not installed, so nothing is reported there; apply manifests/crds if it is wanted"
+            }
+            Ok(Filed::NoNode) => {
+                "this node has no Node object, so nothing is reported in a TopologyAgent; check --node-name"
+            }
+            Err(error) => return self.failed(now, &error),
+        };
+        self.pace.nowhere(now);
+        if self.is_news(words) {
+            tracing::info!("{words}");
+        }
+    }
+
+    fn failed(&mut self, now: Duration, error: &ApiError) {
+        self.pace.failed(now, error.retry_after);
+        if self.is_news(error.fault.word()) {
+            tracing::warn!("this node's TopologyAgent cannot be written: {error}");
+        }
+    }
+
+    /// Whether it was not said before.
+    fn is_news(&mut self, words: &str) -> bool {
+        let before = self.trouble.replace(words.to_owned());
+        before.as_deref() != Some(words)
+    }
+}
+
+/// Whether it is of our own kinds, and the API server does not know it.
+fn is_not_installed(input: &InputState) -> bool {
+    input.phase == Reading::Absent && input.name.ends_with(GROUP)
+}
+
+/// The report of this moment.
+fn compose(pulse: &Pulse, phase: Phase, account: Account) -> Report {
+    let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
+    Report {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        phase,
+        counts: Counts {
+            services: pulse.services,
+            virtual_servers: sum(|family| family.virtual_servers),
+            real_servers: sum(|family| family.active + family.draining),
+            failed: pulse.waiting,
+            fallbacks: account.fallback_count,
+        },
+        account,
+    }
+}
+
+/// How it goes, as the loop and the collections say.
+fn phase(pulse: &Pulse, inputs: &[InputState], now: Timestamp) -> Phase {
+    let is_stale = |input: &InputState| {
+        let silence = input.last_heard.map(|heard| now.duration_since(heard));
+        input.phase == Reading::Stale && silence.is_none_or(|silence| silence > STALE)
+    };
+    if !pulse.ready || inputs.iter().any(|input| input.phase == Reading::Listing) {
+        Phase::Starting
+    } else if pulse.waiting > 0 || inputs.iter().any(is_stale) {
+        Phase::Degraded
+    } else {
+        Phase::Serving
+    }
+}

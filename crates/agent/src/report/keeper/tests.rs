@@ -1,0 +1,190 @@
+//! Reports kept with a small API server that answers as it is told.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::state::{Question, channel};
+
+/// What the server was asked, and what it answers next.
+#[derive(Debug, Default)]
+struct Script {
+    asked: Vec<String>,
+    answers: VecDeque<(u16, Value)>,
+}
+
+type Shared = Arc<Mutex<Script>>;
+
+fn script(shared: &Shared) -> MutexGuard<'_, Script> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn answer(State(shared): State<Shared>, request: Request) -> (StatusCode, Json<Value>) {
+    let mut script = script(&shared);
+    let path = request.uri().path().rsplit_once("v1").unwrap().1;
+    let (method, path) = (request.method().clone(), path.trim_start_matches("alpha1"));
+    script.asked.push(format!("{method} {path}"));
+    let (code, body) = script.answers.pop_front().unwrap_or((500, Value::Null));
+    (StatusCode::from_u16(code).unwrap(), Json(body))
+}
+
+/// A keeper that has a server, and a loop that has programmed everything.
+async fn keeper(answers: &[(u16, Value)]) -> (Keeper, Shared) {
+    let shared = Shared::default();
+    script(&shared).answers.extend(answers.iter().cloned());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    let router = Router::new()
+        .fallback(answer)
+        .with_state(Arc::clone(&shared));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: it, contexts: [{{name: it, context: {{cluster: it, user: it}}}}], clusters: [{{name: it, cluster: {{server: 'http://{server}'}}}}], users: [{{name: it, user: {{}}}}]}}"
+    );
+    std::fs::write(&kubeconfig, text).unwrap();
+    let access = Access::kubeconfig(&kubeconfig, "tests");
+    let connection = cluster::api::Connection::open(&access).await.unwrap();
+    let (watch, _nobody_follows) = cluster::api::follow(connection.clone());
+    let board = watch.board().cloned().unwrap();
+    let (handle, mut ends) = channel();
+    ends.pulse.send_modify(|pulse| pulse.ready = true);
+    tokio::spawn(async move {
+        while let Some(question) = ends.questions.recv().await {
+            if let Question::Account(reply) = question {
+                drop(reply.send(Account::default()));
+            }
+        }
+        drop(ends.pulse);
+    });
+    let desk = Desk::new(connection, "n1".into());
+    (Keeper::new(desk, handle, board), shared)
+}
+
+/// The next turn asks nothing, and has nothing to do for a while.
+async fn rests(keeper: &mut Keeper, shared: &Shared) {
+    let asked = script(shared).asked.len();
+    let until = keeper.turn().await.unwrap().unwrap();
+    assert!(until > Duration::from_secs(10), "{until:?}");
+    assert_eq!(script(shared).asked.len(), asked);
+}
+
+fn not_found() -> (u16, Value) {
+    (
+        404,
+        json!({ "kind": "Status", "code": 404, "reason": "NotFound", "message": "not found" }),
+    )
+}
+
+fn own_node() -> (u16, Value) {
+    (
+        200,
+        json!({ "items": [{ "metadata": { "uid": "1-2-3" } }] }),
+    )
+}
+
+#[tokio::test]
+async fn a_report_is_made_once_and_then_left_alone() {
+    let fine = (200, json!({}));
+    let answers = [not_found(), not_found(), own_node(), fine.clone(), fine];
+    let (mut keeper, shared) = keeper(&answers).await;
+    keeper.turn().await.unwrap();
+    let one = "/topologyagents/n1";
+    let asked = [
+        format!("GET {one}"),
+        format!("PATCH {one}/status"),
+        "GET /nodes".to_owned(),
+        "POST /topologyagents".to_owned(),
+        format!("PATCH {one}/status"),
+    ];
+    assert_eq!(script(&shared).asked, asked);
+    assert_eq!(keeper.trouble, None);
+    rests(&mut keeper, &shared).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_restarts_finds_what_it_wrote_and_writes_nothing() {
+    let report = compose(
+        &Pulse {
+            ready: true,
+            ..Pulse::default()
+        },
+        Phase::Serving,
+        Account::default(),
+    );
+    let (mut keeper, shared) = keeper(&[(200, json!({ "status": report }))]).await;
+    assert!(keeper.turn().await.unwrap().unwrap() >= LOOK);
+    assert_eq!(script(&shared).asked, ["GET /topologyagents/n1"]);
+}
+
+#[tokio::test]
+async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
+    let forbidden = (
+        403,
+        json!({ "kind": "Status", "code": 403, "reason": "Forbidden", "message": "no" }),
+    );
+    let nobody = (200, json!({ "items": [] }));
+    let cases = [
+        (
+            vec![not_found(), not_found(), own_node(), not_found()],
+            "TopologyAgent is not installed",
+        ),
+        (
+            vec![not_found(), not_found(), nobody],
+            "this node has no Node object",
+        ),
+        (vec![not_found(), forbidden], "Forbidden"),
+        (vec![], "Unavailable"),
+    ];
+    for (answers, words) in cases {
+        let (mut keeper, shared) = keeper(&answers).await;
+        keeper.turn().await.unwrap();
+        let trouble = keeper.trouble.clone().unwrap();
+        assert!(trouble.starts_with(words), "{trouble}");
+        assert!(!keeper.is_news(&trouble), "it was said");
+        rests(&mut keeper, &shared).await;
+    }
+}
+
+#[test]
+fn the_phase_is_that_of_the_worst_part() {
+    let now = Timestamp::from_second(1_000_000).unwrap();
+    let input = |phase, silence| InputState {
+        phase,
+        last_heard: now.checked_sub(SignedDuration::from_secs(silence)).ok(),
+        ..InputState::default()
+    };
+    let serving = Pulse {
+        ready: true,
+        ..Pulse::default()
+    };
+    let failing = Pulse {
+        waiting: 1,
+        ..serving.clone()
+    };
+    let cases = [
+        (Pulse::default(), vec![], Phase::Starting),
+        (
+            serving.clone(),
+            vec![input(Reading::Listing, 1)],
+            Phase::Starting,
+        ),
+        (
+            serving.clone(),
+            vec![input(Reading::Following, 999), input(Reading::Stale, 60)],
+            Phase::Serving,
+        ),
+        (serving, vec![input(Reading::Stale, 200)], Phase::Degraded),
+        (failing, vec![], Phase::Degraded),
+    ];
+    for (pulse, inputs, wanted) in cases {
+        assert_eq!(phase(&pulse, &inputs, now), wanted, "{inputs:?}");
+    }
+}

@@ -1,0 +1,331 @@
+//! What reports say of clusters.
+
+use cluster::source::{Options, read_text};
+use proptest::prelude::*;
+use topology_core::model::ObjectName;
+use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use super::*;
+
+/// 2026-11-21T20:00:00Z.
+const NOW: i64 = 1_795_291_200_000;
+
+/// Two nodes of zone `a` and one of zone `b`.
+const NODES: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n3, labels: {topology.kubernetes.io/zone: b}}}
+";
+
+/// A Service with an annotation, if one is given, and an endpoint on each of the nodes.
+fn service(number: usize, annotation: &str, nodes: &[&str]) -> String {
+    let annotations = match annotation {
+        "" => String::new(),
+        annotation => format!(", annotations: {{topology.ipvs-topo.io/{annotation}}}"),
+    };
+    let endpoint = |(at, node): (usize, &&str)| {
+        let (node, ready) = node
+            .strip_prefix('!')
+            .map_or((*node, true), |node| (node, false));
+        format!(
+            "{{addresses: [10.244.{number}.{at}], nodeName: {node}, conditions: {{ready: {ready}}}}}"
+        )
+    };
+    let endpoints: Vec<String> = nodes.iter().enumerate().map(endpoint).collect();
+    format!(
+        "---\n{{apiVersion: v1, kind: Service, metadata: {{name: s{number}, namespace: shop{annotations}}}, spec: {{clusterIP: 10.96.0.{number}, ports: [{{name: http, port: 80}}, {{name: more, port: 81}}]}}}}\n\
+         ---\n{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: s{number}, namespace: shop, labels: {{kubernetes.io/service-name: s{number}}}}}, addressType: IPv4, ports: [{{name: http, port: 8080}}, {{name: more, port: 8081}}], endpoints: [{}]}}\n",
+        endpoints.join(", ")
+    )
+}
+
+fn ours(kind: &str, name: &str, spec: &str) -> String {
+    format!(
+        "---\n{{apiVersion: topology.ipvs-topo.io/v1alpha1, kind: {kind}, metadata: {{name: {name}, namespace: shop, generation: 3}}, spec: {spec}}}\n"
+    )
+}
+
+fn drain(name: &str, spec: &str) -> String {
+    let spec = format!("{{expiresAt: 2026-11-21T22:00:00Z, rampSeconds: 0, {spec}}}");
+    ours("TopologyDrain", name, &spec)
+}
+
+fn cluster(parts: &[String]) -> Snapshot {
+    let options = Options {
+        now: Some(NOW),
+        ..Options::default()
+    };
+    let text = format!("{NODES}{}", parts.concat());
+    let loaded = read_text("cluster", text.as_bytes(), &options).unwrap();
+    assert_eq!(loaded.warnings, []);
+    loaded.snapshot
+}
+
+fn told(snapshot: &Snapshot, node: &str, name: &ObjectName) -> Told {
+    let me = Viewpoint {
+        now: Some(NOW),
+        ..Viewpoint::new(node)
+    };
+    Told::of(&resolve(snapshot, &me, name))
+}
+
+/// What the agent of `n1` would report.
+fn account(parts: &[String]) -> Account {
+    account_of("n1", parts)
+}
+
+fn account_of(node: &str, parts: &[String]) -> Account {
+    let snapshot = cluster(parts);
+    let mut ledger = Ledger::default();
+    for service in snapshot.services() {
+        ledger.replace(&service.name, told(&snapshot, node, &service.name), NOW);
+    }
+    ledger.account(&snapshot, NOW)
+}
+
+/// Reason, from and to of the only fallback.
+fn only(account: &Account) -> [&str; 3] {
+    let [
+        Fallback {
+            reason, from, to, ..
+        },
+    ] = &account.fallbacks[..]
+    else {
+        panic!("{account:?}");
+    };
+    [reason, from, to]
+}
+
+#[test]
+fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
+    let cases = [
+        (
+            "keys: 'node,zone,*'",
+            &["n3"][..],
+            ["Empty", "Prefer", "Uniform"],
+        ),
+        (
+            "weights: 'node=80,zone=15,*=5'",
+            &["n3"],
+            ["Empty", "Weighted", "Uniform"],
+        ),
+        ("keys: 'zone'", &["n3"], ["NoMatch", "Hard", "Nothing"]),
+        (
+            "avoid: zone:hard, topology.ipvs-topo.io/keys: 'region,*'",
+            &["n1"],
+            ["NoMatch", "Prefer", "Nothing"],
+        ),
+        (
+            "weights: 'zone=80,*=20', topology.ipvs-topo.io/min-ready: zone=2",
+            &["n1", "n3"],
+            ["BelowMin", "Weighted", "Uniform"],
+        ),
+    ];
+    for (annotation, nodes, wanted) in cases {
+        let account = account(&[service(1, annotation, nodes)]);
+        assert_eq!(only(&account), wanted, "{annotation}");
+        assert_eq!(account.fallback_count, 1);
+        let [fallback] = &account.fallbacks[..] else {
+            panic!()
+        };
+        assert_eq!((&*fallback.service, &fallback.policy), ("shop/s1", &None));
+        assert_eq!(fallback.since, "2026-11-21T20:00:00Z");
+    }
+    let panics = "{mode: Prefer, levels: [{key: zone}, {any: true}], guard: {panicPercent: 60}}";
+    let panics = [
+        service(1, "", &["n1", "!n2"]),
+        ours("TopologyPolicy", "near", panics),
+    ];
+    let account = account(&panics);
+    assert_eq!(only(&account), ["Panic", "Prefer", "Uniform"]);
+    assert_eq!(
+        account.fallbacks[0].policy.as_deref(),
+        Some("TopologyPolicy/shop/near")
+    );
+    let unknown = [service(1, "keys: 'zone,*'", &["n1"])];
+    assert_eq!(
+        only(&account_of("n9", &unknown)),
+        ["NodeUnknown", "Prefer", "Uniform"]
+    );
+}
+
+#[test]
+fn what_happens_as_asked_is_no_fallback() {
+    let cases = [
+        ("", &["n3"][..]),
+        ("keys: 'node,zone,*'", &["n2"]),
+        ("weights: 'node=80,zone=15,*=5'", &["n2", "n3"]),
+        ("keys: 'zone'", &["!n1"]),
+        ("keys: 'zone'", &[]),
+        ("mode: none", &["n3"]),
+    ];
+    for (annotation, nodes) in cases {
+        let account = account(&[service(1, annotation, nodes)]);
+        assert_eq!(account, Account::default(), "{annotation} {nodes:?}");
+    }
+}
+
+#[test]
+fn policies_are_told_with_their_generation_and_the_services_they_decide_for() {
+    let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
+    let parts = [
+        ours("TopologyPolicy", "near", spec),
+        ours("ClusterTopologyPolicy", "all", spec),
+        service(1, "", &["n1"]),
+        service(2, "", &["n1"]),
+        service(3, "keys: 'zone,*'", &["n1"]),
+    ];
+    let policies = account(&parts).policies;
+    let shown = serde_json::to_value(&policies).unwrap();
+    assert_eq!(
+        shown,
+        serde_json::json!([
+            { "kind": "ClusterTopologyPolicy", "name": "all", "generation": 3, "services": 0 },
+            { "kind": "TopologyPolicy", "namespace": "shop", "name": "near", "generation": 3, "services": 2 },
+        ])
+    );
+}
+
+#[test]
+fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
+    let zone_a = "match: {key: zone, values: [a]}";
+    let parts = [
+        drain("a", zone_a),
+        drain("clients", "scope: Clients, match: {key: zone, values: [b]}"),
+        service(1, "", &["n1", "n2", "n3"]),
+        service(2, "", &["n1"]),
+        service(3, "keys: 'zone'", &["n1", "n3"]),
+    ];
+    let account = account(&parts);
+    let drained = |name: &str, endpoints, services_skipped| Drained {
+        name: name.to_owned(),
+        generation: 3,
+        endpoints,
+        services_skipped,
+    };
+    assert_eq!(
+        account.drains,
+        [drained("a", 2, 2), drained("clients", 0, 0)]
+    );
+    assert_eq!(only(&account), ["DrainIgnored", "None", "None"]);
+    let over = [drain("a", zone_a), service(1, "", &["n1", "n3"])];
+    let (snapshot, ledger) = (cluster(&over), Ledger::default());
+    assert_eq!(ledger.account(&snapshot, NOW + 7_200_000).drains, []);
+}
+
+#[test]
+fn the_latest_fallbacks_are_named_and_all_are_counted() {
+    let parts: Vec<String> = (1..=70)
+        .map(|number| service(number, "keys: zone", &["n3"]))
+        .collect();
+    let snapshot = cluster(&parts);
+    let mut ledger = Ledger::default();
+    for number in 1..=70 {
+        let name = ObjectName::new("shop", format!("s{number}"));
+        let told = told(&snapshot, "n1", &name);
+        ledger.replace(&name, told.clone(), NOW + number * 1000);
+        ledger.replace(&name, told, NOW + 3_600_000);
+    }
+    let account = ledger.account(&snapshot, NOW);
+    assert_eq!(
+        (account.fallback_count, account.fallbacks.len()),
+        (70, MAX_FALLBACKS)
+    );
+    assert_eq!(
+        account.fallbacks[0].service, "shop/s70",
+        "it is as old as it was"
+    );
+}
+
+#[test]
+fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
+    let fallback = |service: &str, since: &str| Fallback {
+        service: service.to_owned(),
+        since: since.to_owned(),
+        ..Fallback::default()
+    };
+    let report = |fallbacks: &[Fallback]| {
+        let mut report = Report::default();
+        report.account.fallbacks = fallbacks.to_vec();
+        report
+    };
+    let before = report(&[
+        fallback("b", "2026-11-21T20:00:00Z"),
+        fallback("c", "2026-11-21T19:00:00Z"),
+    ]);
+    let mut after = report(&[
+        fallback("a", "2026-11-21T21:00:00Z"),
+        fallback("b", "2026-11-21T21:00:00Z"),
+    ]);
+    after.keep_times(&before);
+    let wanted = [
+        fallback("a", "2026-11-21T21:00:00Z"),
+        fallback("b", "2026-11-21T20:00:00Z"),
+    ];
+    assert_eq!(after.account.fallbacks, wanted);
+    assert_eq!(after.differs(Some(&before)), Difference::News);
+    assert_eq!(after.differs(None), Difference::News);
+    let mut more = after.clone();
+    assert_eq!(more.differs(Some(&after)), Difference::None);
+    more.counts.real_servers = 9;
+    assert_eq!(more.differs(Some(&after)), Difference::Amounts);
+    more.counts.failed = 1;
+    assert_eq!(more.differs(Some(&after)), Difference::News);
+}
+
+#[test]
+fn a_report_that_was_written_is_read_as_it_was() {
+    let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
+    let parts = [
+        ours("TopologyPolicy", "near", spec),
+        drain("b", "match: {key: zone, values: [b]}"),
+        service(1, "", &["n3"]),
+    ];
+    let report = Report {
+        version: "0.1.0".to_owned(),
+        phase: Phase::Degraded,
+        account: Account {
+            fallback_count: 0,
+            ..account(&parts)
+        },
+        counts: Counts {
+            services: 1,
+            ..Counts::default()
+        },
+    };
+    assert_eq!(report.account.fallbacks.len(), 1);
+    let written = serde_json::to_value(&report).unwrap();
+    assert_eq!(serde_json::from_value::<Report>(written).unwrap(), report);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Services change in any order: the counts are those of what they tell in the end.
+    #[test]
+    fn running_counts_are_those_of_a_fresh_start(steps in prop::collection::vec((1..5_usize, 0..5_usize), 0..40)) {
+        let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}], serviceSelector: {}}";
+        let common = [ours("ClusterTopologyPolicy", "all", spec), drain("b", "match: {key: zone, values: [b]}")];
+        let kinds = [("keys: 'zone'", &["n3"][..]), ("", &["n3"]), ("", &["n1", "n3"]), ("keys: 'zone,*'", &["n1", "n3"]), ("", &[])];
+        let world = |kind: usize| {
+            let (annotation, nodes) = kinds[kind];
+            let services = (1..5).map(|number| service(number, annotation, nodes));
+            cluster(&common.iter().cloned().chain(services).collect::<Vec<_>>())
+        };
+        let worlds: Vec<Snapshot> = (0..kinds.len()).map(world).collect();
+        let (mut running, mut last) = (Ledger::default(), std::collections::BTreeMap::new());
+        for (number, kind) in steps {
+            let name = ObjectName::new("shop", format!("s{number}"));
+            running.replace(&name, told(&worlds[kind], "n1", &name), NOW);
+            last.insert(name, kind);
+        }
+        let mut fresh = Ledger::default();
+        for (name, kind) in last {
+            fresh.replace(&name, told(&worlds[kind], "n1", &name), NOW);
+        }
+        prop_assert_eq!(running.account(&worlds[0], NOW), fresh.account(&worlds[0], NOW));
+    }
+}

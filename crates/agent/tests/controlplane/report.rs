@@ -1,0 +1,172 @@
+//! The agent's report in a real API server, with the account and the rules of `manifests/base`.
+
+use std::path::Path;
+
+use agent::origin::Origin;
+use agent::report::{Account, Counts, Desk, Filed, Ledger, Phase, Report, Told};
+use cluster::api::{Access, Connection};
+use cluster::source::Options;
+use topology_core::model::ObjectName;
+use topology_core::resolve::{Viewpoint, resolve};
+
+use crate::server::{kubectl, kubectl_with, variable};
+
+const NAMESPACE: &str = "test-report";
+const NODE: &str = "test-report-n1";
+
+/// Two Nodes; the agent's account and a Pod of it on the first; a Service whose only endpoint is on the second.
+const OBJECTS: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: test-report}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: test-report-n1, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: test-report-n2, labels: {topology.kubernetes.io/zone: b}}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: ipvs-topo-agent, namespace: test-report}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: agent, namespace: test-report}
+spec: {serviceAccountName: ipvs-topo-agent, nodeName: test-report-n1, containers: [{name: agent, image: none}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: test-report}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ipvs-topo-agent}
+subjects: [{kind: ServiceAccount, name: ipvs-topo-agent, namespace: test-report}]
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyPolicy
+metadata: {name: near, namespace: test-report}
+spec: {mode: Prefer, levels: [{key: topology.kubernetes.io/zone}, {any: true}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: far, namespace: test-report}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: far, namespace: test-report, labels: {kubernetes.io/service-name: far}}
+addressType: IPv4
+ports: [{port: 8080}]
+endpoints: [{addresses: [10.244.9.9], nodeName: test-report-n2}]
+";
+
+fn manifest(path: &str) -> String {
+    format!("{}/../../manifests/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Makes everything, and writes a kubeconfig that is the agent of the first Node and nobody else.
+fn account(folder: &Path) -> String {
+    for path in ["crds", "admission"] {
+        kubectl(&["apply", "-k", &manifest(path)]).unwrap();
+    }
+    kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).unwrap();
+    let rules = std::fs::read_to_string(manifest("base/agent-account.yaml")).unwrap();
+    let mut rules = rules.split("---\n");
+    let role = rules
+        .find(|one| one.contains("kind: ClusterRole\n"))
+        .unwrap();
+    kubectl_with(role, &["apply", "-f", "-"]).unwrap();
+    kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
+    let create = ["create", "token", "ipvs-topo-agent", "-n", NAMESPACE];
+    let bound = ["--bound-object-kind=Pod", "--bound-object-name=agent"];
+    let token = kubectl(&[&create[..], &bound].concat()).unwrap();
+    let server = "-o=jsonpath={.clusters[0].cluster.server}";
+    let server = kubectl(&["config", "view", server]).unwrap();
+    let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
+    let path = folder.join("agent.kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: it, contexts: [{{name: it, context: {{cluster: it, user: it}}}}], clusters: [{{name: it, cluster: {{server: '{server}', certificate-authority: '{authority}'}}}}], users: [{{name: it, user: {{token: {}}}}}]}}\n",
+        token.trim()
+    );
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What the agent of the first Node acts by, as it reads the cluster.
+fn decided(kubeconfig: &str) -> Account {
+    let origin = Origin::api(Some(kubeconfig.into()), None);
+    let read = origin.read(&Options::default());
+    let snapshot = read
+        .unwrap_or_else(|failure| panic!("{}", failure.message()))
+        .snapshot;
+    let name = ObjectName::new(NAMESPACE, "far");
+    let mut ledger = Ledger::default();
+    let told = Told::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
+    ledger.replace(&name, told, 0);
+    ledger.account(&snapshot, 0)
+}
+
+async fn desk(kubeconfig: &str, node: &str) -> Desk {
+    let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
+    Desk::new(Connection::open(&access).await.unwrap(), node.into())
+}
+
+/// A field of the object.
+fn field(path: &str) -> String {
+    let output = format!("-o=jsonpath={path}");
+    kubectl(&["get", "topologyagent", NODE, &output]).unwrap()
+}
+
+#[test]
+fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = account(folder.path());
+    let mut account = decided(&kubeconfig);
+    account
+        .policies
+        .retain(|policy| policy.namespace.as_deref() == Some(NAMESPACE));
+    account.drains.clear();
+    account.fallback_count = 0;
+    assert_eq!(
+        (account.policies[0].generation, account.policies[0].services),
+        (1, 1)
+    );
+    assert_eq!(
+        account.fallbacks[0].policy.as_deref(),
+        Some("TopologyPolicy/test-report/near")
+    );
+    let report = Report {
+        version: "0.1.0".to_owned(),
+        phase: Phase::Serving,
+        account,
+        counts: Counts {
+            services: 1,
+            fallbacks: 1,
+            ..Counts::default()
+        },
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mine = desk(&kubeconfig, NODE).await;
+        assert_eq!(mine.read().await.unwrap(), None);
+        assert_eq!(mine.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(mine.read().await.unwrap().as_ref(), Some(&report));
+        let owner = "{.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}";
+        assert_eq!(field(owner), format!("Node/{NODE}"));
+
+        // What is gone from a report is gone from the object; an object that is gone is made again.
+        let less = Report {
+            account: Account::default(),
+            ..report.clone()
+        };
+        assert_eq!(mine.file(&less).await.unwrap(), Filed::Written);
+        assert_eq!(mine.read().await.unwrap(), Some(less));
+        kubectl(&["delete", "topologyagent", NODE]).unwrap();
+        assert_eq!(mine.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(field("{.status.fallbacks[0].reason}"), "Empty");
+
+        let other = desk(&kubeconfig, "test-report-n2").await;
+        let refused = other.file(&report).await.unwrap_err();
+        assert!(refused.message.contains("its own Node only"), "{refused}");
+        let unknown = desk(&variable("KUBECONFIG"), "test-report-nobody").await;
+        assert_eq!(unknown.file(&report).await.unwrap(), Filed::NoNode);
+    });
+    kubectl(&["delete", "topologyagent", NODE]).unwrap();
+    kubectl_with(OBJECTS, &["delete", "--wait=false", "-f", "-"]).unwrap();
+}
