@@ -27,6 +27,7 @@ import (
 )
 
 var parts = map[string]func() *cobra.Command{
+	"certify":                 newCertifyCommand,
 	"etcd":                    newEtcdCommand,
 	"fill":                    newFillCommand,
 	"kube-apiserver":          apiserver.NewAPIServerCommand,

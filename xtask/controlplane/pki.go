@@ -95,12 +95,7 @@ func writePki(folder, server string, addresses []net.IP, nodes []string) error {
 
 // writeServer writes what the API server shows its clients, and what it shows kubelets.
 func writeServer(folder string, authority certified, addresses []net.IP) error {
-	serving, err := authority.issue(x509.Certificate{
-		Subject:     pkix.Name{CommonName: "kube-apiserver"},
-		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		IPAddresses: addresses,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
+	serving, err := authority.issue(servingTemplate(addresses))
 	if err != nil {
 		return err
 	}
@@ -112,6 +107,15 @@ func writeServer(folder string, authority certified, addresses []net.IP) error {
 		return err
 	}
 	return asking.write(folder, "kubelet-client")
+}
+
+func servingTemplate(addresses []net.IP) x509.Certificate {
+	return x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		IPAddresses: addresses,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 }
 
 // certified is a certificate with its key.
@@ -136,14 +140,18 @@ func (authority certified) issue(template x509.Certificate) (certified, error) {
 }
 
 func (authority certified) issueClient(user, group string) (certified, error) {
+	return authority.issue(clientTemplate(user, group))
+}
+
+func clientTemplate(user, group string) x509.Certificate {
 	subject := pkix.Name{CommonName: user}
 	if group != "" {
 		subject.Organization = []string{group}
 	}
-	return authority.issue(x509.Certificate{
+	return x509.Certificate{
 		Subject:     subject,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
+	}
 }
 
 // issue signs with the authority's key, or with the new one's own if there is no authority.
@@ -157,9 +165,11 @@ func issue(template x509.Certificate, authority certified) (certified, error) {
 		return certified{}, err
 	}
 	template.SerialNumber = serial
-	// Guests' clocks may be behind.
-	template.NotBefore = time.Now().Add(-24 * time.Hour)
-	template.NotAfter = time.Now().Add(validity)
+	if template.NotAfter.IsZero() {
+		// Guests' clocks may be behind.
+		template.NotBefore = time.Now().Add(-24 * time.Hour)
+		template.NotAfter = time.Now().Add(validity)
+	}
 	if authority.key == nil {
 		authority = certified{&template, key}
 	}

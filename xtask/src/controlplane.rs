@@ -1,6 +1,7 @@
 //! `cargo xtask controlplane`: a real Kubernetes control plane on the loopback of this machine, without containers.
 
 pub(crate) mod folder;
+mod go;
 mod own;
 pub(crate) mod parts;
 pub(crate) mod process;

@@ -2,19 +2,18 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
+use super::go;
 use crate::paths;
 use crate::vm::progress::Step;
 use crate::vm::store::{fingerprint, remove_old};
 
 /// A build shows a sign of life this often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-
-const ADVICE: &str = "cannot start `go`: install Go 1.26 or newer (https://go.dev/dl), and see that it is on the PATH";
 
 /// A minor of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -77,7 +76,7 @@ impl Program {
     /// Its sources, beside the module file and its checksums.
     fn sources(self) -> &'static [&'static str] {
         match self {
-            Self::ControlPlane => &["main.go", "etcd.go", "fill.go", "pki.go"],
+            Self::ControlPlane => &["main.go", "certify.go", "etcd.go", "fill.go", "pki.go"],
             Self::Kubelet => &["kubelet/main.go"],
         }
     }
@@ -121,7 +120,7 @@ fn compile(what: Program, version: Version, program: &Path) -> anyhow::Result<()
         what.name()
     ));
     let unfinished = program.with_file_name("unfinished");
-    let mut go = Command::new("go");
+    let mut go = go::command(&fs::read_to_string(source().join(version.modules()))?)?;
     go.current_dir(source())
         .env("CGO_ENABLED", "0")
         .args(["build", "-trimpath", "-buildvcs=false"])
@@ -129,7 +128,7 @@ fn compile(what: Program, version: Version, program: &Path) -> anyhow::Result<()
         .args(["-ldflags", &linker_flags(&release)])
         .arg("-o")
         .args([unfinished.as_os_str(), what.package().as_ref()]);
-    wait(go.spawn().context(ADVICE)?, &step)?;
+    wait(go.spawn().context("cannot start Go")?, &step)?;
     fs::rename(&unfinished, program)?;
     step.done("");
     Ok(())
