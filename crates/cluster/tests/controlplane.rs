@@ -3,21 +3,32 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
 
 #[path = "controlplane/crds.rs"]
 mod crds;
+#[path = "controlplane/days.rs"]
+mod days;
+#[path = "controlplane/definitions.rs"]
+mod definitions;
 #[path = "controlplane/follower.rs"]
 mod follower;
 #[path = "controlplane/following.rs"]
 mod following;
+#[path = "controlplane/gate.rs"]
+mod gate;
+#[path = "controlplane/hints.rs"]
+mod hints;
 #[path = "controlplane/itself.rs"]
 mod itself;
 #[path = "controlplane/kubectl.rs"]
 mod kubectl;
 #[path = "controlplane/manifests.rs"]
 mod manifests;
+#[path = "controlplane/placement.rs"]
+mod placement;
 #[path = "controlplane/report.rs"]
 mod report;
 #[path = "controlplane/rows.rs"]

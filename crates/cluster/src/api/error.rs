@@ -20,6 +20,8 @@ pub enum Fault {
     Forbidden,
     /// There is no such object, or no such kind of object.
     NotFound,
+    /// There is such a kind of object, but not in the version that was asked for.
+    OtherVersion,
     /// There is such an object already.
     AlreadyExists,
     /// The object changed meanwhile.
@@ -53,6 +55,7 @@ impl Fault {
             Self::Unauthorized => "Unauthorized",
             Self::Forbidden => "Forbidden",
             Self::NotFound => "NotFound",
+            Self::OtherVersion => "OtherVersion",
             Self::AlreadyExists => "AlreadyExists",
             Self::Conflict => "Conflict",
             Self::Gone => "Gone",
@@ -115,7 +118,7 @@ impl ApiError {
     pub fn remedy(&self) -> String {
         match self.fault {
             Fault::Unauthorized => {
-                "check the token or client certificate: it may have expired or been revoked"
+                "check the token or client certificate: it may have expired or been revoked, or a clock is wrong"
                     .to_owned()
             }
             Fault::Forbidden => format!(
@@ -124,6 +127,9 @@ impl ApiError {
             ),
             Fault::NotFound if self.target.name.is_empty() => {
                 "install what defines this kind of object, if it is wanted".to_owned()
+            }
+            Fault::OtherVersion => {
+                "install the definitions that belong to this version (manifests/crds)".to_owned()
             }
             Fault::Certificate => cause::certificate_remedy(&self.message).to_owned(),
             Fault::Unreachable => {

@@ -15,6 +15,7 @@ mod input;
 mod lines;
 mod machine;
 mod runner;
+mod version;
 
 use std::cell::RefCell;
 use std::future::poll_fn;

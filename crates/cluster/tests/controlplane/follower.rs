@@ -10,10 +10,11 @@ use cluster::event::{Completeness, Event};
 use cluster::index::Index;
 use cluster::object::ObjectKey;
 use cluster::source::Watch;
+use cluster::warning::Code;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::kubectl::{ok, variable};
+use crate::kubectl::{config, ok, server, variable};
 
 /// How long anything may take that has to happen in the end.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -23,6 +24,8 @@ pub(crate) struct Follower {
     name: String,
     runtime: Runtime,
     watch: Watch,
+    /// Where its kubeconfig is, if it is nobody else's.
+    _folder: Option<tempfile::TempDir>,
     pub(crate) index: Index,
     /// What was said to be gone.
     pub(crate) gone: Vec<ObjectKey>,
@@ -38,8 +41,20 @@ impl Follower {
                 .build()
                 .unwrap(),
             watch: watch(&access).unwrap(),
+            _folder: None,
             index: Index::new(Vec::new()),
             gone: Vec::new(),
+        }
+    }
+
+    /// A user at an address, with a kubeconfig of its own.
+    pub(crate) fn at(server: &str, name: &str, user: &serde_json::Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        std::fs::write(&path, config(server, user)).unwrap();
+        Self {
+            _folder: Some(folder),
+            ..Self::new(name, path.to_str().unwrap())
         }
     }
 
@@ -109,6 +124,32 @@ impl Follower {
         of.map(|service| service.name.name.to_string()).collect()
     }
 
+    /// How often anything was asked about a collection.
+    pub(crate) fn requests(&self, name: &str) -> u64 {
+        let count = self.watch.board().unwrap().count();
+        let of = count
+            .requests
+            .iter()
+            .filter(|(key, _)| key.resource == name);
+        of.map(|(_, number)| number).sum()
+    }
+
+    /// Waits until nothing stands in the way of any collection.
+    pub(crate) fn until_untroubled(&mut self) {
+        self.until("the end of the trouble", |me| {
+            let mut warnings = me.index.warnings();
+            (!warnings.any(|one| one.code() == Code::Input)).then_some(())
+        });
+    }
+
+    /// Fails if anything of a namespace was said to be gone.
+    #[track_caller]
+    pub(crate) fn assert_nothing_gone(&self, namespace: &str) {
+        let ours = |key: &&ObjectKey| *key.name.namespace == *namespace;
+        let gone = self.gone.iter().find(ours);
+        assert_eq!(gone, None, "what still exists was said to be gone");
+    }
+
     /// How a collection stands.
     pub(crate) fn state(&self, name: &str) -> InputState {
         let inputs = self.watch.board().unwrap().inputs();
@@ -154,19 +195,8 @@ impl Account {
     pub(crate) fn hire(&self) {
         ok(&["create", "serviceaccount", self.name, "-n", &self.namespace]);
         let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
-        let server = ok(&[
-            "config",
-            "view",
-            "-o=jsonpath={.clusters[0].cluster.server}",
-        ]);
-        let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "it",
-            "clusters": [{"name": "it", "cluster": {"server": server, "certificate-authority": authority}}],
-            "users": [{"name": "it", "user": {"token": token.trim()}}],
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-        });
-        std::fs::write(self.kubeconfig(), config.to_string()).unwrap();
+        let config = config(&server(), &json!({"token": token.trim()}));
+        std::fs::write(self.kubeconfig(), config).unwrap();
     }
 
     /// Removes the account; its tokens count no more.

@@ -7,7 +7,7 @@ use crate::follower::{Follower, compact, xtask};
 use crate::kubectl::{Namespace, installed, ok, variable};
 
 /// Makes a Service in a namespace.
-fn create(namespace: &str, name: &str) {
+pub(crate) fn create(namespace: &str, name: &str) {
     ok(&[
         "create",
         "service",
@@ -164,12 +164,7 @@ mod alone {
         known.until_service(&namespace.0, "b");
         permitted.until_service(&namespace.0, "b");
         for follower in &followers {
-            let ours = |key: &&cluster::object::ObjectKey| *key.name.namespace == *namespace.0;
-            assert_eq!(
-                follower.gone.iter().find(ours),
-                None,
-                "what still exists was said to be gone"
-            );
+            follower.assert_nothing_gone(&namespace.0);
         }
         fired.forbid();
         demoted.forbid();

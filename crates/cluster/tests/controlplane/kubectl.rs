@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 /// How long anything may take that has to happen in the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -86,6 +88,27 @@ pub(crate) fn installed() {
             kubectl(&["create", "--dry-run=server", "-f", path]).err()
         });
     });
+}
+
+/// The API server's address.
+pub(crate) fn server() -> String {
+    ok(&[
+        "config",
+        "view",
+        "-o=jsonpath={.clusters[0].cluster.server}",
+    ])
+}
+
+/// A kubeconfig for somebody at an address.
+pub(crate) fn config(server: &str, user: &Value) -> String {
+    let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": server, "certificate-authority": authority}}],
+        "users": [{"name": "it", "user": user}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+    });
+    config.to_string()
 }
 
 /// A Service with annotations of ours.

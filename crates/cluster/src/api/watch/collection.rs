@@ -11,6 +11,7 @@ use super::input::Input;
 use super::lines::Lines;
 use super::machine::{Ask, Heard, Machine, Turn};
 use super::runner::{SILENCE, STREAM, chance};
+use super::version::told_apart;
 use crate::api::connection::{Call, Chunks, Connection};
 use crate::api::error::{ApiError, Fault, Status};
 use crate::api::path::{Target, Verb};
@@ -67,6 +68,7 @@ impl Collection {
             }
             if let Err(error) = self.turn().await {
                 self.stream = None;
+                let error = told_apart(&self.connection, self.input.path, error).await;
                 let heard = Heard::Failed(error.fault, error.retry_after);
                 if self.hear(heard) != Turn::Absent {
                     self.ready.push_back(Change::Trouble(error));

@@ -239,7 +239,10 @@ impl Machine {
                 self.next = Next::Page(None);
             }
             (Next::Page(Some(_)), _) if !fault.is_passing() => self.next = Next::Page(None),
-            (Next::Follow(_), Fault::Gone | Fault::Garbled | Fault::NotFound) => self.list_anew(),
+            (
+                Next::Follow(_),
+                Fault::Gone | Fault::Garbled | Fault::NotFound | Fault::OtherVersion,
+            ) => self.list_anew(),
             (Next::Page(_) | Next::Follow(_), _) => {}
         }
         let wait = self.pace.fail(chance);

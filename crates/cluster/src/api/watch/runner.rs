@@ -15,6 +15,7 @@ use super::hub::{Hub, Number};
 use super::input::{Input, Need};
 use super::lines::Lines;
 use super::machine::{Ask, Heard, Machine, Turn};
+use super::version::told_apart;
 use crate::api::connection::{Call, Chunks, Connection};
 use crate::api::error::{ApiError, Fault, Status};
 use crate::api::path::Verb;
@@ -94,6 +95,8 @@ impl<'s> Runner<'s> {
                 Ask::Page { token, whole } => self.page(token.as_deref(), *whole).await,
             };
             if let Err(error) = done {
+                let Shared { connection, .. } = self.shared;
+                let error = told_apart(connection, self.input.path, error).await;
                 self.failed(&error);
             }
             self.shared.tell().await?;

@@ -1,0 +1,276 @@
+//! The hints of the real EndpointSlice controller beside those of our allocator, for a hundred random placements.
+
+mod alone {
+    //! What it gives depends on all Nodes of the cluster.
+
+    use std::collections::BTreeMap;
+
+    use cluster::api::{Access, Connection, Patch};
+    use serde_json::{Value, json};
+    use tokio::runtime::Runtime;
+    use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
+    use topology_core::model::{EndpointSlice, Node, ObjectName};
+
+    use crate::follower::Follower;
+    use crate::kubectl::{Namespace, eventually, variable};
+    use crate::placement::{Placement, placements, pods};
+
+    /// The annotation that asks for Topology Aware Hints.
+    const MODE: &str = "service.kubernetes.io/topology-mode";
+
+    /// Name, zone, CPU, and whether it is ready. Zones `a` and `b` are alike, so that there are ties; what is on the
+    /// last Node has no zone.
+    const NODES: [(&str, &str, &str, bool); 8] = [
+        ("hint-a1", "a", "4", true),
+        ("hint-a2", "a", "3500m", true),
+        ("hint-b1", "b", "3500m", true),
+        ("hint-b2", "b", "4", true),
+        ("hint-c1", "c", "2", true),
+        ("hint-c2", "c", "4", true),
+        ("hint-c3", "c", "5200m", true),
+        ("hint-lost", "", "4", false),
+    ];
+
+    struct Cluster {
+        runtime: Runtime,
+        api: Connection,
+        namespace: Namespace,
+    }
+
+    impl Cluster {
+        fn new() -> Self {
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
+            let api = runtime.block_on(Connection::open(&access)).unwrap();
+            Self {
+                runtime,
+                api,
+                namespace: Namespace::new(),
+            }
+        }
+
+        fn path(&self, resource: &str) -> String {
+            format!("/api/v1/namespaces/{}/{resource}", self.namespace.0)
+        }
+
+        /// Makes an object, and gives it a status.
+        fn create(&self, path: &str, object: &Value, status: Option<Value>) {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            self.runtime.block_on(async {
+                self.api.create(path, object).await.unwrap();
+                if let Some(status) = status {
+                    let path = format!("{path}/{name}/status");
+                    self.api
+                        .patch(&path, Patch::Merge, &json!({"status": status}))
+                        .await
+                        .unwrap();
+                }
+            });
+        }
+
+        fn node(&self, (name, zone, cpu, ready): (&str, &str, &str, bool)) {
+            let mut labels = json!({"kubernetes.io/hostname": name});
+            if !zone.is_empty() {
+                labels["topology.kubernetes.io/zone"] = json!(zone);
+            }
+            let ready = if ready { "True" } else { "False" };
+            let status = json!({"allocatable": {"cpu": cpu}, "conditions": [{"type": "Ready", "status": ready}]});
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+            self.create("/api/v1/nodes", &node, Some(status));
+        }
+
+        fn nodes(&self) {
+            self.runtime
+                .block_on(self.api.delete("/api/v1/nodes"))
+                .unwrap();
+            for node in NODES {
+                self.node(node);
+            }
+        }
+
+        fn pods(&self) {
+            // Pods are refused until the namespace has its account.
+            eventually("the account", || {
+                self.namespace
+                    .kubectl(&["get", "serviceaccount", "default"])
+                    .ok()
+            });
+            let nodes = NODES.map(|(name, ..)| name);
+            for pod in pods(&nodes) {
+                self.create(&self.path("pods"), &pod.object, Some(pod.status));
+            }
+        }
+
+        fn services(&self, placements: &[Placement]) {
+            for one in placements {
+                self.create(&self.path("services"), &one.service(MODE), None);
+            }
+        }
+
+        /// The slices of a Service with their hints, once all of its endpoints are in them.
+        fn slices(&self, follower: &mut Follower, one: &Placement) -> Vec<EndpointSlice> {
+            let name = ObjectName::new(&*self.namespace.0, &*one.name);
+            follower.until(&format!("the endpoints of {}", one.name), |me| {
+                let slices = me.index.snapshot().slices(&name).to_vec();
+                let count: usize = slices.iter().map(|slice| slice.endpoints.len()).sum();
+                (!slices.is_empty() && count == one.pods).then_some(slices)
+            })
+        }
+
+        /// What was said last of each Service, once something was said of all that asked for it.
+        fn told(&self, placements: &[Placement]) -> BTreeMap<String, String> {
+            eventually("an event on every Service", || {
+                let listed = self
+                    .runtime
+                    .block_on(self.api.list(&self.path("events")))
+                    .unwrap();
+                let events = listed["items"].as_array().unwrap().iter();
+                let told: BTreeMap<String, String> = events
+                    .filter(|event| event["involvedObject"]["kind"] == "Service")
+                    .map(|event| {
+                        ["/involvedObject/name", "/message"]
+                            .map(|at| event.pointer(at).unwrap().as_str().unwrap().to_owned())
+                    })
+                    .map(|[name, message]| (name, message))
+                    .collect();
+                let asked = |one: &&Placement| one.distribution.is_none();
+                placements
+                    .iter()
+                    .filter(asked)
+                    .all(|one| told.contains_key(&one.name))
+                    .then_some(told)
+            })
+        }
+    }
+
+    /// What the original says of it, in its words.
+    fn words(event: &Event) -> &'static str {
+        match event {
+            Event::Enabled { .. } => "Topology Aware Hints has been enabled",
+            Event::Disabled { trouble, .. } => match trouble {
+                Trouble::Nodes => "Insufficient Node information",
+                Trouble::TooFewEndpoints { .. } => "Insufficient number of endpoints",
+                Trouble::Overload { .. } => "without exceeding overload threshold",
+                Trouble::EndpointWithoutZone => "do not have a zone specified",
+                Trouble::NoLongerAsked => "has been disabled",
+            },
+        }
+    }
+
+    /// Endpoints by the zones that they are hinted for; alike whichever of two equal zones gives or takes.
+    fn counts(slices: &[EndpointSlice]) -> (usize, [usize; 2]) {
+        let of = |zone: &str| {
+            let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+            let hints = endpoints.filter_map(|endpoint| endpoint.hints.as_ref());
+            hints
+                .filter(|hints| hints.zones.iter().any(|one| **one == *zone))
+                .count()
+        };
+        let mut equal = [of("a"), of("b")];
+        equal.sort_unstable();
+        (of("c"), equal)
+    }
+
+    /// Our own hints on the same endpoints.
+    fn ours(
+        wanted: Wanted,
+        zones: Option<&Zones>,
+        theirs: &[EndpointSlice],
+    ) -> (Vec<EndpointSlice>, Vec<Event>) {
+        let mut slices = theirs.to_vec();
+        let events = hints::write(wanted, zones, &mut slices);
+        (slices, events)
+    }
+
+    /// The words for every reason that came up.
+    fn compare(
+        cluster: &Cluster,
+        follower: &mut Follower,
+        placements: &[Placement],
+    ) -> BTreeMap<&'static str, usize> {
+        let told = cluster.told(placements);
+        let theirs: Vec<_> = placements
+            .iter()
+            .map(|one| cluster.slices(follower, one))
+            .collect();
+        let nodes: Vec<Node> = follower.index.snapshot().nodes().cloned().collect();
+        let zones = Zones::of(&nodes);
+        let mut reasons = BTreeMap::new();
+        for (one, theirs) in placements.iter().zip(theirs) {
+            let wanted = Wanted::of(
+                None,
+                Some("Auto").filter(|_| one.distribution.is_none()),
+                one.distribution,
+            );
+            let (ours, events) = ours(wanted, zones.as_ref(), &theirs);
+            if one.distribution.is_some() {
+                assert_eq!(theirs, ours, "{}", one.name);
+                continue;
+            }
+            let words = words(events.first().unwrap());
+            assert!(
+                told[&one.name].contains(words),
+                "{}: {words}, and they say {}",
+                one.name,
+                told[&one.name]
+            );
+            assert_eq!(counts(&theirs), counts(&ours), "{}: {theirs:?}", one.name);
+            *reasons.entry(words).or_default() += 1;
+        }
+        reasons
+    }
+
+    #[test]
+    fn a_hundred_random_placements_get_the_same_hints_or_the_same_refusal() {
+        let cluster = Cluster::new();
+        cluster.nodes();
+        cluster.pods();
+        let mut follower = Follower::administrator();
+        follower.until_whole();
+        // The controller knows the Nodes before it sees the first Service.
+        let mut probes = (0..).map(|number| Placement::probe(&format!("probe-{number}")));
+        let mut probe = |words: &str| {
+            eventually(words, || {
+                let one = [probes.next().unwrap()];
+                cluster.services(&one);
+                cluster.told(&one)[&one[0].name]
+                    .contains(words)
+                    .then_some(())
+            });
+        };
+        probe("has been enabled");
+        let distributions = match variable("CONTROLPLANE_VERSION") {
+            // Only since 1.34 there are others.
+            version if version.starts_with("v1.33.") => ["PreferClose"; 3],
+            _ => ["PreferClose", "PreferSameZone", "PreferSameNode"],
+        };
+        let all = placements(100, &distributions, 20);
+        cluster.services(&all);
+        let reasons = compare(&cluster, &mut follower, &all);
+        assert_eq!(reasons.values().sum::<usize>(), 100);
+        assert!(
+            reasons.len() == 4,
+            "each outcome but that of the Nodes came up: {reasons:?}"
+        );
+
+        cluster.node(("hint-poor", "a", "0", true));
+        follower.until("the new Node", |me| {
+            me.index.snapshot().node("hint-poor").map(drop)
+        });
+        probe("Insufficient Node information");
+        let more: Vec<Placement> = (0..5)
+            .map(|number| Placement::probe(&format!("more-{number}")))
+            .collect();
+        cluster.services(&more);
+        let reasons = compare(&cluster, &mut follower, &more);
+        assert_eq!(
+            reasons,
+            BTreeMap::from([("Insufficient Node information", 5)])
+        );
+        cluster
+            .runtime
+            .block_on(cluster.api.delete("/api/v1/nodes"))
+            .unwrap();
+    }
+}
