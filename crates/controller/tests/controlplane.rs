@@ -3,9 +3,17 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
 
+#[path = "controlplane/audit.rs"]
+mod audit;
+#[path = "controlplane/days.rs"]
+mod days;
+#[path = "../../cluster/tests/controlplane/gate.rs"]
+#[expect(dead_code, reason = "the tests of `cluster` use the rest")]
+mod gate;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;

@@ -1,33 +1,31 @@
 //! Controllers as processes, with the account and the rules of `manifests/base`.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::kubectl::{eventually, kubectl, ok, repository, variable};
+use crate::audit::NAMESPACE;
+use crate::kubectl::{eventually, kubectl};
 
-/// Where `manifests/base` has it.
-pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
+/// The account that `manifests/base` makes.
+pub(crate) const ACCOUNT: &str = "ipvs-topo-controller";
 
-/// Applies `manifests/base`, and writes a kubeconfig that is the controller's account and nobody else.
-pub(crate) fn account(folder: &Path) -> String {
-    ok(&["apply", "-k", &repository("manifests/base")]);
-    ok(&["wait", "--for=condition=Established", "crd", "--all"]);
-    let create = ["create", "token", "ipvs-topo-controller", "-n", NAMESPACE];
-    let token = ok(&create);
-    let server = ok(&[
-        "config",
-        "view",
-        "-o",
-        "jsonpath={.clusters[0].cluster.server}",
-    ]);
-    let authority = format!("{}/ca.crt", variable("CONTROLPLANE_FOLDER"));
-    let text = format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: it\ncontexts: [{{name: it, context: {{cluster: it, user: it}}}}]\nclusters: [{{name: it, cluster: {{server: '{server}', certificate-authority: '{authority}'}}}}]\nusers: [{{name: it, user: {{token: {}}}}}]\n",
-        token.trim()
-    );
-    let path = folder.join("controller.kubeconfig");
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+/// What the leader holds.
+pub(crate) const LEASE: &str = "ipvs-topo-controller";
+
+/// The field of an object, once it is this.
+pub(crate) fn becomes(kind: &str, name: &str, path: &str, wanted: &str) {
+    let output = format!("-o=jsonpath={path}");
+    eventually(&format!("{kind} {name} {path} = {wanted}"), || {
+        let found = kubectl(&["get", kind, name, &output]).ok()?;
+        (found == wanted).then_some(())
+    });
+}
+
+/// A drain of the rack `b1` that ends in so many hours.
+pub(crate) fn drain(name: &str, hours: i64) -> String {
+    let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(hours);
+    format!(
+        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: {name}}}\nspec: {{match: {{key: example.com/rack, values: [b1]}}, expiresAt: \"{expires}\"}}\n"
+    )
 }
 
 /// A controller; killed when it goes.
@@ -75,13 +73,5 @@ impl Drop for Controller {
 /// Who holds the lease.
 pub(crate) fn holder() -> Option<String> {
     let path = "-o=jsonpath={.spec.holderIdentity}";
-    kubectl(&[
-        "get",
-        "lease",
-        "ipvs-topo-controller",
-        "-n",
-        NAMESPACE,
-        path,
-    ])
-    .ok()
+    kubectl(&["get", "lease", LEASE, "-n", NAMESPACE, path]).ok()
 }

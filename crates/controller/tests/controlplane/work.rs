@@ -3,8 +3,10 @@
 mod alone {
     //! There is one `TopologyMap` in a cluster.
 
-    use crate::kubectl::{eventually, kubectl, kubectl_with, ok};
-    use crate::process::{Controller, NAMESPACE, account, holder};
+    use crate::audit::{Audit, NAMESPACE, hired};
+    use crate::gate::{Gate, Proxy};
+    use crate::kubectl::{eventually, kubectl_with, ok};
+    use crate::process::{ACCOUNT, Controller, becomes, drain, holder};
 
     const OBJECTS: &str = "
 apiVersion: v1
@@ -24,26 +26,16 @@ spec:
   levels: [{key: example.com/rack}, {any: true}]
 ---
 apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyPolicy
+metadata: {name: nearer, namespace: default}
+spec:
+  mode: Prefer
+  levels: [{key: topology.kubernetes.io/zone}, {any: true}]
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: TopologyAgent
 metadata: {name: map-n1}
 ";
-
-    /// The field of an object, once it is this.
-    fn becomes(kind: &str, name: &str, path: &str, wanted: &str) {
-        let output = format!("-o=jsonpath={path}");
-        eventually(&format!("{kind} {name} {path} = {wanted}"), || {
-            let found = kubectl(&["get", kind, name, &output]).ok()?;
-            (found == wanted).then_some(())
-        });
-    }
-
-    fn drain(hours: i64) -> String {
-        let now = jiff::Timestamp::now();
-        let expires = now.checked_add(jiff::Span::new().hours(hours)).unwrap();
-        format!(
-            "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: rack}}\nspec: {{match: {{key: example.com/rack, values: [b1]}}, expiresAt: \"{expires}\"}}\n"
-        )
-    }
 
     /// The map, the policy's status and the drain's.
     fn writes_what_is_seen() {
@@ -55,6 +47,7 @@ metadata: {name: map-n1}
         );
         let accepted = "{.status.conditions[?(@.type==\"Accepted\")].status}";
         becomes("ctp", "near", accepted, "True");
+        becomes("tp", "nearer", accepted, "True");
         becomes("ctp", "near", "{.status.programmedNodes}", "0/2");
         let report = r#"{"status":{"version":"0.1.0","phase":"Serving","policies":[{"kind":"ClusterTopologyPolicy","name":"near","generation":1,"services":3}]}}"#;
         let patch = ["patch", "tagent", "map-n1", "--subresource=status"];
@@ -62,7 +55,7 @@ metadata: {name: map-n1}
         becomes("ctp", "near", "{.status.programmedNodes}", "1/2");
         becomes("ctp", "near", "{.status.matchedServices}", "3");
         for (hours, phase) in [(100, "Refused"), (1, "Active")] {
-            kubectl_with(&drain(hours), &["apply", "-f", "-"]).unwrap();
+            kubectl_with(&drain("rack", hours), &["apply", "-f", "-"]).unwrap();
             becomes("tdrain", "rack", "{.status.phase}", phase);
         }
     }
@@ -82,7 +75,10 @@ metadata: {name: map-n1}
     #[test]
     fn it_writes_with_the_rules_of_the_base_and_another_goes_on() {
         let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = account(folder.path());
+        let kubeconfig = hired(ACCOUNT, folder.path());
+        // It makes its own.
+        ok(&["delete", "lease", "--all", "-n", NAMESPACE]);
+        let audit = Audit::of(ACCOUNT);
         kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
         let first = Controller::start(&kubeconfig, "first");
         eventually("a leader", || first.leads().then_some(()));
@@ -108,16 +104,20 @@ metadata: {name: map-n1}
         );
         label("c");
 
-        let third = Controller::start(&kubeconfig, "third");
+        // To this one the server gives pages only.
+        let proxy = Proxy::start(&kubeconfig);
+        let gate = Gate::before(&proxy.address);
+        gate.answer("sendInitialEvents", 422, "", "no lists as streams");
+        let third = Controller::start(&gate.kubeconfig(folder.path()), "third");
         // Killed: it gives nothing up, and the lease has to run out.
         drop(second);
         eventually("the third leads", || third.leads().then_some(()));
         label("d");
         assert!(third.end());
         assert_eq!(holder(), Some(String::new()), "the lease is free");
+        audit.replay(&[]);
         kubectl_with(OBJECTS, &["delete", "-f", "-"]).unwrap();
         ok(&["delete", "tdrain", "rack"]);
         ok(&["delete", "tmap", "--all"]);
-        drop(kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]));
     }
 }
