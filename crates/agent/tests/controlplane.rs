@@ -3,9 +3,16 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test says what it expects by failing loudly"
 )]
 
+#[path = "../../cluster/tests/controlplane/follower.rs"]
+#[expect(dead_code, reason = "the tests of `cluster` use the rest")]
+mod follower;
+#[path = "../../cluster/tests/controlplane/kubectl.rs"]
+#[expect(dead_code, reason = "the tests of `cluster` use the rest")]
+mod kubectl;
 #[path = "controlplane/random.rs"]
 mod random;
 #[path = "controlplane/report.rs"]
@@ -14,3 +21,5 @@ mod report;
 mod same;
 #[path = "controlplane/server.rs"]
 mod server;
+#[path = "controlplane/slices.rs"]
+mod slices;

@@ -20,6 +20,15 @@ impl Dice {
         usize::try_from((self.0 >> 11) % sides as u64).unwrap()
     }
 
+    /// The numbers below `count`, in any order.
+    pub(crate) fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut numbers: Vec<usize> = (0..count).collect();
+        for at in 1..count {
+            numbers.swap(at, self.roll(at + 1));
+        }
+        numbers
+    }
+
     /// Whether something of `percent` happens.
     fn is(&mut self, percent: usize) -> bool {
         self.roll(100) < percent
