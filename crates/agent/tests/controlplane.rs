@@ -7,9 +7,14 @@
     reason = "a test says what it expects by failing loudly"
 )]
 
+#[path = "../../controller/tests/controlplane/audit.rs"]
+mod audit;
 #[path = "../../cluster/tests/controlplane/follower.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod follower;
+#[path = "../../cluster/tests/controlplane/gate.rs"]
+#[expect(dead_code, reason = "the tests of `cluster` use the rest")]
+mod gate;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;
@@ -17,6 +22,8 @@ mod kubectl;
 mod random;
 #[path = "controlplane/report.rs"]
 mod report;
+#[path = "controlplane/rules.rs"]
+mod rules;
 #[path = "controlplane/same.rs"]
 mod same;
 #[path = "controlplane/server.rs"]

@@ -11,11 +11,16 @@ use crate::kubectl::{config, ok, repository, server, variable};
 /// The namespace of our accounts in `manifests/base`; only they are in the log.
 pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
 
-/// Applies `manifests/base`, and writes a kubeconfig that is one of its accounts and nobody else.
-pub(crate) fn hired(account: &str, folder: &Path) -> String {
+/// Applies `manifests/base`.
+pub(crate) fn based() {
     ok(&["apply", "-k", &repository("manifests/base")]);
     ok(&["wait", "--for=condition=Established", "crd", "--all"]);
-    let token = ok(&["create", "token", account, "-n", NAMESPACE]);
+}
+
+/// Writes a kubeconfig that is an account of `manifests/base` and nobody else, with a token that is `bound` so.
+pub(crate) fn hired(account: &str, bound: &[&str], folder: &Path) -> String {
+    let create = ["create", "token", account, "-n", NAMESPACE];
+    let token = ok(&[&create[..], bound].concat());
     let path = folder.join("kubeconfig");
     let user = json!({"token": token.trim()});
     std::fs::write(&path, config(&server(), &user)).unwrap();

@@ -3,7 +3,7 @@
 mod alone {
     //! There is one Lease in a cluster.
 
-    use crate::audit::{Audit, NAMESPACE, Request, hired};
+    use crate::audit::{Audit, NAMESPACE, Request, based, hired};
     use crate::kubectl::{eventually, kubectl_with, ok};
     use crate::process::{ACCOUNT, Controller, LEASE, becomes, drain, holder};
 
@@ -125,7 +125,8 @@ mod alone {
     #[test]
     fn after_a_day_away_all_is_caught_up_and_of_two_leaders_one_stops() {
         let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = hired(ACCOUNT, folder.path());
+        based();
+        let kubeconfig = hired(ACCOUNT, &[], folder.path());
         let audit = Audit::of(ACCOUNT);
         for name in ["day-n1", "day-n2"] {
             kubectl_with(&node(name), &["apply", "-f", "-"]).unwrap();

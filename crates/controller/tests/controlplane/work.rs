@@ -3,7 +3,7 @@
 mod alone {
     //! There is one `TopologyMap` in a cluster.
 
-    use crate::audit::{Audit, NAMESPACE, hired};
+    use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::gate::{Gate, Proxy};
     use crate::kubectl::{eventually, kubectl_with, ok};
     use crate::process::{ACCOUNT, Controller, becomes, drain, holder};
@@ -75,7 +75,8 @@ metadata: {name: map-n1}
     #[test]
     fn it_writes_with_the_rules_of_the_base_and_another_goes_on() {
         let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = hired(ACCOUNT, folder.path());
+        based();
+        let kubeconfig = hired(ACCOUNT, &[], folder.path());
         // It makes its own.
         ok(&["delete", "lease", "--all", "-n", NAMESPACE]);
         let audit = Audit::of(ACCOUNT);

@@ -1,0 +1,77 @@
+//! The agent's account in `manifests/base` may do what agents do, and nothing else.
+
+mod alone {
+    //! There is one such account.
+
+    use agent::report::{Desk, Filed, Report};
+    use cluster::api::{Access, Connection, Phase};
+
+    use crate::audit::{Audit, NAMESPACE, based, hired};
+    use crate::follower::Follower;
+    use crate::gate::{Gate, Proxy};
+    use crate::kubectl::{kubectl_with, ok};
+
+    const ACCOUNT: &str = "ipvs-topo-agent";
+    const NODE: &str = "rules-n1";
+
+    /// The agent's Pod on its Node, and what makes it read namespaces too.
+    const OBJECTS: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: rules-n1}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: rules, namespace: ipvs-topo-system}
+spec: {serviceAccountName: ipvs-topo-agent, nodeName: rules-n1, containers: [{name: agent, image: none}]}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: by-namespace}
+spec:
+  mode: Prefer
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: nowhere}}
+  levels: [{key: topology.kubernetes.io/zone}, {any: true}]
+";
+
+    /// What the agent reads.
+    fn follow(kubeconfig: &str) {
+        let mut follower = Follower::new("an agent", kubeconfig);
+        follower.until_whole();
+        follower.until("every collection", |me| {
+            (me.state("namespaces").phase == Phase::Following).then_some(())
+        });
+    }
+
+    /// What the agent writes.
+    async fn report(kubeconfig: &str) {
+        let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
+        let desk = Desk::new(Connection::open(&access).await.unwrap(), NODE.into());
+        assert_eq!(desk.read().await.unwrap(), None);
+        let report = Report::default();
+        assert_eq!(desk.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(desk.read().await.unwrap(), Some(report));
+    }
+
+    #[test]
+    fn its_rules_are_those_that_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        based();
+        kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
+        let bound = ["--bound-object-kind=Pod", "--bound-object-name=rules"];
+        let kubeconfig = hired(ACCOUNT, &bound, folder.path());
+        let audit = Audit::of(ACCOUNT);
+        follow(&kubeconfig);
+        // To this one the server gives pages only.
+        let proxy = Proxy::start(&kubeconfig);
+        let gate = Gate::before(&proxy.address);
+        gate.answer("sendInitialEvents", 422, "", "no lists as streams");
+        follow(&gate.kubeconfig(folder.path()));
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(report(&kubeconfig));
+        audit.replay(&[]);
+        ok(&["delete", "tagent", NODE]);
+        ok(&["delete", "pod", "rules", "-n", NAMESPACE, "--force"]);
+        ok(&["delete", "node", NODE]);
+        ok(&["delete", "ctp", "by-namespace"]);
+    }
+}
