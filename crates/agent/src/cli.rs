@@ -112,6 +112,10 @@ pub struct AgentArgs {
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
+    /// Where the kernel's settings are; a pod that is not privileged can write them through a mount elsewhere only.
+    #[arg(long, value_name = "PATH", default_value = "/proc/sys")]
+    pub sysctl_dir: PathBuf,
+
     /// Take over virtual servers of others whose address and port the cluster asks for.
     #[arg(long)]
     pub adopt: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use topology_core::model::Cidr;
@@ -80,14 +80,20 @@ pub(crate) struct Machine {
     table: Table,
     nft: Nft,
     conntrack: Conntrack,
+    sysctl_dir: PathBuf,
     fuse: Arc<Fuse>,
 }
 
 impl Machine {
     /// Opens every socket; nothing is read or written yet.
-    pub(crate) fn open(record: Record, fuse: Arc<Fuse>) -> Result<Self, RouteError> {
+    pub(crate) fn open(
+        record: Record,
+        sysctl_dir: PathBuf,
+        fuse: Arc<Fuse>,
+    ) -> Result<Self, RouteError> {
         Ok(Self {
             record,
+            sysctl_dir,
             table: Table::open()?,
             nft: Nft::new(),
             conntrack: Conntrack::open()?,
@@ -159,7 +165,7 @@ impl Host for Machine {
         let SysctlReport {
             mut changed,
             warnings,
-        } = sysctl::ensure(Path::new("/proc/sys"), release, &self.fuse);
+        } = sysctl::ensure(&self.sysctl_dir, release, &self.fuse);
         let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         match self.table.ensure_link(&self.fuse).await {
             Ok(LinkReport::Present) => {}

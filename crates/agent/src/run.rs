@@ -41,6 +41,8 @@ pub struct AgentConfig {
     pub drain_timeout: Duration,
     /// Where the ownership record lives, `/run/ipvs-topo`.
     pub state_dir: PathBuf,
+    /// Where the kernel's settings are, `/proc/sys`.
+    pub sysctl_dir: PathBuf,
     /// Take over virtual servers of others whose address and port the cluster asks for.
     pub adopt: bool,
     /// For tests: kill the process after so many writes.
@@ -66,7 +68,7 @@ pub async fn run(
     let kernel = preflight::ipvs().await?;
     let fuse = Arc::new(Fuse::new(config.crash_after));
     let (record, claims) = open_record(&config)?;
-    let host = Machine::open(record, Arc::clone(&fuse))?;
+    let host = Machine::open(record, config.sysctl_dir.clone(), Arc::clone(&fuse))?;
     let moves = Moves::open().map_err(RouteError::from)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");

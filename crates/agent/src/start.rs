@@ -114,6 +114,7 @@ fn config(args: &AgentArgs) -> AgentConfig {
         check_period: args.check_period.0,
         drain_timeout: args.drain_timeout.0,
         state_dir: args.state_dir.clone(),
+        sysctl_dir: args.sysctl_dir.clone(),
         adopt: args.adopt,
         crash_after: args.crash_after,
     }
@@ -147,6 +148,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "nodeIPs": args.node_ip,
             "drainTimeout": seconds(args.drain_timeout),
             "stateDir": args.state_dir,
+            "sysctlDir": args.sysctl_dir,
             "socket": args.socket,
             "adopt": args.adopt,
         },

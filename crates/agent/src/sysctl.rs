@@ -72,7 +72,7 @@ impl fmt::Display for SysctlWarning {
         write!(
             f,
             "{}: cannot set it to {wanted} ({source}): {without}; set it on the host with \
-             `sysctl -w` or run the agent with a writable /proc/sys",
+             `sysctl -w`, or mount it writable and name the mount with --sysctl-dir",
             file.display()
         )
     }

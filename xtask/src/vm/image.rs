@@ -17,11 +17,11 @@ use super::tools::Tools;
 const INIT: &str = include_str!("init.sh");
 
 /// Changes with this file's ideas of what belongs into a base image.
-const RECIPE: u32 = 3;
+const RECIPE: u32 = 4;
 
 /// Programs of the tools' packages that guests hold, beside busybox. The shells are here because
 /// busybox' own prefers its small `ip` and the like to the real ones.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 13] = [
     "bash",
     "dash",
     "bridge",
@@ -31,6 +31,7 @@ const PROGRAMS: [&str; 12] = [
     "ipvsadm",
     "kmod",
     "nft",
+    "setpriv",
     "ss",
     "strace",
     "tcpdump",
@@ -44,9 +45,9 @@ const KMOD_NAMES: [&str; 5] = ["depmod", "insmod", "lsmod", "modprobe", "rmmod"]
 
 /// Programs that start others. busybox has all of them, but started by its own they would find
 /// its small `ip` before the real one.
-const STARTERS: [&str; 13] = [
-    "chroot", "chrt", "env", "find", "nice", "nohup", "nsenter", "setpriv", "setsid", "taskset",
-    "timeout", "unshare", "xargs",
+const STARTERS: [&str; 12] = [
+    "chroot", "chrt", "env", "find", "nice", "nohup", "nsenter", "setsid", "taskset", "timeout",
+    "unshare", "xargs",
 ];
 
 /// One file that a run adds to the image.

@@ -73,12 +73,29 @@ impl Node {
         self.process = Some(Process::spawn(command));
     }
 
-    fn command(&self, more: &[&str]) -> Command {
-        let log = fs::File::options()
+    /// Starts the agent as root with no capabilities but those that `setpriv` lets through.
+    pub(crate) fn launch_confined(&mut self, capabilities: &str) {
+        let agent = self.command(&[]);
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--bounding-set", capabilities, "--no-new-privs", "--"])
+            .arg(agent.get_program())
+            .args(agent.get_args())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(self.open_log());
+        self.process = Some(Process::spawn(command));
+    }
+
+    fn open_log(&self) -> fs::File {
+        fs::File::options()
             .create(true)
             .append(true)
             .open(self.path("log"))
-            .unwrap();
+            .unwrap()
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
         // Found before the child's PATH is changed.
         let program = sh("command -v ipvs-topo");
         let mut command = Command::new(program.trim());
@@ -103,7 +120,7 @@ impl Node {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log);
+            .stderr(self.open_log());
         command
     }
 

@@ -209,6 +209,29 @@ fn t13_without_permission_the_agent_says_what_it_needs_and_ends() {
 }
 
 #[test]
+fn the_agent_needs_net_admin_and_nothing_else() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    node.launch_confined("-net_admin");
+    assert_eq!(node.wait_end().code(), Some(1), "{}", node.log());
+    assert!(node.log().contains("CAP_NET_ADMIN"), "{}", node.log());
+    node.forget_log();
+
+    sh("sysctl -qw net.ipv4.ip_forward=0 net.ipv4.vs.conntrack=0");
+    node.launch_confined("-all,+net_admin");
+    node.wait_ready();
+    wait_kernel(&["-A -t 10.96.0.10:80 -s wrr"]);
+    assert!(!node.log().contains("WARN"), "{}", node.log());
+    assert!(sh("ip route show table local proto 173").contains("10.96.0.0/12"));
+    assert!(sh("nft list tables").contains("ipvs-topo"));
+    for setting in ["net.ipv4.ip_forward", "net.ipv4.vs.conntrack"] {
+        assert_eq!(sh(&format!("sysctl -n {setting}")).trim(), "1", "{setting}");
+    }
+}
+
+#[test]
 fn t13_alone_without_the_module_the_agent_says_what_to_load_and_ends() {
     // The module can be taken out only while no namespace uses it.
     let reload = Reload;

@@ -98,6 +98,12 @@ fn worst_lag(churn: &Churn) -> f64 {
     churn.lags.iter().copied().fold(0.0, f64::max)
 }
 
+/// Whether there is something to hold against the targets: ours and another at the size that is judged.
+pub(super) fn is_judged(readings: &[Rival]) -> bool {
+    let at_size = |name| find(readings, name, JUDGED).is_some();
+    at_size(OURS) && RIVALS.into_iter().any(at_size)
+}
+
 /// One sentence for each target that was missed.
 pub(super) fn missed(readings: &[Rival]) -> Vec<String> {
     let mut missed = Vec::new();
