@@ -7,9 +7,11 @@
 //! Service addresses on its links. Where a hard policy asks for silence instead of a refusal, new
 //! connections are dropped before IPVS sees them; those that exist go on.
 //!
-//! `nft -f -` receives one transaction, and only when the kernel's tables differ.
+//! `nft -f -` receives one transaction, and only when the kernel's tables differ. A pod of this node that comes or goes
+//! changes one element of one set: that goes over netlink, without a process.
 //! Tables of other owners are never named.
 
+mod elements;
 mod observed;
 mod render;
 mod run;
@@ -19,6 +21,7 @@ use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family, Protocol};
 
+pub(crate) use elements::Moves;
 pub(crate) use run::{GuardError, Nft};
 
 /// The name of our table in each family, and the mark of its owner.
@@ -112,6 +115,14 @@ impl Guard {
             && own.is_subset(&self.own)
             && hairpin.is_subset(&self.hairpin)
             && silent.is_subset(&self.silent))
+    }
+
+    /// Whether there is a table of the address's family.
+    fn has_table_for(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(_) => self.needs(TableFamily::Ip),
+            IpAddr::V6(_) => self.needs(TableFamily::Ip6),
+        }
     }
 
     /// Whether the family has any Service address to guard; if not, it gets no table.

@@ -10,7 +10,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow};
 use crate::fuse::Fuse;
-use crate::guard::{Guard, GuardError, Nft};
+use crate::guard::{Guard, GuardError, Moves, Nft};
 use crate::ownership::Record;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
@@ -49,6 +49,12 @@ pub(crate) trait Host {
 
     /// Brings the tables to `wanted`. Returns whether anything was written.
     async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError>;
+
+    /// Whether single elements of the tables can be changed: they hold what was last set.
+    fn knows_guard(&self) -> bool;
+
+    /// Takes endpoints of this node into the tables, or out of them.
+    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError>;
 
     /// Deletes connection tracking entries. Returns how many there were.
     async fn forget(
@@ -95,7 +101,7 @@ impl Machine {
             record,
             sysctl_dir,
             table: Table::open()?,
-            nft: Nft::new(),
+            nft: Nft::open()?,
             conntrack: Conntrack::open()?,
             fuse,
         })
@@ -147,6 +153,14 @@ impl Host for Machine {
 
     async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
         self.nft.set(wanted, &self.fuse).await
+    }
+
+    fn knows_guard(&self) -> bool {
+        self.nft.is_known()
+    }
+
+    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError> {
+        self.nft.move_pods(moves, &self.fuse).await
     }
 
     async fn forget(

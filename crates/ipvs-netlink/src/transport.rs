@@ -7,7 +7,7 @@
 //!   Dump ◄───────┴── answers ◄─────────── └────────────┘
 //! ```
 //!
-//! [`Pipeline`] and [`Dump`] are [`Conversation`]s: state machines that are handed bytes and hand out bytes. They do
+//! [`Pipeline`], [`Dump`] and [`Transaction`] are [`Conversation`]s: state machines that are handed bytes and hand out bytes. They do
 //! no I/O. [`Connection`] and, with the feature `tokio`, [`AsyncConnection`] move the bytes.
 //!
 //! What the pipeline relies on, all of it in `net/netlink/af_netlink.c`:
@@ -36,6 +36,7 @@ mod socket;
 mod source;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::{AsyncConnection, AsyncSubscription};
@@ -49,5 +50,6 @@ pub use options::{Limits, NetlinkProtocol, Options};
 pub use pipeline::Pipeline;
 pub use socket::Socket;
 pub use source::{Batch, Source, datagrams};
+pub use transaction::Transaction;
 
 pub use crate::wire::{Attribute, Attributes, DecodeError, Writer};

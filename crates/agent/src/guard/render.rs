@@ -57,6 +57,9 @@ impl Chain {
     }
 }
 
+/// The set with this node's endpoints, each as a pair with itself.
+pub(super) const HAIRPIN: &str = "hairpin";
+
 /// After IPVS, whose input hook is `NF_IP_PRI_NAT_SRC - 1` = 99 (`ip_vs_ops4` in
 /// `net/netfilter/ipvs/ip_vs_core.c`), and after conntrack's nat at 100.
 const AFTER_IPVS: i32 = 150;
@@ -153,7 +156,7 @@ pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
         let pair = |ip: &IpAddr| format!("{ip} . {ip}");
         let elements = guard.hairpin.iter().filter(of_family).map(pair).collect();
         sets.push(Set {
-            name: "hairpin",
+            name: HAIRPIN,
             kind: pairs,
             elements,
         });

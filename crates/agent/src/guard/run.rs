@@ -1,13 +1,15 @@
 //! Talks to the `nft` program: lists our tables, sends one transaction.
 
 use std::io;
+use std::net::IpAddr;
 use std::process::{Output, Stdio};
 
+use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::observed::Table;
-use super::{Change, Guard, TABLE, TableFamily, render};
+use super::{Change, Guard, Moves, TABLE, TableFamily, render};
 use crate::fuse::Fuse;
 
 /// Why the guard is not in place. Virtual servers work without it.
@@ -27,12 +29,16 @@ pub(crate) enum GuardError {
         "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
     )]
     Refused(String),
+    /// The kernel did not take elements of a set.
+    #[error("table {TABLE}: elements of a set: {0}")]
+    Elements(#[from] transport::Error),
 }
 
 /// What the guard's tables hold as far as we know, and the way to change that.
 #[derive(Debug)]
 pub(crate) struct Nft {
     program: &'static str,
+    connection: AsyncConnection,
     held: Held,
 }
 
@@ -48,12 +54,13 @@ enum Held {
 }
 
 impl Nft {
-    /// Knows nothing yet.
-    pub(crate) fn new() -> Self {
-        Self {
+    /// Opens a socket in the current network namespace; nothing is known of the tables yet.
+    pub(crate) fn open() -> Result<Self, transport::Error> {
+        Ok(Self {
             program: "nft",
+            connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
             held: Held::Unknown,
-        }
+        })
     }
 
     /// Reads the kernel's tables; afterwards [`Nft::set`] writes only if they differ.
@@ -95,6 +102,31 @@ impl Nft {
         self.held = Held::Made(wanted.clone());
         fuse.burn(1);
         Ok(true)
+    }
+
+    /// Whether the tables are as we made them, so that single elements can be changed.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.held, Held::Made(_))
+    }
+
+    /// Changes elements of the set of this node's endpoints; see [`Nft::is_known`].
+    pub(crate) async fn move_pods(&mut self, moves: &Moves, fuse: &Fuse) -> Result<(), GuardError> {
+        let Held::Made(mut guard) = std::mem::replace(&mut self.held, Held::Unknown) else {
+            return Ok(());
+        };
+        let mut moves = moves.clone();
+        moves.retain(|pod: &IpAddr| guard.has_table_for(*pod));
+        if !moves.is_empty() {
+            let mut transaction = moves.transaction().map_err(transport::Error::from)?;
+            self.connection.converse(&mut transaction).await?;
+            fuse.burn(1);
+        }
+        guard.hairpin.extend(moves.came);
+        for pod in moves.left {
+            guard.hairpin.remove(&pod);
+        }
+        self.held = Held::Made(guard);
+        Ok(())
     }
 
     /// Tables of others, as `ip kube-proxy`.

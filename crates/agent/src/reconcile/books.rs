@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
+use crate::guard::Moves;
+
 /// What one Service asks for on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wish {
@@ -133,12 +135,19 @@ impl Books {
         self.silent.iter()
     }
 
-    /// Whether the set of virtual addresses, of local endpoints or of silent ports changed since the last call.
-    pub(crate) fn take_changed(&mut self) -> bool {
-        let changed = self.vips.changed || self.local.changed || self.silence_changed;
-        (self.vips.changed, self.local.changed) = (false, false);
-        self.silence_changed = false;
-        changed
+    /// Whether the set of virtual addresses or of silent ports changed since the last call.
+    pub(crate) fn take_frontends_changed(&mut self) -> bool {
+        let vips = std::mem::take(&mut self.vips.changed);
+        std::mem::take(&mut self.silence_changed) || !vips.is_empty()
+    }
+
+    /// Which endpoints on this node came and which left since the last call.
+    pub(crate) fn take_moves(&mut self) -> Moves {
+        let changed = std::mem::take(&mut self.local.changed);
+        let (came, left) = changed
+            .into_iter()
+            .partition(|ip| self.local.users.contains_key(ip));
+        Moves { came, left }
     }
 }
 
@@ -146,15 +155,18 @@ impl Books {
 #[derive(Debug, Default)]
 struct Counted {
     users: BTreeMap<IpAddr, u32>,
-    changed: bool,
+    /// Those that came or went since somebody asked.
+    changed: BTreeSet<IpAddr>,
 }
 
 impl Counted {
     fn add(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address {
             let users = self.users.entry(address).or_default();
-            self.changed |= *users == 0;
             *users += 1;
+            if *users == 1 {
+                self.toggle(address);
+            }
         }
     }
 
@@ -164,8 +176,15 @@ impl Counted {
             *users -= 1;
             if *users == 0 {
                 self.users.remove(&address);
-                self.changed = true;
+                self.toggle(address);
             }
+        }
+    }
+
+    /// What came and went again did not change.
+    fn toggle(&mut self, address: IpAddr) {
+        if !self.changed.remove(&address) {
+            self.changed.insert(address);
         }
     }
 
@@ -210,11 +229,11 @@ mod tests {
     fn kp_ut_034_an_address_is_wanted_as_long_as_any_port_of_it_is() {
         let mut books = Books::default();
         books.replace(&name("a"), wish(&[1234, 1235]));
-        assert!(books.take_changed());
+        assert!(books.take_frontends_changed());
         assert_eq!(books.replace(&name("a"), wish(&[1235])), [key(1234)]);
-        assert!(!books.take_changed(), "the address stays");
+        assert!(!books.take_frontends_changed(), "the address stays");
         assert_eq!(books.replace(&name("a"), Wish::default()), [key(1235)]);
-        assert!(books.take_changed());
+        assert!(books.take_frontends_changed());
         assert_eq!(books.vips().count(), 0);
     }
 
@@ -239,8 +258,11 @@ mod tests {
             ..wish(&[80])
         };
         books.replace(&name("a"), local.clone());
-        books.take_changed();
+        assert!(books.take_frontends_changed());
+        assert_eq!(books.take_moves().came.len(), 1);
         assert_eq!(books.replace(&name("a"), local), []);
-        assert!(!books.take_changed());
+        assert!(!books.take_frontends_changed() && books.take_moves().is_empty());
+        books.replace(&name("a"), Wish::default());
+        assert_eq!(books.take_moves().left.len(), 1);
     }
 }

@@ -156,15 +156,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let keys: Vec<_> = wanted.keys().copied().collect();
         let before = Counts::of(&self.mirror, &keys);
         self.read_again(&mut wanted).await;
-        let changed = self.books.take_changed();
-        let shape = (changed || work.shape).then(|| self.shape());
-        if let Some(shape) = &shape {
-            done.shaped += self.guard_first(shape).await;
-        }
+        let around = self.around(work.shape);
+        done.shaped += self.before_servers(&around).await;
         self.program(wanted, &mut done).await;
-        if let Some(shape) = &shape {
-            done.shaped += self.shape_last(shape).await;
-        }
+        done.shaped += self.after_servers(around).await;
         self.counts
             .replace(&before, &Counts::of(&self.mirror, &keys));
         done

@@ -8,7 +8,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::warnings::Topic;
 use super::{Item, Reconciler};
-use crate::guard::Guard;
+use crate::guard::{Guard, Moves};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::routes::addresses::{Candidates, Interface, NodeIps};
@@ -27,6 +27,14 @@ pub(super) struct Shape {
     pub(super) ranges: BTreeSet<Cidr>,
     pub(super) routes: BTreeSet<LocalRoute>,
     pub(super) guard: Guard,
+}
+
+/// What has to be done around virtual servers.
+pub(super) enum Around {
+    /// Everything is looked at.
+    Shape(Shape),
+    /// Pods of this node are taken into the tables or out of them.
+    Pods(Moves),
 }
 
 impl Place {
@@ -110,18 +118,63 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         candidates.choose(&self.place.interfaces)
     }
 
-    /// The part of the tables that has to be there before virtual servers are.
-    pub(super) async fn guard_first(&mut self, shape: &Shape) -> usize {
-        if self.host.guard_lacks(&shape.guard) {
-            self.set_guard(shape).await
-        } else {
-            0
+    /// What has to be done around virtual servers now; everything if `all`.
+    pub(super) fn around(&mut self, all: bool) -> Around {
+        let frontends = self.books.take_frontends_changed();
+        let mut moves = self.books.take_moves();
+        let pods_only = moves.are_few() && (moves.is_empty() || self.host.knows_guard());
+        if all || frontends || !pods_only {
+            return Around::Shape(self.shape());
+        }
+        moves.retain(|pod| self.place.link_of(*pod).is_none());
+        Around::Pods(moves)
+    }
+
+    /// The part of the tables that has to be there before virtual servers are. Returns the writes made.
+    pub(super) async fn before_servers(&mut self, around: &Around) -> usize {
+        match around {
+            Around::Shape(shape) if self.host.guard_lacks(&shape.guard) => {
+                self.set_guard(shape).await
+            }
+            Around::Shape(_) => 0,
+            Around::Pods(moves) => {
+                let came = moves.came.clone();
+                self.move_pods(Moves {
+                    came,
+                    ..Moves::default()
+                })
+                .await
+            }
         }
     }
 
     /// Routes, and the part of the tables that can wait. Returns the writes made.
-    pub(super) async fn shape_last(&mut self, shape: &Shape) -> usize {
-        self.set_routes(shape).await + self.set_guard(shape).await
+    pub(super) async fn after_servers(&mut self, around: Around) -> usize {
+        match around {
+            Around::Shape(shape) => self.set_routes(&shape).await + self.set_guard(&shape).await,
+            Around::Pods(Moves { left, .. }) => {
+                self.move_pods(Moves {
+                    left,
+                    ..Moves::default()
+                })
+                .await
+            }
+        }
+    }
+
+    /// If the kernel does not take it, the tables are not as we made them: they are made anew.
+    async fn move_pods(&mut self, moves: Moves) -> usize {
+        if moves.is_empty() {
+            return 0;
+        }
+        match self.host.move_pods(&moves).await {
+            Ok(()) => 1,
+            Err(error) => {
+                tracing::debug!("{error}");
+                let shape = self.shape();
+                self.set_guard(&shape).await
+            }
+        }
     }
 
     async fn set_guard(&mut self, shape: &Shape) -> usize {

@@ -67,6 +67,21 @@ async fn kp_sy_13_tables_and_claims_come_before_virtual_servers_and_routes_after
 }
 
 #[tokio::test(start_paused = true)]
+async fn pods_of_this_node_are_taken_in_before_virtual_servers_have_them_and_out_after() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    agent.journal();
+    agent.apply([slice("web", TCP, &["10.244.1.9@n1"])]).await;
+    let journal = agent.journal();
+    let place = |line: &str| journal.iter().position(|entry| entry.starts_with(line));
+    let came = place("guard + 10.244.1.9").expect("it came");
+    let left = place("guard - 10.244.1.1").expect("it left");
+    let taken = place("ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.9:80").expect("a real server");
+    assert!(came < taken && taken < left, "{journal:?}");
+    assert!(!journal.contains(&"guard".to_owned()), "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn t06_a_start_on_a_correct_kernel_writes_nothing() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;

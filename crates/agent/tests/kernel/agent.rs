@@ -187,6 +187,15 @@ impl Node {
         self.forget_log();
     }
 
+    /// Pages that processes which the agent started, and which have ended, asked the kernel for: it stays as long as
+    /// none is started (`cminflt`, proc(5)).
+    pub(crate) fn childrens_faults(&self) -> u64 {
+        let id = self.process.as_ref().expect("a running agent").id();
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        let fields = stat.rsplit_once(')').unwrap().1;
+        fields.split_whitespace().nth(8).unwrap().parse().unwrap()
+    }
+
     /// What the agent has logged since its start.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()

@@ -140,6 +140,39 @@ fn d4_the_tables_follow_local_pods_and_are_restored_when_changed() {
 }
 
 #[test]
+fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
+    let _lab = Lab::new();
+    let mut node = node();
+    let pods = |pods: &[&str]| slice("web", "web-4", &[("TCP", 80, 8080)], pods);
+    let hairpin = |family: &str| sh(&format!("nft list set {family} ipvs-topo hairpin"));
+    node.write("v4.yaml", &pods(&["10.244.1.1 n1", "10.244.1.2 n1"]));
+    node.start();
+    node.wait_quiet();
+    let before = node.childrens_faults();
+    assert!(before > 0, "nft made the tables");
+    node.write("v4.yaml", &pods(&["10.244.1.2 n1", "10.244.1.7 n1"]));
+    let v6 = ["fd00:10:244::7 n1"];
+    node.write("v6.yaml", &slice("web", "web-6", &[("TCP", 80, 8080)], &v6));
+    wait_until("the pods that came", || {
+        hairpin("ip").contains("10.244.1.7 . 10.244.1.7")
+            && hairpin("ip6").contains("fd00:10:244::7 . fd00:10:244::7")
+    });
+    wait_until("the end of the one that left", || {
+        !hairpin("ip").contains("10.244.1.1 ")
+    });
+    assert!(hairpin("ip").contains("10.244.1.2 . 10.244.1.2"));
+    assert_eq!(node.childrens_faults(), before, "a process was started");
+
+    // Elements that somebody took away: the tables are made anew, and hold what they should.
+    sh("nft flush set ip ipvs-topo hairpin");
+    node.write("v4.yaml", &pods(&["10.244.1.7 n1", "10.244.1.8 n1"]));
+    wait_until("the repair", || {
+        hairpin("ip").contains("10.244.1.7 . ") && hairpin("ip").contains("10.244.1.8 . ")
+    });
+    assert!(node.childrens_faults() > before);
+}
+
+#[test]
 fn without_nft_everything_else_goes_on_and_one_message_says_so() {
     let _lab = Lab::new();
     let mut node = node();

@@ -151,18 +151,28 @@ impl Datagram {
 
     /// Numbers the messages from `first`, asks for an acknowledgement of the last, and gives the finished bytes.
     pub fn seal(&mut self, first: u32) -> &[u8] {
-        let mut sequence = first;
-        let mut start = 0;
-        while let Some(length) = self.length_at(start) {
-            let next = start + align(length);
-            self.patch(start + 8, sequence.to_ne_bytes());
-            if next >= self.buffer.len() {
-                self.ask_for_ack(start + 6);
-            }
-            sequence = sequence.wrapping_add(1);
-            start = next;
-        }
+        let last = self.number(first);
+        self.ask_for_ack(last + 6);
         &self.buffer
+    }
+
+    /// The same without asking for anything.
+    pub(super) fn seal_silently(&mut self, first: u32) -> &[u8] {
+        self.number(first);
+        &self.buffer
+    }
+
+    /// Numbers the messages. Returns where the last begins.
+    fn number(&mut self, first: u32) -> usize {
+        let mut sequence = first;
+        let (mut start, mut last) = (0, 0);
+        while let Some(length) = self.length_at(start) {
+            self.patch(start + 8, sequence.to_ne_bytes());
+            sequence = sequence.wrapping_add(1);
+            last = start;
+            start += align(length);
+        }
+        last
     }
 
     /// Takes all messages out; the memory stays.

@@ -5,3 +5,4 @@ mod datagrams;
 mod dumps;
 mod kernel;
 mod pipelines;
+mod transactions;

@@ -11,7 +11,7 @@ use topology_core::plan::Step;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::conntrack::Flow;
-use crate::guard::{Guard, GuardError};
+use crate::guard::{Guard, GuardError, Moves};
 use crate::host::{Host, Survey};
 use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
 use crate::routes::addresses::Interface;
@@ -331,6 +331,26 @@ impl Host for Shared {
             world.guard = wanted.clone();
         }
         Ok(changed)
+    }
+
+    fn knows_guard(&self) -> bool {
+        true
+    }
+
+    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError> {
+        let mut world = self.0.borrow_mut();
+        if world.guard_fails {
+            return Err(GuardError::Missing);
+        }
+        for pod in &moves.came {
+            world.journal.push(format!("guard + {pod}"));
+        }
+        for pod in &moves.left {
+            world.journal.push(format!("guard - {pod}"));
+        }
+        world.guard.hairpin.extend(&moves.came);
+        world.guard.hairpin.retain(|pod| !moves.left.contains(pod));
+        Ok(())
     }
 
     async fn forget(

@@ -1,0 +1,161 @@
+//! Elements of the set `hairpin`, as messages of nf_tables.
+//!
+//! Pods of this node come and go all the time: a process of nft for each would cost more than all else about it.
+//! Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.
+
+use std::net::IpAddr;
+
+use ipvs_netlink::transport::{Request, Transaction, Unsendable, Writer};
+use topology_core::model::Family;
+
+use super::TABLE;
+use super::render::HAIRPIN;
+
+/// More moves than this are left to nft: a message has its limits.
+const FEW: usize = 256;
+
+/// `NFNL_SUBSYS_NFTABLES`.
+const SUBSYSTEM: u8 = 10;
+/// `NFT_MSG_NEWSETELEM` and `NFT_MSG_DELSETELEM` of the subsystem.
+const ADD: u16 = 0x0a0c;
+const DELETE: u16 = 0x0a0e;
+/// `NLM_F_CREATE` of `linux/netlink.h`.
+const CREATE: u16 = 0x400;
+
+const NFPROTO_IPV4: u8 = 2;
+const NFPROTO_IPV6: u8 = 10;
+
+const NFTA_SET_ELEM_LIST_TABLE: u16 = 1;
+const NFTA_SET_ELEM_LIST_SET: u16 = 2;
+const NFTA_SET_ELEM_LIST_ELEMENTS: u16 = 3;
+const NFTA_LIST_ELEM: u16 = 1;
+const NFTA_SET_ELEM_KEY: u16 = 1;
+const NFTA_DATA_VALUE: u16 = 1;
+
+/// Endpoints of this node that came or left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Moves {
+    pub(crate) came: Vec<IpAddr>,
+    pub(crate) left: Vec<IpAddr>,
+}
+
+impl Moves {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.came.is_empty() && self.left.is_empty()
+    }
+
+    /// Whether they are few enough for one message.
+    pub(crate) fn are_few(&self) -> bool {
+        self.came.len() + self.left.len() <= FEW
+    }
+
+    /// The same without the addresses that `keep` is against.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
+        self.came.retain(&keep);
+        self.left.retain(&keep);
+    }
+
+    /// What tells the kernel.
+    pub(super) fn transaction(&self) -> Result<Transaction, Unsendable> {
+        let mut transaction = Transaction::new(SUBSYSTEM)?;
+        for family in [Family::V4, Family::V6] {
+            for (request, pods) in [
+                (Request::new(ADD, CREATE), &self.came),
+                (Request::new(DELETE, 0), &self.left),
+            ] {
+                let pods: Vec<IpAddr> = pods
+                    .iter()
+                    .copied()
+                    .filter(|pod| Family::of(*pod) == family)
+                    .collect();
+                if !pods.is_empty() {
+                    transaction.push(request, |out| list(out, family, &pods))?;
+                }
+            }
+        }
+        Ok(transaction)
+    }
+}
+
+fn list(out: &mut Writer<'_>, family: Family, pods: &[IpAddr]) {
+    let family = match family {
+        Family::V4 => NFPROTO_IPV4,
+        Family::V6 => NFPROTO_IPV6,
+    };
+    // `struct nfgenmsg`: family, version, resource id.
+    out.bytes(&[family, 0, 0, 0]);
+    out.attribute(NFTA_SET_ELEM_LIST_TABLE, &named(TABLE));
+    out.attribute(NFTA_SET_ELEM_LIST_SET, &named(HAIRPIN));
+    out.nested(NFTA_SET_ELEM_LIST_ELEMENTS, |out| {
+        for pod in pods {
+            out.nested(NFTA_LIST_ELEM, |out| {
+                out.nested(NFTA_SET_ELEM_KEY, |out| {
+                    out.attribute(NFTA_DATA_VALUE, &pair(*pod));
+                });
+            });
+        }
+    });
+}
+
+/// A name with the NUL at its end.
+fn named(name: &str) -> Vec<u8> {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}
+
+/// The address twice: who sends, and to whom.
+fn pair(pod: IpAddr) -> Vec<u8> {
+    match pod {
+        IpAddr::V4(ip) => ip.octets().repeat(2),
+        IpAddr::V6(ip) => ip.octets().repeat(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipvs_netlink::transport::{Conversation as _, Next, Sequence};
+
+    use super::*;
+
+    fn moves(came: &[&str], left: &[&str]) -> Moves {
+        let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        Moves {
+            came: addresses(came),
+            left: addresses(left),
+        }
+    }
+
+    /// `strace -e sendmsg -xx nft add element ip ipvs-topo hairpin '{ 10.244.1.1 . 10.244.1.1 }'`, nft 1.0.6: the same
+    /// but that nft asks for no acknowledgement, and numbers the set within the transaction (`NFTA_SET_ELEM_LIST_SET_ID`).
+    #[test]
+    fn an_element_is_what_nft_sends_for_it() {
+        let mut transaction = moves(&["10.244.1.1"], &[]).transaction().unwrap();
+        let mut sequence = Sequence::new();
+        let Next::Send(bytes) = transaction.next(&mut sequence) else {
+            panic!("nothing is sent");
+        };
+        let message = bytes.get(20..bytes.len() - 20).unwrap();
+        let expected = [
+            &[72, 0, 0, 0, 0x0c, 0x0a, 0x05, 0x04, 2, 0, 0, 0, 0, 0, 0, 0][..],
+            &[2, 0, 0, 0],
+            &[14, 0, 1, 0],
+            b"ipvs-topo\0\0\0",
+            &[12, 0, 2, 0],
+            b"hairpin\0",
+            &[24, 0, 3, 0x80],
+            &[20, 0, 1, 0x80],
+            &[16, 0, 1, 0x80],
+            &[12, 0, 1, 0, 10, 244, 1, 1, 10, 244, 1, 1],
+        ]
+        .concat();
+        assert_eq!(message, expected);
+    }
+
+    #[test]
+    fn families_and_verbs_each_have_a_message() {
+        let all = moves(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
+        assert_eq!(all.transaction().unwrap().count(), 3);
+        assert!(all.are_few() && !all.is_empty());
+    }
+}
