@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use topology_core::policy::LevelKey;
 
 /// Writes what agents share: where Nodes are, and how policies and drains stand. Agents go on without it.
 #[derive(Debug, Clone, Parser)]
@@ -20,7 +21,7 @@ pub struct Args {
     pub name: Option<String>,
     /// Labels of Nodes that the map tells besides those that policies and drains name, such as those that annotations
     /// of Services use.
-    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = label_key)]
     pub label_keys: Vec<String>,
     /// Where `/healthz`, `/readyz` and `/metrics` answer.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258")]
@@ -38,4 +39,33 @@ pub enum LogFormat {
     Text,
     /// For machines, one object a line.
     Json,
+}
+
+fn label_key(text: &str) -> Result<String, String> {
+    match LevelKey::parse(text)? {
+        LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
+        LevelKey::Node | LevelKey::Any => Err("it is no label; name those of Nodes".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> Result<Vec<String>, String> {
+        Args::try_parse_from(["ipvs-topo-controller", "--label-keys", text])
+            .map(|args| args.label_keys)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn label_keys_are_those_that_kubernetes_takes_or_short_for_them() {
+        assert_eq!(
+            keys("example.com/rack,zone").unwrap(),
+            ["example.com/rack", "topology.kubernetes.io/zone"]
+        );
+        for wrong in ["bad key!", "*", "a,,b"] {
+            assert!(keys(wrong).unwrap_err().contains("--label-keys"), "{wrong}");
+        }
+    }
 }

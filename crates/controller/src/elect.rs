@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::lease::{Ask, Election, Heard, Record};
+use crate::trouble::Trouble;
 use crate::world::put;
 
 /// Where the Lease is, and who asks for it.
@@ -31,6 +32,7 @@ pub async fn elect(
 ) {
     let epoch = Instant::now();
     let mut election = Election::new(&seat.me);
+    let mut trouble = Trouble::default();
     while !*stop.borrow() {
         let ask = election.ask(epoch.elapsed());
         if let Ask::Wait(until) = ask {
@@ -40,14 +42,14 @@ pub async fn elect(
             }
             continue;
         }
-        let heard = answer(&connection, &seat, &ask).await;
+        let heard = answer(&connection, &seat, &ask, &mut trouble).await;
         election.hear(epoch.elapsed(), heard);
         let until = election.leads_until(epoch.elapsed());
         lead.send_replace(until.map(|until| epoch + until));
     }
     lead.send_replace(None);
     if let Some(record) = election.release() {
-        let heard = answer(&connection, &seat, &Ask::Replace(record)).await;
+        let heard = answer(&connection, &seat, &Ask::Replace(record), &mut trouble).await;
         if matches!(heard, Heard::Written(_)) {
             tracing::info!("the lease is given up");
         } else {
@@ -58,7 +60,7 @@ pub async fn elect(
     }
 }
 
-async fn answer(connection: &Connection, seat: &Seat, ask: &Ask) -> Heard {
+async fn answer(connection: &Connection, seat: &Seat, ask: &Ask, trouble: &mut Trouble) -> Heard {
     let path = format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
         seat.namespace
@@ -70,21 +72,23 @@ async fn answer(connection: &Connection, seat: &Seat, ask: &Ask) -> Heard {
         Ask::Create(record) => (connection.create(&path, &object(seat, record)).await, false),
         Ask::Replace(record) => (connection.replace(&one, &object(seat, record)).await, false),
     };
-    match done {
-        Ok(object) if is_read => Heard::Found(record(&object)),
-        Ok(object) => Heard::Written(record(&object).version),
-        Err(error) => failed(&error, is_read),
+    let heard = match &done {
+        Ok(object) if is_read => Heard::Found(record(object)),
+        Ok(object) => Heard::Written(record(object).version),
+        Err(error) => failed(error, is_read),
+    };
+    match &done {
+        Err(error) if matches!(heard, Heard::Failed) => trouble.lasts(error),
+        _ => trouble.is_over(),
     }
+    heard
 }
 
 fn failed(error: &ApiError, is_read: bool) -> Heard {
     match error.fault {
         Fault::NotFound if is_read => Heard::Missing,
         Fault::Conflict | Fault::AlreadyExists | Fault::NotFound => Heard::Lost,
-        _ => {
-            tracing::warn!("{error}");
-            Heard::Failed
-        }
+        _ => Heard::Failed,
     }
 }
 

@@ -21,4 +21,5 @@ pub mod log;
 pub mod metrics;
 pub mod run;
 pub mod serve;
+mod trouble;
 pub mod world;

@@ -18,6 +18,7 @@ use crate::cli::Args;
 use crate::elect::{Seat, elect};
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
+use crate::trouble::Trouble;
 use crate::world::{Collection, World};
 use follow::{Heard, follow};
 
@@ -57,6 +58,7 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
         leads,
         ready: ready.clone(),
         metrics: metrics.clone(),
+        trouble: Trouble::default(),
         dirty: true,
     };
     tokio::select! {
@@ -101,6 +103,8 @@ struct Loop {
     leads: watch::Receiver<Option<Instant>>,
     ready: Ready,
     metrics: Metrics,
+    /// With writes.
+    trouble: Trouble,
     /// Whether anything was heard since the last plan that left nothing to write.
     dirty: bool,
 }
@@ -155,10 +159,7 @@ impl Loop {
                     self.ready.set();
                 }
             }
-            Heard::Trouble(error) => {
-                self.metrics.trouble();
-                tracing::warn!("{error}");
-            }
+            Heard::Trouble => self.metrics.trouble(),
         }
     }
 
@@ -176,8 +177,11 @@ impl Loop {
                 .wrote(self.epoch.elapsed(), &write, done.is_ok());
             match done {
                 // What was answered is known before the watch tells it.
-                Ok(object) => drop(self.world.exists(write.collection, object)),
-                Err(error) => tracing::warn!("{error}"),
+                Ok(object) => {
+                    self.world.exists(write.collection, object);
+                    self.trouble.is_over();
+                }
+                Err(error) => self.trouble.lasts(&error),
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cluster::api::{ApiError, Change, Connection};
+use cluster::api::{Change, Connection};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::trouble::Trouble;
 use crate::world::{Collection, Name, name_of};
 
 /// What was heard of a collection.
@@ -18,7 +19,7 @@ pub(super) enum Heard {
     /// These are all that there are.
     Listed(Collection, BTreeSet<Name>),
     /// A request came to nothing, and is tried again.
-    Trouble(ApiError),
+    Trouble,
 }
 
 /// Follows until nobody listens.
@@ -29,7 +30,7 @@ pub(super) async fn follow(
 ) {
     let mut source = cluster::api::Collection::new(connection, collection.all());
     let mut listed: Option<BTreeSet<Name>> = None;
-    let mut troubled = false;
+    let (mut troubled, mut trouble) = (false, Trouble::default());
     loop {
         let heard = match source.next().await {
             Change::Begin => {
@@ -46,9 +47,15 @@ pub(super) async fn follow(
             Change::Listed => Heard::Listed(collection, listed.take().unwrap_or_default()),
             // A watch that breaks once is nothing that anybody must know.
             Change::Trouble(_) if !std::mem::replace(&mut troubled, true) => continue,
-            Change::Trouble(error) => Heard::Trouble(error),
+            Change::Trouble(error) => {
+                trouble.lasts(&error);
+                Heard::Trouble
+            }
         };
-        troubled = matches!(heard, Heard::Trouble(_));
+        troubled = matches!(heard, Heard::Trouble);
+        if !troubled {
+            trouble.is_over();
+        }
         if listener.send(heard).await.is_err() {
             return;
         }
