@@ -1,4 +1,4 @@
-//! Elements of the set `hairpin`, as messages of nf_tables.
+//! Elements of the set `hairpin`, as messages of `nf_tables`.
 //!
 //! Pods of this node come and go all the time: a process of nft for each would cost more than all else about it.
 //! Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.

@@ -10,7 +10,7 @@ use crate::wire::Writer;
 const BEGIN: u16 = 0x10;
 const END: u16 = 0x11;
 
-/// A transaction of a netfilter subsystem, such as nf_tables, in one datagram.
+/// A transaction of a netfilter subsystem, such as `nf_tables`, in one datagram.
 ///
 /// The kernel works through all of it before it answers (`nfnetlink_rcv_batch` in `net/netfilter/nfnetlink.c`): with an
 /// acknowledgement for each request if all were done, else with the errors of those that cannot be done, and none is.
