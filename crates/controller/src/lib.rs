@@ -9,11 +9,13 @@
 //! - [`lease`]: one of several replicas leads; pure.
 //! - [`world`]: what is known, and what should be written; pure.
 //! - [`budget`]: how much of that may be written now; pure.
+//! - [`chronicle`]: what is said in Events, once for all Nodes; pure.
 //! - [`run`]: the loop that joins them, and everything that touches the network.
 //!
 //! It never sits in the way of traffic: agents go on without it, with what they know.
 
 pub mod budget;
+pub mod chronicle;
 pub mod cli;
 pub mod elect;
 pub mod lease;

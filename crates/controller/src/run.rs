@@ -1,6 +1,7 @@
 //! The loop: what is followed goes into the [`World`], and what the world plans is written while this replica leads.
 
 mod follow;
+mod tell;
 mod write;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::budget::Budget;
+use crate::chronicle::Chronicle;
 use crate::cli::Args;
 use crate::elect::{Seat, elect};
 use crate::metrics::Metrics;
@@ -21,6 +23,7 @@ use crate::serve::{Ready, serve};
 use crate::trouble::Trouble;
 use crate::world::{Collection, World};
 use follow::{Heard, follow};
+use tell::tell;
 
 /// How often there may be something to write: changes are gathered meanwhile.
 const TICK: Duration = Duration::from_secs(1);
@@ -48,17 +51,21 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
     let (ready, metrics) = (Ready::default(), Metrics::default());
     let (lead, leads) = watch::channel(None);
     let (stop, stops) = watch::channel(false);
-    let election = tokio::spawn(elect(connection.clone(), seat(args), lead, stops));
+    let seat = seat(args);
+    let chronicle = Chronicle::new(&seat.me);
+    let election = tokio::spawn(elect(connection.clone(), seat, lead, stops));
     let working = Loop {
         connection,
         world: World::new(args.label_keys.iter().cloned()),
         budget: Budget::new(Duration::ZERO),
+        chronicle,
         epoch: Instant::now(),
         unlisted: BTreeSet::from(Collection::ALL),
         leads,
         ready: ready.clone(),
         metrics: metrics.clone(),
         trouble: Trouble::default(),
+        untold: Trouble::default(),
         dirty: true,
     };
     tokio::select! {
@@ -97,6 +104,7 @@ struct Loop {
     connection: Connection,
     world: World,
     budget: Budget,
+    chronicle: Chronicle,
     epoch: Instant,
     /// Collections whose first list has not ended.
     unlisted: BTreeSet<Collection>,
@@ -105,6 +113,8 @@ struct Loop {
     metrics: Metrics,
     /// With writes.
     trouble: Trouble,
+    /// With Events.
+    untold: Trouble,
     /// Whether anything was heard since the last plan that left nothing to write.
     dirty: bool,
 }
@@ -127,10 +137,12 @@ impl Loop {
                     if leads != led {
                         tracing::info!("{}", if leads { "leads" } else { "does not lead any more" });
                         (led, self.dirty) = (leads, true);
+                        // What another replica said while it led is not known.
+                        self.chronicle.forget();
                     }
                     self.metrics.stands(leads, self.world.node_count());
-                    if leads && self.unlisted.is_empty() && (self.dirty || self.world.has_drains()) {
-                        self.write().await;
+                    if leads && self.unlisted.is_empty() {
+                        self.lead().await;
                     }
                 }
             }
@@ -160,6 +172,40 @@ impl Loop {
                 }
             }
             Heard::Trouble => self.metrics.trouble(),
+        }
+    }
+
+    /// Does what a leader does.
+    async fn lead(&mut self) {
+        if self.dirty {
+            let (seen, complete) = self.world.fallbacks();
+            let now = Timestamp::now().as_millisecond();
+            let dropped = self.chronicle.observe(now, &seen, complete);
+            if dropped > 0 {
+                tracing::warn!(dropped, "too much happens to tell each in an Event");
+            }
+        }
+        self.tell().await;
+        if self.dirty || self.world.has_drains() {
+            self.write().await;
+        }
+    }
+
+    /// Writes the Events that may be written now.
+    async fn tell(&mut self) {
+        for entry in self.chronicle.due(Timestamp::now().as_millisecond()) {
+            if !self.leads() {
+                return;
+            }
+            let told = tell(&self.connection, &entry).await;
+            self.metrics.wrote("Event", told.is_ok());
+            let may_come = matches!(&told, Err(error) if error.fault.is_passing());
+            let now = Timestamp::now().as_millisecond();
+            self.chronicle.wrote(now, &entry, !may_come);
+            match told {
+                Ok(()) => self.untold.is_over(),
+                Err(error) => self.untold.lasts(&error),
+            }
         }
     }
 

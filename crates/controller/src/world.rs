@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cluster::schema::{GROUP, VERSION};
 use serde_json::Value;
 
+use crate::chronicle::{Instead, Key};
+
 pub use nodes::Place;
 use report::Report;
 pub(crate) use value::put;
@@ -231,6 +233,11 @@ impl World {
                 .filter_map(|(name, object)| drain::plan(self, name, object, now)),
         );
         writes
+    }
+
+    /// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
+    pub fn fallbacks(&self) -> (BTreeMap<Key, Instead>, bool) {
+        report::fallbacks(&self.reports)
     }
 
     fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use cluster::schema::MAX_FALLBACKS;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::value::{list, number, text};
+use crate::chronicle::{self, Instead, Key};
 
 /// A `TopologyAgent`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +28,37 @@ pub(super) struct Fallback {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) since: String,
+}
+
+/// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
+pub(super) fn fallbacks(reports: &BTreeMap<String, Report>) -> (BTreeMap<Key, Instead>, bool) {
+    let (mut all, mut complete) = (BTreeMap::<Key, Instead>::new(), true);
+    for report in reports.values() {
+        complete &= report.fallbacks.len() < MAX_FALLBACKS;
+        for fallback in &report.fallbacks {
+            let Some(key) = chronicle::key(&fallback.service, &fallback.reason) else {
+                continue;
+            };
+            let since = fallback.since.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+            let since = since.as_millisecond();
+            let instead = all.entry(key).or_insert_with(|| fallback.instead(since));
+            instead.since = instead.since.min(since);
+            instead.nodes += 1;
+        }
+    }
+    (all, complete)
+}
+
+impl Fallback {
+    fn instead(&self, since: i64) -> Instead {
+        Instead {
+            policy: self.policy.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+            since,
+            nodes: 0,
+        }
+    }
 }
 
 impl Report {

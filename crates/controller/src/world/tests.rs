@@ -201,6 +201,31 @@ fn a_fallback_degrades_the_policy_that_was_asked_and_is_remembered() {
 }
 
 #[test]
+fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
+    let mut world = World::default();
+    let fallen = |node: &str, minute: u32, times: usize| {
+        let mut fallen = report(node, 2);
+        let one = json!({
+            "service": "shop/cart", "reason": "Panic", "from": "Prefer", "to": "Uniform",
+            "since": format!("2026-11-21T20:{minute:02}:00Z"),
+        });
+        fallen["status"]["fallbacks"] = vec![one; times].into();
+        fallen
+    };
+    world.exists(Collection::Agents, fallen("n1", 5, 1));
+    world.exists(Collection::Agents, fallen("n2", 1, 1));
+    let (seen, complete) = world.fallbacks();
+    let key = ("shop/cart".to_owned(), "TopologyFallbackPanic");
+    assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
+    assert!(complete);
+    world.exists(
+        Collection::Agents,
+        fallen("n2", 1, cluster::schema::MAX_FALLBACKS),
+    );
+    assert!(!world.fallbacks().1, "it may have no room for others");
+}
+
+#[test]
 fn a_policy_that_agents_would_refuse_is_not_accepted_in_their_words() {
     let mut world = World::default();
     world.exists(

@@ -35,6 +35,10 @@ spec:
 apiVersion: topology.ipvs-topo.io/v1alpha1
 kind: TopologyAgent
 metadata: {name: map-n1}
+---
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: TopologyAgent
+metadata: {name: map-n2}
 ";
 
     /// The map, the policy's status and the drain's.
@@ -58,6 +62,65 @@ metadata: {name: map-n1}
             kubectl_with(&drain("rack", hours), &["apply", "-f", "-"]).unwrap();
             becomes("tdrain", "rack", "{.status.phase}", phase);
         }
+    }
+
+    /// A fallback that two agents report is one Event, and so is its end.
+    fn tells_what_is_reported() {
+        let report = |node: &str, fallbacks: &str| {
+            let status = format!(
+                "{{\"status\":{{\"version\":\"0.1.0\",\"phase\":\"Serving\",\"fallbacks\":{fallbacks}}}}}"
+            );
+            let patch = ["patch", "tagent", node, "--subresource=status"];
+            ok(&[&patch[..], &["--type=merge", "-p", &status]].concat());
+        };
+        let now = jiff::Timestamp::now();
+        let falls = format!(
+            r#"[{{"service":"default/kubernetes","reason":"Panic","from":"Prefer","to":"Uniform","since":"{now:.0}"}}]"#
+        );
+        for node in ["map-n1", "map-n2"] {
+            report(node, &falls);
+        }
+        let regarding =
+            "--field-selector=involvedObject.kind=Service,involvedObject.name=kubernetes";
+        let reasons = || {
+            let path = "-o=jsonpath={range .items[*]}{.reason} {.type}{\"\\n\"}{end}";
+            let listed = ok(&["get", "events", "-n", "default", regarding, path]);
+            let mut lines: Vec<String> = listed.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        let falls = "TopologyFallbackPanic Warning";
+        eventually("the Event of the fallback", || {
+            (reasons() == [falls]).then_some(())
+        });
+        for node in ["map-n1", "map-n2"] {
+            report(node, "[]");
+        }
+        let returns = "TopologyApplied Normal";
+        eventually("the Event of its end", || {
+            (reasons() == [returns, falls]).then_some(())
+        });
+        counts_on(regarding);
+    }
+
+    /// The API server takes the change with which an Event is told again.
+    fn counts_on(regarding: &str) {
+        let all = ["events.events.k8s.io", "-n", "default"];
+        let chosen = regarding.replace("involvedObject", "regarding");
+        let listed = ok(&[&["get"][..], &all, &[&chosen, "-o=name"]].concat());
+        let series = r#"{"series":{"count":2,"lastObservedTime":"2026-11-21T20:00:00.000000Z"}}"#;
+        for event in listed.lines() {
+            ok(&[
+                "patch",
+                event,
+                "-n",
+                "default",
+                "--type=merge",
+                "-p",
+                series,
+            ]);
+        }
+        ok(&[&["delete"][..], &all, &[&chosen]].concat());
     }
 
     /// Which version the map has.
@@ -85,6 +148,7 @@ metadata: {name: map-n1}
         eventually("a leader", || first.leads().then_some(()));
         let second = Controller::start(&kubeconfig, "second");
         writes_what_is_seen();
+        tells_what_is_reported();
 
         let before = version();
         let beat = r#"{"status":{"conditions":[{"type":"MemoryPressure","status":"False","lastHeartbeatTime":"2026-11-21T20:00:00Z"}]}}"#;
@@ -116,7 +180,10 @@ metadata: {name: map-n1}
         label("d");
         assert!(third.end());
         assert_eq!(holder(), Some(String::new()), "the lease is free");
-        audit.replay(&[]);
+        audit.replay(&[(
+            "patch events of \"events.k8s.io\"",
+            "an Event is told again after a minute only",
+        )]);
         kubectl_with(OBJECTS, &["delete", "-f", "-"]).unwrap();
         ok(&["delete", "tdrain", "rack"]);
         ok(&["delete", "tmap", "--all"]);
