@@ -157,7 +157,10 @@ impl Election {
     }
 
     fn written(&mut self, now: Duration, version: String) {
-        let transitions = self.seen.as_ref().map_or(0, |(seen, _)| seen.transitions);
+        // What was written over somebody else's name is one more.
+        let transitions = self.seen.as_ref().map_or(0, |(seen, _)| {
+            seen.transitions + u64::from(seen.holder != self.me)
+        });
         let record = Record {
             holder: self.me.clone(),
             duration: DURATION,

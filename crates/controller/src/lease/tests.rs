@@ -195,4 +195,10 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
         (&*taken.holder, taken.transitions, &*taken.version),
         ("b", 4, "8")
     );
+    election.hear(late, Heard::Written("9".to_owned()));
+    let renewal = election.ask(late + RETRY);
+    assert!(
+        matches!(&renewal, Ask::Replace(record) if record.transitions == 4),
+        "{renewal:?}"
+    );
 }

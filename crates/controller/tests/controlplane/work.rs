@@ -142,6 +142,7 @@ metadata: {name: map-n2}
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
         // It makes its own.
         ok(&["delete", "lease", "--all", "-n", NAMESPACE]);
+        ok(&["delete", "tmap", "--all"]);
         let audit = Audit::of(ACCOUNT);
         kubectl_with(OBJECTS, &["apply", "-f", "-"]).unwrap();
         let first = Controller::start(&kubeconfig, "first");
