@@ -6,6 +6,7 @@ mod own;
 pub(crate) mod parts;
 pub(crate) mod process;
 pub(crate) mod program;
+pub(crate) mod record;
 pub(crate) mod site;
 pub(crate) mod suite;
 

@@ -6,31 +6,29 @@
 mod folder;
 mod network;
 mod node;
+mod nodes;
 mod payload;
+mod remote;
 mod root;
+mod up;
 
 use std::os::unix::process::CommandExt as _;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
-use crate::controlplane::program::{self, Version};
-use crate::controlplane::site::Site;
+use crate::controlplane::folder::VARIABLE as CONTROLPLANE_FOLDER;
 use crate::controlplane::suite::{self, Suite};
-use crate::controlplane::{self, parts};
-use crate::vm::Lab as Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
-use crate::vm::progress::Step;
 use folder::Folder;
 use network::Network;
 
-/// How long the nodes may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(600);
-
 /// The nodes' names.
-const NODES: [&str; 3] = ["n1", "n2", "n3"];
+pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// The `ConfigMap` that tells agents where the API server is; the tests in the lab read it too.
+pub(crate) const API_SERVER: &str = include_str!("lab/api-server.yaml");
 
 /// Options of `cargo xtask lab`.
 #[derive(clap::Args)]
@@ -43,9 +41,9 @@ pub(crate) struct Args {
 enum What {
     /// Start it, and return when every node is ready.
     Up {
-        /// The kernel of the nodes.
-        #[arg(long, default_value = "6.12")]
-        kernel: Line,
+        /// The kernel of every node; without it each has another.
+        #[arg(long)]
+        kernel: Option<Line>,
         /// How the images of our own programs are built.
         #[arg(long, value_enum, default_value = "guest")]
         profile: Profile,
@@ -67,13 +65,31 @@ enum What {
         /// The node's name.
         node: String,
     },
+    /// Run one line of shell on a node, print what it prints, and end with its exit status.
+    Run {
+        /// The node's name.
+        node: String,
+        /// The line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        line: Vec<String>,
+    },
+    /// Turn a node off, as when its plug is pulled.
+    Stop {
+        /// The node's name.
+        node: String,
+    },
+    /// Turn a node on again, and return when it is ready.
+    Start {
+        /// The node's name.
+        node: String,
+    },
 }
 
 /// Does what was asked.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = Folder::here();
     match &args.what {
-        What::Up { kernel, profile } => up(&folder, *kernel, *profile)?,
+        What::Up { kernel, profile } => up::up(&folder, *kernel, *profile)?,
         What::Test(args) => return test(&Folder::of_test()?, args),
         What::Down => folder.end()?,
         What::Status => status(&folder)?,
@@ -81,41 +97,66 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let mut kubectl = running(&folder)?.controlplane().kubectl()?;
             return Err(kubectl.args(arguments).exec().into());
         }
-        What::Shell { node } => {
-            let network = Network::of(&running(&folder)?.record()?.holder);
-            return Err(node::shell(&network, node)?.exec().into());
+        What::Shell { node } => return Err(remote::shell(running(&folder)?, node)?.exec().into()),
+        What::Run { node, line } => {
+            let (text, status) = remote::run(running(&folder)?, node, &line.join(" "))?;
+            anstream::print!("{text}");
+            return Ok(ExitCode::from(status));
         }
+        What::Stop { node } => node::turn_off(running(&folder)?, node)?,
+        What::Start { node } => nodes::start(running(&folder)?, node)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts everything; on failure nothing is left but the consoles' last words in the error.
-fn up(folder: &Folder, kernel: Line, profile: Profile) -> anyhow::Result<()> {
-    if folder.is_running() {
-        bail!("it runs already: `cargo xtask lab down` ends it");
+/// A lab that runs.
+pub(crate) struct Running {
+    folder: Folder,
+}
+
+impl Running {
+    /// The one of this work tree, if there is one.
+    pub(crate) fn find() -> Option<Self> {
+        let folder = Folder::here();
+        folder.is_running().then_some(Self { folder })
     }
-    folder.end()?;
-    let machines = Machines::open()?;
-    let root = root::make(&machines, kernel)?;
-    let images = crate::image::write_all(&folder.images()?, profile)?;
-    let program = program::build(Version::Newest)?;
-    let network = Network::start(folder, &machines.tools, NODES.len())?;
-    let started = start(
-        folder,
-        &network,
-        &machines,
-        &Guests { root, images },
-        &program,
-    );
-    started.inspect_err(|_| {
-        // The error that is told is the first one.
-        drop(folder.end_processes());
-    })
+
+    /// A new one, which is nobody's once this process is gone.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        let folder = Folder::of_test()?;
+        up::up(&folder, None, Profile::Guest)?;
+        Ok(Self { folder })
+    }
+
+    /// kubectl as its administrator.
+    pub(crate) fn kubectl(&self) -> anyhow::Result<Command> {
+        self.folder.controlplane().kubectl()
+    }
+
+    /// What a line of shell prints on a node.
+    pub(crate) fn output(&self, node: &str, line: &str) -> anyhow::Result<String> {
+        remote::output(&self.folder, node, line)
+    }
+
+    /// What takes lines of shell for a node, and prints what they print.
+    pub(crate) fn session(&self, node: &str) -> anyhow::Result<Command> {
+        remote::session(&self.folder, node)
+    }
+
+    /// Lets it run on when this process is gone.
+    pub(crate) fn keep(&self) -> anyhow::Result<()> {
+        self.folder.disown()
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&self) -> anyhow::Result<()> {
+        self.folder.end()
+    }
 }
 
 fn test(folder: &Folder, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
-    up(folder, Line::V6_12, Profile::Guest)?;
+    up::up(folder, None, Profile::Guest)?;
     let controlplane = folder.controlplane();
     let launch = Network::of(&folder.record()?.holder).launch().join(" ");
     let passed = suite.run(&[
@@ -124,97 +165,12 @@ fn test(folder: &Folder, args: &suite::Args) -> anyhow::Result<ExitCode> {
             "CONTROLPLANE_PROGRAM",
             controlplane.record()?.program.into(),
         ),
+        (CONTROLPLANE_FOLDER, controlplane.path().into()),
         ("LAB_LAUNCH", launch.into()),
         ("LAB_XTASK", std::env::current_exe()?.into()),
     ]);
     folder.end()?;
     Ok(ExitCode::from(u8::from(!passed?)))
-}
-
-/// What every guest boots from.
-struct Guests {
-    root: root::Root,
-    images: Vec<std::path::PathBuf>,
-}
-
-fn start(
-    folder: &Folder,
-    network: &Network,
-    machines: &Machines,
-    guests: &Guests,
-    program: &std::path::Path,
-) -> anyhow::Result<()> {
-    let names = NODES.map(str::to_owned).to_vec();
-    let site = Site::with_nodes(network.launch(), network::OUTSIDE, names);
-    let controlplane = folder.controlplane();
-    controlplane.create(site, program, None)?;
-    parts::start_all(&controlplane)?;
-    let payload = payload::write(folder, &guests.images)?;
-    for number in 1..=NODES.len() {
-        let guest = node::start(folder, network, machines, &guests.root, &payload, number)?;
-        folder.remember(&format!("n{number}"), guest)?;
-    }
-    wait_for_nodes(folder, &controlplane)?;
-    network.route_pods(&machines.tools, &pod_ranges(&controlplane)?)
-}
-
-fn wait_for_nodes(
-    folder: &Folder,
-    controlplane: &controlplane::folder::Folder,
-) -> anyhow::Result<()> {
-    let step = Step::begin("booting the nodes, until each is Ready");
-    let deadline = Instant::now() + PATIENCE;
-    let mut shown = 0;
-    loop {
-        let ready = ready_nodes(controlplane)?;
-        if ready == NODES.len() {
-            step.done("");
-            return Ok(());
-        }
-        if ready > shown {
-            step.report(&format!("{ready} of {}", NODES.len()));
-            shown = ready;
-        }
-        if let Some(gone) = folder.gone()? {
-            bail!(
-                "node {gone} ended by itself:\n{}",
-                node::last_words(folder, &gone)
-            );
-        }
-        if Instant::now() > deadline {
-            let words = NODES.map(|name| format!("{name}:\n{}", node::last_words(folder, name)));
-            bail!("the nodes are not ready:\n{}", words.join("\n"));
-        }
-        std::thread::sleep(Duration::from_millis(500));
-    }
-}
-
-fn ready_nodes(controlplane: &controlplane::folder::Folder) -> anyhow::Result<usize> {
-    let mut kubectl = controlplane.kubectl()?;
-    kubectl.args(["get", "nodes", "--no-headers"]);
-    let listed = crate::vm::command::output(&mut kubectl)?;
-    let ready = |line: &&str| line.split_whitespace().nth(1) == Some("Ready");
-    Ok(listed.lines().filter(ready).count())
-}
-
-/// Each node's address, and the range that its pods get their addresses from.
-fn pod_ranges(
-    controlplane: &controlplane::folder::Folder,
-) -> anyhow::Result<Vec<(String, String)>> {
-    let mut kubectl = controlplane.kubectl()?;
-    kubectl.args(["get", "nodes"]).arg(
-        "-o=jsonpath={range .items[*]}{.status.addresses[?(@.type==\"InternalIP\")].address} {.spec.podCIDR}{\"\\n\"}{end}",
-    );
-    let listed = crate::vm::command::output(&mut kubectl)?;
-    listed
-        .lines()
-        .map(|line| {
-            let (node, range) = line
-                .split_once(' ')
-                .context("a node without a range for pods")?;
-            Ok((node.to_owned(), range.to_owned()))
-        })
-        .collect()
 }
 
 fn status(folder: &Folder) -> anyhow::Result<()> {

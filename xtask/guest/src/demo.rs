@@ -9,23 +9,20 @@ mod agent;
 mod kernel;
 mod pods;
 mod shop;
-mod view;
 mod world;
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use guest_wire::{Change, Load, Picture, Record, Server};
+use guest_wire::{Change, Endpoint, Load, Picture, Record, View};
 
-use crate::load::Tally;
 use agent::Agent;
 use pods::{Background, Pods};
 use shop::Shop;
-use view::{Endpoint, View};
 
 /// How long the agent may take from a change of a file to the kernel.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -69,7 +66,7 @@ impl Demo {
     /// Makes the world, and starts the agent in it.
     fn prepare(args: &Args) -> anyhow::Result<Self> {
         let shop = Shop::copy(&args.cluster)?;
-        let view = View::render(&shop.folder())?;
+        let view = render(&shop.folder())?;
         progress(&format!(
             "making {} pods in three zones",
             view.endpoints().count()
@@ -120,7 +117,7 @@ impl Demo {
     fn come_back(&mut self, what: &str) -> anyhow::Result<()> {
         progress("changing the cluster under load")?;
         let next = self.shop.whole()?;
-        for endpoint in View::render(&next)?.endpoints() {
+        for endpoint in render(&next)?.endpoints() {
             self.pods.start(endpoint.address())?;
         }
         self.change(what, &next, |_pods| Ok(()))
@@ -131,10 +128,10 @@ impl Demo {
     fn change(
         &mut self,
         what: &str,
-        next: &std::path::Path,
+        next: &Path,
         afterwards: impl FnOnce(&mut Pods) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let view = View::render(next)?;
+        let view = render(next)?;
         let client = Background::start(self.view.target())?;
         std::thread::sleep(AROUND);
         let began = Instant::now();
@@ -143,7 +140,7 @@ impl Demo {
         let milliseconds = began.elapsed().as_secs_f64() * 1000.0;
         afterwards(&mut self.pods)?;
         std::thread::sleep(AROUND);
-        let load = load(&client.stop()?);
+        let load = Load::from(&client.stop()?);
         self.view = view;
         tell(&Record::Change(Change {
             what: what.to_owned(),
@@ -160,30 +157,9 @@ impl Demo {
         let table = kernel::read(self.view.target())?;
         let there: Vec<SocketAddr> = self.view.endpoints().map(Endpoint::address).collect();
         let gone = |endpoint: &&Endpoint| !there.contains(&endpoint.address());
-        let server = |endpoint: &Endpoint, level: Option<&str>, wanted| Server {
-            address: endpoint.address().to_string(),
-            node: endpoint.node().to_owned(),
-            zone: endpoint.zone().to_owned(),
-            level: level.map(str::to_owned),
-            weight: table.get(&endpoint.address()).map(|real| real.weight),
-            wanted,
-            hits: tally.hits(&endpoint.address().to_string()),
-        };
-        let present = self
-            .view
-            .endpoints()
-            .map(|endpoint| server(endpoint, endpoint.level(), self.view.wanted(endpoint)));
-        let absent = self.all.iter().filter(gone);
-        let servers = present
-            .chain(absent.map(|endpoint| server(endpoint, None, 0.0)))
-            .collect();
-        tell(&Record::Picture(Picture {
-            service: self.view.service().to_owned(),
-            address: self.view.target().to_string(),
-            policy: self.view.policy().to_owned(),
-            load: load(&tally),
-            servers,
-        }))
+        let absent: Vec<&Endpoint> = self.all.iter().filter(gone).collect();
+        let picture = Picture::new(world::HERE, &self.view, &table, &tally, &absent);
+        tell(&Record::Picture(picture))
     }
 
     /// What `ipvsadm`, which knows nothing of us, says the kernel holds.
@@ -195,16 +171,22 @@ impl Demo {
     }
 }
 
-fn load(tally: &Tally) -> Load {
-    Load {
-        requests: tally.requests,
-        failed: tally.failed,
-        errors: tally
-            .errors
-            .iter()
-            .map(|(cause, count)| format!("{count} x {cause}"))
-            .collect(),
-        seconds: tally.seconds,
+/// What the agent's program, without a kernel, asks of this node for the cluster in `folder`.
+fn render(folder: &Path) -> anyhow::Result<View> {
+    let done = Command::new("ipvs-topo")
+        .args(["render", "--node", world::HERE, "-o", "json", "--cluster"])
+        .arg(folder)
+        .output()
+        .context("cannot start `ipvs-topo render`")?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        bail!("`ipvs-topo render`: {said}");
+    }
+    let views = View::all(&done.stdout).context("`ipvs-topo render -o json` changed")?;
+    let mut views = views.into_iter();
+    match (views.next(), views.next()) {
+        (Some(view), None) => Ok(view),
+        _ => bail!("the demo needs an example with exactly one virtual server"),
     }
 }
 

@@ -1,17 +1,18 @@
 //! `guest load`: a client. It asks for the server's name again and again, each time over a new
 //! connection (or from a new UDP port), and counts the answers by name and the failures by cause.
-
-mod tally;
+//! Told to end, it finishes what is under way and tells what it counted.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use guest_wire::Tally;
+
+use crate::ending::Ending;
 use crate::sctp;
-pub(crate) use tally::Tally;
 
 /// Options of `guest load`.
 #[derive(clap::Args)]
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// How the result is printed.
     #[arg(short, long, default_value = "text")]
     output: Output,
+    /// Print what was counted so far, too, each time so many seconds have passed.
+    #[arg(long, value_name = "SECONDS")]
+    every: Option<u64>,
 }
 
 /// How the result is printed.
@@ -52,37 +56,72 @@ enum Output {
 }
 
 /// Runs the load and prints the tally; fails when a request did.
-#[expect(clippy::print_stdout, reason = "the result of a command-line program")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let tally = measure(args);
-    match args.output {
-        Output::Text => print!("{tally}"),
-        Output::Json => println!("{}", serde_json::to_string(&tally)?),
-    }
+    let tally = measure(args)?;
+    print(args.output, &tally)?;
     Ok(ExitCode::from(u8::from(tally.failed > 0)))
 }
 
-fn measure(args: &Args) -> Tally {
+#[expect(clippy::print_stdout, reason = "the result of a command-line program")]
+fn print(output: Output, tally: &Tally) -> anyhow::Result<()> {
+    match output {
+        Output::Text => print!("{tally}"),
+        Output::Json => println!("{}", serde_json::to_string(tally)?),
+    }
+    Ok(())
+}
+
+fn measure(args: &Args) -> anyhow::Result<Tally> {
     let left = Left {
-        stop: stop_flag(args.connections.is_none()),
+        stop: stop_flag(args.connections.is_none())?,
         count: AtomicU64::new(args.connections.unwrap_or(u64::MAX)),
         port: AtomicU16::new(first_port()),
     };
-    let began = Instant::now();
-    let mut sum = Tally::default();
+    let sum = Sum::new();
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..args.parallel)
-            .map(|_| scope.spawn(|| client(args, &left)))
+            .map(|_| scope.spawn(|| client(args, &left, &sum)))
             .collect();
-        for client in clients {
-            // A client that panicked would be missing from the sum, which its reader compares.
-            if let Ok(tally) = client.join() {
-                sum.add(tally);
+        if let Some(seconds) = args.every {
+            let pause = Duration::from_secs(seconds);
+            while clients.iter().any(|client| !client.is_finished()) {
+                std::thread::sleep(pause);
+                print(args.output, &sum.so_far())?;
             }
         }
-    });
-    sum.seconds = began.elapsed().as_secs_f64();
-    sum
+        Ok(())
+    })
+    .map(|()| sum.so_far())
+}
+
+/// What all clients have counted.
+struct Sum {
+    began: Instant,
+    tally: Mutex<Tally>,
+}
+
+impl Sum {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            tally: Mutex::default(),
+        }
+    }
+
+    fn record(&self, answer: std::io::Result<String>, took: Duration) {
+        self.lock().record(answer, took);
+    }
+
+    fn so_far(&self) -> Tally {
+        let mut tally = self.lock().clone();
+        tally.seconds = self.began.elapsed().as_secs_f64();
+        tally
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tally> {
+        // A client that panicked has counted whole requests before.
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What is still to be done, shared by all clients.
@@ -112,10 +151,9 @@ fn first_port() -> u16 {
 }
 
 /// One request after the other until nothing is left.
-fn client(args: &Args, left: &Left) -> Tally {
+fn client(args: &Args, left: &Left, sum: &Sum) {
     let patience = Duration::from_millis(args.patience);
     let pause = args.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
-    let mut tally = Tally::default();
     while left.take() {
         let asked = Instant::now();
         let answer = if args.udp {
@@ -123,26 +161,33 @@ fn client(args: &Args, left: &Left) -> Tally {
         } else {
             connect(args, patience, &left.port).and_then(|stream| read(stream, patience))
         };
-        tally.record(answer, asked.elapsed());
+        sum.record(answer, asked.elapsed());
         if let Some(rest) = pause.and_then(|pause| pause.checked_sub(asked.elapsed())) {
             std::thread::sleep(rest);
         }
     }
-    tally
 }
 
-/// A flag that is raised at the end of standard input, when `watch` says so.
-fn stop_flag(watch: bool) -> Arc<AtomicBool> {
+/// A flag that is raised when the process is told to end, and at the end of standard input when `watch` says so.
+fn stop_flag(watch: bool) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
+    let ending = Ending::listen()?;
+    raise_after(&stop, move || drop(ending.wait()));
     if watch {
-        let raised = Arc::clone(&stop);
-        std::thread::spawn(move || {
-            // An input that cannot be read has ended too.
+        // An input that cannot be read has ended too.
+        raise_after(&stop, || {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
-            raised.store(true, Ordering::Relaxed);
         });
     }
-    stop
+    Ok(stop)
+}
+
+fn raise_after(flag: &Arc<AtomicBool>, wait: impl FnOnce() + Send + 'static) {
+    let flag = Arc::clone(flag);
+    std::thread::spawn(move || {
+        wait();
+        flag.store(true, Ordering::Relaxed);
+    });
 }
 
 fn connect(args: &Args, patience: Duration, port: &AtomicU16) -> std::io::Result<TcpStream> {

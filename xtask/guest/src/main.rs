@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod ending;
 mod load;
 mod sctp;
 mod serve;
@@ -42,9 +43,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(&args),
-        Command::Pause => loop {
-            std::thread::park();
-        },
+        Command::Pause => pause(),
         Command::Load(args) => load::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Suite(args) => suite::run(&args),
@@ -53,6 +52,11 @@ fn main() -> ExitCode {
         say(&format!("guest: error: {error:#}"));
         ExitCode::FAILURE
     })
+}
+
+fn pause() -> anyhow::Result<ExitCode> {
+    ending::Ending::listen()?.wait()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes one line to standard error, where the person who runs the guest looks.

@@ -1,12 +1,15 @@
 //! `guest serve`: a pod. It tells whoever connects its name, so that a client can count who
 //! answered. One thread and no process per connection: guests are emulated.
+//!
+//! Told to end, it answers those who are connected already and ends.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::ending::Ending;
 use crate::sctp;
 
 /// Options of `guest serve`.
@@ -29,12 +32,14 @@ pub(crate) struct Args {
     hold: bool,
 }
 
-/// Serves until killed.
+/// Serves until told to end.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let ending = Ending::listen()?;
     let answer = format!("{}\n", args.name);
     let place = || format!("cannot listen on {}", args.listen);
     if args.udp {
-        datagrams(&UdpSocket::bind(args.listen).with_context(place)?, &answer)
+        let socket = UdpSocket::bind(args.listen).with_context(place)?;
+        datagrams(&socket, &ending, &answer)?;
     } else {
         let listener = if args.sctp {
             sctp::listen(args.listen)
@@ -42,14 +47,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             TcpListener::bind(args.listen)
         };
         let listener = listener.with_context(place)?;
-        connections(&listener, &answer, args.hold)
+        connections(&listener, &ending, &answer, args.hold)?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn connections(listener: &TcpListener, answer: &str, hold: bool) -> anyhow::Result<ExitCode> {
+fn connections(
+    listener: &TcpListener,
+    ending: &Ending,
+    answer: &str,
+    hold: bool,
+) -> anyhow::Result<()> {
     let mut open: Vec<TcpStream> = Vec::new();
+    listener.set_nonblocking(true)?;
     loop {
-        let (mut stream, _client) = listener.accept()?;
+        let (mut stream, _client) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if ending.comes_before(listener)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         // A client that is gone already is no reason to stop serving the others.
         let answered = stream.write_all(answer.as_bytes());
         if hold && answered.is_ok() {
@@ -67,15 +88,16 @@ fn is_open(stream: &TcpStream) -> bool {
         .and_then(|()| stream.peek(&mut byte));
     match peeked {
         Ok(read) => read > 0,
-        Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+        Err(error) => error.kind() == ErrorKind::WouldBlock,
     }
 }
 
-fn datagrams(socket: &UdpSocket, answer: &str) -> anyhow::Result<ExitCode> {
+fn datagrams(socket: &UdpSocket, ending: &Ending, answer: &str) -> anyhow::Result<()> {
     let mut request = [0; 2048];
-    loop {
+    while !ending.comes_before(socket)? {
         let (_length, client) = socket.recv_from(&mut request)?;
         // A client that is gone already is no reason to stop serving the others.
         drop(socket.send_to(answer.as_bytes(), client));
     }
+    Ok(())
 }

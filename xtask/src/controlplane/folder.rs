@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use super::process::{Ending, Process};
+use super::process::Process;
 use super::program::Version;
+use super::record;
 use super::site::{Part, Site};
 use crate::paths;
 use crate::vm::store::fingerprint;
@@ -98,9 +98,7 @@ impl Folder {
         }
         self.end()?;
         sweep(&runs())?;
-        let mut builder = fs::DirBuilder::new();
-        let created = builder.recursive(true).mode(0o700).create(&self.path);
-        created.with_context(|| format!("cannot create {}", self.path.display()))?;
+        record::make_folder(&self.path)?;
         self.write(&Record {
             site,
             program: program.to_owned(),
@@ -111,10 +109,7 @@ impl Folder {
 
     /// What is written down.
     pub(crate) fn record(&self) -> anyhow::Result<Record> {
-        let file = self.record_file();
-        let text = fs::read(&file)
-            .with_context(|| format!("no control plane here: {} is missing", file.display()))?;
-        Ok(serde_json::from_slice(&text)?)
+        record::read(&self.path).context("no control plane here")
     }
 
     /// Writes down that `part` is `process`; before it is waited for, so that none is ever lost.
@@ -133,26 +128,12 @@ impl Folder {
 
     /// Ends every process and removes the folder.
     pub(crate) fn end(&self) -> anyhow::Result<()> {
-        if !self.path.exists() {
-            return Ok(());
-        }
-        if self.record_file().exists() {
-            for process in self.record()?.processes.values().rev() {
-                process.end(Ending::Killed)?;
-            }
-        }
-        let removed = fs::remove_dir_all(&self.path);
-        removed.with_context(|| format!("cannot remove {}", self.path.display()))
-    }
-
-    fn record_file(&self) -> PathBuf {
-        self.path.join("record.json")
+        record::end_processes(&self.path)?;
+        record::remove(&self.path)
     }
 
     fn write(&self, record: &Record) -> anyhow::Result<()> {
-        let new = self.path.join("record.new");
-        fs::write(&new, serde_json::to_vec_pretty(record)?)?;
-        Ok(fs::rename(new, self.record_file())?)
+        record::write(&self.path, record)
     }
 
     fn is_leftover(&self) -> bool {

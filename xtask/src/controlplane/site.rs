@@ -18,7 +18,7 @@ const SERVICE_RANGES: &str = "10.96.0.0/16,fd00:10:96::/112";
 const POD_RANGE: &str = "10.244.0.0/16";
 
 /// What `kubernetes.default` gets of the Service addresses.
-pub(crate) const SERVICE_ADDRESS: &str = "10.96.0.1";
+const SERVICE_ADDRESS: &str = "10.96.0.1";
 
 /// Where a port is looked for: below those that the kernel gives to connections, so that the
 /// API server finds its own again after a pause.
@@ -89,16 +89,13 @@ impl Site {
     }
 
     /// At `address`, for `nodes` with kubelets; `launch` takes a command to where that address is.
-    ///
-    /// The API server listens at the customary port of every address there, so that whoever owns
-    /// the Service address of the API can stand in for a proxy before there is one.
     pub(crate) fn with_nodes(launch: Vec<String>, address: &str, nodes: Vec<String>) -> Self {
         Self {
             launch,
             nodes,
-            bind: "0.0.0.0".to_owned(),
+            bind: address.to_owned(),
             address: address.to_owned(),
-            port: 443,
+            port: 6443,
             advertised: address.to_owned(),
             parts: vec![
                 Part::Etcd,

@@ -1,15 +1,14 @@
 //! Where the lab keeps its logs, its disks and who its processes are.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::controlplane;
-use crate::controlplane::process::{Ending, Process};
+use crate::controlplane::process::Process;
+use crate::controlplane::record;
 use crate::paths;
 use crate::vm::store::fingerprint;
 
@@ -21,7 +20,16 @@ pub(super) struct Record {
     /// The test run it belongs to: when that is gone, the lab is a leftover.
     owner: Option<Process>,
     /// The guests by their names.
-    pub(super) nodes: BTreeMap<String, Process>,
+    pub(super) nodes: BTreeMap<String, Guest>,
+}
+
+/// What is written down about a guest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Guest {
+    /// The words that start it.
+    pub(super) words: Vec<String>,
+    /// Who it is; none while it is off.
+    pub(super) process: Option<Process>,
 }
 
 /// The folder of the lab of this work tree.
@@ -61,11 +69,7 @@ impl Folder {
     /// The folder for container images, created when missing.
     pub(super) fn images(&self) -> anyhow::Result<PathBuf> {
         let images = self.path.join("images");
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&images)
-            .with_context(|| format!("cannot create {}", images.display()))?;
+        record::make_folder(&images)?;
         Ok(images)
     }
 
@@ -78,7 +82,7 @@ impl Folder {
 
     /// What is written down.
     pub(super) fn record(&self) -> anyhow::Result<Record> {
-        Ok(serde_json::from_slice(&fs::read(self.record_file())?)?)
+        record::read(&self.path).context("no lab here")
     }
 
     /// Writes down whom the network belongs to.
@@ -90,52 +94,43 @@ impl Folder {
         })
     }
 
-    /// Writes down that the node `name` is `process`.
-    pub(super) fn remember(&self, name: &str, process: Process) -> anyhow::Result<()> {
+    /// Writes down that it belongs to no process.
+    pub(super) fn disown(&self) -> anyhow::Result<()> {
+        self.write(&Record {
+            owner: None,
+            ..self.record()?
+        })
+    }
+
+    /// Writes down what the node `name` is.
+    pub(super) fn remember(&self, name: &str, guest: Guest) -> anyhow::Result<()> {
         let mut record = self.record()?;
-        record.nodes.insert(name.to_owned(), process);
+        record.nodes.insert(name.to_owned(), guest);
         self.write(&record)
     }
 
-    /// A node that was started and ended.
+    /// A node that was started and ended by itself.
     pub(super) fn gone(&self) -> anyhow::Result<Option<String>> {
-        let nodes = self.record()?.nodes;
-        let mut gone = nodes
-            .into_iter()
-            .filter(|(_, process)| !process.is_running());
-        Ok(gone.next().map(|(name, _)| name))
+        let has_ended = |guest: &Guest| guest.process.as_ref().is_some_and(|one| !one.is_running());
+        let mut nodes = self.record()?.nodes.into_iter();
+        Ok(nodes
+            .find(|(_, guest)| has_ended(guest))
+            .map(|(name, _)| name))
     }
 
     /// Ends every process: guests, control plane, and the network with its holder.
     pub(super) fn end_processes(&self) -> anyhow::Result<()> {
-        let record = self.record().ok();
-        for process in record.iter().flat_map(|record| record.nodes.values()) {
-            process.end(Ending::Killed)?;
-        }
         self.controlplane().end()?;
-        match record {
-            Some(record) => record.holder.end(Ending::Killed),
-            None => Ok(()),
-        }
+        record::end_processes(&self.path)
     }
 
     /// Ends every process and removes the folder.
     pub(super) fn end(&self) -> anyhow::Result<()> {
-        if !self.path.exists() {
-            return Ok(());
-        }
         self.end_processes()?;
-        let removed = fs::remove_dir_all(&self.path);
-        removed.with_context(|| format!("cannot remove {}", self.path.display()))
-    }
-
-    fn record_file(&self) -> PathBuf {
-        self.path.join("record.json")
+        record::remove(&self.path)
     }
 
     fn write(&self, record: &Record) -> anyhow::Result<()> {
-        let new = self.path.join("record.new");
-        fs::write(&new, serde_json::to_vec_pretty(record)?)?;
-        Ok(fs::rename(new, self.record_file())?)
+        record::write(&self.path, record)
     }
 }

@@ -13,7 +13,6 @@ use anyhow::{Context as _, bail, ensure};
 
 use super::folder::Folder;
 use crate::controlplane::process::Process;
-use crate::controlplane::site::SERVICE_ADDRESS;
 use crate::vm::tools::Tools;
 
 /// The address of the namespace itself on the bridge: the nodes' router, and where the API server is.
@@ -120,12 +119,11 @@ impl Network {
     }
 }
 
-/// The bridge with its ports. The namespace owns the Service address of the API, so that the nodes
-/// reach it before anything there serves Services.
+/// The bridge with its ports.
 fn devices(nodes: usize) -> String {
     let mut lines = format!(
         "link set lo up\nlink add br0 type bridge\naddress add {OUTSIDE}/24 dev br0\n\
-         address add {SERVICE_ADDRESS}/32 dev lo\nlink set br0 up\n"
+         link set br0 up\n"
     );
     for number in 1..=nodes {
         lines.extend([format!(

@@ -1,20 +1,24 @@
 //! One node: a QEMU process in the lab's network, with the shared root file system and its own writes thrown away.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use super::NODES;
-use super::folder::Folder;
+use super::folder::{Folder, Guest};
 use super::network::Network;
-use super::root::Root;
-use crate::controlplane::process::Process;
+use crate::controlplane::process::{Ending, Process};
 use crate::vm::Lab as Machines;
 use crate::vm::image::{self, Addition};
-use crate::vm::machine::{FASTER, Pace, board};
+use crate::vm::kernel::Kernel;
+use crate::vm::machine::{FASTER, board};
+
+/// One processor: where several nodes share this machine's, two of one node would wait for each other's locks.
+const PACE: [&str; 4] = ["-accel", "tcg", "-smp", "1"];
 
 /// Memory in MiB.
 const MEMORY: &str = "768";
@@ -25,69 +29,87 @@ const BOOT: &str = include_str!("node/boot.sh");
 /// Lines of a console that are shown when something fails.
 const SHOWN_LINES: usize = 30;
 
-/// Boots the node with this number.
-pub(super) fn start(
+/// The disks that every node has.
+pub(super) struct Disks<'a> {
+    /// The root file system.
+    pub(super) root: &'a Path,
+    /// Images and keys.
+    pub(super) payload: &'a Path,
+}
+
+/// Writes down what the node with this number is; it is off.
+pub(super) fn make(
     folder: &Folder,
-    network: &Network,
     machines: &Machines,
-    root: &Root,
-    payload: &Path,
+    kernel: &Kernel,
+    disks: &Disks<'_>,
     number: usize,
-) -> anyhow::Result<Process> {
-    let initramfs = folder.path().join("initramfs");
-    if !initramfs.exists() {
-        let base = image::base(&machines.store, &root.kernel, &machines.tools)?;
-        let from = folder.path().join("boot.sh");
-        fs::write(&from, BOOT)?;
-        let boot = Addition::Program {
-            path: "boot.sh".to_owned(),
-            from,
-        };
-        image::extend(&base, &[boot], &initramfs)?;
-    }
-    let tools = &machines.tools;
-    let mut words = tools.invocation("qemu-system-x86_64")?.into_iter();
-    let mut qemu = network.command(words.next().unwrap_or_default());
+) -> anyhow::Result<()> {
+    let initramfs = initramfs(folder, machines, kernel)?;
+    let name = format!("n{number}");
+    let mut words = machines.tools.invocation("qemu-system-x86_64")?;
+    words.extend(PACE.map(OsString::from));
+    words.extend(board(&machines.tools, kernel, &initramfs));
+    let mut add = |flag: &str, value: &str| words.extend([flag.into(), value.into()]);
+    add("-m", MEMORY);
+    add("-append", &kernel_arguments(number));
+    add(
+        "-serial",
+        &format!("file:{}", console(folder, &name).display()),
+    );
+    add("-drive", &drive(disks.root, "snapshot=on"));
+    add("-drive", &drive(disks.payload, "readonly=on"));
+    add(
+        "-netdev",
+        &format!("tap,id=net,ifname=tap{number},script=no,downscript=no"),
+    );
+    add(
+        "-device",
+        &format!("virtio-net-pci,romfile=,netdev=net,mac=52:54:00:00:02:{number:02x}"),
+    );
+    let words = words.into_iter().map(OsString::into_string);
+    let words = words.collect::<Result<_, _>>();
+    let words = words.map_err(|word| anyhow::anyhow!("{} is not UTF-8", word.display()))?;
+    let process = None;
+    folder.remember(&name, Guest { words, process })
+}
+
+/// Turns the node `name` on.
+pub(super) fn turn_on(folder: &Folder, name: &str) -> anyhow::Result<()> {
+    let record = folder.record()?;
+    let guest = known(record.nodes.get(name), name)?;
+    let runs = guest.process.as_ref().is_some_and(Process::is_running);
+    ensure!(!runs, "node {name} is on already");
+    let mut words = guest.words.iter();
+    let mut qemu = Network::of(&record.holder).command(words.next().context("no words")?);
     qemu.args(words)
-        .args(Pace::Real.arguments())
-        .args(board(tools, &root.kernel, &initramfs))
-        .args(["-m", MEMORY])
-        .args(["-append", &kernel_arguments(number)])
-        .args([
-            "-serial",
-            &format!("file:{}", console(folder, &format!("n{number}")).display()),
-        ])
-        .args(["-drive", &drive(&root.image, "snapshot=on")])
-        .args(["-drive", &drive(payload, "readonly=on")])
-        .args([
-            "-netdev",
-            &format!("tap,id=net,ifname=tap{number},script=no,downscript=no"),
-        ])
-        .args([
-            "-device",
-            &format!("virtio-net-pci,romfile=,netdev=net,mac=52:54:00:00:02:{number:02x}"),
-        ])
         // Where the writes of a snapshot go.
         .env("TMPDIR", folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(File::create(
-            folder.path().join(format!("n{number}.qemu.log")),
-        )?)
+        .stderr(File::create(qemu_log(folder, name))?)
         .process_group(0);
     let child = qemu.spawn().context("cannot start QEMU")?;
-    Process::new(child.id())
+    let process = Some(Process::new(child.id())?);
+    let words = guest.words.clone();
+    folder.remember(name, Guest { words, process })
 }
 
-/// A shell on the node `name`, over the lab's network.
-pub(super) fn shell(network: &Network, name: &str) -> anyhow::Result<Command> {
-    let number = NODES.iter().position(|known| *known == name);
-    let number = number
-        .with_context(|| format!("there is no node {name}; there are {}", NODES.join(", ")))?;
-    let machines = Machines::open()?;
-    let mut telnet = network.command(machines.tools.program("busybox")?);
-    telnet.args(["telnet", &address(number + 1)]);
-    Ok(telnet)
+/// Turns the node `name` off, as when its plug is pulled.
+pub(super) fn turn_off(folder: &Folder, name: &str) -> anyhow::Result<()> {
+    let record = folder.record()?;
+    let guest = known(record.nodes.get(name), name)?;
+    let process = guest.process.as_ref();
+    let process = process.with_context(|| format!("node {name} is off already"))?;
+    process.end(Ending::Killed)?;
+    let words = guest.words.clone();
+    folder.remember(
+        name,
+        Guest {
+            words,
+            process: None,
+        },
+    )
 }
 
 /// What the node said last on its console, and QEMU.
@@ -97,12 +119,38 @@ pub(super) fn last_words(folder: &Folder, name: &str) -> String {
     let console = String::from_utf8_lossy(&console);
     let lines: Vec<&str> = console.lines().collect();
     let end = lines.get(lines.len().saturating_sub(SHOWN_LINES)..);
-    let qemu = read(folder.path().join(format!("{name}.qemu.log")));
+    let qemu = read(qemu_log(folder, name));
     format!(
         "{}\n{}",
         end.unwrap_or_default().join("\n"),
         String::from_utf8_lossy(&qemu)
     )
+}
+
+/// The address of the node `name` in the lab's network.
+pub(super) fn address_of(name: &str) -> anyhow::Result<String> {
+    let number = NODES.iter().position(|known| *known == name);
+    Ok(address(known(number, name)? + 1))
+}
+
+fn known<T>(found: Option<T>, name: &str) -> anyhow::Result<T> {
+    found.with_context(|| format!("there is no node {name}; there are {}", NODES.join(", ")))
+}
+
+/// What boots `kernel` far enough to have the root file system; made once for each kernel.
+fn initramfs(folder: &Folder, machines: &Machines, kernel: &Kernel) -> anyhow::Result<PathBuf> {
+    let initramfs = folder.path().join(format!("initramfs-{}", kernel.line));
+    if !initramfs.exists() {
+        let base = image::base(&machines.store, kernel, &machines.tools)?;
+        let from = folder.path().join("boot.sh");
+        fs::write(&from, BOOT)?;
+        let boot = Addition::Program {
+            path: "boot.sh".to_owned(),
+            from,
+        };
+        image::extend(&base, &[boot], &initramfs)?;
+    }
+    Ok(initramfs)
 }
 
 fn address(number: usize) -> String {
@@ -111,6 +159,10 @@ fn address(number: usize) -> String {
 
 fn console(folder: &Folder, name: &str) -> PathBuf {
     folder.path().join(format!("{name}.console.log"))
+}
+
+fn qemu_log(folder: &Folder, name: &str) -> PathBuf {
+    folder.path().join(format!("{name}.qemu.log"))
 }
 
 fn drive(file: &Path, option: &str) -> String {

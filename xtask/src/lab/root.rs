@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crate::controlplane::program::{self, Version};
 use crate::vm::Lab as Machines;
 use crate::vm::command::output;
-use crate::vm::kernel::{Kernel, Line};
+use crate::vm::kernel::Kernel;
 use crate::vm::modules;
 use crate::vm::progress::Step;
 use crate::vm::store::{fingerprint, remove_old};
@@ -47,15 +47,8 @@ const FILES: [(&str, &str, u32); 4] = [
     ("etc/cni/template", include_str!("node/cni.json"), 0o644),
 ];
 
-/// The root file system, and the kernel whose modules are in it.
-pub(super) struct Root {
-    pub(super) kernel: Kernel,
-    pub(super) image: PathBuf,
-}
-
-/// Makes it, if there is none of these parts.
-pub(super) fn make(machines: &Machines, line: Line) -> anyhow::Result<Root> {
-    let kernel = machines.kernel(line)?;
+/// Makes it with the modules of `kernels`, if there is none of these parts.
+pub(super) fn make(machines: &Machines, kernels: &[Kernel]) -> anyhow::Result<PathBuf> {
     let packages = Tools::of(&machines.store, "lab-node", "sid", &PACKAGES)?;
     let kubelet = program::build_kubelet(Version::Newest)?;
     let host = Tools::of(&machines.store, "lab-host", SUITE, &["e2fsprogs"])?;
@@ -63,12 +56,15 @@ pub(super) fn make(machines: &Machines, line: Line) -> anyhow::Result<Root> {
         RECIPE,
         FILES,
         env!("CARGO_PKG_VERSION"),
-        &kernel.identity,
+        kernels
+            .iter()
+            .map(|kernel| &kernel.identity)
+            .collect::<Vec<_>>(),
         &packages.identity,
         &machines.tools.identity,
         &kubelet,
     ));
-    let folder = machines.store.folder(&format!("lab-root-{line}"))?;
+    let folder = machines.store.folder("lab-root")?;
     let image = folder.join(format!("{identity}.ext4"));
     let _lock = machines.store.lock()?;
     if !image.exists() {
@@ -77,24 +73,21 @@ pub(super) fn make(machines: &Machines, line: Line) -> anyhow::Result<Root> {
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
-        fill(&work, machines, &kernel, &packages, &kubelet)?;
+        fill(&work, machines, &packages, &kubelet)?;
+        for kernel in kernels {
+            modules::unpack(kernel, &machines.tools, &work)?;
+        }
         step.report("writing");
         write(&work, &host, &image)?;
         fs::remove_dir_all(&work)?;
         remove_old(&folder, &image)?;
         step.done("");
     }
-    Ok(Root { kernel, image })
+    Ok(image)
 }
 
 /// Gathers everything in the folder `work`.
-fn fill(
-    work: &Path,
-    machines: &Machines,
-    kernel: &Kernel,
-    packages: &Tools,
-    kubelet: &Path,
-) -> anyhow::Result<()> {
+fn fill(work: &Path, machines: &Machines, packages: &Tools, kubelet: &Path) -> anyhow::Result<()> {
     output(
         Command::new("cp")
             .arg("--archive")
@@ -137,8 +130,7 @@ fn fill(
     }
     fs::write(work.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")?;
     fs::write(work.join("etc/group"), "root:x:0:\n")?;
-    fs::write(work.join("etc/resolv.conf"), "")?;
-    modules::unpack(kernel, &machines.tools, work)
+    Ok(fs::write(work.join("etc/resolv.conf"), "")?)
 }
 
 /// busybox, under every name that no real program has.

@@ -10,10 +10,15 @@
 
 mod demo;
 pub mod report;
+pub mod table;
+mod tally;
+mod view;
 
 use serde::{Deserialize, Serialize};
 
 pub use demo::{Change, Load, Picture, Server};
+pub use tally::Tally;
+pub use view::{Endpoint, View};
 
 /// The byte a record begins with: RS, as in RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';

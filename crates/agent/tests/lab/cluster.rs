@@ -3,6 +3,10 @@
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything may take that has to happen in the end.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the runner says about the lab.
 fn variable(name: &str) -> String {
@@ -16,6 +20,18 @@ pub(crate) fn outside(program: &str) -> Command {
     let mut command = Command::new(words.next().unwrap());
     command.args(words).arg(program);
     command
+}
+
+/// Asks again and again until `answer` is there, which has to happen in the end.
+pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }
 
 /// Runs kubectl with `input` on its standard input: what it prints.
@@ -55,6 +71,32 @@ fn run(input: &str, arguments: &[&str]) -> Output {
 /// What a program printed.
 pub(crate) fn text(done: &Output) -> String {
     String::from_utf8(done.stdout.clone()).unwrap()
+}
+
+/// Where the manifests put everything.
+pub(crate) const SYSTEM: &str = "--namespace=ipvs-topo-system";
+
+/// Applies the manifests, and returns when everything of them runs.
+pub(crate) fn install() {
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
+    kubectl(&["apply", "-f", &format!("{base}/namespace.yaml")]);
+    let server = include_str!("../../../../xtask/src/lab/api-server.yaml");
+    kubectl_with(server, &["apply", "-f", "-"]);
+    kubectl(&["apply", "-k", base]);
+    for what in [
+        "daemonset/ipvs-topo-agent",
+        "deployment/ipvs-topo-controller",
+    ] {
+        kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=600s"]);
+    }
+}
+
+/// The pod of the agent on `node`.
+pub(crate) fn agent_on(node: &str) -> String {
+    let here = format!("--field-selector=spec.nodeName={node}");
+    let agents = "--selector=app.kubernetes.io/name=ipvs-topo-agent";
+    let listed = kubectl(&[SYSTEM, "get", "pods", agents, &here, "-o=name"]);
+    listed.trim().to_owned()
 }
 
 /// A namespace that nobody else uses, deleted in the end.

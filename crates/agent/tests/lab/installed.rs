@@ -1,48 +1,15 @@
 //! `kubectl apply -k manifests/base`, unchanged: agents and controllers run, and the kernel of each node serves.
 
-use std::time::{Duration, Instant};
-
-use crate::cluster::{Namespace, kubectl, kubectl_says};
+use crate::cluster::{Namespace, SYSTEM, agent_on, install, kubectl_says, wait_for};
 use crate::web;
-
-/// How long anything may take that has to happen in the end.
-const PATIENCE: Duration = Duration::from_secs(180);
-
-/// Where the manifests put everything.
-const SYSTEM: &str = "--namespace=ipvs-topo-system";
-
-/// Applies the manifests, and returns when everything of them runs.
-fn install() {
-    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
-    kubectl(&["apply", "-k", base]);
-    for what in [
-        "daemonset/ipvs-topo-agent",
-        "deployment/ipvs-topo-controller",
-    ] {
-        kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=300s"]);
-    }
-}
-
-/// The pod of the agent on `node`.
-fn agent_on(node: &str) -> String {
-    let here = format!("--field-selector=spec.nodeName={node}");
-    let agents = "--selector=app.kubernetes.io/name=ipvs-topo-agent";
-    let listed = kubectl(&[SYSTEM, "get", "pods", agents, &here, "-o=name"]);
-    listed.trim().to_owned()
-}
 
 /// Asks an agent for its status until it says `words`.
 fn wait_until_status_says(agent: &str, words: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for(words, || {
         // While the kernel is not as wanted yet, `status` ends with 1.
         let status = kubectl_says(&[SYSTEM, "exec", agent, "--", "/usr/bin/ipvs-topo", "status"]);
-        if status.contains(words) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{words} is not in:\n{status}");
-        std::thread::sleep(Duration::from_millis(500));
-    }
+        status.contains(words).then_some(())
+    });
 }
 
 /// Connects a thousand times from a pod on `node`: what the client counted.

@@ -40,6 +40,20 @@ fn pods_of_our_own_images_run_in_three_zones_and_an_outsider_reaches_each() {
 }
 
 #[test]
+fn each_node_runs_another_of_the_kernels_that_are_supported() {
+    let kernels = "-o=jsonpath={.items[*].status.nodeInfo.kernelVersion}";
+    let kernels = kubectl(&["get", "nodes", kernels]);
+    let kernels: Vec<&str> = kernels.split(' ').collect();
+    let lines = [
+        kernels[0].starts_with("6.1."),
+        kernels[1].starts_with("6.12."),
+    ];
+    assert_eq!(lines, [true, true], "{kernels:?}");
+    let newest: u32 = kernels[2].split('.').next().unwrap().parse().unwrap();
+    assert!(newest >= 7, "{kernels:?}");
+}
+
+#[test]
 fn the_agents_image_holds_an_agent_and_an_nft_that_start() {
     let namespace = Namespace::new();
     for (name, program, says) in [

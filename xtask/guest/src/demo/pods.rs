@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use guest_wire::Tally;
 
 use super::world;
-use crate::load::Tally;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_secs(10);

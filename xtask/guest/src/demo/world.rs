@@ -8,8 +8,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, bail};
-
-use super::view::View;
+use guest_wire::View;
 
 /// The node that this guest is.
 pub(super) const HERE: &str = "n1";

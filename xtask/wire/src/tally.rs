@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 /// Answers by name, failures by cause.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Connections tried.
-    pub(crate) requests: u64,
+    pub requests: u64,
     /// Those that gave no whole answer in time.
-    pub(crate) failed: u64,
+    pub failed: u64,
     /// How often each server answered.
-    pub(crate) answers: BTreeMap<String, u64>,
+    pub answers: BTreeMap<String, u64>,
     /// Why requests failed, and how many.
-    pub(crate) errors: BTreeMap<String, u64>,
+    pub errors: BTreeMap<String, u64>,
     /// How long it all took.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// The longest time one request took, in milliseconds.
-    pub(crate) slowest_milliseconds: u64,
+    pub slowest_milliseconds: u64,
 }
 
 impl Tally {
     /// Counts one request.
-    pub(crate) fn record(&mut self, answer: std::io::Result<String>, took: Duration) {
+    pub fn record(&mut self, answer: std::io::Result<String>, took: Duration) {
         self.requests += 1;
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.slowest_milliseconds = self.slowest_milliseconds.max(milliseconds);
@@ -42,12 +42,12 @@ impl Tally {
 
 impl Tally {
     /// How often the server `name` answered.
-    pub(crate) fn hits(&self, name: &str) -> u64 {
+    pub fn hits(&self, name: &str) -> u64 {
         self.answers.get(name).copied().unwrap_or(0)
     }
 
     /// Adds what another client counted. The time is not added: clients run side by side.
-    pub(crate) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         let Self {
             requests,
             failed,

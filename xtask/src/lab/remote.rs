@@ -1,0 +1,58 @@
+//! Shells and commands on a node, over the lab's network.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use super::folder::Folder;
+use super::network::Network;
+use super::node;
+use crate::vm::Lab as Machines;
+
+/// Where a node gives a shell to whoever connects; `init.sh` knows it too.
+const SHELL_PORT: &str = "24";
+
+/// What stands before a command's exit status, behind all that it printed.
+const STATUS: &str = "lab-exit-status:";
+
+/// An interactive shell on the node `name`.
+pub(super) fn shell(folder: &Folder, name: &str) -> anyhow::Result<Command> {
+    busybox(folder, &["telnet", &node::address_of(name)?])
+}
+
+/// What takes lines of shell for the node `name` on its standard input, and prints what they print.
+pub(super) fn session(folder: &Folder, name: &str) -> anyhow::Result<Command> {
+    busybox(folder, &["nc", &node::address_of(name)?, SHELL_PORT])
+}
+
+/// Runs a line of shell on the node `name`: what it printed, and its exit status.
+pub(super) fn run(folder: &Folder, name: &str, line: &str) -> anyhow::Result<(String, u8)> {
+    let mut child = session(folder, name)?
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start `nsenter`: install the package util-linux")?;
+    let mut input = child.stdin.take().context("no input")?;
+    write!(input, "({line}) </dev/null 2>&1\necho {STATUS}$?\nexit\n")?;
+    let done = child.wait_with_output()?;
+    drop(input);
+    let text = String::from_utf8_lossy(&done.stdout);
+    let told = text.rsplit_once(STATUS);
+    let (text, status) = told.with_context(|| format!("node {name} does not answer: {text}"))?;
+    Ok((text.to_owned(), status.trim().parse()?))
+}
+
+/// The same for a line that has to succeed.
+pub(super) fn output(folder: &Folder, name: &str, line: &str) -> anyhow::Result<String> {
+    let (text, status) = run(folder, name, line)?;
+    ensure!(status == 0, "`{line}` on {name} failed ({status}):\n{text}");
+    Ok(text)
+}
+
+fn busybox(folder: &Folder, words: &[&str]) -> anyhow::Result<Command> {
+    let program = Machines::open()?.tools.program("busybox")?;
+    let mut command = Network::of(&folder.record()?.holder).command(program);
+    command.args(words);
+    Ok(command)
+}
