@@ -4,6 +4,7 @@
 //! client. What is asked are paths and JSON: no type of Kubernetes' own leaves this crate.
 
 mod access;
+mod cipher;
 mod connection;
 mod error;
 mod meter;

@@ -6,6 +6,8 @@ use http::header::{HeaderValue, USER_AGENT};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use super::cipher;
+
 /// How long a connection may take to come about.
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -97,6 +99,7 @@ impl Access {
     pub(super) async fn client(&self) -> Result<(Client, String), AccessError> {
         let config = self.config().await?;
         let server = config.cluster_url.to_string();
+        cipher::prefer_fast_ones();
         let client = Client::try_from(config);
         let client = client.map_err(|error| AccessError::Credentials {
             server: server.clone(),
