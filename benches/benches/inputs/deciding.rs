@@ -76,6 +76,7 @@ impl Seen {
     pub(crate) fn draining(mut self, seconds: i64) -> Self {
         self.snapshot.set_drain(Drain {
             name: "shift".into(),
+            generation: 1,
             key: LevelKey::Label("topology.kubernetes.io/zone".into()),
             values: vec!["zone-1".into()],
             scope: DrainScope::Both,

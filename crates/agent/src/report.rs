@@ -5,8 +5,8 @@
 //!  Pulse, collections ────────────────────────────────────────────────────┴─> Report ──> Pace ──> Desk ──> API server
 //! ```
 //!
-//! The [`Ledger`](ledger::Ledger) is kept up to date Service by Service, so a report costs what it tells, whatever the size of
-//! the cluster. [`Pace`](pace::Pace) says when it may be written; [`Desk`] writes it. Nothing here can stop or delay the loop.
+//! The [`Ledger`] is kept up to date Service by Service, so a report costs what it tells, whatever the size of
+//! the cluster. `Pace` says when it may be written; [`Desk`] writes it. Nothing here can stop or delay the loop.
 
 pub(crate) mod keeper;
 pub(crate) mod ledger;
