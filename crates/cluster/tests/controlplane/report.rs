@@ -2,7 +2,8 @@
 
 use crate::kubectl::{Namespace, folder, installed, ok, refused, run};
 
-/// What an agent needs to write reports, as `manifests/base` has it.
+/// What an agent needs to write reports, as `manifests/base` has it; kubectl, which stands in for it, reads before it
+/// patches.
 fn role(namespace: &str) -> String {
     format!(
         "
@@ -20,7 +21,7 @@ kind: ClusterRole
 metadata: {{name: {namespace}}}
 rules:
 - {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents], verbs: [get, create]}}
-- {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents/status], verbs: [patch]}}
+- {{apiGroups: [topology.ipvs-topo.io], resources: [topologyagents/status], verbs: [get, patch]}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
