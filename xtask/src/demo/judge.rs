@@ -1,6 +1,6 @@
 //! What must be true of everything the demo showed.
 
-use guest_wire::{Change, Load, Picture};
+use guest_wire::{Change, Load, Picture, Server};
 
 /// How far a real server's hits may be from the wanted ones, as a share of all connections: 1,000
 /// connections are eight of the scheduler's cycles of 120 and 40 more, which hold 16 to 40 of the
@@ -109,6 +109,7 @@ impl Judge {
                 && last
                     .servers
                     .iter()
+                    .filter(belongs)
                     .all(|server| text.contains(&server.address))
         };
         !self.proofs.is_empty() && self.proofs.iter().all(shows)
@@ -183,8 +184,13 @@ fn weights(columns: Option<&Vec<Picture>>) -> Vec<Vec<(&str, Option<u32>)>> {
     columns.iter().map(weights_of).collect()
 }
 
+/// Whether it is an endpoint still: one whose pod is gone has no node, and stays in the kernel until its connections end.
+fn belongs(server: &&Server) -> bool {
+    !server.node.is_empty()
+}
+
 fn weights_of(picture: &Picture) -> Vec<(&str, Option<u32>)> {
-    let servers = picture.servers.iter();
+    let servers = picture.servers.iter().filter(belongs);
     let mut weights: Vec<_> = servers
         .map(|server| (&*server.node, server.weight))
         .collect();
@@ -194,8 +200,6 @@ fn weights_of(picture: &Picture) -> Vec<(&str, Option<u32>)> {
 
 #[cfg(test)]
 mod tests {
-    use guest_wire::Server;
-
     use super::*;
 
     fn load(requests: u64, failed: u64) -> Load {
@@ -278,6 +282,22 @@ mod tests {
         let slow = judge(RIGHT, [(9.0, 0), (9.0, 0), (5001.0, 0)]).verdict();
         assert_eq!(slow.len(), 1, "{slow:?}");
         assert!(!Judge::new(expected()).verdict().is_empty());
+    }
+
+    #[test]
+    fn a_pod_that_is_gone_and_finishes_its_connections_spoils_nothing() {
+        let mut judge = judge(RIGHT, QUICK);
+        let last = judge.pictures.last_mut().unwrap().first_mut().unwrap();
+        last.servers.push(Server {
+            address: "10.0.0.9:80".to_owned(),
+            node: String::new(),
+            zone: String::new(),
+            level: None,
+            weight: Some(0),
+            wanted: 0.0,
+            hits: 0,
+        });
+        assert_eq!(judge.verdict(), Vec::<String>::new());
     }
 
     #[test]
