@@ -109,7 +109,7 @@ impl Judge {
                 && last
                     .servers
                     .iter()
-                    .filter(belongs)
+                    .filter(|server| belongs(server))
                     .all(|server| text.contains(&server.address))
         };
         !self.proofs.is_empty() && self.proofs.iter().all(shows)
@@ -185,12 +185,12 @@ fn weights(columns: Option<&Vec<Picture>>) -> Vec<Vec<(&str, Option<u32>)>> {
 }
 
 /// Whether it is an endpoint still: one whose pod is gone has no node, and stays in the kernel until its connections end.
-fn belongs(server: &&Server) -> bool {
+fn belongs(server: &Server) -> bool {
     !server.node.is_empty()
 }
 
 fn weights_of(picture: &Picture) -> Vec<(&str, Option<u32>)> {
-    let servers = picture.servers.iter().filter(belongs);
+    let servers = picture.servers.iter().filter(|server| belongs(server));
     let mut weights: Vec<_> = servers
         .map(|server| (&*server.node, server.weight))
         .collect();
