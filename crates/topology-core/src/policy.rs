@@ -96,6 +96,14 @@ impl Policy {
         self.source != PolicySource::TopologyKeys && self.mode != Mode::None
     }
 
+    /// The labels of Nodes that its levels and what it avoids go by.
+    pub fn label_keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        let levels = self.levels.iter().map(|level| &level.key);
+        levels
+            .chain(self.avoid.iter().map(|avoid| &avoid.key))
+            .filter_map(LevelKey::label)
+    }
+
     /// Whether endpoints outside the levels are never used.
     pub fn is_bounded(&self) -> bool {
         self.mode != Mode::None

@@ -43,6 +43,12 @@ impl Selector {
         self.labels.is_empty() && self.expressions.is_empty()
     }
 
+    /// The keys of the labels that it asks for, one as often as it does.
+    pub fn keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        let labels = self.labels.iter().map(|(key, _)| key);
+        labels.chain(self.expressions.iter().map(|expression| &expression.key))
+    }
+
     /// Whether `labels` meet every requirement.
     pub fn matches(&self, labels: &Labels) -> bool {
         let equal = |(key, value): &(Arc<str>, Arc<str>)| {

@@ -63,6 +63,14 @@ impl LevelKey {
             key => check_label_key(key).map(|()| Self::Label(key.into())),
         }
     }
+
+    /// The label of Nodes that it goes by, if it goes by one.
+    pub fn label(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Label(key) => Some(key),
+            Self::Node | Self::Any => None,
+        }
+    }
 }
 
 impl fmt::Display for LevelKey {

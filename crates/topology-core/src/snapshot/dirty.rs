@@ -7,7 +7,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{Entry, Snapshot, drained};
-use crate::model::{CAPACITY_LABEL, Drain, Endpoint, Node, ObjectName, Service, TopologyPolicy};
+use crate::model::{
+    CAPACITY_LABEL, Drain, Endpoint, Node, ObjectName, Selector, Service, TopologyPolicy,
+};
 use crate::policy::{Level, LevelKey, Policy, ZONE};
 
 /// What has to be resolved again.
@@ -227,16 +229,8 @@ impl<'a> Deciders<'a> {
 
     /// Whether a policy selects client Nodes by one of the labels that changed.
     fn select_by(&self, change: &NodeChange) -> bool {
-        let mut keys = self.objects.iter().flat_map(|object| {
-            let selector = &object.node_selector;
-            let labels = selector.labels.iter().map(|(key, _)| key);
-            labels.chain(
-                selector
-                    .expressions
-                    .iter()
-                    .map(|expression| &expression.key),
-            )
-        });
+        let selectors = self.objects.iter().map(|object| &object.node_selector);
+        let mut keys = selectors.flat_map(Selector::keys);
         keys.any(|key| change.labels.contains(key))
     }
 
