@@ -13,6 +13,7 @@ mod field;
 mod meta;
 mod namespace;
 mod node;
+mod node_map;
 mod policy;
 mod ports;
 mod quantity;
@@ -22,14 +23,17 @@ mod service_cidr;
 mod topology_policy;
 mod unprogrammed;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
+use crate::schema::MAP;
 use crate::warning::Warning;
 use crate::yaml::Node;
 
 pub(crate) use field::Field;
+pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;
 
 /// What converting needs besides the object.
@@ -39,6 +43,22 @@ pub(crate) struct Context {
     pub(crate) interner: Interner,
     /// Milliseconds since 1970; what depends on the time is not judged if it is not known.
     pub(crate) now: Option<i64>,
+    /// What is kept of some Nodes; of others everything is.
+    pub(crate) others: Option<OtherNodes>,
+}
+
+/// All Nodes but one, and the labels that are kept of them.
+#[derive(Debug)]
+pub(crate) struct OtherNodes {
+    pub(crate) own: Arc<str>,
+    pub(crate) keys: BTreeSet<Arc<str>>,
+}
+
+impl OtherNodes {
+    /// The labels that are kept of a Node, if it is not all of them.
+    fn kept_of(&self, node: &str) -> Option<&BTreeSet<Arc<str>>> {
+        (*self.own != *node).then_some(&self.keys)
+    }
 }
 
 /// What became of one object.
@@ -99,17 +119,39 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Con
     }
 }
 
+/// Converts a `TopologyMap`, and tells its name; no map if it cannot be used as it is.
+pub(crate) fn node_map(
+    node: &Node,
+    context: &mut Context,
+) -> (Arc<str>, Option<NodeMap>, Vec<Warning>) {
+    let root = Field::root(node);
+    let interner = &mut context.interner;
+    let mut report = Report::new(&"".into(), node.line, interner.text(MAP.kind));
+    let metadata = root.get("metadata");
+    let name = metadata.get("name").text(&mut report).unwrap_or_default();
+    report.name(name.to_owned());
+    let map = node_map::convert(&root, interner, &mut report);
+    (name.into(), map, report.finish())
+}
+
 fn of_kind(
     root: &Field<'_>,
     key: ObjectKey,
     context: &mut Context,
     report: &mut Report,
 ) -> Outcome {
-    let Context { interner, now } = context;
+    let Context {
+        interner,
+        now,
+        others,
+    } = context;
+    let others = others.as_ref();
     let converted = match key.kind {
-        Kind::Node => Ok(Some(Object::Node(node::convert(
-            root, &key, interner, report,
-        )))),
+        Kind::Node => {
+            let kept = others.and_then(|others| others.kept_of(&key.name.name));
+            let node = node::convert(root, &key, kept, interner, report);
+            Ok(Some(Object::Node(node)))
+        }
         Kind::Service => {
             service::convert(root, &key, interner, report).map(|it| it.map(Object::Service))
         }

@@ -33,8 +33,8 @@ pub use agent::{MAX_FALLBACKS, MAX_REPORTED};
 pub(crate) use check::check;
 pub(crate) use complete::complete;
 pub(crate) use drain::{DRAIN, MAX_AHEAD_HOURS};
-use map::MAP;
-pub use map::{MAX_KEYS, NODES_PER_SHARD};
+pub(crate) use map::MAP;
+pub use map::{KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, NODES_PER_SHARD};
 pub(crate) use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub(crate) use property::Resource;
 

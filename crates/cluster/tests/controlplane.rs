@@ -27,6 +27,8 @@ mod itself;
 mod kubectl;
 #[path = "controlplane/manifests.rs"]
 mod manifests;
+#[path = "controlplane/mapped.rs"]
+mod mapped;
 #[path = "controlplane/placement.rs"]
 mod placement;
 #[path = "controlplane/report.rs"]

@@ -13,3 +13,7 @@ mod bad_days;
 mod fake;
 #[path = "following/good_days.rs"]
 mod good_days;
+#[path = "following/labels.rs"]
+mod labels;
+#[path = "following/mapped.rs"]
+mod mapped;

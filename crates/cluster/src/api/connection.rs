@@ -17,6 +17,7 @@ use super::access::{Access, AccessError};
 use super::error::{self, ApiError, Fault};
 use super::meter::{Count, Meter};
 use super::path::{Target, Verb};
+use super::watch::Groups;
 
 pub(crate) use body::Chunks;
 use renew::Credentials;
@@ -51,6 +52,7 @@ struct Shared {
     server: String,
     credentials: Credentials,
     meter: Arc<Meter>,
+    groups: Groups,
 }
 
 /// One request.
@@ -113,8 +115,14 @@ impl Connection {
                 server,
                 credentials,
                 meter,
+                groups: Groups::default(),
             }),
         }
+    }
+
+    /// What the server said of groups that it does not have as they are asked for.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.shared.groups
     }
 
     /// The server's address, for people.

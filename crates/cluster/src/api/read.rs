@@ -8,7 +8,7 @@ use topology_core::model::ObjectName;
 use super::access::{Access, AccessError};
 use super::connection::Connection;
 use super::error::{ApiError, Fault};
-use super::watch::{Board, Phase, watch};
+use super::watch::{Board, NodeSource, Phase, watch};
 use crate::event::Completeness;
 use crate::idle;
 use crate::index::Index;
@@ -17,6 +17,9 @@ use crate::warning::Warning;
 
 /// Between two looks at what stands in the way.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// What takes no longer needs no word.
+const SOON: Duration = Duration::from_secs(2);
 
 /// How long a server may be out of reach, or busy, before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,8 +31,13 @@ pub enum FetchError {
     #[error(transparent)]
     Access(#[from] AccessError),
     /// A request came to nothing.
-    #[error(transparent)]
-    Api(#[from] Box<ApiError>),
+    #[error("{server}: {error}")]
+    Api {
+        /// The server's address.
+        server: String,
+        /// What came of it.
+        error: Box<ApiError>,
+    },
     /// The server took too long, or reading broke down.
     #[error(
         "{server}: not everything was read within {seconds} s; try again, or look at the API server's load"
@@ -42,13 +50,18 @@ pub enum FetchError {
     },
 }
 
-/// Reads the whole cluster once. Blocks; must not be called within a task of a runtime.
+/// Reads the whole cluster once. Blocks; must not be called within a task of a runtime. If it takes more than two
+/// seconds, `waiting` is called, once, with the server's address.
 ///
 /// What nobody may read is an error, as a part of a cluster would be decided wrongly.
-pub fn read(access: &Access, options: &Options) -> Result<Loaded, FetchError> {
-    let watch = watch(access)?;
+pub fn read(
+    access: &Access,
+    options: &Options,
+    waiting: impl FnOnce(&str),
+) -> Result<Loaded, FetchError> {
+    let watch = watch(access, NodeSource::Whole)?;
     let runtime = runtime()?;
-    let index = runtime.block_on(whole(watch, options))?;
+    let index = runtime.block_on(whole(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
     warnings.extend(idle::warnings(index.snapshot(), options.now, |_| None));
     Ok(Loaded {
@@ -71,16 +84,15 @@ pub fn annotations(
         "/api/v1/namespaces/{}/services/{}",
         name.namespace, name.name
     );
-    let answer = runtime()?.block_on(async {
+    let (server, answer) = runtime()?.block_on(async {
         let connection = Connection::open(access).await?;
-        connection
-            .get(&path)
-            .await
-            .map_err(|error| FetchError::Api(error.into()))
-    });
+        let answer = connection.get(&path).await;
+        Ok::<_, AccessError>((connection.server().to_owned(), answer))
+    })?;
     let service = match answer {
-        Err(FetchError::Api(error)) if error.fault == Fault::NotFound => return Ok(Vec::new()),
-        answer => answer?,
+        Err(error) if error.fault == Fault::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(server, error)),
+        Ok(service) => service,
     };
     let annotations = service.pointer("/metadata/annotations");
     let entries = annotations.and_then(serde_json::Value::as_object);
@@ -99,11 +111,23 @@ fn runtime() -> Result<tokio::runtime::Runtime, AccessError> {
 }
 
 /// Takes batches until everything was read.
-async fn whole(mut watch: Watch, options: &Options) -> Result<Index, FetchError> {
+async fn whole(
+    mut watch: Watch,
+    options: &Options,
+    waiting: impl FnOnce(&str),
+) -> Result<Index, FetchError> {
     let board = watch.board().cloned();
+    let server = board
+        .as_ref()
+        .map_or_else(String::new, |board| board.server().to_owned());
     let mut index = Index::new(options.service_cidrs.clone());
-    let mut patience = Instant::now() + PATIENCE;
+    let began = Instant::now();
+    let mut waiting = Some(waiting);
+    let mut patience = began + PATIENCE;
     while index.completeness() != Some(Completeness::Whole) {
+        if let Some(waiting) = waiting.take_if(|_| began.elapsed() > SOON) {
+            waiting(&server);
+        }
         if let Ok(batch) = timeout(LOOK, watch.next()).await {
             let Some(batch) = batch else { break };
             drop(index.apply(batch));
@@ -113,7 +137,7 @@ async fn whole(mut watch: Watch, options: &Options) -> Result<Index, FetchError>
         }
         let late = Instant::now() > patience;
         if let Some(error) = board.as_ref().and_then(|board| obstacle(board, late)) {
-            return Err(Box::new(error).into());
+            return Err(failed(server, error));
         }
         if late {
             break;
@@ -123,9 +147,14 @@ async fn whole(mut watch: Watch, options: &Options) -> Result<Index, FetchError>
         return Ok(index);
     }
     Err(FetchError::Late {
-        server: board.map_or_else(String::new, |board| board.server().to_owned()),
+        server,
         seconds: PATIENCE.as_secs(),
     })
+}
+
+fn failed(server: String, error: ApiError) -> FetchError {
+    let error = Box::new(error);
+    FetchError::Api { server, error }
 }
 
 /// What stands in the way and will not pass by itself; if `late`, whatever stands in the way.

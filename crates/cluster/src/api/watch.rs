@@ -6,9 +6,14 @@
 //!     └──objects──> Hub ──> Batch                         what is news: pure
 //! ```
 //!
+//! Where a map may stand for the Nodes, `choose` turns between it and them, as the hub finds it fit; and where something
+//! goes by labels that are not kept of Nodes, `anew` has them read again.
+//!
 //! Nothing of whole objects is kept, and the order in which collections come does not matter.
 
+mod anew;
 mod board;
+mod choose;
 mod collection;
 mod hub;
 mod input;
@@ -20,6 +25,7 @@ mod version;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
@@ -33,7 +39,11 @@ use crate::source::Watch;
 
 pub use board::{Board, InputState, Phase};
 pub use collection::{Change, Collection};
+pub use hub::Lack;
+pub(crate) use version::Groups;
 
+use anew::read_anew;
+use choose::choose;
 use hub::Hub;
 use input::INPUTS;
 use runner::{Runner, Shared};
@@ -41,12 +51,30 @@ use runner::{Runner, Shared};
 /// How many batches may wait for the consumer before the server has to wait.
 const WAITING_BATCHES: usize = 8;
 
+/// Where it is read where Nodes are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum NodeSource {
+    /// From the Nodes themselves, with all their labels: for those who may ask for any.
+    #[default]
+    Whole,
+    /// From the Nodes themselves; of all but one's own only the labels are kept that something goes by.
+    Nodes {
+        /// Its name.
+        own: Arc<str>,
+    },
+    /// From `TopologyMap` objects, as long as they tell enough; only one's own Node is read itself.
+    Map {
+        /// Its name.
+        own: Arc<str>,
+    },
+}
+
 /// Follows the cluster behind `access`, in a thread of its own.
 ///
 /// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every collection was
 /// read once, then changes. An API server that cannot be reached is waited for; it is an error only when there is no
 /// way to know where it is or who asks.
-pub fn watch(access: &Access) -> Result<Watch, AccessError> {
+pub fn watch(access: &Access, nodes: NodeSource) -> Result<Watch, AccessError> {
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
     let (opened, board) = std::sync::mpsc::sync_channel(1);
     let access = access.clone();
@@ -63,7 +91,7 @@ pub fn watch(access: &Access) -> Result<Watch, AccessError> {
                 Ok(connection) => {
                     let board = Board::new(connection.clone());
                     drop(opened.send(Ok(board.clone())));
-                    feed(connection, board, sender).await;
+                    feed(connection, board, &nodes, sender).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -80,22 +108,31 @@ pub fn watch(access: &Access) -> Result<Watch, AccessError> {
 
 /// The same within the caller's task, for a connection that is there: run the future beside the reading of the watch.
 /// It ends when the watch is dropped.
-pub fn follow(connection: Connection) -> (Watch, impl Future<Output = ()>) {
+pub fn follow(connection: Connection, nodes: NodeSource) -> (Watch, impl Future<Output = ()>) {
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
     let board = Board::new(connection.clone());
     let watch = Watch::of_api(batches, board.clone());
-    (watch, feed(connection, board, sender))
+    let fed = async move { feed(connection, board, &nodes, sender).await };
+    (watch, fed)
 }
 
-async fn feed(connection: Connection, board: Board, batches: mpsc::Sender<Batch>) {
+async fn feed(
+    connection: Connection,
+    board: Board,
+    nodes: &NodeSource,
+    batches: mpsc::Sender<Batch>,
+) {
     let shared = Shared {
         server: connection.server().into(),
         connection,
-        hub: RefCell::new(Hub::new()),
+        hub: RefCell::new(Hub::new(nodes)),
         batches: batches.clone(),
         turn: Mutex::new(()),
         board,
         by_namespace: Notify::new(),
+        judged: Notify::new(),
+        turned: Notify::new(),
+        lacking: Notify::new(),
         epoch: Instant::now(),
     };
     let runners = INPUTS.iter().enumerate();
@@ -104,6 +141,8 @@ async fn feed(connection: Connection, board: Board, batches: mpsc::Sender<Batch>
     tokio::select! {
         () = batches.closed() => {}
         () = first(runners.collect()) => {}
+        _ended = choose(&shared) => {}
+        () = read_anew(&shared) => {}
     }
 }
 

@@ -145,9 +145,20 @@ pub(crate) fn texts(
     interner: &mut Interner,
     report: &mut Report,
 ) -> Vec<(Arc<str>, Arc<str>)> {
+    some_texts(field, |_key| true, interner, report)
+}
+
+/// The shared copies of some entries of a mapping of texts, by their keys.
+pub(crate) fn some_texts(
+    field: &Field<'_>,
+    is_wanted: impl Fn(&str) -> bool,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Vec<(Arc<str>, Arc<str>)> {
     let entries = field.texts(report);
     entries
         .into_iter()
+        .filter(|(key, _)| is_wanted(key))
         .map(|(key, value)| (interner.text(key), interner.text(value)))
         .collect()
 }

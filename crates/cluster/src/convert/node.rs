@@ -1,6 +1,8 @@
 //! `v1` Node: its name, its labels, its internal addresses, how much CPU it has, whether it is ready or leaves.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use topology_core::model::{Labels, Node};
 
@@ -14,15 +16,18 @@ use crate::object::ObjectKey;
 /// The taint of a Node that the cluster autoscaler is about to delete.
 const AUTOSCALER_TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// Converts a Node. Any Node with a name can be used: topology needs only its labels.
+/// Converts a Node, with the labels that are `kept`, or all. Any Node with a name can be used: topology needs only its
+/// labels.
 pub(crate) fn convert(
     root: &Field<'_>,
     key: &ObjectKey,
+    kept: Option<&BTreeSet<Arc<str>>>,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Node {
     let metadata = root.get("metadata");
-    let labels = meta::texts(&metadata.get("labels"), interner, report);
+    let is_kept = |key: &str| kept.is_none_or(|kept| kept.contains(key));
+    let labels = meta::some_texts(&metadata.get("labels"), is_kept, interner, report);
     Node {
         name: key.name.name.clone(),
         labels: labels.into_iter().collect::<Labels>(),

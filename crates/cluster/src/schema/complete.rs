@@ -29,11 +29,16 @@ pub(crate) fn complete(node: &Node, object: &Object) -> Node {
 }
 
 fn of_shape(node: &Node, shape: &Shape) -> Node {
-    match (shape, node.list()) {
-        (Shape::Object(object), _) => complete(node, object),
-        (Shape::List { of, .. }, Some(items)) => {
+    match (shape, node.list(), node.map()) {
+        (Shape::Object(object), _, _) => complete(node, object),
+        (Shape::List { of, .. }, Some(items), _) => {
             let items = items.iter().map(|item| of_shape(item, of)).collect();
             Node::new(node.line, Value::List(items))
+        }
+        (Shape::Map { of, .. }, _, Some(entries)) => {
+            let entries = entries.iter();
+            let entries = entries.map(|(key, value)| (key.clone(), of_shape(value, of)));
+            Node::new(node.line, Value::Map(entries.collect()))
         }
         _ => node.clone(),
     }

@@ -1,7 +1,7 @@
 //! `TopologyMap`: what agents need to know of Nodes, in few objects that seldom change.
 
 use super::property::{
-    Column, FULL_LABEL_KEY, LABEL_VALUE, Need, Object, Property, Resource, Shape,
+    Column, FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, Property, Resource, Shape,
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
@@ -11,6 +11,17 @@ pub const NODES_PER_SHARD: usize = 500;
 /// How many label keys it may tell.
 pub const MAX_KEYS: usize = 32;
 
+/// How many addresses of one Node it may tell.
+pub const MAX_NODE_ADDRESSES: usize = 16;
+
+/// The labels that it tells whatever policies say: zone, region, and what an endpoint on the Node counts for. One that
+/// does not tell them is of no use to an agent.
+pub const KEYS_ALWAYS_TOLD: [&str; 3] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.ipvs-topo.io/capacity",
+];
+
 /// The kind `TopologyMap`.
 pub(crate) const MAP: Resource = Resource {
     kind: "TopologyMap",
@@ -18,7 +29,7 @@ pub(crate) const MAP: Resource = Resource {
     short: "tmap",
     namespaced: false,
     noun: "map",
-    about: "Where Nodes are: the values of a few labels, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it. Agents of this version watch the Nodes themselves.",
+    about: "Where Nodes are: the values of a few labels, addresses, CPU and readiness. The controller writes it, and only when one of those changes; Node heartbeats do not reach it. Agents watch the Nodes themselves, unless they are started with --node-source=map: then they watch this, and of the Nodes their own alone.",
     spec: Object {
         parts: &[SPEC],
         rules: &[RULES],
@@ -92,6 +103,17 @@ const NODE: Object = Object {
             },
             need: Need::EmptyList,
             about: "The values of the labels, in the order of keys; empty = the Node does not have it.",
+        },
+        Property {
+            name: "ips",
+            shape: Shape::List {
+                of: &Shape::Text(IP_ADDRESS),
+                least: 0,
+                most: MAX_NODE_ADDRESSES,
+                set: false,
+            },
+            need: Need::EmptyList,
+            about: "Its internal addresses, which no Service may have.",
         },
         Property {
             name: "cpuMilli",

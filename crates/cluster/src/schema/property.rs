@@ -208,6 +208,21 @@ pub(crate) const LABEL_VALUE: Text = Text {
     most: 63,
 };
 
+/// An address.
+pub(crate) const IP_ADDRESS: Text = Text {
+    what: "IP address",
+    pattern: "^[0-9a-f:.]+$",
+    fits: |text| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b':' | b'.'))
+    },
+    remedy: "write an IPv4 or IPv6 address, without a prefix length",
+    least: 2,
+    most: 45,
+};
+
 /// The name of a Node or the value of a label.
 pub(crate) const DOMAIN: Text = Text {
     what: "label value or Node name",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::property::{
-    DOMAIN, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, OBJECT_NAME, Object, Property, SHORT_NAME,
-    Shape, Text,
+    DOMAIN, IP_ADDRESS, LABEL_KEY, LABEL_VALUE, LEVEL_KEY, Need, OBJECT_NAME, Object, Property,
+    SHORT_NAME, Shape, Text,
 };
 use super::rule::Expr;
 use super::*;
@@ -329,16 +329,18 @@ fn patterns_say_what_the_reader_says() {
         "a\n",
         "\na",
         "n1.example.com",
+        "fd00::1",
         &long,
         &long[1..],
     ];
-    let kinds: [(&str, Text); 6] = [
+    let kinds: [(&str, Text); 7] = [
         ("OBJECT_NAME", OBJECT_NAME),
         ("LABEL_KEY", LABEL_KEY),
         ("LEVEL_KEY", LEVEL_KEY),
         ("LABEL_VALUE", LABEL_VALUE),
         ("DOMAIN", DOMAIN),
         ("SHORT_NAME", SHORT_NAME),
+        ("IP_ADDRESS", IP_ADDRESS),
     ];
     for (name, kind) in kinds {
         let pattern = regex::Regex::new(kind.pattern).unwrap();

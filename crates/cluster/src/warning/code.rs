@@ -11,6 +11,8 @@ pub enum Code {
     File,
     /// A collection of objects that the API server does not give.
     Input,
+    /// A map of the Nodes that cannot stand for them.
+    MapUnfit,
     /// An object as a whole.
     Object,
     /// A field that Kubernetes knows too.
@@ -37,6 +39,7 @@ impl Code {
         match self {
             Self::File => "File",
             Self::Input => "Input",
+            Self::MapUnfit => "MapUnfit",
             Self::Object => "Object",
             Self::Field => "Field",
             Self::TopologyInvalid => "TopologyInvalid",

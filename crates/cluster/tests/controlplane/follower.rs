@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Access, InputState, watch};
+use cluster::api::{Access, InputState, NodeSource, watch};
 use cluster::event::{Completeness, Event};
 use cluster::index::Index;
 use cluster::object::ObjectKey;
@@ -32,7 +32,17 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// Somebody on the Node `name`, for whom of the others only the labels are kept that something goes by.
     pub(crate) fn new(name: &str, kubeconfig: &str) -> Self {
+        Self::of(name, kubeconfig, NodeSource::Nodes { own: name.into() })
+    }
+
+    /// Somebody on the Node `own`, for whom the map stands for the others.
+    pub(crate) fn mapped(own: &str, kubeconfig: &str) -> Self {
+        Self::of(own, kubeconfig, NodeSource::Map { own: own.into() })
+    }
+
+    fn of(name: &str, kubeconfig: &str, nodes: NodeSource) -> Self {
         let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
         Self {
             name: name.to_owned(),
@@ -40,7 +50,7 @@ impl Follower {
                 .enable_time()
                 .build()
                 .unwrap(),
-            watch: watch(&access).unwrap(),
+            watch: watch(&access, nodes).unwrap(),
             _folder: None,
             index: Index::new(Vec::new()),
             gone: Vec::new(),
@@ -59,7 +69,7 @@ impl Follower {
     }
 
     pub(crate) fn administrator() -> Self {
-        Self::new("administrator", &variable("KUBECONFIG"))
+        Self::of("administrator", &variable("KUBECONFIG"), NodeSource::Whole)
     }
 
     /// Takes what comes until there is an answer.

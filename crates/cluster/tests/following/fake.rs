@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{Board, Connection, InputState, follow};
+use cluster::api::{Board, Connection, InputState, NodeSource, follow};
 use cluster::event::{Batch, Completeness};
 use cluster::index::Index;
 use hyper::body::Frame;
@@ -54,8 +54,11 @@ pub(crate) struct World {
     pub(crate) streams: bool,
     /// Every request: path with query.
     pub(crate) seen: Vec<String>,
-    open: BTreeMap<String, Vec<Line>>,
+    open: BTreeMap<String, Vec<(Line, Only)>>,
 }
+
+/// The name of the only object that somebody asked for.
+type Only = Option<String>;
 
 /// The server and somebody who follows it.
 #[derive(Clone)]
@@ -66,6 +69,7 @@ pub(crate) const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
 pub(crate) const NODES: &str = "/api/v1/nodes";
 pub(crate) const NAMESPACES: &str = "/api/v1/namespaces";
 pub(crate) const DRAINS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains";
+pub(crate) const MAPS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps";
 pub(crate) const POLICIES: &str = "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies";
 
 impl Fake {
@@ -153,7 +157,7 @@ impl Fake {
         time: Duration,
         mut meanwhile: impl FnMut(u64, &mut Followed),
     ) {
-        let (mut watch, feed) = follow(self.connection());
+        let (mut watch, feed) = follow(self.connection(), followed.nodes.clone());
         let board = watch.board().unwrap().clone();
         let take = async {
             let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -183,6 +187,7 @@ impl Fake {
 pub(crate) struct Followed {
     pub(crate) index: Index,
     pub(crate) batches: Vec<Batch>,
+    nodes: NodeSource,
     board: Option<Board>,
 }
 
@@ -191,7 +196,16 @@ impl Followed {
         Self {
             index: Index::new(Vec::new()),
             batches: Vec::new(),
+            nodes: NodeSource::Nodes { own: "n1".into() },
             board: None,
+        }
+    }
+
+    /// The same on the Node `own`, with the map for the others.
+    pub(crate) fn mapped(own: &str) -> Self {
+        Self {
+            nodes: NodeSource::Map { own: own.into() },
+            ..Self::new()
         }
     }
 
@@ -235,9 +249,11 @@ impl World {
 
     fn tell(&mut self, collection: &str, what: &str, object: &Value) {
         let line = json!({"type": what, "object": object});
-        for stream in self.open.get(collection).into_iter().flatten() {
-            // Nobody may listen any more.
-            let _sent = stream.send(Ok(bytes(&format!("{line}\n"))));
+        for (stream, only) in self.open.get(collection).into_iter().flatten() {
+            if is_meant(object, only.as_deref()) {
+                // Nobody may listen any more.
+                let _sent = stream.send(Ok(bytes(&format!("{line}\n"))));
+            }
         }
     }
 
@@ -261,7 +277,7 @@ impl World {
             return status(422, "Invalid", message);
         }
         if has("watch=true") {
-            return self.stream(&path, streamed);
+            return self.stream(&path, streamed, only(&query));
         }
         self.page(&path, &query)
     }
@@ -288,31 +304,34 @@ impl World {
             }
             Deed::Mute => {
                 let (line, answer) = open();
-                self.open.entry(path.to_owned()).or_default().push(line);
+                let open = self.open.entry(path.to_owned()).or_default();
+                open.push((line, None));
                 answer
             }
         }
     }
 
-    fn stream(&mut self, path: &str, listed: bool) -> Response {
+    fn stream(&mut self, path: &str, listed: bool, only: Only) -> Response {
         let (line, answer) = open();
         if listed {
-            for object in self.objects.get(path).into_iter().flatten() {
+            let all = self.objects.get(path).into_iter().flatten();
+            for object in all.filter(|object| is_meant(object, only.as_deref())) {
                 line.send(Ok(bytes(&added(object)))).unwrap();
             }
             line.send(Ok(bytes(&bookmark(self.version, true)))).unwrap();
         }
-        self.open.entry(path.to_owned()).or_default().push(line);
+        let open = self.open.entry(path.to_owned()).or_default();
+        open.push((line, only));
         answer
     }
 
     fn page(&self, path: &str, query: &str) -> Response {
         let value = |name: &str| query.split('&').find_map(|part| part.strip_prefix(name));
-        let all = self
-            .objects
-            .get(path)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let only = only(query);
+        let all = self.objects.get(path).into_iter().flatten();
+        let all: Vec<&Value> = all
+            .filter(|object| is_meant(object, only.as_deref()))
+            .collect();
         let from: usize = value("continue=").map_or(0, |token| token.parse().unwrap());
         // Small pages, whatever is asked for, unless everything is.
         let size = if value("limit=").is_some() {
@@ -332,6 +351,16 @@ impl World {
             .to_string()
             .into_response()
     }
+}
+
+fn only(query: &str) -> Only {
+    let mut parts = query.split('&');
+    let name = parts.find_map(|part| part.strip_prefix("fieldSelector=metadata.name%3D"));
+    name.map(str::to_owned)
+}
+
+fn is_meant(object: &Value, only: Option<&str>) -> bool {
+    only.is_none_or(|only| object["metadata"]["name"] == *only)
 }
 
 fn status(code: u16, reason: &str, message: &str) -> Response {

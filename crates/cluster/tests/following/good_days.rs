@@ -124,6 +124,10 @@ async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_
         Phase::Following
     );
     assert!(fake.requests(DRAINS).len() <= 4);
+    // Both kinds are of one group, which is asked about for both at once.
+    let asked = fake.requests("/apis/topology.ipvs-topo.io").len();
+    let looked = fake.requests(DRAINS).len() + fake.requests(POLICIES).len();
+    assert!(asked < looked, "{asked} questions after {looked} looks");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-use super::input::INPUTS;
+use super::hub::Lack;
+use super::input::{INPUTS, MAPS};
 use crate::api::access::{Access, AccessError};
 use crate::api::connection::Connection;
 use crate::api::error::ApiError;
@@ -54,6 +55,8 @@ pub struct InputState {
     pub last_heard: Option<Timestamp>,
     /// What stands in the way.
     pub trouble: Option<ApiError>,
+    /// Of the map: why all Nodes are read themselves instead.
+    pub lack: Option<Lack>,
 }
 
 /// How everything that is read from the API server stands. Cheap to clone.
@@ -93,6 +96,15 @@ impl Board {
     /// Every collection.
     pub fn inputs(&self) -> Vec<InputState> {
         self.lock().to_vec()
+    }
+
+    /// Whether the map stands for the Nodes now.
+    pub fn is_mapped(&self) -> bool {
+        let states = self.lock();
+        let map = states.get(MAPS);
+        map.is_some_and(|map| {
+            matches!(map.phase, Phase::Following | Phase::Stale) && map.lack.is_none()
+        })
     }
 
     /// Since when something that was read may be out of date: the longest silence of all that are stale.
@@ -148,6 +160,11 @@ impl Board {
             }
             state.trouble = Some(why.clone());
         });
+    }
+
+    /// The map stands for the Nodes, or why it does not.
+    pub(super) fn lacks(&self, input: usize, lack: Option<Lack>) {
+        self.change(input, |state| state.lack = lack);
     }
 
     fn change(&self, input: usize, change: impl FnOnce(&mut InputState)) {

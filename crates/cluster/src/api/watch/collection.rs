@@ -50,9 +50,14 @@ impl std::fmt::Debug for Collection {
 impl Collection {
     /// The collection at a path such as `/api/v1/nodes`. A kind that the server does not know has no objects.
     pub fn new(connection: Connection, path: &'static str) -> Self {
+        Self::selected(connection, path, "")
+    }
+
+    /// Those of its objects whose labels are as `selector` says, which is escaped as a URL wants it.
+    pub fn selected(connection: Connection, path: &'static str, selector: &'static str) -> Self {
         Self {
             connection,
-            input: Input::at(path),
+            input: Input::at(path).only(selector),
             machine: Machine::new(true),
             epoch: Instant::now(),
             stream: None,
@@ -94,7 +99,7 @@ impl Collection {
         if token.is_none() {
             self.ready.push_back(Change::Begin);
         }
-        let path = self.input.page_path(token, whole);
+        let path = self.input.page_path(None, token, whole);
         let mut page = self.connection.list(&path).await?;
         if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
             self.ready.extend(items.into_iter().map(Change::Exists));
@@ -112,7 +117,7 @@ impl Collection {
             self.ready.push_back(Change::Begin);
         }
         let seconds = Duration::from_secs_f64(STREAM * (1.0 + chance())).as_secs();
-        let path = self.input.stream_path(version, seconds);
+        let path = self.input.stream_path(None, version, seconds);
         let call = Call::bare(Verb::Watch, &path);
         let chunks = self.connection.open_body(call).await?;
         self.hear(Heard::Opened);

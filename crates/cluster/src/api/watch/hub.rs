@@ -4,6 +4,9 @@
 //! again is compared with that, so it tells only what differs; one that broke in the middle changes nothing that it
 //! did not name.
 
+mod atlas;
+mod interest;
+mod nodes;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -13,7 +16,8 @@ use std::sync::Arc;
 
 use topology_core::model::ObjectName;
 
-use super::input::{INPUTS, Input, Need};
+use super::NodeSource;
+use super::input::{INPUTS, Input, MAPS, NODES, Need};
 use crate::api::error::ApiError;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -22,6 +26,12 @@ use crate::source::{State, fingerprint, last_good_stays};
 use crate::warning::{Code, Warning};
 use crate::yaml::Node;
 
+pub use atlas::Lack;
+pub(crate) use atlas::{Fitness, Reading};
+pub(crate) use nodes::Asked;
+
+use atlas::Atlas;
+use interest::Interest;
 use told::Told;
 
 /// Takes objects and tells events.
@@ -29,6 +39,10 @@ use told::Told;
 pub(crate) struct Hub {
     context: Context,
     inputs: [Told; INPUTS.len()],
+    /// The map that stands for the Nodes, if one may.
+    atlas: Option<Atlas>,
+    /// Which labels of other Nodes are of interest; all of them if nobody says it.
+    interest: Option<Interest>,
     /// Whether a policy selects by namespaces, ever since the start.
     by_namespace: bool,
     /// The objects with warnings, by the name of their reports.
@@ -47,10 +61,20 @@ pub(crate) type Number = usize;
 
 impl Hub {
     /// Nothing is known; the first batch begins the list of everything.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(source: &NodeSource) -> Self {
+        let (atlas, interest) = match source {
+            NodeSource::Whole => (None, None),
+            NodeSource::Nodes { own } => (None, Some(Interest::new(Arc::clone(own), true))),
+            NodeSource::Map { own } => {
+                let interest = Interest::new(Arc::clone(own), false);
+                (Some(Atlas::new(Arc::clone(own))), Some(interest))
+            }
+        };
         Self {
             context: Context::default(),
             inputs: Default::default(),
+            atlas,
+            interest,
             by_namespace: false,
             warned: BTreeSet::new(),
             troubles: BTreeMap::new(),
@@ -73,14 +97,38 @@ impl Hub {
         (!is_empty).then(|| std::mem::take(&mut self.batch))
     }
 
-    /// How many objects of a collection there are.
+    /// How many objects of a collection there are, of those that are read.
     pub(crate) fn count(&self, input: Number) -> usize {
-        self.inputs.get(input).map_or(0, Told::len)
+        let own = if input == NODES {
+            self.only_node()
+        } else {
+            None
+        };
+        let told = self.inputs.get(input);
+        told.map_or(0, |told| match own {
+            Some(own) => usize::from(told.has(&ObjectName::new("", own))),
+            None => told.len(),
+        })
     }
 
     /// Whether a policy selects by namespaces.
     pub(crate) fn needs_namespaces(&self) -> bool {
         self.by_namespace
+    }
+
+    /// Whether a list of Nodes would not begin before it is known which of their labels are of interest, as far as short
+    /// lists tell it.
+    pub(crate) fn knows_interest(&self) -> bool {
+        let is_user = |kind| {
+            matches!(
+                kind,
+                Kind::TopologyPolicy | Kind::ClusterTopologyPolicy | Kind::TopologyDrain
+            )
+        };
+        let mut inputs = INPUTS.iter().zip(&self.inputs);
+        self.interest.is_none()
+            || self.reading() == Reading::Own
+            || inputs.all(|(input, told)| !is_user(input.kind) || told.is_listed())
     }
 
     /// A list of a collection begins.
@@ -90,6 +138,9 @@ impl Hub {
         if let Some(told) = self.inputs.get_mut(input) {
             told.begin();
         }
+        if input == NODES {
+            self.begin_nodes();
+        }
     }
 
     /// A list of a collection has named everything: what it did not name has gone.
@@ -98,8 +149,12 @@ impl Hub {
             return;
         };
         for key in told.end(described.kind) {
-            self.forget(&key);
+            match input {
+                MAPS => self.map_gone(&key.name.name),
+                _ => self.forget(&key),
+            }
         }
+        self.nodes_listed(input);
         self.gate();
     }
 
@@ -116,13 +171,17 @@ impl Hub {
     pub(crate) fn settle_for_less(&mut self) {
         let required =
             |(input, told): (&Input, &Told)| input.need != Need::Always || told.is_listed();
-        if self.completeness.is_none() && INPUTS.iter().zip(&self.inputs).all(required) {
+        let ready = self.completeness.is_none() && self.knows_nodes() && self.holds_nothing();
+        if ready && INPUTS.iter().zip(&self.inputs).all(required) {
             self.complete(Completeness::Partial);
         }
     }
 
     /// An object exists with this content.
     pub(crate) fn exists(&mut self, input: Number, node: &Node) {
+        if input == MAPS {
+            return self.map_exists(node);
+        }
         let file = "".into();
         let Converted {
             line: _,
@@ -133,16 +192,20 @@ impl Hub {
             Outcome::Object(object) => {
                 self.watch_selectors(&object);
                 let key = object.key();
+                if self.is_mapped(&key) {
+                    return;
+                }
                 let state = State::Good(fingerprint(&object));
                 let news = self.put(input, &key, state);
                 self.report(&key, warnings);
                 if news {
-                    self.batch.events.push(Event::Apply(object));
+                    self.apply(&key, object);
                 }
             }
             Outcome::Ignored(key, reason) => {
                 let news = self.put(input, &key, State::Ignored(reason));
                 self.report(&key, warnings);
+                self.unuse(&key);
                 if news {
                     self.batch.events.push(Event::Ignore(key, reason));
                 }
@@ -158,12 +221,17 @@ impl Hub {
         let Some(key) = self.key(input, node) else {
             return;
         };
+        if input != MAPS && self.is_mapped(&key) {
+            return;
+        }
         let known = self
             .inputs
             .get_mut(input)
             .is_some_and(|told| told.remove(&key.name));
-        if known {
-            self.forget(&key);
+        match (known, input) {
+            (false, _) => {}
+            (true, MAPS) => self.map_gone(&key.name.name),
+            (true, _) => self.forget(&key),
         }
     }
 
@@ -189,6 +257,7 @@ impl Hub {
 
     fn forget(&mut self, key: &ObjectKey) {
         self.report(key, Vec::new());
+        self.unuse(key);
         self.batch.events.push(Event::Delete(key.clone()));
     }
 
@@ -216,10 +285,12 @@ impl Hub {
 
     /// Replaces what is said about an object.
     fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
-        if warnings.is_empty() && self.warned.is_empty() {
-            return;
+        if !warnings.is_empty() || !self.warned.is_empty() {
+            self.report_on(key.to_string().into(), warnings);
         }
-        let name: Arc<str> = key.to_string().into();
+    }
+
+    fn report_on(&mut self, name: Arc<str>, warnings: Vec<Warning>) {
         let mut report = FileReport::empty(&name);
         report.warnings = warnings;
         if report.warnings.is_empty() {
@@ -243,10 +314,16 @@ impl Hub {
     fn gate(&mut self) {
         let by_namespace = self.by_namespace;
         let mut inputs = INPUTS.iter().zip(&self.inputs);
-        let all = inputs.all(|(input, told)| {
-            told.is_listed() || (input.need == Need::IfSelected && !by_namespace)
+        let all = inputs.all(|(input, told)| match input.need {
+            Need::IfSelected if !by_namespace => true,
+            Need::IfMapped => true,
+            Need::Always | Need::IfKnown | Need::IfSelected => told.is_listed(),
         });
-        if all && self.completeness != Some(Completeness::Whole) {
+        if all
+            && self.knows_nodes()
+            && self.holds_nothing()
+            && self.completeness != Some(Completeness::Whole)
+        {
             self.complete(Completeness::Whole);
         }
     }

@@ -28,6 +28,8 @@ pub(crate) enum Need {
     IfKnown,
     /// If a policy selects by namespaces; only names and labels are asked for then.
     IfSelected,
+    /// If it shall stand for the Nodes; the server may not know the kind.
+    IfMapped,
 }
 
 /// kube-proxy's selector for Services and slices (KP-IN-01, KP-IN-02):
@@ -36,7 +38,7 @@ const OURS: &str =
     "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 
 /// Everything that is watched.
-pub(crate) const INPUTS: [Input; 8] = [
+pub(crate) const INPUTS: [Input; 9] = [
     Input::core(Kind::Node, "nodes", "/api/v1/nodes").page(200),
     Input::core(Kind::Service, "services", "/api/v1/services").only(OURS),
     Input::core(
@@ -70,7 +72,20 @@ pub(crate) const INPUTS: [Input; 8] = [
         "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
     ),
     Input::core(Kind::Namespace, "namespaces", "/api/v1/namespaces").need(Need::IfSelected),
+    // What it tells of are Nodes.
+    Input::ours(
+        Kind::Node,
+        "topologymaps.topology.ipvs-topo.io",
+        "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps",
+    )
+    .need(Need::IfMapped)
+    .page(20),
 ];
+
+/// The number of the Nodes in [`INPUTS`].
+pub(crate) const NODES: usize = 0;
+/// The number of the maps in [`INPUTS`].
+pub(crate) const MAPS: usize = 8;
 
 impl Input {
     const fn core(kind: Kind, name: &'static str, path: &'static str) -> Self {
@@ -105,7 +120,7 @@ impl Input {
         }
     }
 
-    const fn only(self, selector: &'static str) -> Self {
+    pub(crate) const fn only(self, selector: &'static str) -> Self {
         Self { selector, ..self }
     }
 
@@ -138,12 +153,9 @@ impl Input {
         }
     }
 
-    /// The path of a page.
-    pub(crate) fn page_path(&self, token: Option<&str>, whole: bool) -> String {
-        let mut path = format!("{}?", self.path);
-        if !self.selector.is_empty() {
-            path = format!("{path}labelSelector={}&", self.selector);
-        }
+    /// The path of a page; of the object `only` if one is named.
+    pub(crate) fn page_path(&self, only: Option<&str>, token: Option<&str>, whole: bool) -> String {
+        let mut path = format!("{}?{}", self.path, self.wanted(only));
         if !whole {
             path = format!("{path}limit={}", self.page);
         }
@@ -154,18 +166,30 @@ impl Input {
     }
 
     /// The path of a stream that the server ends after about `seconds`: what changes after `version`, or everything
-    /// and then what changes.
-    pub(crate) fn stream_path(&self, version: Option<&str>, seconds: u64) -> String {
-        let mut path = format!(
-            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}",
-            self.path
+    /// and then what changes; of the object `only` if one is named.
+    pub(crate) fn stream_path(
+        &self,
+        only: Option<&str>,
+        version: Option<&str>,
+        seconds: u64,
+    ) -> String {
+        let path = format!(
+            "{}?{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}",
+            self.path,
+            self.wanted(only)
         );
-        if !self.selector.is_empty() {
-            path = format!("{path}&labelSelector={}", self.selector);
-        }
         match version {
             Some(version) => format!("{path}&resourceVersion={}", escaped(version)),
             None => format!("{path}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
+        }
+    }
+
+    /// Which objects are wanted, as the beginning of a query.
+    fn wanted(&self, only: Option<&str>) -> String {
+        match (only, self.selector) {
+            (Some(name), _) => format!("fieldSelector=metadata.name%3D{}&", escaped(name)),
+            (None, "") => String::new(),
+            (None, selector) => format!("labelSelector={selector}&"),
         }
     }
 }
@@ -224,9 +248,15 @@ mod tests {
     }
 
     #[test]
+    fn nodes_and_maps_are_where_their_numbers_say() {
+        assert_eq!(INPUTS[NODES].name, "nodes");
+        assert_eq!(INPUTS[MAPS].need, Need::IfMapped);
+    }
+
+    #[test]
     fn kp_in_01_the_server_leaves_out_other_proxies_and_headless_services() {
         for kind in [Kind::Service, Kind::EndpointSlice] {
-            let path = input(kind).stream_path(Some("5"), 300);
+            let path = input(kind).stream_path(None, Some("5"), 300);
             let plain = path
                 .replace("%21", "!")
                 .replace("%2F", "/")
@@ -239,15 +269,22 @@ mod tests {
     #[test]
     fn paths_say_where_to_go_on() {
         let nodes = input(Kind::Node);
-        assert_eq!(nodes.page_path(None, false), "/api/v1/nodes?limit=200");
         assert_eq!(
-            nodes.page_path(Some("a b="), false),
+            nodes.page_path(None, None, false),
+            "/api/v1/nodes?limit=200"
+        );
+        assert_eq!(
+            nodes.page_path(None, Some("a b="), false),
             "/api/v1/nodes?limit=200&continue=a%20b%3D"
         );
-        assert_eq!(nodes.page_path(None, true), "/api/v1/nodes?");
+        assert_eq!(nodes.page_path(None, None, true), "/api/v1/nodes?");
         assert_eq!(
-            nodes.stream_path(Some("12"), 300),
+            nodes.stream_path(None, Some("12"), 300),
             "/api/v1/nodes?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=12"
+        );
+        assert_eq!(
+            nodes.page_path(Some("n1"), None, false),
+            "/api/v1/nodes?fieldSelector=metadata.name%3Dn1&limit=200"
         );
     }
 }

@@ -11,8 +11,8 @@ use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::board::Board;
-use super::hub::{Hub, Number};
-use super::input::{Input, Need};
+use super::hub::{Asked, Hub, Number};
+use super::input::{Input, NODES, Need};
 use super::lines::Lines;
 use super::machine::{Ask, Heard, Machine, Turn};
 use super::version::told_apart;
@@ -29,6 +29,9 @@ pub(super) const SILENCE: Duration = Duration::from_secs(150);
 /// For how long a stream is asked for, in seconds; up to twice as long.
 pub(super) const STREAM: f64 = 300.0;
 
+/// How long Nodes are not read because it is not known yet which of their labels are of interest.
+const INTEREST: Duration = Duration::from_secs(1);
+
 /// What all collections share.
 pub(super) struct Shared {
     pub(super) connection: Connection,
@@ -40,6 +43,12 @@ pub(super) struct Shared {
     pub(super) server: Arc<str>,
     /// Rung when a policy selects by namespaces.
     pub(super) by_namespace: Notify,
+    /// Rung when the map may have become fit to stand for the Nodes, or unfit.
+    pub(super) judged: Notify,
+    /// Rung when something else is to be read of the Nodes, or may be.
+    pub(super) turned: Notify,
+    /// Rung when something may wait for labels of Nodes.
+    pub(super) lacking: Notify,
     pub(super) epoch: Instant,
 }
 
@@ -55,6 +64,9 @@ impl Shared {
         if self.hub.borrow().needs_namespaces() {
             self.by_namespace.notify_one();
         }
+        self.judged.notify_one();
+        self.lacking.notify_one();
+        self.turned.notify_one();
         Some(())
     }
 }
@@ -63,18 +75,55 @@ impl Shared {
 pub(super) struct Runner<'s> {
     number: Number,
     input: Input,
+    asked: Asked,
     machine: Machine,
     shared: &'s Shared,
 }
 
 impl<'s> Runner<'s> {
     pub(super) fn new(number: Number, input: Input, shared: &'s Shared) -> Self {
-        Self {
+        let mut runner = Self {
             number,
             input,
-            machine: Machine::new(input.need == Need::IfKnown),
+            asked: Asked::default(),
+            machine: Machine::new(false),
             shared,
+        };
+        runner.begin_anew();
+        runner
+    }
+
+    /// Forgets what was heard, and begins with a list of what is to be read now.
+    fn begin_anew(&mut self) {
+        let optional = matches!(self.input.need, Need::IfKnown | Need::IfMapped);
+        self.machine = Machine::new(optional);
+        if self.number == NODES {
+            self.asked = self.shared.hub.borrow().asked_of_nodes();
         }
+    }
+
+    /// Returns when something else is to be read than is.
+    async fn turned(&self) {
+        if self.number != NODES {
+            std::future::pending::<()>().await;
+        }
+        while !self.is_turned() {
+            self.shared.turned.notified().await;
+        }
+    }
+
+    fn is_turned(&self) -> bool {
+        self.number == NODES && self.asked != self.shared.hub.borrow().asked_of_nodes()
+    }
+
+    /// Waits until it is known which labels of Nodes are of interest, lest they be read twice; but not for long.
+    async fn until_interest(&self) {
+        let known = async {
+            while !self.shared.hub.borrow().knows_interest() {
+                self.shared.turned.notified().await;
+            }
+        };
+        let _late = timeout(INTEREST, known).await;
     }
 
     /// Runs until nobody listens any more.
@@ -82,12 +131,25 @@ impl<'s> Runner<'s> {
         if self.input.need == Need::IfSelected {
             self.shared.by_namespace.notified().await;
         }
+        if self.input.need == Need::IfMapped && self.shared.hub.borrow().fitness().is_none() {
+            std::future::pending::<()>().await;
+        }
         self.shared.board.began(self.number);
+        if self.number == NODES {
+            self.until_interest().await;
+        }
         loop {
+            if self.is_turned() {
+                self.begin_anew();
+            }
             let ask = self.machine.ask(self.shared.epoch.elapsed());
             let done = match &ask {
                 Ask::Wait(until) => {
-                    sleep_until(self.shared.epoch + *until).await;
+                    let until = self.shared.epoch + *until;
+                    tokio::select! {
+                        () = sleep_until(until) => {}
+                        () = self.turned() => {}
+                    }
                     continue;
                 }
                 Ask::Stream => self.stream(None).await?,
@@ -108,12 +170,16 @@ impl<'s> Runner<'s> {
         if token.is_none() {
             self.begin();
         }
-        let path = self.input.page_path(token, whole);
+        let only = self.asked.only.as_deref();
+        let path = self.input.page_path(only, token, whole);
         let call = Call {
             accept: self.input.accept(false),
             ..Call::bare(Verb::List, &path)
         };
         let body = self.shared.connection.open_body(call).await?.all().await?;
+        if self.is_turned() {
+            return Ok(());
+        }
         let mut take = |node: Node| self.shared.hub.borrow_mut().exists(self.number, &node);
         let page = json::list(&body, Some(self.input.identity()), &mut take);
         let Page {
@@ -133,9 +199,11 @@ impl<'s> Runner<'s> {
             self.begin();
         }
         let seconds = STREAM * (1.0 + chance());
-        let path = self
-            .input
-            .stream_path(version, Duration::from_secs_f64(seconds).as_secs());
+        let path = self.input.stream_path(
+            self.asked.only.as_deref(),
+            version,
+            Duration::from_secs_f64(seconds).as_secs(),
+        );
         let call = Call {
             accept: self.input.accept(true),
             ..Call::bare(Verb::Watch, &path)
@@ -168,7 +236,12 @@ impl<'s> Runner<'s> {
         chunks: &mut Chunks,
         lines: &mut Lines,
     ) -> Result<Option<Heard>, ApiError> {
-        let Ok(next) = timeout(SILENCE, chunks.next()).await else {
+        let next = tokio::select! {
+            biased;
+            () = self.turned() => return Ok(Some(Heard::Ended)),
+            next = timeout(SILENCE, chunks.next()) => next,
+        };
+        let Ok(next) = next else {
             return Ok(Some(Heard::Silent));
         };
         let Some(bytes) = next? else {
@@ -235,6 +308,7 @@ impl<'s> Runner<'s> {
         if is_answer {
             let mut hub = self.shared.hub.borrow_mut();
             hub.trouble(self.number, &self.shared.server, None);
+            hub.refused(self.number, false);
             self.shared
                 .board
                 .heard(self.number, Timestamp::now(), hub.count(self.number));
@@ -267,6 +341,7 @@ impl<'s> Runner<'s> {
         if self.machine.failures() > 1 {
             hub.trouble(self.number, &self.shared.server, Some(error));
             if !error.fault.is_passing() {
+                hub.refused(self.number, true);
                 hub.settle_for_less();
             }
         }

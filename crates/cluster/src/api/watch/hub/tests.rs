@@ -1,5 +1,8 @@
 //! What lists and changes amount to, in whichever order they come and wherever they break.
 
+mod interest;
+mod labels;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -8,7 +11,6 @@ use super::*;
 use crate::index::Index;
 use crate::json::line;
 
-const NODES: Number = 0;
 const SERVICES: Number = 1;
 const SLICES: Number = 2;
 const POLICIES: Number = 5;
@@ -49,7 +51,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         Self {
-            hub: Hub::new(),
+            hub: Hub::new(&NodeSource::Nodes { own: "n1".into() }),
             index: Index::new(Vec::new()),
         }
     }

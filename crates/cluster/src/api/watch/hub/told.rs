@@ -31,6 +31,10 @@ impl Told {
         self.objects.len()
     }
 
+    pub(super) fn has(&self, name: &ObjectName) -> bool {
+        self.objects.contains_key(name)
+    }
+
     /// Whether a list has ended once.
     pub(super) fn is_listed(&self) -> bool {
         self.listed
@@ -39,6 +43,23 @@ impl Told {
     /// A list begins.
     pub(super) fn begin(&mut self) {
         self.list = self.list.wrapping_add(1);
+    }
+
+    /// Every object that is known, by name.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ObjectName> {
+        self.objects.keys()
+    }
+
+    /// The present list need not name any that `is_so`.
+    pub(super) fn name_all(&mut self, is_so: impl Fn(&ObjectName) -> bool) {
+        let list = self.list;
+        let those = self.objects.iter_mut().filter(|(name, _)| is_so(name));
+        those.for_each(|(_, entry)| entry.list = list);
+    }
+
+    /// What was listed does not count any more.
+    pub(super) fn unlist(&mut self) {
+        self.listed = false;
     }
 
     /// A list ends: takes out what it did not name, by name.

@@ -1,0 +1,97 @@
+//! Any bytes as the answer of an API server, as a page or as a stream: no panic, no runaway, and the same events twice.
+//!
+//! ```text
+//! cd crates/cluster && mkdir -p fuzz/corpus/json
+//! cargo +nightly fuzz run json fuzz/corpus/json fuzz/seeds/json -- -max_total_time=600
+//! ```
+
+#![no_main]
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use cluster::api::{Connection, NodeSource, follow};
+use libfuzzer_sys::fuzz_target;
+
+/// The collections, one of which the bytes are the answer for.
+const COLLECTIONS: [&str; 8] = [
+    "/nodes",
+    "/services",
+    "/endpointslices",
+    "/servicecidrs",
+    "/topologypolicies",
+    "/clustertopologypolicies",
+    "/topologydrains",
+    "/namespaces",
+];
+
+/// Less than the shortest pause after a stream, so that nothing is asked for by chance.
+const TIME: Duration = Duration::from_millis(300);
+
+/// The end of a list without objects.
+const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}
+"#;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((how, body)) = bytes.split_first() else {
+        return;
+    };
+    let first = told(*how, body);
+    assert_eq!(first, told(*how, body));
+});
+
+/// What is told of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
+/// whether as a page.
+fn told(how: u8, body: &[u8]) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    let Ok(runtime) = runtime else {
+        return Vec::new();
+    };
+    runtime.block_on(async {
+        let (mut watch, feed) = follow(server(how, body.to_vec()), nodes(how));
+        let mut told = Vec::new();
+        let take = async {
+            while let Some(batch) = watch.next().await {
+                assert!(batch.events.len() <= 256);
+                told.extend(batch.events.iter().map(|event| format!("{event:?}")));
+                told.extend(batch.reports.iter().map(|report| format!("{report:?}")));
+            }
+        };
+        // It ends by the clock, which moves on when nothing else does.
+        let _ended = tokio::time::timeout(TIME, async { tokio::join!(feed, take) }).await;
+        told
+    })
+}
+
+/// Where Nodes are read: another bit says whether all their labels are kept.
+fn nodes(how: u8) -> NodeSource {
+    if how & 16 == 0 {
+        NodeSource::Whole
+    } else {
+        NodeSource::Nodes { own: "n1".into() }
+    }
+}
+
+fn server(how: u8, body: Vec<u8>) -> Connection {
+    let chosen = COLLECTIONS[usize::from(how % 8)];
+    let pages = how & 8 != 0;
+    let router = Router::new().fallback(move |request: Request| {
+        let streams = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        let answer = match (request.uri().path().ends_with(chosen), streams) {
+            (_, true) if pages => (StatusCode::UNPROCESSABLE_ENTITY, Vec::new()),
+            (true, _) => (StatusCode::OK, body.clone()),
+            (false, true) => (StatusCode::OK, NOTHING.to_vec()),
+            (false, false) => (StatusCode::OK, br#"{"items": []}"#.to_vec()),
+        };
+        async move { answer }
+    });
+    Connection::of_client(kube::Client::new(router, "default"))
+}

@@ -1,0 +1,197 @@
+//! Which labels of other Nodes anything goes by, and what waits until they are known of every Node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::convert::OtherNodes;
+use crate::object::{Object, ObjectKey};
+use crate::schema::KEYS_ALWAYS_TOLD;
+
+/// Everything that goes by labels, and the labels of the Nodes that are read.
+#[derive(Debug)]
+pub(super) struct Interest {
+    own: Arc<str>,
+    /// Whether what selects Nodes goes by their labels; it decides on one's own alone, of which all are known.
+    selectors: bool,
+    /// What goes by labels that are not always known.
+    users: BTreeMap<ObjectKey, User>,
+    /// The same by label, of the newest versions.
+    by_label: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
+    /// The newest versions that are not told.
+    held: BTreeMap<ObjectKey, Object>,
+    /// The labels that are kept of Nodes as they come.
+    kept: BTreeSet<Arc<str>>,
+    /// Those that were kept of every Node that is known.
+    known: BTreeSet<Arc<str>>,
+    /// Whether a list of Nodes is being read, or was asked for.
+    listing: bool,
+    /// How many lists were asked for.
+    round: u32,
+}
+
+/// An object that goes by labels.
+#[derive(Debug, Default)]
+struct User {
+    /// Those of its newest version.
+    keys: BTreeSet<Arc<str>>,
+    /// Those of the version that was told, which decides until the newest is told.
+    told: BTreeSet<Arc<str>>,
+}
+
+impl Interest {
+    pub(super) fn new(own: Arc<str>, selectors: bool) -> Self {
+        Self {
+            own,
+            selectors,
+            users: BTreeMap::new(),
+            by_label: BTreeMap::new(),
+            held: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            known: BTreeSet::new(),
+            listing: true,
+            round: 0,
+        }
+    }
+
+    /// Each label that anything goes by, and the first that does.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&Arc<str>, &ObjectKey)> {
+        let users = self.by_label.iter();
+        users.filter_map(|(label, users)| Some((label, users.first()?)))
+    }
+
+    /// What the newest version of an object goes by, if it is anything.
+    pub(super) fn keys(&self, key: &ObjectKey) -> Option<&BTreeSet<Arc<str>>> {
+        self.users.get(key).map(|user| &user.keys)
+    }
+
+    /// Takes note of what an object goes by now. Returns whether that is something else than before.
+    pub(super) fn uses(&mut self, key: &ObjectKey, object: &Object) -> bool {
+        let keys = self.special_keys(object);
+        if keys.is_empty() {
+            return self.forget(key);
+        }
+        let user = self.users.entry(key.clone()).or_default();
+        if user.keys == keys {
+            return false;
+        }
+        let before = std::mem::replace(&mut user.keys, keys.clone());
+        self.leave(key, &before);
+        for label in keys {
+            let users = self.by_label.entry(label).or_default();
+            users.insert(key.clone());
+        }
+        true
+    }
+
+    /// Keeps the newest version of an object until what it goes by is known.
+    pub(super) fn hold(&mut self, key: &ObjectKey, object: Object) {
+        self.held.insert(key.clone(), object);
+    }
+
+    /// The newest version of an object is told. Returns it, if it was held.
+    pub(super) fn tell(&mut self, key: &ObjectKey) -> Option<Object> {
+        let user = self.users.get_mut(key)?;
+        user.told.clone_from(&user.keys);
+        self.held.remove(key)
+    }
+
+    /// The objects that are held.
+    pub(super) fn held(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.held.keys()
+    }
+
+    /// Forgets an object. Returns whether it went by anything.
+    pub(super) fn forget(&mut self, key: &ObjectKey) -> bool {
+        self.held.remove(key);
+        let user = self.users.remove(key);
+        if let Some(user) = &user {
+            self.leave(key, &user.keys);
+        }
+        user.is_some()
+    }
+
+    /// An object does not go by these labels any more.
+    fn leave(&mut self, key: &ObjectKey, labels: &BTreeSet<Arc<str>>) {
+        for label in labels {
+            if let Some(users) = self.by_label.get_mut(label) {
+                users.remove(key);
+            }
+        }
+        self.by_label.retain(|_, users| !users.is_empty());
+    }
+
+    /// Whether all of these are known of every Node.
+    pub(super) fn knows(&self, keys: &BTreeSet<Arc<str>>) -> bool {
+        keys.is_subset(&self.known)
+    }
+
+    /// Nodes are read from elsewhere from now on; these labels are known of them.
+    pub(super) fn turn(&mut self, known: BTreeSet<Arc<str>>) {
+        self.known = known;
+        self.listing = true;
+    }
+
+    /// A list of Nodes begins: what nothing goes by any more is not kept from now on. Returns what is.
+    pub(super) fn begin(&mut self) -> OtherNodes {
+        self.listing = true;
+        let users = self.users.values();
+        let used = users.flat_map(|user| user.keys.iter().chain(&user.told));
+        let always = KEYS_ALWAYS_TOLD.iter().map(|key| Arc::from(*key));
+        self.kept = used.cloned().chain(always).collect();
+        self.known.retain(|key| self.kept.contains(key));
+        OtherNodes {
+            own: Arc::clone(&self.own),
+            keys: self.kept.clone(),
+        }
+    }
+
+    /// A list of Nodes has ended; `all` were named.
+    pub(super) fn listed(&mut self, all: bool) {
+        self.listing = false;
+        if all {
+            self.known.clone_from(&self.kept);
+        }
+    }
+
+    /// Whether something waits for labels that are not kept of the Nodes, though no list is on its way.
+    pub(super) fn lacks(&self) -> bool {
+        let waits = |keys: &BTreeSet<Arc<str>>| !keys.is_subset(&self.kept);
+        !self.listing && self.held().filter_map(|key| self.keys(key)).any(waits)
+    }
+
+    /// Asks for a list of Nodes.
+    pub(super) fn ask(&mut self) {
+        self.listing = true;
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// How many lists were asked for.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The labels that an object goes by and that are not always known.
+    fn special_keys(&self, object: &Object) -> BTreeSet<Arc<str>> {
+        let mut keys: BTreeSet<Arc<str>> = match object {
+            Object::Service(service) => {
+                let policy = service.policy.iter();
+                policy
+                    .flat_map(|policy| policy.label_keys())
+                    .cloned()
+                    .collect()
+            }
+            Object::Policy(object) => {
+                let selected = self.selectors.then(|| object.node_selector.keys());
+                let levels = object.policy.label_keys();
+                levels
+                    .chain(selected.into_iter().flatten())
+                    .cloned()
+                    .collect()
+            }
+            Object::Drain(drain) => drain.key.label().into_iter().cloned().collect(),
+            _ => BTreeSet::new(),
+        };
+        keys.retain(|key| !KEYS_ALWAYS_TOLD.contains(&&**key));
+        keys
+    }
+}

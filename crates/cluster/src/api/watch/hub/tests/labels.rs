@@ -1,0 +1,159 @@
+//! The labels of other Nodes that are kept, and what waits for those that were not.
+
+use super::*;
+
+const SPARE: &str = "example.com/spare";
+const RACK: &str = "example.com/rack";
+const ROW: &str = "example.com/row";
+
+/// A Node with labels.
+pub(super) fn labelled(name: &str, labels: &[(&str, &str)]) -> Node {
+    let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+    let metadata = serde_json::json!({"metadata": {"name": name, "labels": labels}});
+    object(NODES, &metadata.to_string())
+}
+
+/// A policy that goes by one label, and is for the Nodes with another if one is named.
+pub(super) fn policy(name: &str, key: &str, selected: Option<&str>) -> Node {
+    let exists = |key| serde_json::json!([{"key": key, "operator": "Exists"}]);
+    let selector = selected.map(|key| serde_json::json!({"matchExpressions": exists(key)}));
+    let spec = serde_json::json!({
+        "mode": "Hard", "levels": [{"key": key}], "nodeSelector": selector.unwrap_or_default(),
+    });
+    let policy = serde_json::json!({"metadata": {"name": name}, "spec": spec});
+    object(POLICIES, &policy.to_string())
+}
+
+impl Bench {
+    /// The labels that are known of a Node.
+    fn labels(&self, name: &str) -> String {
+        let node = self.index.snapshot().node(name);
+        let labels = node.into_iter().flat_map(|node| node.labels.iter());
+        let labels: Vec<String> = labels
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        labels.join(" ")
+    }
+
+    /// What each policy that decides goes by.
+    pub(super) fn going_by(&self) -> Vec<String> {
+        let policies = self.index.snapshot().policies();
+        let keys = policies.flat_map(|one| one.policy.label_keys());
+        keys.map(ToString::to_string).collect()
+    }
+}
+
+#[test]
+fn an_update_of_labels_that_nothing_goes_by_costs_nothing() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "b")]);
+    bench.hub.exists(
+        POLICIES,
+        &policy("near", "topology.kubernetes.io/zone", None),
+    );
+    bench.tell();
+    drop(bench.index.snapshot_mut().take_dirty("n1"));
+    for value in 0..100 {
+        let labels = [
+            ("topology.kubernetes.io/zone", "b"),
+            (SPARE, &*value.to_string()),
+        ];
+        bench.hub.exists(NODES, &labelled("n2", &labels));
+        assert_eq!(bench.hub.take(), None, "nobody is woken");
+    }
+    assert_eq!(bench.labels("n2"), "topology.kubernetes.io/zone=b");
+    assert!(bench.index.snapshot_mut().take_dirty("n1").is_empty());
+    let own = labelled("n1", &[("topology.kubernetes.io/zone", "a"), (SPARE, "1")]);
+    bench.hub.exists(NODES, &own);
+    bench.tell();
+    assert_eq!(
+        bench.labels("n1"),
+        format!("{SPARE}=1 topology.kubernetes.io/zone=a")
+    );
+}
+
+#[test]
+fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() {
+    let mut bench = Bench::listed(&[]);
+    bench.hub.exists(POLICIES, &policy("near", ROW, None));
+    let nodes =
+        || ["n2", "n3"].map(|name| labelled(name, &[(RACK, "r"), (ROW, "w"), (SPARE, "s")]));
+    bench.list(NODES, nodes());
+    bench.tell();
+    assert_eq!(bench.going_by(), [ROW]);
+    assert!(!bench.hub.lacks_labels());
+
+    bench
+        .hub
+        .exists(POLICIES, &policy("near", RACK, Some(SPARE)));
+    assert_eq!(bench.hub.take(), None);
+    assert!(bench.hub.lacks_labels());
+    bench.hub.ask_for_nodes();
+    assert!(!bench.hub.lacks_labels(), "asked for once");
+    bench.hub.begin(NODES, 0);
+    bench.hub.exists(NODES, &nodes()[0]);
+    bench.tell();
+    assert_eq!(bench.labels("n2"), format!("{RACK}=r {ROW}=w {SPARE}=s"));
+    assert_eq!(bench.labels("n3"), format!("{ROW}=w"));
+    assert_eq!(bench.going_by(), [ROW], "not all are known");
+    bench.hub.exists(NODES, &nodes()[1]);
+    bench.hub.listed(NODES);
+    let (events, _) = bench.tell();
+    assert!(matches!(
+        &events[..],
+        [
+            Event::Apply(Object::Node(_)),
+            Event::Apply(Object::Policy(_))
+        ]
+    ));
+    assert_eq!(bench.going_by(), [RACK]);
+
+    // What nothing goes by any more goes with the next list.
+    bench.list(NODES, nodes());
+    bench.tell();
+    assert_eq!(bench.labels("n3"), format!("{RACK}=r {SPARE}=s"));
+    bench.hub.gone(POLICIES, &policy("near", RACK, None));
+    bench.list(NODES, nodes());
+    bench.tell();
+    assert_eq!(bench.labels("n3"), "");
+}
+
+#[test]
+fn a_label_that_comes_into_use_while_nodes_are_read_is_asked_for_after_that() {
+    let mut bench = Bench::listed(&[]);
+    bench.hub.begin(NODES, 0);
+    bench.hub.exists(POLICIES, &policy("near", RACK, None));
+    assert!(
+        !bench.hub.lacks_labels(),
+        "a list that is read is not broken off"
+    );
+    bench.hub.listed(NODES);
+    assert!(bench.hub.lacks_labels());
+    bench.hub.gone(POLICIES, &policy("near", RACK, None));
+    assert!(!bench.hub.lacks_labels());
+}
+
+#[test]
+fn at_the_start_nothing_is_programmed_without_what_waits_for_labels() {
+    let mut bench = Bench::new();
+    bench.list(NODES, [labelled("n2", &[(RACK, "r")])]);
+    for input in 1..NAMESPACES {
+        assert!(!bench.hub.knows_interest(), "drains come last");
+        let near = (input == POLICIES).then(|| policy("near", RACK, None));
+        bench.list(input, near);
+    }
+    bench.hub.settle_for_less();
+    bench.tell();
+    assert!(bench.hub.knows_interest() && bench.hub.lacks_labels());
+    assert_eq!(bench.index.completeness(), None);
+    bench.hub.exists(POLICIES, &policy("near", ROW, None));
+    bench.hub.exists(POLICIES, &policy("near", RACK, None));
+    bench.tell();
+    assert_eq!(bench.index.completeness(), None);
+    bench.list(NODES, [labelled("n2", &[(RACK, "r")])]);
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+    assert_eq!(
+        (bench.going_by(), bench.labels("n2")),
+        (vec![RACK.to_owned()], format!("{RACK}=r"))
+    );
+}

@@ -1,0 +1,68 @@
+//! `TopologyMap`: some Nodes, as far as they matter to the Nodes that are not they.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use topology_core::model::{Labels, Node};
+
+use super::address;
+use super::custom::{names, number, sound};
+use super::field::Field;
+use super::report::Report;
+use crate::intern::Interner;
+use crate::schema::MAP;
+
+/// What one map tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NodeMap {
+    /// The labels that it tells of each Node.
+    pub(crate) keys: Vec<Arc<str>>,
+    /// The Nodes by name. Whether one is about to leave is not told: that decides on that Node alone.
+    pub(crate) nodes: BTreeMap<Arc<str>, Node>,
+}
+
+/// Converts a map. `None` means that it cannot be used as it is.
+pub(crate) fn convert(
+    root: &Field<'_>,
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<NodeMap> {
+    let whole = sound(root, &MAP, report)?;
+    let whole = Field::root(&whole);
+    let spec = whole.get("spec");
+    let keys = names(&spec.get("keys"), interner, report);
+    let listed = spec.get("nodes");
+    let mut nodes = BTreeMap::new();
+    for name in listed.keys() {
+        let name = interner.text(name);
+        let node = node(&listed.get(&name), &name, &keys, interner, report)?;
+        nodes.insert(name, node);
+    }
+    Some(NodeMap { keys, nodes })
+}
+
+fn node(
+    field: &Field<'_>,
+    name: &Arc<str>,
+    keys: &[Arc<str>],
+    interner: &mut Interner,
+    report: &mut Report,
+) -> Option<Node> {
+    let values = names(&field.get("v"), interner, report);
+    let labels = keys.iter().cloned().zip(values);
+    let listed = field.get("ips");
+    let mut addresses = Vec::new();
+    for address in listed.items(report) {
+        addresses.extend(address::parse(&address, report));
+    }
+    Some(Node {
+        labels: labels
+            .filter(|(_, value)| !value.is_empty())
+            .collect::<Labels>(),
+        addresses,
+        cpu_milli: number(&field.get("cpuMilli"), report)?,
+        ready: field.get("ready").boolean(report)?,
+        name: Arc::clone(name),
+        leaving: false,
+    })
+}

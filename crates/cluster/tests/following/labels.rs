@@ -1,0 +1,122 @@
+//! Of other Nodes only the labels are kept that something goes by, and Nodes are read again when that is not enough.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::fake::{DRAINS, Deed, Fake, Followed, NODES, POLICIES, SERVICES, service};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const RACK: &str = "example.com/rack";
+const ROW: &str = "example.com/row";
+
+fn node(name: &str, pool: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {RACK: "r1", ROW: "w1", "pool": pool}}})
+}
+
+fn policy(name: &str, key: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"mode": "Hard", "levels": [{"key": key}]}})
+}
+
+/// Two Nodes besides `n1`, whose labels are all known.
+fn cluster() -> Fake {
+    let fake = Fake::new();
+    for name in ["n1", "n2", "n3"] {
+        fake.add(NODES, node(name, "web"));
+    }
+    fake
+}
+
+/// The labels that are known of `n3`.
+fn known(followed: &Followed) -> Vec<String> {
+    let node = followed.index.snapshot().node("n3").unwrap();
+    node.labels.iter().map(|(key, _)| key.to_string()).collect()
+}
+
+fn going_by(followed: &Followed) -> Vec<String> {
+    let policies = followed.index.snapshot().policies();
+    let keys = policies.flat_map(|one| one.policy.label_keys());
+    keys.map(ToString::to_string).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_start_one_list_of_nodes_is_enough_and_what_nothing_goes_by_reaches_nobody() {
+    let fake = cluster();
+    fake.add(POLICIES, policy("near", RACK));
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(
+        &mut followed,
+        MINUTE,
+        move |second, followed| match second {
+            2 => {
+                assert!(followed.is_whole());
+                assert_eq!(going_by(followed), [RACK]);
+                followed.batches.clear();
+            }
+            _ => server.add(NODES, node("n3", &second.to_string())),
+        },
+    )
+    .await;
+    assert_eq!(followed.batches, []);
+    assert_eq!(known(&followed), [RACK]);
+    assert_eq!(fake.requests(NODES).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_nodes_is_waited_for_however_long_it_takes_and_one_serves_all_that_wait() {
+    let fake = cluster();
+    fake.add(POLICIES, policy("near", ROW));
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    let mut asking = service("cart");
+    asking["metadata"]["annotations"] = json!({"topology.ipvs-topo.io/keys": "pool,*"});
+    fake.follow_with(
+        &mut followed,
+        10 * MINUTE,
+        move |second, followed| match second {
+            2 => {
+                assert_eq!(known(followed), [ROW]);
+                server.next(NODES, [Deed::Mute, Deed::Refuse(500, "")]);
+                server.add(POLICIES, policy("near", RACK));
+                server.add(SERVICES, asking.clone());
+            }
+            120 => {
+                assert_eq!(server.requests(NODES).len(), 2);
+                assert_eq!(
+                    (going_by(followed), known(followed)),
+                    (vec![ROW.to_owned()], vec![ROW.to_owned()])
+                );
+                assert_eq!(
+                    followed.services(),
+                    [""; 0],
+                    "new, and not known where to send its traffic"
+                );
+            }
+            _ => {}
+        },
+    )
+    .await;
+    assert_eq!(going_by(&followed), [RACK]);
+    assert_eq!(followed.services(), ["cart"]);
+    assert_eq!(known(&followed), [RACK, ROW, "pool"]);
+    let requests = fake.requests(NODES).into_iter();
+    let lists = requests.filter(|one| one.contains("sendInitialEvents"));
+    assert_eq!(lists.count(), 4, "two of the second list came to nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_may_read_keeps_nodes_waiting_for_a_second_only() {
+    let fake = cluster();
+    fake.world(|world| {
+        world
+            .always
+            .insert(DRAINS.to_owned(), Deed::Refuse(403, "Forbidden"))
+    });
+    let server = fake.clone();
+    fake.follow_with(&mut Followed::new(), MINUTE, move |second, followed| {
+        let known = followed.index.snapshot().nodes().count();
+        assert!(second < 2 || known == 3, "{:?}", server.requests(NODES));
+    })
+    .await;
+}
