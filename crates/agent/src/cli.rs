@@ -9,8 +9,9 @@ pub mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cluster::api::NodeSource;
 
-use self::values::{BindAddress, Period};
+use self::values::{BindAddress, NodesFrom, Period};
 use crate::origin::Origin;
 use crate::simulate::change;
 
@@ -79,6 +80,10 @@ pub struct AgentArgs {
     #[command(flatten)]
     pub service: ServiceArgs,
 
+    /// Where other Nodes are known from: the Nodes themselves, or the map that the controller writes.
+    #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodesFrom::Nodes)]
+    pub node_source: NodesFrom,
+
     /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
     #[arg(long, value_name = "IP", value_delimiter = ',')]
     pub node_ip: Vec<std::net::IpAddr>,
@@ -131,6 +136,17 @@ pub struct AgentArgs {
     /// Log more: -v every kernel write, -vv everything.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+impl AgentArgs {
+    /// Where Nodes are read from.
+    pub fn nodes(&self) -> NodeSource {
+        let own = self.node_name.as_str().into();
+        match self.node_source {
+            NodesFrom::Nodes => NodeSource::Nodes { own },
+            NodesFrom::Map => NodeSource::Map { own },
+        }
+    }
 }
 
 /// Where the cluster is read from; the API server that the environment names if nothing is said.

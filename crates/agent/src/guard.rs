@@ -21,7 +21,7 @@ use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family, Protocol};
 
-pub(crate) use elements::Moves;
+pub(crate) use elements::PodMoves;
 pub(crate) use run::{GuardError, Nft};
 
 /// The name of our table in each family, and the mark of its owner.
@@ -115,6 +115,22 @@ impl Guard {
             && own.is_subset(&self.own)
             && hairpin.is_subset(&self.hairpin)
             && silent.is_subset(&self.silent))
+    }
+
+    /// What of `moves` is not so yet.
+    pub(crate) fn lacks_of(&self, moves: &PodMoves) -> PodMoves {
+        let mut rest = moves.clone();
+        rest.came.retain(|pod| !self.hairpin.contains(pod));
+        rest.left.retain(|pod| self.hairpin.contains(pod));
+        rest
+    }
+
+    /// Takes `moves` in.
+    pub(crate) fn apply(&mut self, moves: &PodMoves) {
+        self.hairpin.extend(&moves.came);
+        for pod in &moves.left {
+            self.hairpin.remove(pod);
+        }
     }
 
     /// Whether there is a table of the address's family.

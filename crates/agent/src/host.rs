@@ -10,7 +10,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow};
 use crate::fuse::Fuse;
-use crate::guard::{Guard, GuardError, Moves, Nft};
+use crate::guard::{Guard, GuardError, Nft, PodMoves};
 use crate::ownership::Record;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
@@ -53,8 +53,8 @@ pub(crate) trait Host {
     /// Whether single elements of the tables can be changed: they hold what was last set.
     fn knows_guard(&self) -> bool;
 
-    /// Takes endpoints of this node into the tables, or out of them.
-    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError>;
+    /// Takes endpoints of this node into the tables, or out of them. Returns whether anything was written.
+    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError>;
 
     /// Deletes connection tracking entries. Returns how many there were.
     async fn forget(
@@ -159,7 +159,7 @@ impl Host for Machine {
         self.nft.is_known()
     }
 
-    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError> {
+    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError> {
         self.nft.move_pods(moves, &self.fuse).await
     }
 

@@ -21,6 +21,7 @@ fn collection(state: InputState, now: Timestamp) -> CollectionView {
         synced_seconds: since(state.synced_since),
         heard_seconds: since(state.last_heard),
         trouble: state.trouble.map(|trouble| trouble.to_string()),
+        lack: state.lack.map(|lack| lack.to_string()),
     }
 }
 

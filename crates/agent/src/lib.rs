@@ -19,6 +19,7 @@ pub mod simulate;
 pub mod start;
 pub mod state;
 pub mod status;
+pub mod trouble;
 
 mod conntrack;
 mod fuse;

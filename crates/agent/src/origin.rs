@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cluster::api::{self, Access, Credentials};
+use cluster::api::{self, Access, Credentials, NodeSource};
 use cluster::source::{self, Loaded, Options, ReadError, Watch};
 use topology_core::model::ObjectName;
 
 use crate::cli::exit::Failure;
+use crate::output::print::aside;
 
 /// What the API server's audit log shows of us.
 const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
@@ -38,15 +39,19 @@ impl Origin {
     pub fn read(&self, options: &Options) -> Result<Loaded, Failure> {
         match self {
             Self::Files(path) => source::read(path, options).map_err(Failure::input),
-            Self::Api(access) => api::read(access, options).map_err(fetch),
+            Self::Api(access) => {
+                let waiting =
+                    |server: &str| aside(&format!("reading the cluster from {server} ..."));
+                api::read(access, options, waiting).map_err(fetch)
+            }
         }
     }
 
-    /// Follows the cluster.
+    /// Follows the cluster; `nodes` says where an API server's Nodes are read, files have them themselves.
     ///
     /// # Errors
     /// There is no such path, or no way to know where the server is or who asks.
-    pub fn watch(&self) -> Result<Watch, Failure> {
+    pub fn watch(&self, nodes: NodeSource) -> Result<Watch, Failure> {
         match self {
             Self::Files(path) => {
                 std::fs::metadata(path).map_err(|source| {
@@ -55,7 +60,7 @@ impl Origin {
                 })?;
                 source::watch(path).map_err(Failure::input)
             }
-            Self::Api(access) => api::watch(access).map_err(Failure::input),
+            Self::Api(access) => api::watch(access, nodes).map_err(Failure::input),
         }
     }
 
@@ -79,7 +84,7 @@ impl Origin {
 fn fetch(error: api::FetchError) -> Failure {
     match &error {
         api::FetchError::Access(_) => Failure::input(error),
-        api::FetchError::Api(_) | api::FetchError::Late { .. } => Failure::trouble(error),
+        api::FetchError::Api { .. } | api::FetchError::Late { .. } => Failure::trouble(error),
     }
 }
 

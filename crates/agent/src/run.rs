@@ -27,6 +27,8 @@ pub use crate::preflight::StartError;
 pub struct AgentConfig {
     /// This node's name, as its Node object has it.
     pub node: Arc<str>,
+    /// Whether other Nodes are known from the map, which tells few of their labels.
+    pub mapped: bool,
     /// Service ranges used when the input has no `ServiceCIDR` object.
     pub service_cidrs: Vec<Cidr>,
     /// The node's own addresses, at most one of each family; empty: the Node object's `InternalIP`,

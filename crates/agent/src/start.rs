@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use clap::ValueEnum as _;
+use clap::builder::PossibleValue;
 use cluster::api::Board;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -11,6 +13,7 @@ use crate::api::socket::{self, Socket};
 use crate::api::{self, Api};
 use crate::cli::AgentArgs;
 use crate::cli::exit::{Failure, Outcome};
+use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
@@ -32,7 +35,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
 
 async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
     // The user's mistake is told before the machine's.
-    let source = args.origin.get().watch()?;
+    let source = args.origin.get().watch(args.nodes())?;
     let board = source.board().cloned();
     preflight::permission().map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)
@@ -108,6 +111,7 @@ fn api(args: &AgentArgs, handle: &AgentHandle, board: Option<Board>, started: In
 fn config(args: &AgentArgs) -> AgentConfig {
     AgentConfig {
         node: args.node_name.as_str().into(),
+        mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
         scheduler: args.service.scheduler.as_str().into(),
@@ -144,6 +148,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "cluster": args.origin.cluster,
             "kubeconfig": args.origin.kubeconfig,
             "master": args.origin.master,
+            "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
             "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "nodeIPs": args.node_ip,
             "drainTimeout": seconds(args.drain_timeout),

@@ -17,6 +17,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::explain::case::Case;
 use crate::report::Account;
+use crate::trouble::NodeWarning;
 
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,8 +51,8 @@ pub struct Pulse {
     pub endpoints: u64,
     /// Whether traffic from outside may be sent to this node; `None` if the input has no Node at all.
     pub node_eligible: Option<bool>,
-    /// What is wrong with this node rather than with the input, one line each.
-    pub node_warnings: Arc<[String]>,
+    /// What is wrong with this node rather than with the input.
+    pub node_warnings: Arc<[NodeWarning]>,
     /// How the start went; all zero until then.
     pub start: StartTimes,
 }
@@ -197,8 +198,8 @@ pub struct Surroundings {
     pub foreign_tables: Vec<String>,
     /// Our routes, as `ip route` writes them.
     pub routes: Vec<String>,
-    /// What is wrong with this node rather than with the input, one line each.
-    pub warnings: Vec<String>,
+    /// What is wrong with this node rather than with the input.
+    pub warnings: Arc<[NodeWarning]>,
     /// What is wrong with the input, one line each, in the order of files and lines.
     pub input_warnings: Vec<cluster::warning::Warning>,
     /// Objects of kinds that are not read, by kind.

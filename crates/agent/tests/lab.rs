@@ -6,11 +6,19 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "lab/alone.rs"]
+mod alone;
 #[path = "lab/cluster.rs"]
 mod cluster;
 #[path = "lab/installed.rs"]
 mod installed;
 #[path = "lab/itself.rs"]
 mod itself;
+#[path = "lab/migration.rs"]
+mod migration;
+#[path = "lab/refusal.rs"]
+mod refusal;
+#[path = "lab/traffic.rs"]
+mod traffic;
 #[path = "lab/web.rs"]
 mod web;

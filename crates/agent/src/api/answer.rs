@@ -9,10 +9,12 @@ use super::live;
 use crate::inputs;
 use crate::output::describe;
 use crate::output::status::{
-    AgentView, ForeignView, HeadView, InputView, KernelView, PageView, ServicesView,
+    AgentView, ForeignView, HeadView, InputView, KernelView, NodeWarningView, PageView,
+    ServicesView,
 };
 use crate::output::view::{DiffView, StepView};
 use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
+use crate::trouble::NodeWarning;
 
 /// How things stand beside the Services.
 pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> HeadView {
@@ -47,7 +49,14 @@ pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> Head
             .iter()
             .map(describe::warning)
             .collect(),
-        node_warnings: surroundings.warnings,
+        node_warnings: surroundings.warnings.iter().map(node_warning).collect(),
+    }
+}
+
+fn node_warning(warning: &NodeWarning) -> NodeWarningView {
+    NodeWarningView {
+        code: warning.topic.code().to_owned(),
+        text: warning.text.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::state::{
     FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
     Surroundings, Traffic, channel,
 };
+use crate::trouble::{NodeWarning, Topic};
 
 /// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.
 const CLUSTER: &str = "
@@ -161,7 +162,11 @@ fn surroundings() -> Surroundings {
         foreign_servers: vec![foreign],
         foreign_tables: vec!["ip keepalived".to_owned()],
         routes: vec!["local 10.96.0.0/12 dev lo table local proto 173".to_owned()],
-        warnings: vec!["net.ipv4.ip_forward is 0; pods cannot be reached; set it to 1".to_owned()],
+        warnings: [NodeWarning {
+            topic: Topic::Settings,
+            text: "net.ipv4.ip_forward is 0; pods cannot be reached; set it to 1".to_owned(),
+        }]
+        .into(),
         skipped_kinds: vec![("Secret".to_owned(), 2)],
         ..Surroundings::default()
     }

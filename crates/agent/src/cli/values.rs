@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use topology_core::model::{Cidr, ParseCidrError};
 
 /// Where a server listens; `None` turns it off.
@@ -13,6 +14,15 @@ pub struct BindAddress(pub Option<SocketAddr>);
 /// A length of time as Go and Kubernetes write it: `30s`, `1m30s`, `500ms`; more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub Duration);
+
+/// Where other Nodes are known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NodesFrom {
+    /// From the Nodes themselves.
+    Nodes,
+    /// From `TopologyMap` objects, where an API server has them and they tell enough.
+    Map,
+}
 
 /// What `explain` is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]

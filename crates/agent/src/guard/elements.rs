@@ -34,12 +34,12 @@ const NFTA_DATA_VALUE: u16 = 1;
 
 /// Endpoints of this node that came or left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Moves {
+pub(crate) struct PodMoves {
     pub(crate) came: Vec<IpAddr>,
     pub(crate) left: Vec<IpAddr>,
 }
 
-impl Moves {
+impl PodMoves {
     pub(crate) fn is_empty(&self) -> bool {
         self.came.is_empty() && self.left.is_empty()
     }
@@ -118,9 +118,9 @@ mod tests {
 
     use super::*;
 
-    fn moves(came: &[&str], left: &[&str]) -> Moves {
+    fn moves(came: &[&str], left: &[&str]) -> PodMoves {
         let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-        Moves {
+        PodMoves {
             came: addresses(came),
             left: addresses(left),
         }

@@ -1,15 +1,14 @@
 //! Talks to the `nft` program: lists our tables, sends one transaction.
 
-use std::io;
-use std::net::IpAddr;
 use std::process::{Output, Stdio};
+use std::{io, mem};
 
 use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::observed::Table;
-use super::{Change, Guard, Moves, TABLE, TableFamily, render};
+use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
 use crate::fuse::Fuse;
 
 /// Why the guard is not in place. Virtual servers work without it.
@@ -109,24 +108,30 @@ impl Nft {
         matches!(self.held, Held::Made(_))
     }
 
-    /// Changes elements of the set of this node's endpoints; see [`Nft::is_known`].
-    pub(crate) async fn move_pods(&mut self, moves: &Moves, fuse: &Fuse) -> Result<(), GuardError> {
-        let Held::Made(mut guard) = std::mem::replace(&mut self.held, Held::Unknown) else {
-            return Ok(());
+    /// Changes elements of the set of this node's endpoints. Returns whether anything was written: nothing is while the
+    /// tables are not known to be as we made them, see [`Nft::is_known`].
+    pub(crate) async fn move_pods(
+        &mut self,
+        moves: &PodMoves,
+        fuse: &Fuse,
+    ) -> Result<bool, GuardError> {
+        // Unknown until the kernel has answered, whatever comes between.
+        let held = mem::replace(&mut self.held, Held::Unknown);
+        let Held::Made(mut guard) = held else {
+            self.held = held;
+            return Ok(false);
         };
-        let mut moves = moves.clone();
-        moves.retain(|pod: &IpAddr| guard.has_table_for(*pod));
-        if !moves.is_empty() {
-            let mut transaction = moves.transaction().map_err(transport::Error::from)?;
+        let moves = guard.lacks_of(moves);
+        let mut guarded = moves.clone();
+        guarded.retain(|pod| guard.has_table_for(*pod));
+        if !guarded.is_empty() {
+            let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
             self.connection.converse(&mut transaction).await?;
             fuse.burn(1);
         }
-        guard.hairpin.extend(moves.came);
-        for pod in moves.left {
-            guard.hairpin.remove(&pod);
-        }
+        guard.apply(&moves);
         self.held = Held::Made(guard);
-        Ok(())
+        Ok(!guarded.is_empty())
     }
 
     /// Tables of others, as `ip kube-proxy`.

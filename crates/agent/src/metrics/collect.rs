@@ -96,6 +96,7 @@ fn server(board: &Board) -> Server {
         requests: requests.collect(),
         bytes,
         heard: heard.collect(),
+        node_source: if board.is_mapped() { "map" } else { "nodes" },
         behind: inputs
             .iter()
             .map(|input| (input.name, stale(input.phase)))

@@ -58,6 +58,8 @@ pub struct Server {
     pub heard: BTreeMap<&'static str, f64>,
     /// Whether changes of each collection are not heard now.
     pub behind: BTreeMap<&'static str, bool>,
+    /// What other Nodes are known from: `nodes` or `map`.
+    pub node_source: &'static str,
 }
 
 /// How the start went, in seconds.

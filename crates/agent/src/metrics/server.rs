@@ -19,6 +19,7 @@ pub(crate) struct ServerGauges {
     bytes: Family<ResourceLabel, Counter>,
     heard: Family<InputLabel, Gauge<f64, AtomicU64>>,
     behind: Family<InputLabel, Gauge<u64, AtomicU64>>,
+    source: Family<SourceLabel, Gauge<u64, AtomicU64>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
@@ -43,6 +44,11 @@ struct ResourceLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct InputLabel {
     input: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceLabel {
+    source: &'static str,
 }
 
 impl ServerGauges {
@@ -72,6 +78,11 @@ impl ServerGauges {
             "1 while changes of a collection are not heard",
             self.behind.clone(),
         );
+        registry.register(
+            "ipvs_topo_node_source",
+            "1 for what other Nodes are known from: nodes or map",
+            self.source.clone(),
+        );
     }
 
     /// The counts are made elsewhere; only their figures are carried over.
@@ -81,6 +92,7 @@ impl ServerGauges {
         self.bytes.clear();
         self.heard.clear();
         self.behind.clear();
+        self.source.clear();
         let Some(server) = server else { return };
         self.fill_requests(server);
         for (resource, &count) in &server.bytes {
@@ -92,6 +104,8 @@ impl ServerGauges {
         for (&input, &seconds) in &server.heard {
             self.heard.get_or_create(&InputLabel { input }).set(seconds);
         }
+        let source = server.node_source;
+        self.source.get_or_create(&SourceLabel { source }).set(1);
         for (&input, &behind) in &server.behind {
             self.behind
                 .get_or_create(&InputLabel { input })

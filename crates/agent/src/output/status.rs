@@ -34,7 +34,16 @@ pub struct HeadView {
     /// What is wrong with the input.
     pub warnings: Vec<WarningView>,
     /// What is wrong with this node.
-    pub node_warnings: Vec<String>,
+    pub node_warnings: Vec<NodeWarningView>,
+}
+
+/// Something wrong with this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeWarningView {
+    /// One word of a closed list; see docs/messages.md.
+    pub code: String,
+    /// What is wrong, what follows from it, and what to do, on one line.
+    pub text: String,
 }
 
 /// What is served for some Services.
@@ -112,6 +121,9 @@ pub struct CollectionView {
     /// What stands in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// Of the map that shall stand for the Nodes: why they are read themselves instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lack: Option<String>,
 }
 
 /// How the kernel stands.

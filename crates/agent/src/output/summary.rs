@@ -22,7 +22,10 @@ pub fn status(view: &StatusView, detail: Detail, width: Option<usize>) -> String
     text.push_str(&table(&services.virtual_servers, detail, width));
     text.push_str(&not_programmed(&services.not_programmed));
     text.push_str(&foreign(&head.foreign));
-    let node = head.node_warnings.iter().cloned();
+    let node = head
+        .node_warnings
+        .iter()
+        .map(|warning| warning.text.clone());
     text.push_str(&section("Wrong with this node", Look::Warn, node));
     text.push_str(&warnings(&head.warnings, &services.findings));
     text
@@ -58,12 +61,17 @@ fn input(input: &InputView) -> String {
     format!("{source}, {services}, {endpoints}{changed}{late}")
 }
 
-/// One line for each collection that is not heard of now, or that the server does not know.
+/// One line for each collection that is not heard of now, that the server does not know, or that does not do.
 fn late(collections: &[CollectionView]) -> String {
     let mut text = String::new();
     for one in collections {
         let CollectionView { name, state, .. } = one;
         let (words, look) = match (&**state, one.heard_seconds) {
+            _ if one.lack.is_some() => {
+                let lack = one.lack.as_deref().unwrap_or_default();
+                let words = format!("{name}: {lack}; the Nodes themselves are read instead");
+                (words, Look::Warn)
+            }
             ("stale", Some(heard)) => {
                 let words = format!(
                     "{name}: not heard of for {}, and may be out of date",

@@ -74,9 +74,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What is wrong with the input, and what of it does nothing.
     fn input_warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.index.warnings().cloned().collect();
-        warnings.extend(idle::warnings(self.index.snapshot(), self.me.now, |_key| {
-            None
-        }));
+        let idle = idle::warnings(self.index.snapshot(), self.me.now, |_key| None);
+        // Of other Nodes few labels may be known: whether one is selected by another cannot be told.
+        let unknown =
+            |warning: &Warning| self.config.mapped && &*warning.field == "spec.nodeSelector";
+        warnings.extend(idle.into_iter().filter(|warning| !unknown(warning)));
         warnings
     }
 
@@ -149,7 +151,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             foreign_routes: survey.foreign_routes,
             foreign_tables: survey.foreign_tables,
             routes: survey.routes,
-            warnings: self.warnings.lines().to_vec(),
+            warnings: self.warnings.all(),
             input_warnings: self.input_warnings(),
             skipped_kinds: skipped
                 .into_iter()

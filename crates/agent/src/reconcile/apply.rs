@@ -15,11 +15,11 @@ use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
-use super::warnings::Topic;
 use crate::conntrack::Flow;
 use crate::host::Host;
 use crate::kernel::{Kernel, Reading, StepError};
 use crate::metrics::record::DrainEnd;
+use crate::trouble::Topic;
 
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::guard::Moves;
+use crate::guard::PodMoves;
 
 /// What one Service asks for on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,12 +142,12 @@ impl Books {
     }
 
     /// Which endpoints on this node came and which left since the last call.
-    pub(crate) fn take_moves(&mut self) -> Moves {
+    pub(crate) fn take_moves(&mut self) -> PodMoves {
         let changed = std::mem::take(&mut self.local.changed);
         let (came, left) = changed
             .into_iter()
             .partition(|ip| self.local.users.contains_key(ip));
-        Moves { came, left }
+        PodMoves { came, left }
     }
 }
 

@@ -12,10 +12,10 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::clock::Clock;
 use super::pass::Work;
-use super::warnings::Topic;
 use super::{Reconciler, SLICE};
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError, Listed, Reading};
+use crate::trouble::Topic;
 
 /// A comparison that is under way.
 #[derive(Debug)]

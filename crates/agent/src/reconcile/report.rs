@@ -88,7 +88,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             services: services as u64,
             endpoints: endpoints as u64,
             node_eligible: self.is_eligible(),
-            node_warnings: self.warnings.lines(),
+            node_warnings: self.warnings.all(),
             start: self.times,
         };
         self.pulse.send_replace(pulse);

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::warnings::Topic;
 use super::{Item, Reconciler};
-use crate::guard::{Guard, Moves};
+use crate::guard::{Guard, PodMoves};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::routes::addresses::{Candidates, Interface, NodeIps};
 use crate::routes::{self, LocalRoute, RouteReport};
+use crate::trouble::Topic;
 
 /// The addresses of this machine, as last read.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ pub(super) enum Around {
     /// Everything is looked at.
     Shape(Shape),
     /// Pods of this node are taken into the tables or out of them.
-    Pods(Moves),
+    Pods(PodMoves),
 }
 
 impl Place {
@@ -139,9 +139,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Around::Shape(_) => 0,
             Around::Pods(moves) => {
                 let came = moves.came.clone();
-                self.move_pods(Moves {
+                self.move_pods(PodMoves {
                     came,
-                    ..Moves::default()
+                    ..PodMoves::default()
                 })
                 .await
             }
@@ -152,10 +152,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) async fn after_servers(&mut self, around: Around) -> usize {
         match around {
             Around::Shape(shape) => self.set_routes(&shape).await + self.set_guard(&shape).await,
-            Around::Pods(Moves { left, .. }) => {
-                self.move_pods(Moves {
+            Around::Pods(PodMoves { left, .. }) => {
+                self.move_pods(PodMoves {
                     left,
-                    ..Moves::default()
+                    ..PodMoves::default()
                 })
                 .await
             }
@@ -163,12 +163,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// If the kernel does not take it, the tables are not as we made them: they are made anew.
-    async fn move_pods(&mut self, moves: Moves) -> usize {
+    async fn move_pods(&mut self, moves: PodMoves) -> usize {
         if moves.is_empty() {
             return 0;
         }
         match self.host.move_pods(&moves).await {
-            Ok(()) => 1,
+            Ok(written) => usize::from(written),
             Err(error) => {
                 tracing::debug!("{error}");
                 let shape = self.shape();

@@ -3,11 +3,11 @@
 use tokio::time::Instant;
 
 use super::pass::Done;
-use super::warnings::Topic;
 use super::{Item, Reconciler, milliseconds};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::state::StartTimes;
+use crate::trouble::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads the machine and brings it to what the cluster asks for. If the kernel cannot be read,

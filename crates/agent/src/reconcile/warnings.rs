@@ -3,30 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a warning is about; a new report on a topic replaces the former one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Topic {
-    /// Sysctls and `kube-ipvs0`.
-    Settings,
-    /// The node's own addresses and the Service ranges.
-    Addresses,
-    /// Our routes.
-    Routes,
-    /// Our tables.
-    Guard,
-    /// The ownership record.
-    Record,
-    /// Connection tracking.
-    Conntrack,
-    /// Reading the kernel.
-    Kernel,
-}
+use crate::trouble::{NodeWarning, Topic};
 
 /// The standing warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     topics: BTreeMap<Topic, Vec<String>>,
-    lines: Arc<[String]>,
+    all: Arc<[NodeWarning]>,
 }
 
 impl Warnings {
@@ -45,11 +28,17 @@ impl Warnings {
         if !lines.is_empty() {
             self.topics.insert(topic, lines);
         }
-        self.lines = self.topics.values().flatten().cloned().collect();
+        let warning = |(topic, text): (&Topic, &String)| NodeWarning {
+            topic: *topic,
+            text: text.clone(),
+        };
+        let topics = self.topics.iter();
+        let lines = topics.flat_map(|(topic, lines)| lines.iter().map(move |line| (topic, line)));
+        self.all = lines.map(warning).collect();
     }
 
     /// Everything that is said now.
-    pub(crate) fn lines(&self) -> Arc<[String]> {
-        Arc::clone(&self.lines)
+    pub(crate) fn all(&self) -> Arc<[NodeWarning]> {
+        Arc::clone(&self.all)
     }
 }

@@ -117,16 +117,7 @@ impl Traits {
                 && (named || policy.service_selector.matches(&service.labels))
         });
         for policy in selected {
-            let selector = &policy.node_selector;
-            traits
-                .labels
-                .extend(selector.labels.iter().map(|(key, _)| key.clone()));
-            traits.labels.extend(
-                selector
-                    .expressions
-                    .iter()
-                    .map(|expression| expression.key.clone()),
-            );
+            traits.labels.extend(policy.node_selector.keys().cloned());
             traits.add(&policy.policy);
         }
         let clients = snapshot

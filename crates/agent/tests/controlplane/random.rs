@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::server::NAMESPACE;
+/// The namespace of random clusters.
+pub(crate) const NAMESPACE: &str = "random";
 
 /// A source of chance that gives the same for the same number.
 pub(crate) struct Dice(u64);

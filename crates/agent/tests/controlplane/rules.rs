@@ -32,9 +32,9 @@ spec:
   levels: [{key: topology.kubernetes.io/zone}, {any: true}]
 ";
 
-    /// What the agent reads.
+    /// What the agent reads, with the map for other Nodes as well as without it: here there is none.
     fn follow(kubeconfig: &str) {
-        let mut follower = Follower::new("an agent", kubeconfig);
+        let mut follower = Follower::mapped(NODE, kubeconfig);
         follower.until_whole();
         follower.until("every collection", |me| {
             (me.state("namespaces").phase == Phase::Following).then_some(())

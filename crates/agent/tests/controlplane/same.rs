@@ -11,8 +11,8 @@ mod alone {
     use agent::output::{print, save};
     use serde_json::{Value, json};
 
-    use crate::random;
-    use crate::server::{NAMESPACE, Server, kubectl, origin, variable};
+    use crate::random::{self, NAMESPACE};
+    use crate::server::{Server, kubectl, origin, variable};
 
     /// How many random clusters are compared: about one a second, most of it the server's own wait for its cache.
     const CLUSTERS: u64 = 70;

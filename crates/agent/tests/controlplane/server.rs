@@ -21,9 +21,6 @@ const COLLECTIONS: [&str; 8] = [
     "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
 ];
 
-/// The namespace of random clusters.
-pub(crate) const NAMESPACE: &str = "random";
-
 /// What the runner says about the control plane.
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name)

@@ -150,6 +150,11 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
+        // Links first: the kernel takes a deleted namespace's down in its own time, and the next lab has the same names.
+        run("ip", &["link", "delete", "eth0"]);
+        for pod in 1..=self.pods {
+            run("ip", &["link", "delete", &format!("pod{pod}")]);
+        }
         for name in &self.namespaces {
             run("ip", &["netns", "delete", name]);
         }

@@ -1,6 +1,8 @@
 //! The lab: kubectl, and programs that run beside the nodes, outside of the cluster.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +22,11 @@ pub(crate) fn outside(program: &str) -> Command {
     let mut command = Command::new(words.next().unwrap());
     command.args(words).arg(program);
     command
+}
+
+/// What is kubectl when it is called so.
+pub(crate) fn program() -> PathBuf {
+    variable("CONTROLPLANE_PROGRAM").into()
 }
 
 /// Asks again and again until `answer` is there, which has to happen in the end.
@@ -52,8 +59,23 @@ pub(crate) fn kubectl_says(arguments: &[&str]) -> String {
     text(&run("", arguments))
 }
 
+/// A command of ours, such as `lab run n1 LINE`, that has to succeed: what it prints.
+pub(crate) fn xtask(arguments: &[&str]) -> String {
+    let mut command = Command::new(variable("LAB_XTASK"));
+    let done = command.args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let text = text(&done);
+    assert!(done.status.success(), "{arguments:?}: {text}{said}");
+    text
+}
+
+/// Runs a line of shell on a node, which has to succeed: what it prints.
+pub(crate) fn on_node(node: &str, line: &str) -> String {
+    xtask(&["lab", "run", node, line])
+}
+
 fn run(input: &str, arguments: &[&str]) -> Output {
-    let mut child = outside(&variable("CONTROLPLANE_PROGRAM"))
+    let mut child = outside(program().to_str().unwrap())
         .arg("kubectl")
         .args(arguments)
         .env("KUBECONFIG", variable("KUBECONFIG"))
@@ -73,6 +95,29 @@ pub(crate) fn text(done: &Output) -> String {
     String::from_utf8(done.stdout.clone()).unwrap()
 }
 
+/// Every node; each runs another kernel.
+pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// Waits until the kernel of every node has real servers that take connections to an address and port.
+pub(crate) fn wait_until_served(address: &str) {
+    for node in NODES {
+        wait_for("a kernel does not serve", || {
+            let mut weights = weights_of(node, address).into_values();
+            weights.any(|weight| weight > 0).then_some(())
+        });
+    }
+}
+
+/// The weights that the kernel of `node` gives the real servers of a virtual server, by their address.
+pub(crate) fn weights_of(node: &str, address: &str) -> BTreeMap<String, u32> {
+    let held = on_node(node, &format!("ipvsadm -Ln -t {address} 2>&1 || true"));
+    let real = |line: &str| {
+        let mut words = line.trim().strip_prefix("-> ")?.split_whitespace();
+        Some((words.next()?.to_owned(), words.nth(1)?.parse().ok()?))
+    };
+    held.lines().filter_map(real).collect()
+}
+
 /// Where the manifests put everything.
 pub(crate) const SYSTEM: &str = "--namespace=ipvs-topo-system";
 
@@ -83,12 +128,13 @@ pub(crate) fn install() {
     let server = include_str!("../../../../xtask/src/lab/api-server.yaml");
     kubectl_with(server, &["apply", "-f", "-"]);
     kubectl(&["apply", "-k", base]);
-    for what in [
-        "daemonset/ipvs-topo-agent",
-        "deployment/ipvs-topo-controller",
-    ] {
-        kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=600s"]);
-    }
+    wait_for_rollout("daemonset/ipvs-topo-agent");
+    wait_for_rollout("deployment/ipvs-topo-controller");
+}
+
+/// Waits until every pod of `what` is the newest, and ready.
+pub(crate) fn wait_for_rollout(what: &str) {
+    kubectl(&[SYSTEM, "rollout", "status", what, "--timeout=600s"]);
 }
 
 /// The pod of the agent on `node`.
@@ -99,17 +145,25 @@ pub(crate) fn agent_on(node: &str) -> String {
     listed.trim().to_owned()
 }
 
-/// A namespace that nobody else uses, deleted in the end.
+/// A namespace; it goes with the lab.
 pub(crate) struct Namespace(pub(crate) String);
 
 impl Namespace {
-    /// Makes one.
+    /// Makes one that nobody else uses.
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("test-{}-{count}", std::process::id());
         kubectl(&["create", "namespace", &name]);
         Self(name)
+    }
+
+    /// The one of what is started once for all tests, made when missing.
+    pub(crate) fn shared() -> Self {
+        let name = "shared";
+        let object = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
+        kubectl_with(&object, &["apply", "-f", "-"]);
+        Self(name.to_owned())
     }
 
     /// kubectl in it.
@@ -120,14 +174,5 @@ impl Namespace {
     /// Applies objects to it.
     pub(crate) fn apply(&self, objects: &str) {
         kubectl_with(objects, &["--namespace", &self.0, "apply", "-f", "-"]);
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        // The lab ends with the run; a second panic here would hide the first.
-        if !std::thread::panicking() {
-            self.kubectl(&["delete", "namespace", &self.0, "--wait=false"]);
-        }
     }
 }

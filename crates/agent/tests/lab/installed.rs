@@ -50,8 +50,7 @@ fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
 #[test]
 fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     install();
-    let namespace = Namespace::new();
-    web::start(&namespace);
+    let namespace = web::start();
     let weights = "topology.ipvs-topo.io/weights=node=80,zone=15,*=5";
     namespace.kubectl(&["annotate", "service", "web", weights]);
     let agent = agent_on("n2");

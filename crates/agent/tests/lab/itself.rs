@@ -18,8 +18,7 @@ fn pods(namespace: &Namespace) -> Vec<(String, String)> {
 
 #[test]
 fn pods_of_our_own_images_run_in_three_zones_and_an_outsider_reaches_each() {
-    let namespace = Namespace::new();
-    web::start(&namespace);
+    let namespace = web::start();
     let pods = pods(&namespace);
     let nodes: Vec<&str> = pods.iter().map(|(node, _)| node.as_str()).collect();
     assert_eq!(nodes, ["n1", "n2", "n3"]);

@@ -11,7 +11,7 @@ use topology_core::plan::Step;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::conntrack::Flow;
-use crate::guard::{Guard, GuardError, Moves};
+use crate::guard::{Guard, GuardError, PodMoves};
 use crate::host::{Host, Survey};
 use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
 use crate::routes::addresses::Interface;
@@ -337,20 +337,20 @@ impl Host for Shared {
         true
     }
 
-    async fn move_pods(&mut self, moves: &Moves) -> Result<(), GuardError> {
+    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError> {
         let mut world = self.0.borrow_mut();
         if world.guard_fails {
             return Err(GuardError::Missing);
         }
+        let moves = world.guard.lacks_of(moves);
         for pod in &moves.came {
             world.journal.push(format!("guard + {pod}"));
         }
         for pod in &moves.left {
             world.journal.push(format!("guard - {pod}"));
         }
-        world.guard.hairpin.extend(&moves.came);
-        world.guard.hairpin.retain(|pod| !moves.left.contains(pod));
-        Ok(())
+        world.guard.apply(&moves);
+        Ok(!moves.is_empty())
     }
 
     async fn forget(

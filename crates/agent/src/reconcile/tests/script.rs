@@ -36,6 +36,7 @@ impl Loop {
     pub(super) fn with(shared: &Shared, change: impl FnOnce(&mut AgentConfig)) -> Self {
         let (handle, ends) = state::channel();
         let mut config = AgentConfig {
+            mapped: false,
             node: "n1".into(),
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),

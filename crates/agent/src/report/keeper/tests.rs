@@ -52,7 +52,8 @@ async fn keeper(answers: &[(u16, Value)]) -> (Keeper, Shared) {
     std::fs::write(&kubeconfig, text).unwrap();
     let access = Access::kubeconfig(&kubeconfig, "tests");
     let connection = cluster::api::Connection::open(&access).await.unwrap();
-    let (watch, _nobody_follows) = cluster::api::follow(connection.clone());
+    let (watch, _nobody_follows) =
+        cluster::api::follow(connection.clone(), cluster::api::NodeSource::Whole);
     let board = watch.board().cloned().unwrap();
     let (handle, mut ends) = channel();
     ends.pulse.send_modify(|pulse| pulse.ready = true);

@@ -1,0 +1,44 @@
+//! What is wrong with this node rather than with the input, and the words for it.
+
+/// What it is about; a new report on a topic replaces the former one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// Sysctls and `kube-ipvs0`.
+    Settings,
+    /// The node's own addresses and the Service ranges.
+    Addresses,
+    /// Our routes.
+    Routes,
+    /// Our tables.
+    Guard,
+    /// The ownership record.
+    Record,
+    /// Connection tracking.
+    Conntrack,
+    /// Reading the kernel.
+    Kernel,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeWarning {
+    /// What it is about.
+    pub topic: Topic,
+    /// What is wrong, what follows from it, and what to do, on one line.
+    pub text: String,
+}
+
+impl Topic {
+    /// The word for it in output.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Settings => "Settings",
+            Self::Addresses => "Addresses",
+            Self::Routes => "Routes",
+            Self::Guard => "Guard",
+            Self::Record => "Record",
+            Self::Conntrack => "Conntrack",
+            Self::Kernel => "Kernel",
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What may befall a cluster, one scene after the other, with traffic from every node all the time.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use crate::cluster::{
+    NODES, Namespace, SYSTEM, agent_on, install, kubectl, on_node, wait_for, wait_for_rollout,
+    wait_until_served, weights_of, xtask,
+};
+use crate::refusal::Refusal;
+use crate::traffic::{PATIENCE, Traffic};
+use crate::web;
+
+/// The stage: a Service with a pod on every node, and its clients.
+struct Stage<'a> {
+    namespace: &'a Namespace,
+    /// The Service's address.
+    address: String,
+    traffic: Traffic<'a>,
+}
+
+impl Stage<'_> {
+    /// Plays a scene in which no request may fail, and tells how long it took.
+    fn scene(&mut self, name: &str, play: impl FnOnce(&Namespace)) {
+        let began = Instant::now();
+        play(self.namespace);
+        self.traffic.flows_without_failure(name, &NODES);
+        tell(name, began);
+    }
+
+    /// Whether the kernel of `node` gives new connections to the address of a pod.
+    fn serves(&self, node: &str, pod: &str) -> bool {
+        let weights = weights_of(node, &self.address);
+        let weight = weights.get(&format!("{pod}:8080"));
+        weight.is_some_and(|weight| *weight > 0)
+    }
+}
+
+/// Tells how long a scene took; a test's own output is shown only when it fails.
+fn tell(name: &str, began: Instant) {
+    let seconds = began.elapsed().as_secs_f64();
+    let mut told = std::io::stderr().lock();
+    writeln!(told, "    scene: {name}: {seconds:.0} s").unwrap();
+}
+
+#[test]
+fn whatever_befalls_the_cluster_traffic_goes_on() {
+    let began = Instant::now();
+    install();
+    let namespace = web::start();
+    let address = web::address(&namespace);
+    wait_until_served(&address);
+    let mut stage = Stage {
+        traffic: Traffic::start(&namespace, &address),
+        namespace: &namespace,
+        address,
+    };
+    let refusal = Refusal::begin("n1");
+    tell("the stage is set", began);
+    stage.scene("agents and workload are updated", |namespace| {
+        kubectl(&[SYSTEM, "rollout", "restart", "daemonset/ipvs-topo-agent"]);
+        namespace.kubectl(&["rollout", "restart", "daemonset/web"]);
+        wait_for_rollout("daemonset/ipvs-topo-agent");
+        namespace.kubectl(&["rollout", "status", "daemonset/web", "--timeout=600s"]);
+    });
+    stage.scene("what a kernel refused is accepted", |_| refusal.end());
+    stage.scene("the agent is killed on each node in turn", |_| {
+        kill_each_agent();
+    });
+    stage.scene("the leading controller hangs and is killed", |_| {
+        leader_hangs();
+    });
+    stage.scene("the API server is killed and comes back", server_is_killed);
+    a_node_fails(&mut stage);
+}
+
+fn kill_each_agent() {
+    let agents = NODES.map(agent_on);
+    let before = agents.each_ref().map(|agent| restarts(agent));
+    for node in NODES {
+        on_node(node, "kill -9 $(pidof ipvs-topo)");
+    }
+    for (agent, before) in agents.iter().zip(before) {
+        wait_for("an agent does not come back", || {
+            let now = restarts(agent);
+            (now != before && now.ends_with("true")).then_some(())
+        });
+    }
+}
+
+/// How often the agent was started again, and whether it is ready.
+fn restarts(agent: &str) -> String {
+    let count = "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}";
+    kubectl(&[SYSTEM, "get", agent, count])
+}
+
+/// The pod that leads, by the Lease.
+fn leader() -> String {
+    let holder = "-o=jsonpath={.spec.holderIdentity}";
+    let holder = kubectl(&[SYSTEM, "get", "lease", "ipvs-topo-controller", holder]);
+    // A process follows its name with more, which tells it from one that was there before.
+    holder.split('_').next().unwrap().to_owned()
+}
+
+fn leader_hangs() {
+    let old = wait_for("nobody leads", || {
+        Some(leader()).filter(|name| !name.is_empty())
+    });
+    let node = kubectl(&[SYSTEM, "get", "pod", &old, "-o=jsonpath={.spec.nodeName}"]);
+    on_node(&node, "kill -STOP $(pidof ipvs-topo-controller)");
+    wait_for("nobody else takes the Lease", || {
+        Some(leader()).filter(|name| !name.is_empty() && *name != old)
+    });
+    on_node(&node, "kill -9 $(pidof ipvs-topo-controller)");
+    wait_for_rollout("deployment/ipvs-topo-controller");
+}
+
+/// What is changed afterwards reaches every kernel: half of it for the zone's one pod, a quarter for each other.
+fn server_is_killed(namespace: &Namespace) {
+    xtask(&["controlplane", "stop", "kube-apiserver", "--kill"]);
+    xtask(&["controlplane", "start", "kube-apiserver"]);
+    let weights = "topology.ipvs-topo.io/weights=zone=50,*=50";
+    namespace.kubectl(&["annotate", "service", "web", weights, "--overwrite"]);
+    let address = web::address(namespace);
+    for node in NODES {
+        wait_for("an agent does not follow", || {
+            let weights = weights_of(node, &address).into_values();
+            let weights: BTreeSet<_> = weights.filter(|weight| *weight > 0).collect();
+            (*weights.last()? == 2 * weights.first()?).then_some(())
+        });
+    }
+}
+
+/// Requests to what was on the node fail until its endpoints are gone, and none after that.
+fn a_node_fails(stage: &mut Stage<'_>) {
+    let others = ["n1", "n2"];
+    let began = Instant::now();
+    let pod = web_pod(stage.namespace, "n3").unwrap();
+    xtask(&["lab", "stop", "n3"]);
+    wait_for("the endpoints of a node that is off stay", || {
+        let gone = |node: &&str| !stage.serves(node, &pod);
+        others.iter().all(gone).then_some(())
+    });
+    // Requests that were under way may take until now to fail.
+    std::thread::sleep(PATIENCE + Duration::from_secs(1));
+    stage.traffic.look_away(&others);
+    std::thread::sleep(PATIENCE);
+    stage
+        .traffic
+        .flows_without_failure("a node is off", &others);
+    tell("a node is turned off", began);
+    let began = Instant::now();
+    xtask(&["lab", "start", "n3"]);
+    wait_for("no endpoint returns", || {
+        let pod = web_pod(stage.namespace, "n3")?;
+        NODES
+            .iter()
+            .all(|node| stage.serves(node, &pod))
+            .then_some(())
+    });
+    stage
+        .traffic
+        .flows_without_failure("a node is back", &others);
+    stage.traffic.look_away(&["n3"]);
+    stage
+        .traffic
+        .flows_without_failure("its own clients are back", &["n3"]);
+    tell("a node is turned on again", began);
+}
+
+/// The address of the ready pod of the Service on `node`.
+fn web_pod(namespace: &Namespace, node: &str) -> Option<String> {
+    let here = format!("--field-selector=spec.nodeName={node},status.phase=Running");
+    let ready = "-o=jsonpath={range .items[*]}{.status.podIP} {.status.conditions[?(@.type==\"Ready\")].status}{\"\\n\"}{end}";
+    let listed = namespace.kubectl(&["get", "pods", "--selector=app=web", &here, ready]);
+    let mut lines = listed.lines().filter_map(|line| line.strip_suffix(" True"));
+    lines.next().map(str::to_owned)
+}

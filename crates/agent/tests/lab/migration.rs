@@ -1,0 +1,141 @@
+//! From kube-proxy and back: the very commands of `docs/operations.md`, with traffic from every node all the time.
+//!
+//! A virtual server that gets another scheduler refuses new connections until the kernel has bound it (docs/kernel.md).
+
+use std::path::{Path, PathBuf};
+
+use crate::cluster::{
+    NODES, kubectl, kubectl_with, on_node, outside, program, text, wait_until_served,
+};
+use crate::traffic::Traffic;
+use crate::web;
+
+const DOCUMENT: &str = include_str!("../../../../docs/operations.md");
+
+/// What a block of commands begins with that is for nodes.
+const FOR_NODES: &str = "# on every node\n";
+
+/// A folder with the programs that an administrator has at hand.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = [
+            ("kubectl", program()),
+            ("ipvs-topo", PathBuf::from(env!("CARGO_BIN_EXE_ipvs-topo"))),
+        ];
+        for (name, program) in programs {
+            std::os::unix::fs::symlink(program, folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    /// Does what the document says below a heading.
+    fn follow(&self, heading: &str) {
+        for block in blocks(heading) {
+            match block.strip_prefix(FOR_NODES) {
+                Some(block) => on_every_node(block),
+                None => self.run(block),
+            }
+        }
+    }
+
+    fn run(&self, block: &str) {
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", self.0.path().display());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut shell = outside("sh");
+        shell.args(["-euc", block]).env("PATH", path);
+        let done = shell.current_dir(root).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{block}{}{said}", text(&done));
+    }
+}
+
+/// The commands below a heading.
+fn blocks(heading: &str) -> Vec<&'static str> {
+    let (_, section) = DOCUMENT.split_once(&format!("\n### {heading}\n")).unwrap();
+    let section = section.split("\n##").next().unwrap();
+    let parts = section.split("```sh\n").skip(1);
+    let blocks: Vec<_> = parts
+        .map(|part| part.split("```").next().unwrap())
+        .collect();
+    assert!(!blocks.is_empty(), "no commands below {heading}");
+    blocks
+}
+
+fn on_every_node(block: &str) {
+    for node in NODES {
+        on_node(node, &format!("set -eu\n{block}"));
+    }
+}
+
+/// The cluster as kubeadm leaves it: kube-proxy, and nothing of ours.
+fn start_kube_proxy() {
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
+    kubectl(&["delete", "-k", base, "--ignore-not-found"]);
+    let objects = include_str!("kube-proxy.yaml").replace("VERSION", env!("CARGO_PKG_VERSION"));
+    kubectl_with(&objects, &["apply", "-f", "-"]);
+    let rollout = ["rollout", "status", "daemonset/kube-proxy"];
+    kubectl(&[&rollout[..], &["--namespace=kube-system", "--timeout=300s"]].concat());
+    let blocks = blocks("Back to kube-proxy");
+    on_every_node(blocks.last().unwrap().strip_prefix(FOR_NODES).unwrap());
+}
+
+/// How many of a client's connections may meet the moment in which its virtual server has no scheduler: it tries again
+/// after a tenth of a second, which on an emulated processor may be too early once or twice.
+const REFUSED: u64 = 3;
+
+/// What either proxy leaves behind on a node, and how to see it.
+const TRACES: [(&str, &str); 7] = [
+    ("sets", "ipset list -n | grep KUBE-"),
+    ("rules", "iptables-save | grep KUBE-SERVICES"),
+    ("rules of IPv6", "ip6tables-save | grep KUBE-SERVICES"),
+    ("addresses", "ip address show dev kube-ipvs0 | grep inet"),
+    ("tables", "nft list tables | grep ipvs-topo"),
+    ("routes", "ip route show table local proto 173 | grep local"),
+    ("record", "ls /run/ipvs-topo/owned"),
+];
+
+/// What kube-proxy leaves behind.
+const OF_KUBE_PROXY: &[&str] = &["sets", "rules", "rules of IPv6", "addresses"];
+
+/// What the agent leaves behind.
+const OF_OURS: &[&str] = &["tables", "routes", "record"];
+
+/// What is there of all that.
+fn traces(node: &str) -> Vec<String> {
+    let looks = TRACES.map(|(name, look)| format!("{look} >/dev/null 2>&1 && echo {name}\n"));
+    let found = on_node(node, &format!("{}true", looks.concat()));
+    found.lines().map(str::to_owned).collect()
+}
+
+/// Whether the virtual server is as ours or as kube-proxy makes it.
+fn scheduler(node: &str, address: &str) -> String {
+    let held = on_node(node, &format!("ipvsadm -Ln -t {address}"));
+    let line = held.lines().find(|line| line.contains(address)).unwrap();
+    line.split_whitespace().nth(2).unwrap().to_owned()
+}
+
+#[test]
+fn alone_from_kube_proxy_and_back_by_the_document_while_traffic_goes_on() {
+    start_kube_proxy();
+    let namespace = web::start();
+    let address = web::address(&namespace);
+    wait_until_served(&address);
+    let mut traffic = Traffic::start(&namespace, &address);
+    let desk = Desk::new();
+    for (heading, left, schedules) in [
+        ("Look first", OF_KUBE_PROXY, "rr"),
+        ("To ipvs-topo", OF_OURS, "wrr"),
+        ("Back to kube-proxy", OF_KUBE_PROXY, "rr"),
+    ] {
+        desk.follow(heading);
+        traffic.flows_but_for_refusals(heading, REFUSED);
+        for node in NODES {
+            assert_eq!(traces(node), left, "{heading}: {node}");
+            assert_eq!(scheduler(node, &address), schedules, "{heading}: {node}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Traffic from every node that never stops, and whether any of it failed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cluster::{NODES, Namespace, wait_for};
+
+/// How long a client waits for an answer before it counts as failed: a kernel that lost a packet sends it again after 1 s
+/// and after 3 s.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The clients, one on each node.
+pub(crate) struct Traffic<'a> {
+    namespace: &'a Namespace,
+    /// What each client had counted when somebody looked last.
+    seen: BTreeMap<String, Value>,
+}
+
+impl<'a> Traffic<'a> {
+    /// Starts it if nobody did, and returns when every client has an answer again.
+    pub(crate) fn start(namespace: &'a Namespace, target: &str) -> Self {
+        let objects = include_str!("traffic.yaml")
+            .replace("VERSION", env!("CARGO_PKG_VERSION"))
+            .replace("PATIENCE", &PATIENCE.as_millis().to_string())
+            .replace("TARGET", target);
+        namespace.apply(&objects);
+        let ready = ["rollout", "status", "daemonset/traffic", "--timeout=180s"];
+        namespace.kubectl(&ready);
+        let mut traffic = Self {
+            namespace,
+            seen: BTreeMap::new(),
+        };
+        traffic.look_away(&NODES);
+        traffic.flows_without_failure("the start", &NODES);
+        traffic
+    }
+
+    /// Asserts that the clients on `nodes` go on, and that no request of theirs failed since somebody looked last.
+    pub(crate) fn flows_without_failure(&mut self, scene: &str, nodes: &[&str]) {
+        for node in nodes {
+            let before = self.seen.get(*node).cloned().unwrap_or_default();
+            let number = |count: &Value, field: &str| count[field].as_u64().unwrap_or(0);
+            let now = wait_for("no client goes on", || {
+                let now = self.count(node)?;
+                (number(&now, "requests") > number(&before, "requests")).then_some(now)
+            });
+            let failed = [&before, &now].map(|count| number(count, "failed"));
+            assert_eq!(
+                failed[0], failed[1],
+                "{scene}: from {node}: {before} and then {now}"
+            );
+            self.seen.insert((*node).to_owned(), now);
+        }
+    }
+
+    /// Asserts that the clients on all nodes go on, and that each was refused at most `most` times and failed in no other
+    /// way since somebody looked last.
+    pub(crate) fn flows_but_for_refusals(&mut self, scene: &str, most: u64) {
+        for node in NODES {
+            let before = self.seen.get(node).cloned().unwrap_or_default();
+            let now = wait_for("no client counts", || self.count(node));
+            let failed = [&before, &now].map(|count| count["failed"].as_u64().unwrap_or(0));
+            assert!(failed[1] - failed[0] <= most, "{scene}: from {node}: {now}");
+            let errors = now.get("errors").and_then(Value::as_object).unwrap();
+            for error in errors.keys() {
+                assert!(
+                    error.starts_with("Connection refused"),
+                    "{scene}: from {node}: {now}"
+                );
+            }
+        }
+        self.look_away(&NODES);
+        self.flows_without_failure(scene, &NODES);
+    }
+
+    /// Forgets what was counted: what failed until now may fail, and clients that are new begin at 0.
+    pub(crate) fn look_away(&mut self, nodes: &[&str]) {
+        for node in nodes {
+            let now = self.count(node).unwrap_or_default();
+            self.seen.insert((*node).to_owned(), now);
+        }
+    }
+
+    /// What the client on `node` told last; none while there is none.
+    fn count(&self, node: &str) -> Option<Value> {
+        let here = format!("--field-selector=spec.nodeName={node},status.phase=Running");
+        let pods = ["get", "pods", "--selector=app=traffic", &here, "-o=name"];
+        let pod = self.namespace.kubectl(&pods);
+        let said = self
+            .namespace
+            .kubectl(&["logs", "--tail=1", pod.lines().next()?]);
+        serde_json::from_str(said.trim()).ok()
+    }
+}
