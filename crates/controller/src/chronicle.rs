@@ -1,8 +1,8 @@
 //! Events on Services: what agents report anew, said once for all Nodes. No I/O, no clock.
 //!
 //! A hundred Nodes may report the same; it began when the first did, and is over when none does any more. What comes and
-//! goes is one Event whose count grows. There is never more than so much a minute; what cannot be said is dropped, for
-//! the status of policies and the reports say how things stand anyway.
+//! goes is one Event whose count grows. There is never more than so much a minute, and twice that in the first one; what
+//! cannot be said is dropped, for the status of policies and the reports say how things stand anyway.
 
 #[cfg(test)]
 mod tests;
@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub use words::HINTS_LEFT;
 use words::{APPLIED, words};
 
-/// The most Events in a minute, and at once.
+/// The most Events at once, and in each minute after that.
 const PER_MINUTE: i64 = 30;
 /// The most that may wait.
 const WAITING: usize = 256;
@@ -145,8 +146,8 @@ impl Chronicle {
         dropped
     }
 
-    /// Whether there is room for it.
-    fn add(&mut self, key: Key, since: i64, note: String) -> bool {
+    /// Takes note of something to tell. Returns whether there is room for it.
+    pub fn add(&mut self, key: Key, since: i64, note: String) -> bool {
         if let Some(waiting) = self.waiting.get_mut(&key) {
             waiting.times += 1;
             waiting.note = note;
@@ -223,7 +224,7 @@ impl Chronicle {
                 "reason": key.1,
                 "regarding": { "apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": service },
                 "note": waiting.note,
-                "type": if key.1 == APPLIED { "Normal" } else { "Warning" },
+                "type": words::kind(key.1),
             }),
         };
         Entry {

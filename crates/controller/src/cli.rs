@@ -23,6 +23,10 @@ pub struct Args {
     /// of Services use.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = label_key)]
     pub label_keys: Vec<String>,
+    /// Write Topology Aware Hints on the endpoints of Services without a selector, which Kubernetes' own controllers
+    /// leave without.
+    #[arg(long)]
+    pub write_hints: bool,
     /// Where `/healthz`, `/readyz` and `/metrics` answer.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258")]
     pub bind_address: SocketAddr,

@@ -9,10 +9,18 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::world::Count;
+
 /// A write, by what was written and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Written {
     kind: &'static str,
+    outcome: &'static str,
+}
+
+/// How it stands with the hints of a Service and family.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Hinted {
     outcome: &'static str,
 }
 
@@ -24,6 +32,7 @@ pub struct Metrics {
     nodes: Gauge<u64, AtomicU64>,
     writes: Family<Written, Counter>,
     troubles: Counter,
+    hints: Family<Hinted, Gauge<u64, AtomicU64>>,
 }
 
 impl Default for Metrics {
@@ -31,18 +40,22 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("ipvs_topo_controller");
         let (leader, nodes) = (Gauge::default(), Gauge::default());
         let (writes, troubles) = (Family::default(), Counter::default());
+        let hints = Family::default();
         registry.register("leader", "1 if this replica leads.", leader.clone());
         registry.register("nodes", "Nodes that are known.", nodes.clone());
         let words = "Objects written, by kind and outcome";
         registry.register("writes", words, writes.clone());
         let words = "Lists and watches that came to nothing and were tried again";
         registry.register("watch_failures", words, troubles.clone());
+        let words = "Services, once for each family, by what came of their hints: written, refused or left to another";
+        registry.register("hints", words, hints.clone());
         Self {
             registry: Arc::new(registry),
             leader,
             nodes,
             writes,
             troubles,
+            hints,
         }
     }
 }
@@ -52,6 +65,19 @@ impl Metrics {
     pub fn stands(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
         self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
+    }
+
+    /// How hints stand.
+    pub fn hinted(&self, count: Count) {
+        let Count {
+            written,
+            refused,
+            left,
+        } = count;
+        for (outcome, count) in [("written", written), ("refused", refused), ("left", left)] {
+            let gauge = self.hints.get_or_create(&Hinted { outcome });
+            gauge.set(u64::try_from(count).unwrap_or(u64::MAX));
+        }
     }
 
     /// Something was written, or not.
@@ -71,5 +97,25 @@ impl Metrics {
         // Writing to a String cannot fail.
         let _written = text::encode(&mut out, &self.registry);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_in_the_operations_manual() {
+        let manual = include_str!("../../../docs/operations.md");
+        let metrics = Metrics::default();
+        metrics.hinted(Count::default());
+        metrics.wrote("Event", true);
+        let text = metrics.text();
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(names.len(), 5, "{text}");
+        for name in names {
+            assert!(manual.contains(&format!("`{name}")), "{name}");
+        }
     }
 }

@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cluster::api::{Access, Connection};
+use cluster::api::{Access, Connection, Fault};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::budget::Budget;
-use crate::chronicle::Chronicle;
+use crate::chronicle::{Chronicle, HINTS_LEFT};
 use crate::cli::Args;
 use crate::elect::{Seat, elect};
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::trouble::Trouble;
-use crate::world::{Collection, World};
+use crate::world::{Collection, How, News, World};
 use follow::{Heard, follow};
 use tell::tell;
 
@@ -53,6 +53,10 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
     let (stop, stops) = watch::channel(false);
     let seat = seat(args);
     let chronicle = Chronicle::new(&seat.me);
+    let mut followed = Collection::ALWAYS.to_vec();
+    if args.write_hints {
+        followed.extend(Collection::FOR_HINTS);
+    }
     let election = tokio::spawn(elect(connection.clone(), seat, lead, stops));
     let working = Loop {
         connection,
@@ -60,7 +64,8 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
         budget: Budget::new(Duration::ZERO),
         chronicle,
         epoch: Instant::now(),
-        unlisted: BTreeSet::from(Collection::ALL),
+        unlisted: followed.iter().copied().collect(),
+        followed,
         leads,
         ready: ready.clone(),
         metrics: metrics.clone(),
@@ -89,6 +94,11 @@ fn seat(args: &Args) -> Seat {
     }
 }
 
+/// Whether a slice is no longer as it was seen.
+fn is_ordinary(fault: Fault) -> bool {
+    matches!(fault, Fault::Conflict | Fault::NotFound)
+}
+
 /// Returns when the process is told to end.
 async fn told() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
@@ -106,6 +116,7 @@ struct Loop {
     budget: Budget,
     chronicle: Chronicle,
     epoch: Instant,
+    followed: Vec<Collection>,
     /// Collections whose first list has not ended.
     unlisted: BTreeSet<Collection>,
     leads: watch::Receiver<Option<Instant>>,
@@ -123,7 +134,7 @@ impl Loop {
     async fn run(mut self) {
         let (sender, mut heard) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
-        for collection in Collection::ALL {
+        for collection in self.followed.clone() {
             tasks.spawn(follow(self.connection.clone(), collection, sender.clone()));
         }
         let mut tick = interval(TICK);
@@ -139,14 +150,22 @@ impl Loop {
                         (led, self.dirty) = (leads, true);
                         // What another replica said while it led is not known.
                         self.chronicle.forget();
+                        self.world.forget();
                     }
                     self.metrics.stands(leads, self.world.node_count());
-                    if leads && self.unlisted.is_empty() {
+                    self.metrics.hinted(self.world.hinted());
+                    if leads && self.is_informed() {
                         self.lead().await;
                     }
                 }
             }
         }
+    }
+
+    /// Whether everything was read that all but hints needs.
+    fn is_informed(&self) -> bool {
+        let needed = |one: &Collection| Collection::ALWAYS.contains(one);
+        !self.unlisted.iter().any(needed)
     }
 
     fn leads(&self) -> bool {
@@ -165,8 +184,9 @@ impl Loop {
                 for gone in self.world.names(collection).difference(&names) {
                     self.dirty |= self.world.gone(collection, gone);
                 }
-                self.unlisted.remove(&collection);
-                if self.unlisted.is_empty() && !self.ready.is() {
+                self.world.listed(collection);
+                self.dirty |= self.unlisted.remove(&collection);
+                if self.is_informed() && !self.ready.is() {
                     tracing::info!("everything was read once");
                     self.ready.set();
                 }
@@ -184,10 +204,24 @@ impl Loop {
             if dropped > 0 {
                 tracing::warn!(dropped, "too much happens to tell each in an Event");
             }
+            self.look(now);
         }
         self.tell().await;
         if self.dirty || self.world.has_drains() {
             self.write().await;
+        }
+    }
+
+    /// Tells what is new about hints.
+    fn look(&mut self, now: i64) {
+        for News { key, since, note } in self.world.look() {
+            let service = &key.0;
+            if key.1 == HINTS_LEFT {
+                tracing::warn!(service, "{note}");
+            } else {
+                tracing::info!(service, "{note}");
+            }
+            self.chronicle.add(key, since.unwrap_or(now), note);
         }
     }
 
@@ -224,9 +258,11 @@ impl Loop {
             match done {
                 // What was answered is known before the watch tells it.
                 Ok(object) => {
-                    self.world.exists(write.collection, object);
+                    self.world.wrote(&write, object);
                     self.trouble.is_over();
                 }
+                // Who makes the slices was faster; they are read and written again.
+                Err(error) if write.how == How::Merge && is_ordinary(error.fault) => {}
                 Err(error) => self.trouble.lasts(&error),
             }
         }

@@ -4,6 +4,7 @@
 //! twice and a second controller, or one that was restarted, has nothing to do.
 
 mod drain;
+mod hints;
 mod judge;
 mod map;
 mod nodes;
@@ -17,12 +18,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::schema::{GROUP, VERSION};
 use serde_json::Value;
+use topology_core::hints::Zones;
 
 use crate::chronicle::{Instead, Key};
 
+use hints::Hints;
+pub use hints::{Count, News};
 pub use nodes::Place;
 use report::Report;
 pub(crate) use value::put;
+
+/// As whom the API server knows what is patched.
+pub const MANAGER: &str = "ipvs-topo-controller";
 
 /// A collection of objects that the controller follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,11 +46,15 @@ pub enum Collection {
     Agents,
     /// What this controller wrote.
     Maps,
+    /// `v1` Services.
+    Services,
+    /// `EndpointSlice` objects that Kubernetes' own controller does not make.
+    Slices,
 }
 
 impl Collection {
-    /// Every one.
-    pub const ALL: [Self; 6] = [
+    /// Those that are always followed.
+    pub const ALWAYS: [Self; 6] = [
         Self::Nodes,
         Self::ClusterPolicies,
         Self::Policies,
@@ -51,6 +62,8 @@ impl Collection {
         Self::Agents,
         Self::Maps,
     ];
+    /// Those that are followed where hints are written.
+    pub const FOR_HINTS: [Self; 2] = [Self::Services, Self::Slices];
 
     /// The resource's name in paths.
     pub const fn resource(self) -> &'static str {
@@ -61,6 +74,8 @@ impl Collection {
             Self::Drains => "topologydrains",
             Self::Agents => "topologyagents",
             Self::Maps => "topologymaps",
+            Self::Services => "services",
+            Self::Slices => "endpointslices",
         }
     }
 
@@ -73,12 +88,15 @@ impl Collection {
             Self::Drains => "TopologyDrain",
             Self::Agents => "TopologyAgent",
             Self::Maps => "TopologyMap",
+            Self::Services => "Service",
+            Self::Slices => "EndpointSlice",
         }
     }
 
     fn version(self) -> String {
         match self {
-            Self::Nodes => "v1".to_owned(),
+            Self::Nodes | Self::Services => "v1".to_owned(),
+            Self::Slices => "discovery.k8s.io/v1".to_owned(),
             _ => format!("{GROUP}/{VERSION}"),
         }
     }
@@ -92,15 +110,31 @@ impl Collection {
             Self::Drains => "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
             Self::Agents => "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents",
             Self::Maps => "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps",
+            Self::Services => "/api/v1/services",
+            Self::Slices => "/apis/discovery.k8s.io/v1/endpointslices",
+        }
+    }
+
+    /// Which of them are wanted, as a URL has it: Services and slices that node proxies serve, and of slices those
+    /// without `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
+    pub const fn selector(self) -> &'static str {
+        match self {
+            Self::Services => {
+                "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless"
+            }
+            Self::Slices => {
+                "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless%2C\
+                 endpointslice.kubernetes.io%2Fmanaged-by%21%3Dendpointslice-controller.k8s.io"
+            }
+            _ => "",
         }
     }
 
     /// The path of the collection, or of one object in it.
     pub fn path(self, namespace: &str, name: &str) -> String {
-        let mut path = match self {
-            Self::Nodes => "/api/v1".to_owned(),
-            _ => format!("/apis/{GROUP}/{VERSION}"),
-        };
+        let version = self.version();
+        let root = if version.contains('/') { "apis" } else { "api" };
+        let mut path = format!("/{root}/{version}");
         if !namespace.is_empty() {
             path.extend(["/namespaces/", namespace]);
         }
@@ -144,6 +178,8 @@ pub enum How {
     Replace,
     /// Its status is.
     Status,
+    /// What is there replaces, if the object has not changed.
+    Merge,
 }
 
 /// Everything that was seen.
@@ -155,6 +191,7 @@ pub struct World {
     /// Policies, drains and maps as they were seen.
     objects: BTreeMap<(Collection, Name), Value>,
     reports: BTreeMap<String, Report>,
+    hints: Hints,
 }
 
 impl World {
@@ -169,6 +206,9 @@ impl World {
     /// Takes note of an object as it is now. Returns whether that matters.
     pub fn exists(&mut self, collection: Collection, mut object: Value) -> bool {
         let name = value::name(&object);
+        if Collection::FOR_HINTS.contains(&collection) {
+            return self.hints.exists(collection, &object);
+        }
         // In lists objects need not say what they are.
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
@@ -195,6 +235,7 @@ impl World {
         match collection {
             Collection::Nodes => self.nodes.remove(&name.1).is_some(),
             Collection::Agents => self.reports.remove(&name.1).is_some(),
+            Collection::Services | Collection::Slices => self.hints.gone(collection, name),
             _ => self.objects.remove(&(collection, name.clone())).is_some(),
         }
     }
@@ -205,8 +246,46 @@ impl World {
         match collection {
             Collection::Nodes => self.nodes.keys().map(global).collect(),
             Collection::Agents => self.reports.keys().map(global).collect(),
+            Collection::Services | Collection::Slices => self.hints.names(collection),
             _ => self.of(collection).map(|(name, _)| name.clone()).collect(),
         }
+    }
+
+    /// Takes note that all of a collection was named.
+    pub fn listed(&mut self, collection: Collection) {
+        if Collection::FOR_HINTS.contains(&collection) {
+            self.hints.listed(collection);
+        }
+    }
+
+    /// Takes note of what was asked for, and of the object as the API server has it since.
+    pub fn wrote(&mut self, write: &Write, answer: Value) {
+        if write.collection == Collection::Slices {
+            self.hints.wrote(&write.body, &answer);
+        }
+        self.exists(write.collection, answer);
+    }
+
+    /// Forgets what this replica has written and told of hints: another may have written since.
+    pub fn forget(&mut self) {
+        self.hints.forget();
+    }
+
+    /// What is new about hints.
+    pub fn look(&mut self) -> Vec<News> {
+        let zones = self.zones();
+        self.hints.look(zones.as_ref())
+    }
+
+    /// How hints stand.
+    pub fn hinted(&self) -> Count {
+        self.hints.count()
+    }
+
+    /// Where the CPU is, if any Service asks for hints by that.
+    fn zones(&self) -> Option<Zones> {
+        let nodes = || self.nodes.iter().map(|(name, place)| place.node(name));
+        self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
 
     /// Whether there are drains, whose status changes with time.
@@ -232,6 +311,7 @@ impl World {
             self.of(Collection::Drains)
                 .filter_map(|(name, object)| drain::plan(self, name, object, now)),
         );
+        writes.extend(self.hints.plan(self.zones().as_ref()));
         writes
     }
 

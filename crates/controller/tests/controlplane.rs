@@ -11,13 +11,23 @@
 mod audit;
 #[path = "controlplane/days.rs"]
 mod days;
+#[path = "../../cluster/tests/controlplane/follower.rs"]
+#[expect(dead_code, reason = "the tests of `cluster` use the rest")]
+mod follower;
 #[path = "../../cluster/tests/controlplane/gate.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod gate;
+#[path = "controlplane/hints.rs"]
+mod hints;
 #[path = "../../cluster/tests/controlplane/kubectl.rs"]
 #[expect(dead_code, reason = "the tests of `cluster` use the rest")]
 mod kubectl;
 #[path = "controlplane/process.rs"]
 mod process;
+#[path = "../../agent/tests/controlplane/random.rs"]
+#[expect(dead_code, reason = "the tests of `agent` use the rest")]
+mod random;
+#[path = "controlplane/same.rs"]
+mod same;
 #[path = "controlplane/work.rs"]
 mod work;

@@ -5,6 +5,12 @@ use super::Instead;
 /// Every Service gets what it asks again.
 pub(super) const APPLIED: &str = "TopologyApplied";
 
+/// Hints are left to another writer.
+pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
+
+/// What is no reason for concern.
+const GOOD: [&str; 2] = [APPLIED, "TopologyAwareHintsEnabled"];
+
 /// By the reason in a report: the reason of the Event, and why in a sentence.
 const WORDS: [(&str, &str, &str); 7] = [
     (
@@ -43,6 +49,15 @@ const WORDS: [(&str, &str, &str); 7] = [
         "no whole numbers give the shares",
     ),
 ];
+
+/// The type of the Event.
+pub(super) fn kind(word: &str) -> &'static str {
+    if GOOD.contains(&word) {
+        "Normal"
+    } else {
+        "Warning"
+    }
+}
 
 /// The reason of the Event for a reason in a report, and why.
 pub(super) fn words(reason: &str) -> Option<(&'static str, &'static str)> {

@@ -28,7 +28,8 @@ pub(super) async fn follow(
     collection: Collection,
     listener: mpsc::Sender<Heard>,
 ) {
-    let mut source = cluster::api::Collection::new(connection, collection.all());
+    let mut source =
+        cluster::api::Collection::selected(connection, collection.all(), collection.selector());
     let mut listed: Option<BTreeSet<Name>> = None;
     let (mut troubled, mut trouble) = (false, Trouble::default());
     loop {

@@ -1,9 +1,9 @@
 //! Writes one object.
 
-use cluster::api::{ApiError, Connection};
+use cluster::api::{ApiError, Connection, Patch};
 use serde_json::Value;
 
-use crate::world::{How, Write};
+use crate::world::{How, MANAGER, Write};
 
 /// Writes it; what the API server keeps comes back.
 pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Value, ApiError> {
@@ -22,6 +22,10 @@ pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Valu
         How::Status => {
             let path = format!("{path}/status");
             connection.replace(&path, &write.body).await
+        }
+        How::Merge => {
+            let path = format!("{path}?fieldManager={MANAGER}");
+            connection.patch(&path, Patch::Merge, &write.body).await
         }
     };
     if written.is_ok() && write.is_transition {

@@ -4,20 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cluster::schema::{GROUP, MAX_KEYS, NODES_PER_SHARD, VERSION};
+use cluster::schema::{
+    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, NODES_PER_SHARD, VERSION,
+};
 use serde_json::{Map, Value, json};
-use topology_core::policy::LevelKey;
 
 use super::judge::read;
 use super::value::{list, put, text};
 use super::{Collection, How, Name, Place, World, Write};
-
-/// Labels that are told whatever policies say: zone, region, and what an endpoint on the Node counts for.
-const ALWAYS: [&str; 3] = [
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "topology.ipvs-topo.io/capacity",
-];
 
 /// The shards that are not as they should be.
 pub(super) fn plan(world: &World) -> Vec<Write> {
@@ -41,23 +35,17 @@ fn keys(world: &World) -> Vec<String> {
             let Some(read) = read(object, None) else {
                 continue;
             };
-            let levels = read.snapshot.policies().flat_map(|one| &one.policy.levels);
-            found.extend(levels.filter_map(|level| label(&level.key)));
-            let avoided = read.snapshot.policies().flat_map(|one| &one.policy.avoid);
-            found.extend(avoided.filter_map(|avoid| label(&avoid.key)));
-            found.extend(read.snapshot.drains().filter_map(|drain| label(&drain.key)));
+            let policies = read.snapshot.policies();
+            let levels = policies.flat_map(|one| one.policy.label_keys());
+            let drains = read.snapshot.drains().filter_map(|drain| drain.key.label());
+            found.extend(levels.chain(drains).map(ToString::to_string));
         }
     }
-    let others = found.into_iter().filter(|key| !ALWAYS.contains(&&**key));
-    let always = ALWAYS.map(str::to_owned).into_iter();
+    let others = found
+        .into_iter()
+        .filter(|key| !KEYS_ALWAYS_TOLD.contains(&&**key));
+    let always = KEYS_ALWAYS_TOLD.map(str::to_owned).into_iter();
     always.chain(others).take(MAX_KEYS).collect()
-}
-
-fn label(key: &LevelKey) -> Option<String> {
-    match key {
-        LevelKey::Label(key) => Some(key.to_string()),
-        LevelKey::Node | LevelKey::Any => None,
-    }
 }
 
 /// The Nodes of each shard.
@@ -137,5 +125,7 @@ fn write(world: &World, number: usize, keys: &[String], nodes: &BTreeSet<&str>) 
 fn entry(place: &Place, keys: &[String]) -> Value {
     let value = |key: &String| place.labels.get(key).map_or("", |value| &**value);
     let values: Vec<&str> = keys.iter().map(value).collect();
-    json!({ "v": values, "cpuMilli": place.cpu_milli, "ready": place.ready })
+    let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
+    let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
+    json!({ "v": values, "ips": addresses, "cpuMilli": place.cpu_milli, "ready": place.ready })
 }

@@ -13,6 +13,7 @@ fn node(name: &str, zone: &str, ready: bool) -> Value {
     json!({
         "metadata": { "name": name, "labels": { "topology.kubernetes.io/zone": zone, "pool": "web" } },
         "status": {
+            "addresses": [{ "type": "Hostname", "address": name }, { "type": "InternalIP", "address": "FD00:0::7" }],
             "allocatable": { "cpu": "3800m" },
             "conditions": [{ "type": "Ready", "status": status, "lastHeartbeatTime": "2026-11-21T19:59:00Z" }],
         },
@@ -89,7 +90,7 @@ fn a_heartbeat_matters_to_nobody_and_a_label_does() {
     assert_eq!(write.how, How::Replace);
     assert_eq!(
         write.body["spec"]["nodes"]["n1"],
-        json!({ "v": ["b", "", ""], "cpuMilli": 3800, "ready": true })
+        json!({ "v": ["b", "", ""], "ips": ["fd00::7"], "cpuMilli": 3800, "ready": true })
     );
 }
 

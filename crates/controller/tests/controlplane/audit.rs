@@ -67,6 +67,12 @@ impl Audit {
     /// that stay unused here, each with a reason.
     #[track_caller]
     pub(crate) fn replay(&self, excepted: &[(&str, &str)]) {
+        self.replay_role(self.account, excepted);
+    }
+
+    /// The same for the rules of one role that the account has.
+    #[track_caller]
+    pub(crate) fn replay_role(&self, role: &str, excepted: &[(&str, &str)]) {
         let requests = self.requests();
         let refused = requests.iter().filter(|request| request.code == 403);
         let refused: BTreeSet<String> = refused.map(ToString::to_string).collect();
@@ -74,8 +80,8 @@ impl Audit {
             refused.is_empty(),
             "forbidden, for want of a rule: {refused:#?}"
         );
-        let rules = rules(self.account);
-        assert!(!rules.is_empty(), "{} has no rules", self.account);
+        let rules = rules(role);
+        assert!(!rules.is_empty(), "{role} has no rules");
         let unused = rules
             .iter()
             .filter(|rule| !requests.iter().any(|request| rule.allows(request)));
@@ -142,14 +148,14 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What the roles of `manifests/base` allow an account, which they are named after.
-fn rules(account: &str) -> Vec<Rule> {
+/// What the roles of a name allow; those of `manifests/base` are named after the account.
+fn rules(name: &str) -> Vec<Rule> {
     let select = ["get", "clusterroles,roles", "-n", NAMESPACE, "-o", "json"];
     let listed: Value = serde_json::from_str(&ok(&select)).unwrap();
     let roles = listed["items"].as_array().unwrap();
     let own = roles
         .iter()
-        .filter(|role| role["metadata"]["name"] == *account);
+        .filter(|role| role["metadata"]["name"] == *name);
     let texts = |rule: &Value, field: &str| -> Vec<String> {
         let all = rule[field].as_array().into_iter().flatten();
         all.map(|text| text.as_str().unwrap().to_owned()).collect()

@@ -37,9 +37,15 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts one.
     pub(crate) fn start(kubeconfig: &str, name: &str) -> Self {
+        Self::with(kubeconfig, name, &[])
+    }
+
+    /// Starts one with more flags.
+    pub(crate) fn with(kubeconfig: &str, name: &str, more: &[&str]) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_ipvs-topo-controller"))
             .args(["--kubeconfig", kubeconfig, "--namespace", NAMESPACE])
             .args(["--name", name, "--bind-address", "127.0.0.1:0"])
+            .args(more)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();

@@ -1,0 +1,250 @@
+//! Hints on endpoints that no controller of Kubernetes writes hints on. Only with `--write-hints`.
+//!
+//! # Whose slices
+//!
+//! kube-controller-manager makes the slices of every Service with a selector, and writes their hints itself: the API
+//! server is not even asked for them. Those of `Endpoints` objects it mirrors; they have no zones, and are left too. What
+//! remains are slices that somebody else makes, for Services without a selector.
+//!
+//! # How it is written
+//!
+//! To the API server `endpoints` is one list: nobody can own the hints of a single endpoint, and server-side apply would
+//! have to declare every address as ours. So a merge patch sets the list as it was seen, with other hints, and names
+//! its `metadata.resourceVersion`: what changed meanwhile is a conflict, never undone. What was written once for the same
+//! endpoints is not written again, whatever the API server made of it.
+//!
+//! # Whose hints
+//!
+//! `metadata.managedFields` tells who wrote the list last. Hints are ours if that is us, or if who did kept what we had
+//! written; any others are somebody's. A Service is left alone from then on, and what we wrote for it is taken back, when
+//! one of its slices
+//!
+//! - is mirrored, or its endpoints were applied (server-side apply: whoever declares the list would find it changed);
+//! - has hints that are not ours;
+//! - has lost ours, or has others, in the very next generation after our write and with the same endpoints. Whoever
+//!   writes other endpoints without hints has only done its work, and they are hinted again.
+//!
+//! That is forgotten when the Service no longer asks, and by another leader, who may try each slice once more.
+
+mod decide;
+mod service;
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use topology_core::hints::{Wanted, Zones};
+use topology_core::model::Family;
+
+use super::value;
+use super::{Collection, How, Name, Write};
+use crate::chronicle::{HINTS_LEFT, Key};
+use decide::{Decision, Standing};
+use service::Service;
+use slice::{Slice, Written};
+
+/// A Service and a family of addresses: what is hinted as one.
+type Group = (Name, Family);
+
+/// Something to tell on a Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The Service, and the word for it.
+    pub key: Key,
+    /// Since when, in milliseconds since 1970, for what is found at first: the same for every leader.
+    pub since: Option<i64>,
+    /// What is told.
+    pub note: String,
+}
+
+/// How many Services, by family, have hints of ours, cannot have any, and are left to another writer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Have hints.
+    pub written: usize,
+    /// Cannot have any.
+    pub refused: usize,
+    /// Are left.
+    pub left: usize,
+}
+
+/// Services, the slices that others make for them, and what was written.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    listed: BTreeSet<Collection>,
+    services: BTreeMap<Name, Service>,
+    slices: BTreeMap<Name, Slice>,
+    written: BTreeMap<Name, Written>,
+    /// Why each is left alone.
+    left: BTreeMap<Group, String>,
+    /// How each stood at the last look.
+    stood: BTreeMap<Group, Standing>,
+}
+
+impl Hints {
+    /// Takes note of a Service or slice. Returns whether that matters.
+    pub(super) fn exists(&mut self, collection: Collection, object: &Value) -> bool {
+        let name = value::name(object);
+        if collection == Collection::Services {
+            let service = Service::read(object);
+            return self.services.insert(name, service) != Some(service);
+        }
+        let Some(slice) = Slice::read(object) else {
+            return self.gone(collection, &name);
+        };
+        let undone = |written: &Written| written.is_undone_by(&slice);
+        if self.written.get(&name).is_some_and(undone) {
+            let by = slice.author.name();
+            let why = format!("{by} changed the hints on EndpointSlice {}", name.1);
+            self.left.insert(slice.group(), why);
+            self.written.remove(&name);
+        }
+        let is_news = self.slices.get(&name) != Some(&slice);
+        self.slices.insert(name, slice);
+        is_news
+    }
+
+    /// Takes note that one is gone. Returns whether that matters.
+    pub(super) fn gone(&mut self, collection: Collection, name: &Name) -> bool {
+        if collection == Collection::Services {
+            return self.services.remove(name).is_some();
+        }
+        self.written.remove(name);
+        self.slices.remove(name).is_some()
+    }
+
+    /// All names that are known.
+    pub(super) fn names(&self, collection: Collection) -> BTreeSet<Name> {
+        if collection == Collection::Services {
+            self.services.keys().cloned().collect()
+        } else {
+            self.slices.keys().cloned().collect()
+        }
+    }
+
+    /// All of a collection was named once.
+    pub(super) fn listed(&mut self, collection: Collection) {
+        self.listed.insert(collection);
+    }
+
+    /// Takes note of what was asked for, and what the API server made of it.
+    pub(super) fn wrote(&mut self, asked: &Value, answer: &Value) {
+        if let Some(slice) = Slice::read(answer) {
+            let written = Written::new(value::list(asked, "/endpoints").to_vec(), slice);
+            self.written.insert(value::name(answer), written);
+        }
+    }
+
+    /// Forgets what this replica has written and told.
+    pub(super) fn forget(&mut self) {
+        self.written.clear();
+        self.left.clear();
+        self.stood.clear();
+    }
+
+    /// Whether any Service asks for hints that depend on Nodes.
+    pub(super) fn needs_zones(&self) -> bool {
+        let mut all = self.services.values();
+        all.any(|service| service.wanted == Wanted::Auto)
+    }
+
+    /// How things stand.
+    pub(super) fn count(&self) -> Count {
+        let mut count = Count::default();
+        for standing in self.stood.values() {
+            match standing {
+                Standing::Unasked | Standing::Dealing => {}
+                Standing::Dealt | Standing::Placed => count.written += 1,
+                Standing::Refused(_) => count.refused += 1,
+                Standing::Left => count.left += 1,
+            }
+        }
+        count
+    }
+
+    /// What is new since the last look.
+    pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
+        let decisions = self.decisions(zones);
+        let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
+        self.stood.retain(|group, _| groups.contains(group));
+        self.left.retain(|group, _| groups.contains(group));
+        let mut all: Vec<News> = Vec::new();
+        for (group, decision) in decisions {
+            match &decision.left {
+                Some(why) => drop(self.left.insert(group.clone(), why.clone())),
+                None => drop(self.left.remove(&group)),
+            }
+            let before = self.stood.insert(group.clone(), decision.standing);
+            if before == Some(decision.standing) {
+                continue;
+            }
+            if let Some(news) = self.news(&group.0, &decision, before.is_none()) {
+                // What is said of both families of a Service is one Event.
+                match all.last_mut().filter(|last| last.key == news.key) {
+                    Some(last) => last.note.extend(["; ", &news.note]),
+                    None => all.push(news),
+                }
+            }
+        }
+        all
+    }
+
+    fn news(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<News> {
+        let known = self.services.get(service)?;
+        let (word, note) = match (&decision.left, &decision.event) {
+            _ if decision.standing == Standing::Dealing => return None,
+            (Some(why), _) => (HINTS_LEFT, format!("no hints are written: {why}")),
+            (None, Some(event)) => (event.reason(), event.to_string()),
+            (None, None) => return None,
+        };
+        Some(News {
+            key: (format!("{}/{}", service.0, service.1), word),
+            since: is_first.then_some(known.created),
+            note,
+        })
+    }
+
+    /// What there is to write.
+    pub(super) fn plan(&self, zones: Option<&Zones>) -> Vec<Write> {
+        let decisions = self.decisions(zones).into_iter();
+        let changes = decisions.flat_map(|(_, decision)| decision.changes);
+        changes
+            .filter_map(|(name, endpoints)| self.write(name, &endpoints))
+            .collect()
+    }
+
+    fn write(&self, name: Name, endpoints: &[Value]) -> Option<Write> {
+        let slice = self.slices.get(&name)?;
+        let written = self.written.get(&name);
+        if written.is_some_and(|written| written.is_answer_to(endpoints, slice)) {
+            return None;
+        }
+        Some(Write {
+            collection: Collection::Slices,
+            name,
+            how: How::Merge,
+            body: json!({ "metadata": { "resourceVersion": slice.version }, "endpoints": endpoints }),
+            is_transition: false,
+        })
+    }
+
+    /// What shall be, once everything was read.
+    fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, Decision)> {
+        let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
+        if Collection::FOR_HINTS
+            .iter()
+            .all(|one| self.listed.contains(one))
+        {
+            for (name, slice) in &self.slices {
+                groups.entry(slice.group()).or_default().push((name, slice));
+            }
+        }
+        let decide = |(group, slices): (Group, Vec<_>)| {
+            let decision = self.decide(&group, &slices, zones);
+            (group, decision)
+        };
+        groups.into_iter().map(decide).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! What the slices of one Service and family shall be, and why.
+
+use serde_json::Value;
+use topology_core::hints::{Event, Slices, Wanted, Zones, reconcile};
+
+use super::super::Name;
+use super::slice::{Author, Slice};
+use super::{Group, Hints};
+
+/// How it stands with the hints of one Service and family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nobody asks for hints.
+    Unasked,
+    /// They are about to be dealt out by CPU, and not all are written.
+    Dealing,
+    /// They are dealt out by CPU.
+    Dealt,
+    /// They say where each endpoint is.
+    Placed,
+    /// There can be none; the word says why.
+    Refused(&'static str),
+    /// They are another writer's.
+    Left,
+}
+
+impl Standing {
+    /// Where nobody else writes, with what the allocator says; `done`: whether all is as it shall be.
+    fn of(asked: Wanted, event: Option<&Event>, done: bool) -> Self {
+        match (asked, event) {
+            (Wanted::Nothing, _) => Self::Unasked,
+            (Wanted::SameZone | Wanted::SameNode, _) => Self::Placed,
+            (Wanted::Auto, Some(Event::Disabled { trouble, .. })) => Self::Refused(trouble.code()),
+            (Wanted::Auto, Some(Event::Enabled { .. })) if !done => Self::Dealing,
+            (Wanted::Auto, _) => Self::Dealt,
+        }
+    }
+}
+
+/// What shall be.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) standing: Standing,
+    /// Why the Service is left alone, if it is.
+    pub(super) left: Option<String>,
+    /// What there is to tell, the first time.
+    pub(super) event: Option<Event>,
+    /// Slices whose endpoints shall be others.
+    pub(super) changes: Vec<(Name, Vec<Value>)>,
+}
+
+impl Hints {
+    pub(super) fn decide(
+        &self,
+        group: &Group,
+        slices: &[(&Name, &Slice)],
+        zones: Option<&Zones>,
+    ) -> Decision {
+        let asked = self
+            .services
+            .get(&group.0)
+            .map_or(Wanted::Nothing, |service| service.wanted);
+        let left = self.why_left(group, asked, slices);
+        let wanted = if left.is_some() {
+            Wanted::Nothing
+        } else {
+            asked
+        };
+        // Where nothing is wanted only what we wrote is taken back.
+        let ours = slices
+            .iter()
+            .filter(|(name, slice)| wanted != Wanted::Nothing || self.is_ours(name, slice));
+        let mut hinted = Slices {
+            keep: ours.map(|(name, slice)| slice.to_hint(&name.1)).collect(),
+            ..Slices::default()
+        };
+        let before = self.was_dealt(group, asked, slices);
+        let event = reconcile(wanted, zones, group.1, before, &mut hinted);
+        let other = |(name, slice): &(&Name, &Slice)| {
+            let new = hinted.update.iter().find(|new| *new.name == *name.1)?;
+            Some(((*name).clone(), slice.with(new)?))
+        };
+        let changes: Vec<_> = slices.iter().filter_map(other).collect();
+        let standing = if left.is_some() {
+            Standing::Left
+        } else {
+            Standing::of(asked, event.as_ref(), changes.is_empty())
+        };
+        Decision {
+            standing,
+            left,
+            event,
+            changes,
+        }
+    }
+
+    /// Whether we wrote the hints that a slice has.
+    fn is_ours(&self, name: &Name, slice: &Slice) -> bool {
+        let written = || self.written.get(name);
+        match slice.author {
+            Author::Us => true,
+            Author::Other(_) => written().is_some_and(|written| written.is_kept_by(slice)),
+            Author::Kubernetes(_) | Author::Declared(_) => false,
+        }
+    }
+
+    /// Whether the hints that there are, or were until now, were dealt out by CPU.
+    fn was_dealt(&self, group: &Group, asked: Wanted, slices: &[(&Name, &Slice)]) -> bool {
+        let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
+        match self.stood.get(group) {
+            Some(standing) => *standing == Standing::Dealt,
+            None => matches!(asked, Wanted::Auto | Wanted::Nothing) && slices.iter().any(ours),
+        }
+    }
+
+    /// Why a Service that asks is left to another writer, if it is.
+    fn why_left(&self, group: &Group, asked: Wanted, slices: &[(&Name, &Slice)]) -> Option<String> {
+        if asked == Wanted::Nothing {
+            return None;
+        }
+        let now = || {
+            slices
+                .iter()
+                .find_map(|(name, slice)| self.other_writer(name, slice))
+        };
+        self.left.get(group).cloned().or_else(now)
+    }
+
+    fn other_writer(&self, name: &Name, slice: &Slice) -> Option<String> {
+        let does = match slice.author {
+            Author::Kubernetes(_) => "manages",
+            Author::Declared(_) => "has applied the endpoints of",
+            Author::Other(_) if slice.is_hinted() && !self.is_ours(name, slice) => {
+                "wrote the hints on"
+            }
+            Author::Us | Author::Other(_) => return None,
+        };
+        let by = slice.author.name();
+        Some(format!("{by} {does} EndpointSlice {}", name.1))
+    }
+}

@@ -1,0 +1,48 @@
+//! What a Service asks, as far as hints on its endpoints go.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use topology_core::hints::Wanted;
+
+use super::super::value::text;
+
+/// The older annotation, whose value decides where it is present.
+const OLDER: &str = "/metadata/annotations/service.kubernetes.io~1topology-aware-hints";
+/// The newer one.
+const NEWER: &str = "/metadata/annotations/service.kubernetes.io~1topology-mode";
+
+/// A Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Service {
+    pub(super) wanted: Wanted,
+    /// Milliseconds since 1970.
+    pub(super) created: i64,
+}
+
+impl Service {
+    pub(super) fn read(object: &Value) -> Self {
+        let text_at = |path: &str| object.pointer(path).and_then(Value::as_str);
+        let wanted = Wanted::of(
+            text_at(OLDER),
+            text_at(NEWER),
+            text_at("/spec/trafficDistribution"),
+        );
+        let created = text(object, "/metadata/creationTimestamp").parse();
+        Self {
+            wanted: if is_concerned(object) {
+                wanted
+            } else {
+                Wanted::Nothing
+            },
+            created: created.unwrap_or(Timestamp::UNIX_EPOCH).as_millisecond(),
+        }
+    }
+}
+
+/// Whether node proxies serve it, and no controller of Kubernetes makes its slices.
+fn is_concerned(object: &Value) -> bool {
+    let selector = object.pointer("/spec/selector").and_then(Value::as_object);
+    selector.is_none_or(serde_json::Map::is_empty)
+        && !["", "None"].contains(&text(object, "/spec/clusterIP"))
+        && text(object, "/spec/type") != "ExternalName"
+}
