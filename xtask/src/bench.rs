@@ -4,6 +4,7 @@
 //! them, and writes `docs/bench.json` and `docs/bench.svg`.
 
 mod figures;
+mod heartbeats;
 mod rivals;
 mod svg;
 mod table;
@@ -42,6 +43,12 @@ pub(crate) struct Args {
     /// Measure beside kube-proxy, on a real API server, instead of against the bare kernel.
     #[arg(long)]
     kubernetes: bool,
+    /// Measure what an agent receives in an hour of heartbeats of so many Nodes, read from the Nodes and from the map.
+    #[arg(long, value_name = "COUNT", conflicts_with = "kubernetes")]
+    nodes: Option<u64>,
+    /// With --nodes: heartbeats of each Node that are sent, of the twelve that an hour has.
+    #[arg(long, default_value_t = 12)]
+    heartbeats: u64,
     /// With --kubernetes: measure only these.
     #[arg(
         long,
@@ -91,6 +98,9 @@ struct Read {
 
 /// Measures, prints the table, writes the files; fails when a target was missed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(nodes) = args.nodes {
+        return heartbeats::run(args, nodes);
+    }
     if args.kubernetes {
         return rivals::run(args);
     }

@@ -3,7 +3,9 @@
 //! Everything runs inside a network namespace of its own, as nobody but the caller: no root, no
 //! address and no port of this machine. Node n1 is in zone z1, and so on.
 
+mod disk;
 mod folder;
+mod import;
 mod network;
 mod node;
 mod nodes;

@@ -37,6 +37,8 @@ enum Part {
     Floor(cold::FloorArgs),
     /// Change, restart and leave alone an agent on a full kernel.
     Steady(steady::SteadyArgs),
+    /// Let the bare loop replace real servers.
+    Replace(rival::ReplaceArgs),
     /// Drive one node proxy on a real API server.
     Rival(rival::RivalArgs),
 }
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Part::Cold(args) => print_json(&cold::cold(args)?),
         Part::Floor(args) => print_json(&cold::floor(args)?),
         Part::Steady(args) => print_json(&steady::steady(args, &all::shape(args.services()))?),
+        Part::Replace(args) => print_json(&args.replace()?),
         Part::Rival(args) => rival::rival(args),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -84,11 +84,13 @@ impl Process {
 fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    if fields.next()? == "Z" {
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // What is left of one whose other threads still end holds its files and ports until they have.
+    let threads: u32 = fields.get(17)?.parse().ok()?;
+    if *fields.first()? == "Z" && threads <= 1 {
         return None;
     }
-    fields.nth(18)?.parse().ok()
+    fields.get(19)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Build and run only this package's tests; may be given again.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
+    /// Leave out tests whose name contains this; may be given again.
+    #[arg(long, value_name = "WORD")]
+    skip: Vec<String>,
     /// Run only tests whose name contains this.
     filter: Option<String>,
 }
@@ -57,9 +60,8 @@ struct Binary {
 impl Suite {
     /// Builds the test targets that require `feature`.
     pub(crate) fn build(feature: &str, args: &Args) -> anyhow::Result<Self> {
-        let filter = args.filter.as_deref().unwrap_or("");
         let programs = build(feature, &args.package)?;
-        let binaries = programs.into_iter().map(|program| list(program, filter));
+        let binaries = programs.into_iter().map(|program| list(program, args));
         let suite = Self {
             binaries: binaries.collect::<anyhow::Result<_>>()?,
         };
@@ -112,11 +114,13 @@ fn build(feature: &str, only: &[String]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(programs)
 }
 
-fn list(program: PathBuf, filter: &str) -> anyhow::Result<Binary> {
+fn list(program: PathBuf, args: &Args) -> anyhow::Result<Binary> {
+    let filter = args.filter.as_deref().unwrap_or("");
     let listed = output(Command::new(&program).args(["--list", "--format", "terse", filter]))?;
     let tests = listed
         .lines()
-        .filter_map(|line| line.strip_suffix(": test"));
+        .filter_map(|line| line.strip_suffix(": test"))
+        .filter(|test| !args.skip.iter().any(|word| test.contains(word)));
     let (alone, shared) = tests
         .map(str::to_owned)
         .partition(|test: &String| test.contains(ALONE));

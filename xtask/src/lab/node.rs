@@ -33,7 +33,7 @@ const SHOWN_LINES: usize = 30;
 pub(super) struct Disks<'a> {
     /// The root file system.
     pub(super) root: &'a Path,
-    /// Images and keys.
+    /// Keys, and images as containerd keeps them.
     pub(super) payload: &'a Path,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn make(
         &format!("file:{}", console(folder, &name).display()),
     );
     add("-drive", &drive(disks.root, "snapshot=on"));
-    add("-drive", &drive(disks.payload, "readonly=on"));
+    add("-drive", &drive(disks.payload, "snapshot=on"));
     add(
         "-netdev",
         &format!("tap,id=net,ifname=tap{number},script=no,downscript=no"),

@@ -1,31 +1,44 @@
-//! What the guests of one lab get beside their root: images and keys, as a plain tar on a second disk.
+//! What the guests of one lab get beside their root: keys, and the container images as containerd keeps them.
 
-use std::fs::File;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::folder::Folder;
+use super::{disk, import};
+use crate::controlplane::record::make_folder;
+use crate::vm::tools::Tools;
+
+/// The size of the disk, on which the containers write, too.
+const SIZE: &str = "2G";
 
 /// Writes the disk.
-pub(super) fn write(folder: &Folder, images: &[PathBuf]) -> anyhow::Result<PathBuf> {
-    let file = folder.path().join("payload.tar");
-    let mut tar = tar::Builder::new(File::create(&file)?);
-    for image in images {
-        add(&mut tar, "images", image)?;
-    }
+pub(super) fn write(
+    folder: &Folder,
+    packages: &Tools,
+    tools: &Tools,
+    images: &[PathBuf],
+) -> anyhow::Result<PathBuf> {
+    let content = folder.path().join("payload");
+    let keys = content.join("keys");
+    make_folder(&keys)?;
     let controlplane = folder.controlplane();
-    add(&mut tar, "keys", &controlplane.path().join("ca.crt"))?;
+    add(&keys, &controlplane.path().join("ca.crt"))?;
     for node in super::NODES {
         let kubeconfig = format!("node-{node}.kubeconfig");
-        add(&mut tar, "keys", &controlplane.path().join(kubeconfig))?;
+        add(&keys, &controlplane.path().join(kubeconfig))?;
     }
-    tar.finish()?;
-    Ok(file)
+    let work = folder.path().join("import");
+    import::import(packages, images, &content.join("containerd"), &work)?;
+    let image = folder.path().join("payload.ext4");
+    disk::write(&content, tools, &image, SIZE)?;
+    fs::remove_dir_all(content)?;
+    Ok(image)
 }
 
-fn add(tar: &mut tar::Builder<File>, to: &str, file: &Path) -> anyhow::Result<()> {
+fn add(to: &Path, file: &Path) -> anyhow::Result<()> {
     let name = file.file_name().context("a file without a name")?;
-    tar.append_path_with_name(file, Path::new(to).join(name))
-        .with_context(|| format!("cannot read {}", file.display()))
+    fs::copy(file, to.join(name)).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use super::disk;
 use crate::controlplane::program::{self, Version};
 use crate::vm::Lab as Machines;
 use crate::vm::command::output;
@@ -14,25 +15,40 @@ use crate::vm::kernel::Kernel;
 use crate::vm::modules;
 use crate::vm::progress::Step;
 use crate::vm::store::{fingerprint, remove_old};
-use crate::vm::tools::{SUITE, Tools};
+use crate::vm::tools::Tools;
 
 /// What a node holds; from sid, where containerd is 2.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 12] = [
     "containerd",
     "runc",
     "containernetworking-plugins",
     "nftables",
+    // busybox's shell would prefer its own `ip`, which flushes routes of every protocol.
+    "dash",
     "ipvsadm",
+    "iptables",
+    "ipset",
     "iproute2",
     "mount",
     "kmod",
     "netbase",
 ];
 
-/// Changes with this file's ideas of what belongs into the root.
-const RECIPE: u32 = 1;
+/// Links that a package's installation would have made, and where they lead.
+const LINKS: [(&str, &str); 7] = [
+    ("bin/sh", "dash"),
+    ("sbin/iptables", "xtables-nft-multi"),
+    ("sbin/iptables-restore", "xtables-nft-multi"),
+    ("sbin/iptables-save", "xtables-nft-multi"),
+    ("sbin/ip6tables", "xtables-nft-multi"),
+    ("sbin/ip6tables-restore", "xtables-nft-multi"),
+    ("sbin/ip6tables-save", "xtables-nft-multi"),
+];
 
-/// The size of the disk; what is not written takes no space.
+/// Changes with this file's ideas of what belongs into the root.
+const RECIPE: u32 = 2;
+
+/// The size of the disk.
 const SIZE: &str = "3G";
 
 /// Files of our own: where they go, what they say, whether they are programs.
@@ -47,11 +63,31 @@ const FILES: [(&str, &str, u32); 4] = [
     ("etc/cni/template", include_str!("node/cni.json"), 0o644),
 ];
 
-/// Makes it with the modules of `kernels`, if there is none of these parts.
-pub(super) fn make(machines: &Machines, kernels: &[Kernel]) -> anyhow::Result<PathBuf> {
-    let packages = Tools::of(&machines.store, "lab-node", "sid", &PACKAGES)?;
-    let kubelet = program::build_kubelet(Version::Newest)?;
-    let host = Tools::of(&machines.store, "lab-host", SUITE, &["e2fsprogs"])?;
+/// Programs of Kubernetes, and what they are called on a node.
+struct Programs {
+    kubelet: PathBuf,
+    /// Started as `kube-proxy` it is that; the pods of the tests that have one take it from their node.
+    kube_proxy: PathBuf,
+}
+
+/// The packages of a node.
+pub(super) fn packages(machines: &Machines) -> anyhow::Result<Tools> {
+    // Work trees that want other packages do not take these away from each other.
+    let name = format!("lab-node-{}", fingerprint(PACKAGES));
+    Tools::of(&machines.store, &name, "sid", &PACKAGES)
+}
+
+/// Makes it of `packages` and the modules of `kernels` with the programs of `tools`, if there is none of these parts.
+pub(super) fn make(
+    machines: &Machines,
+    packages: &Tools,
+    tools: &Tools,
+    kernels: &[Kernel],
+) -> anyhow::Result<PathBuf> {
+    let programs = Programs {
+        kubelet: program::build_kubelet(Version::Newest)?,
+        kube_proxy: program::build(Version::Newest)?,
+    };
     let identity = fingerprint((
         RECIPE,
         FILES,
@@ -62,7 +98,7 @@ pub(super) fn make(machines: &Machines, kernels: &[Kernel]) -> anyhow::Result<Pa
             .collect::<Vec<_>>(),
         &packages.identity,
         &machines.tools.identity,
-        &kubelet,
+        (&programs.kubelet, &programs.kube_proxy),
     ));
     let folder = machines.store.folder("lab-root")?;
     let image = folder.join(format!("{identity}.ext4"));
@@ -73,12 +109,12 @@ pub(super) fn make(machines: &Machines, kernels: &[Kernel]) -> anyhow::Result<Pa
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
-        fill(&work, machines, &packages, &kubelet)?;
+        fill(&work, machines, packages, &programs)?;
         for kernel in kernels {
             modules::unpack(kernel, &machines.tools, &work)?;
         }
         step.report("writing");
-        write(&work, &host, &image)?;
+        disk::write(&work, tools, &image, SIZE)?;
         fs::remove_dir_all(&work)?;
         remove_old(&folder, &image)?;
         step.done("");
@@ -87,7 +123,12 @@ pub(super) fn make(machines: &Machines, kernels: &[Kernel]) -> anyhow::Result<Pa
 }
 
 /// Gathers everything in the folder `work`.
-fn fill(work: &Path, machines: &Machines, packages: &Tools, kubelet: &Path) -> anyhow::Result<()> {
+fn fill(
+    work: &Path,
+    machines: &Machines,
+    packages: &Tools,
+    programs: &Programs,
+) -> anyhow::Result<()> {
     output(
         Command::new("cp")
             .arg("--archive")
@@ -117,8 +158,10 @@ fn fill(work: &Path, machines: &Machines, packages: &Tools, kubelet: &Path) -> a
             symlink(target, work.join(path))?;
         }
     }
+    link(work)?;
     add_busybox(work, machines)?;
-    fs::copy(kubelet, work.join("usr/local/bin/kubelet"))?;
+    fs::copy(&programs.kubelet, work.join("usr/local/bin/kubelet"))?;
+    fs::copy(&programs.kube_proxy, work.join("usr/local/bin/kube-proxy"))?;
     for (path, text, mode) in FILES {
         let text = text.replace("VERSION", env!("CARGO_PKG_VERSION"));
         let path = work.join(path);
@@ -131,6 +174,17 @@ fn fill(work: &Path, machines: &Machines, packages: &Tools, kubelet: &Path) -> a
     fs::write(work.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")?;
     fs::write(work.join("etc/group"), "root:x:0:\n")?;
     Ok(fs::write(work.join("etc/resolv.conf"), "")?)
+}
+
+/// Makes the links that are not there.
+fn link(work: &Path) -> anyhow::Result<()> {
+    for (name, target) in LINKS {
+        let link = work.join("usr").join(name);
+        if link.symlink_metadata().is_err() {
+            symlink(target, link)?;
+        }
+    }
+    Ok(())
 }
 
 /// busybox, under every name that no real program has.
@@ -146,29 +200,4 @@ fn add_busybox(work: &Path, machines: &Machines) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Writes the folder as a file system, without mounting anything.
-fn write(work: &Path, tools: &Tools, image: &Path) -> anyhow::Result<()> {
-    let half_done = image.with_extension("unfinished");
-    // What an interrupted run left is not a file system to keep.
-    drop(fs::remove_file(&half_done));
-    let mut mke2fs = tools.host("mke2fs")?;
-    mke2fs
-        .args([
-            "-q",
-            "-F",
-            "-t",
-            "ext4",
-            "-O",
-            "^has_journal",
-            "-E",
-            "root_owner=0:0",
-            "-d",
-        ])
-        .arg(work)
-        .arg(&half_done)
-        .arg(SIZE);
-    output(&mut mke2fs)?;
-    Ok(fs::rename(half_done, image)?)
 }

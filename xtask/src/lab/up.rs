@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::folder::Folder;
 use super::network::{self, Network};
-use super::{NODES, node, nodes, payload, root};
+use super::{NODES, disk, node, nodes, payload, root};
 use crate::controlplane::parts;
 use crate::controlplane::program::{self, Version};
 use crate::controlplane::site::Site;
@@ -22,13 +22,15 @@ pub(super) fn up(folder: &Folder, only: Option<Line>, profile: Profile) -> anyho
     folder.end()?;
     let machines = Machines::open()?;
     let kernels = kernels(&machines, only)?;
-    let root = root::make(&machines, &kernels)?;
+    let packages = root::packages(&machines)?;
+    let tools = disk::tools(&machines)?;
+    let root = root::make(&machines, &packages, &tools, &kernels)?;
     let images = crate::image::write_all(&folder.images()?, profile)?;
     let program = program::build(Version::Newest)?;
     let network = Network::start(folder, &machines.tools, NODES.len())?;
     let start = || {
         start_controlplane(folder, &network, &program)?;
-        let payload = payload::write(folder, &images)?;
+        let payload = payload::write(folder, &packages, &tools, &images)?;
         let disks = node::Disks {
             root: &root,
             payload: &payload,

@@ -1,4 +1,4 @@
-//! Rule: a metric that a document names is one that the agent exposes.
+//! Rule: a metric that a document names is one that the agent or the controller exposes.
 //!
 //! The other direction, that `docs/operations.md` lists every metric, is a test beside the registry.
 
@@ -11,7 +11,9 @@ const PREFIXES: [&str; 2] = ["ipvs_topo_", "kubeproxy_"];
 /// What an exposition adds to the name that the code registers.
 const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
 /// Where the names are registered.
-const CODE: &str = "crates/agent/src/";
+const CODE: [&str; 2] = ["crates/agent/src/", "crates/controller/src/"];
+/// What the controller's registry puts before its names.
+const CONTROLLER: &str = "ipvs_topo_controller_";
 
 /// Finds names of metrics that no code registers.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
@@ -19,8 +21,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     for (path, text) in markdown::living(tree) {
         for (index, line) in text.lines().enumerate() {
             for name in names(line).filter(|name| !registered(tree, name)) {
-                let message =
-                    format!("no code under {CODE} registers the metric `{name}`; correct the name");
+                let places = CODE.join(" or ");
+                let message = format!(
+                    "no code under {places} registers the metric `{name}`; correct the name"
+                );
                 problems.push(Problem::at(path, index + 1, message));
             }
         }
@@ -40,11 +44,16 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the code holds the name as a string, as it is or before an exposition's suffix.
 fn registered(tree: &Tree, name: &str) -> bool {
+    let [agent, controller] = CODE;
+    let (place, name) = match name.strip_prefix(CONTROLLER) {
+        Some(rest) => (controller, rest),
+        None => (agent, name),
+    };
     let stems = SUFFIXES
         .iter()
         .filter_map(|suffix| name.strip_suffix(suffix));
     let mut candidates = stems.chain([name]).map(|stem| format!("\"{stem}\""));
-    candidates.any(|literal| tree.under(CODE).any(|(_, text)| text.contains(&literal)))
+    candidates.any(|literal| tree.under(place).any(|(_, text)| text.contains(&literal)))
 }
 
 #[cfg(test)]
@@ -60,12 +69,22 @@ mod tests {
                 "registry.register(\"ipvs_topo_drains\", \"Drains\", drains);",
             ),
             (
+                "crates/controller/src/metrics.rs",
+                "registry.register(\"leader\", \"1 if this replica leads.\", leader);",
+            ),
+            (
                 "docs/operations.md",
-                "`ipvs_topo_drains_total`, `ipvs_topo_*`\nand `kubeproxy_gone_total`",
+                "`ipvs_topo_drains_total`, `ipvs_topo_*`, `ipvs_topo_controller_leader`\nand `kubeproxy_gone_total`\n`ipvs_topo_controller_gone`",
             ),
         ]);
         let problems = texts(&check(&tree));
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("docs/operations.md:2: no code under crates/agent/src/ registers the metric `kubeproxy_gone_total`"));
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        let none = "no code under crates/agent/src/ or crates/controller/src/ registers the metric";
+        assert!(problems[0].starts_with(&format!(
+            "docs/operations.md:2: {none} `kubeproxy_gone_total`"
+        )));
+        assert!(problems[1].starts_with(&format!(
+            "docs/operations.md:3: {none} `ipvs_topo_controller_gone`"
+        )));
     }
 }

@@ -11,6 +11,9 @@ use crate::paths;
 /// Where the examples are; each child is one cluster, a folder or a file.
 const FOLDER: &str = "manifests/examples/";
 
+/// When they are looked at: while the drain of one of them is in force.
+const NOW: &str = "2026-11-22T09:00:00Z";
+
 /// What a run of `ipvs-topo render` came to.
 struct Rendered {
     success: bool,
@@ -41,7 +44,8 @@ fn check_with(tree: &Tree, render: &dyn Fn(&str, &str) -> Rendered) -> Vec<Probl
         for node in nodes {
             let wrong = verdict(&render(&example, &node));
             problems.extend(wrong.map(|wrong| {
-                let command = format!("ipvs-topo render --cluster {example} --node {node}");
+                let command =
+                    format!("ipvs-topo render --cluster {example} --node {node} --now {NOW}");
                 Problem::in_file(&example, format!("`{command}` {wrong}"))
             }));
         }
@@ -64,7 +68,8 @@ fn verdict(rendered: &Rendered) -> Option<String> {
 
 fn render(agent: &Path, example: &str, node: &str) -> Rendered {
     let result = Command::new(agent)
-        .args(["render", "-o", "save", "--node", node, "--cluster"])
+        .args(["render", "-o", "save", "--now", NOW])
+        .args(["--node", node, "--cluster"])
         .arg(paths::root().join(example))
         .output();
     match result {
@@ -148,7 +153,7 @@ mod tests {
     fn an_example_is_rendered_on_each_of_its_nodes() {
         let problems = problems_of(false, "", "no such field");
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with("manifests/examples/shop: `ipvs-topo render --cluster manifests/examples/shop --node n1` failed: no such field"));
+        assert!(problems[0].starts_with("manifests/examples/shop: `ipvs-topo render --cluster manifests/examples/shop --node n1 --now 2026-11-22T09:00:00Z` failed: no such field"));
         assert!(problems[1].contains("--node n2"));
     }
 

@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// The document with the tables.
 const DOCUMENT: &str = "docs/messages.md";
 /// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 8] = [
+const TABLES: [(&str, &str, &str); 9] = [
     ("Reason", CORE, "## Every reason"),
     ("Refusal", CORE, "## Every refusal"),
     ("FindingKind", CORE, "## Every finding"),
@@ -27,6 +27,11 @@ const TABLES: [(&str, &str, &str); 8] = [
         "Code",
         "crates/cluster/src/warning",
         "## Every warning about the input",
+    ),
+    (
+        "Topic",
+        "crates/agent/src/trouble.rs",
+        "## Every trouble of the node",
     ),
     (
         "Fault",
@@ -127,6 +132,7 @@ mod tests {
             ("crates/topology-core/src/hints/event.rs", "enum Trouble {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
+            ("crates/agent/src/trouble.rs", "pub enum Topic {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))

@@ -79,16 +79,22 @@ fn all(args: &Args) -> anyhow::Result<Counts> {
             .map(ScopedJoinHandle::join)
             .collect::<Vec<_>>()
     });
-    let mut sum = Counts::default();
+    let (mut sum, mut failures) = (Counts::default(), Vec::new());
     for (kernel, suite) in kernels.iter().zip(suites) {
         let suite = suite.unwrap_or_else(|_panic| Err(anyhow!("its thread panicked")));
-        sum.add(suite.unwrap_or_else(|error| {
-            anstream::println!("{}: FAILED: {error:#}", kernel.line);
-            Counts {
+        let (counts, failed) = suite.unwrap_or_else(|error| {
+            let whole = Counts {
                 passed: 0,
                 failed: 1,
-            }
-        }));
+            };
+            (whole, vec![format!("{}: FAILED: {error:#}", kernel.line)])
+        });
+        sum.add(counts);
+        failures.extend(failed);
+    }
+    // Once more: hundreds of lines stand between a failure and the end.
+    for failure in failures {
+        anstream::println!("{failure}");
     }
     Ok(sum)
 }
@@ -104,13 +110,13 @@ fn job(args: &Args) -> Addition {
     }
 }
 
-/// Runs the suite on one kernel, printing each test as it ends.
+/// Runs the suite on one kernel, printing each test as it ends; returns the counts and what was printed of failures.
 fn one(
     lab: &Lab,
     kernel: &Kernel,
     additions: Vec<Addition>,
     args: &Args,
-) -> anyhow::Result<Counts> {
+) -> anyhow::Result<(Counts, Vec<String>)> {
     let line = kernel.line;
     anstream::println!("{line}: booting {}", kernel.release);
     let mut machine = lab.start(&Spec {
@@ -137,7 +143,7 @@ fn one(
         counts.failed,
         began.elapsed().as_secs_f64()
     );
-    Ok(counts)
+    Ok((counts, tally.failures))
 }
 
 /// What a suite has told so far.
@@ -147,6 +153,8 @@ struct Tally {
     seen: Counts,
     ended: Option<Counts>,
     status: Option<i32>,
+    /// What was printed of each test that failed.
+    failures: Vec<String>,
 }
 
 impl Tally {
@@ -157,6 +165,7 @@ impl Tally {
             seen: Counts::default(),
             ended: None,
             status: None,
+            failures: Vec::new(),
         }
     }
 
@@ -191,13 +200,17 @@ impl Tally {
                     Outcome::Failed => "FAILED",
                     Outcome::TimedOut => "FAILED (time limit)",
                 };
-                match outcome {
-                    Outcome::Passed => self.seen.passed += 1,
-                    Outcome::Failed | Outcome::TimedOut => self.seen.failed += 1,
-                }
                 let seconds = Duration::from_millis(milliseconds).as_secs_f64();
                 let output = indent(&output);
-                anstream::println!("{}: {word} {name} ({seconds:.2} s){output}", self.line);
+                let text = format!("{}: {word} {name} ({seconds:.2} s){output}", self.line);
+                anstream::println!("{text}");
+                match outcome {
+                    Outcome::Passed => self.seen.passed += 1,
+                    Outcome::Failed | Outcome::TimedOut => {
+                        self.seen.failed += 1;
+                        self.failures.push(text);
+                    }
+                }
             }
             // Records of other jobs.
             _ => {}

@@ -148,10 +148,14 @@ pub struct RivalChange {
 pub struct Churn {
     /// How long they went on.
     pub seconds: f64,
+    /// EndpointSlices whose endpoints were all replaced.
+    pub changes: u32,
     /// Endpoints replaced.
     pub replaced: f64,
     /// The proxy's CPU time meanwhile.
     pub cpu: f64,
+    /// The CPU time that a bare loop needs for the same real servers: what the kernel takes.
+    pub floor: f64,
     /// From the API server's answer until new connections reached the probed endpoint's new place, move by move.
     pub lags: Vec<f64>,
 }

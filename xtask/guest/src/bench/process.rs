@@ -43,15 +43,25 @@ impl Reading {
 pub(crate) fn read(pid: u32) -> Result<Reading> {
     let mut reading = Reading::default();
     for thread in threads(pid)? {
-        let cpu = cpu_of(&thread)?;
+        let (cpu, sleeps) = match of_thread(&thread) {
+            // It has ended since it was listed.
+            Err(_) if !thread.exists() => continue,
+            found => found?,
+        };
         if thread.ends_with(pid.to_string()) {
             reading.first_ns += cpu;
         } else {
             reading.others_ns += cpu;
         }
-        reading.sleeps += field(&text(&thread.join("status"))?, "voluntary_ctxt_switches:")?;
+        reading.sleeps += sleeps;
     }
     Ok(reading)
+}
+
+/// CPU time of a thread in nanoseconds, and its voluntary context switches.
+fn of_thread(thread: &Path) -> Result<(u64, u64)> {
+    let sleeps = field(&text(&thread.join("status"))?, "voluntary_ctxt_switches:")?;
+    Ok((cpu_of(thread)?, sleeps))
 }
 
 /// Reads the resident memory of process `pid`.

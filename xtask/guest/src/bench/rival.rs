@@ -2,6 +2,7 @@
 
 mod api;
 mod churn;
+mod floor;
 mod probe;
 mod proxy;
 
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use guest_wire::Record;
 use guest_wire::report::{Rival, RivalChange};
+
+pub(crate) use self::floor::ReplaceArgs;
 
 use self::api::Api;
 use self::probe::Probe;
@@ -62,7 +65,12 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     let changes = (0..args.changes)
         .map(|_| change(&mut probe, &proxy))
         .collect::<Result<_>>()?;
-    let churn = match args.churn {
+    proxy.kill()?;
+    let begin = Instant::now();
+    let proxy = Proxy::start(args.kind, &args.binary, &args.kubeconfig)?;
+    let restart = begin.elapsed();
+    proxy.check(args.services, args.endpoints)?;
+    let mut churn = match args.churn {
         0 => None,
         seconds => Some(churn::run(
             args,
@@ -72,10 +80,13 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
         )?),
     };
     proxy.kill()?;
-    let begin = Instant::now();
-    let proxy = Proxy::start(args.kind, &args.binary, &args.kubeconfig)?;
-    let restart = begin.elapsed();
-    proxy.check(args.services, args.endpoints)?;
+    if let Some(churn) = &mut churn {
+        churn.floor = floor::measure(args.services, args.endpoints, churn.changes)?;
+        say(&format!(
+            "churn: the bare loop needs {:.1} s of CPU for it",
+            churn.floor
+        ));
+    }
     let rival = Rival {
         name: args.kind.name().to_owned(),
         services: args.services,

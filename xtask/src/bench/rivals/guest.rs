@@ -103,7 +103,7 @@ impl Task {
     }
 
     /// What the guest calls the proxy, and the proxy's binary there.
-    fn names(&self) -> (&'static str, &'static str) {
+    pub(super) fn names(&self) -> (&'static str, &'static str) {
         match self.kind {
             Kind::IpvsTopo => ("ipvs-topo", "/usr/bin/ipvs-topo"),
             Kind::Ipvs => ("ipvs", "/usr/bin/kubernetes"),

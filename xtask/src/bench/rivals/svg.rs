@@ -8,7 +8,7 @@ use super::table::{ROWS, Row};
 use crate::bench::table::thousands;
 
 /// Width of the picture.
-const WIDTH: f64 = 920.0;
+const WIDTH: f64 = 980.0;
 /// Where bars begin.
 const LEFT: f64 = 300.0;
 /// How long the longest bar is.

@@ -81,8 +81,9 @@ pub(super) fn table(readings: &[Rival]) -> String {
 fn rolling(services: u32, churn: &Churn) -> Vec<String> {
     let figure = format!("{:.0} endpoints/s for {:.0} s", rate(churn), churn.seconds);
     let ours = format!(
-        "{:.1} % of a core, lag {:.3} s",
-        100.0 * churn.cpu / churn.seconds,
+        "{:.1} % of a core, of which the bare loop needs {:.1}; lag {:.3} s",
+        share(churn, churn.cpu),
+        share(churn, churn.floor),
         worst_lag(churn)
     );
     let mut cells = vec![thousands(services), figure, ours];
@@ -92,6 +93,11 @@ fn rolling(services: u32, churn: &Churn) -> Vec<String> {
 
 fn rate(churn: &Churn) -> f64 {
     churn.replaced / churn.seconds
+}
+
+/// How much of a core `cpu` is.
+fn share(churn: &Churn, cpu: f64) -> f64 {
+    100.0 * cpu / churn.seconds
 }
 
 fn worst_lag(churn: &Churn) -> f64 {
@@ -132,11 +138,12 @@ pub(super) fn missed(readings: &[Rival]) -> Vec<String> {
 
 fn missed_rolling(churn: &Churn) -> Option<String> {
     let (rate, lag) = (rate(churn), worst_lag(churn));
-    let share = 100.0 * churn.cpu / churn.seconds;
-    let reached = share <= 30.0 && lag <= 1.0 && rate >= 950.0;
+    let (used, floor) = (share(churn, churn.cpu), share(churn, churn.floor));
+    let reached = used <= 30.0 && lag <= 1.0 && rate >= 950.0;
     (!reached).then(|| {
         format!(
-            "rolling updates: {rate:.0} endpoints/s (1,000 wanted), lag {lag:.2} s (1), {share:.0} % of a core (30)"
+            "rolling updates: {rate:.0} endpoints/s (1,000 wanted), lag {lag:.2} s (1), {used:.0} % of a core (30; the bare loop \
+             needs {floor:.0})"
         )
     })
 }
@@ -248,8 +255,10 @@ mod tests {
     fn a_lag_of_more_than_a_second_is_a_miss_and_stands_in_the_table() {
         let churn = Churn {
             seconds: 60.0,
+            changes: 6_000,
             replaced: 60_000.0,
             cpu: 6.0,
+            floor: 3.0,
             lags: vec![0.1, 1.5],
         };
         let readings = [Rival {
@@ -258,6 +267,9 @@ mod tests {
         }];
         assert_eq!(missed(&readings).len(), 1);
         let table = table(&readings);
-        assert!(table.contains("10.0 % of a core, lag 1.500 s"), "{table}");
+        assert!(
+            table.contains("10.0 % of a core, of which the bare loop needs 5.0; lag 1.500 s"),
+            "{table}"
+        );
     }
 }

@@ -14,8 +14,8 @@ use crate::lab::Running;
 /// Connections a second of each client while something changes.
 const RATE: &str = "20";
 
-/// Milliseconds until a request counts as failed: an emulated node on a busy machine takes seconds for anything.
-const PATIENCE: &str = "20000";
+/// Milliseconds until a request counts as failed: a kernel that lost a packet sends it again after 1 s and after 3 s.
+const PATIENCE: &str = "5000";
 
 /// The agent's program on a node, which its container has and the node has not.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";

@@ -1,5 +1,5 @@
 #!/usr/bin/busybox sh
-# Process 1 of a lab node: containerd, the images, the kubelet.
+# Process 1 of a lab node: containerd and the kubelet.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root
 
 mount -t proc proc /proc
@@ -32,17 +32,14 @@ ip address add "$address/24" dev eth0
 ip link set eth0 up
 ip route add default via 192.0.2.1
 
-# The second disk is a plain tar: keys and images.
+# The second disk: keys, and what containerd keeps.
 mkdir -p /run/lab
-tar -xf /dev/vdb -C /run/lab
+mount -t ext4 -o noatime /dev/vdb /run/lab
 
 telnetd -b "$address" -l /bin/sh
 nc -ll -p 24 -e /bin/sh &
 containerd --config /etc/containerd.toml >/var/log/containerd.log 2>&1 &
 until [ -S /run/containerd/containerd.sock ]; do sleep 0.1; done
-for image in /run/lab/images/*.tar; do
-	ctr --namespace k8s.io images import "$image" >/dev/null && rm "$image"
-done
 
 echo "lab: starting the kubelet of $node"
 while true; do

@@ -1,5 +1,6 @@
 //! Rolling updates: whole EndpointSlices replaced at a steady pace, and how far the proxy lags behind.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,7 +48,8 @@ pub(crate) fn run(
     })?;
     let elapsed = begin.elapsed().as_secs_f64();
     let cpu = proxy.cpu()?.saturating_sub(before).as_secs_f64();
-    let replaced = f64::from(written.into_inner() * args.endpoints);
+    let changes = written.into_inner();
+    let replaced = f64::from(changes * args.endpoints);
     say(&format!(
         "churn: {:.0} endpoints a second, {:.1} % of a core",
         replaced / elapsed,
@@ -55,8 +57,10 @@ pub(crate) fn run(
     ));
     Ok(Churn {
         seconds: elapsed,
+        changes,
         replaced,
         cpu,
+        floor: 0.0,
         lags,
     })
 }
@@ -83,7 +87,7 @@ fn write(args: &RivalArgs, api: Api, nth: u32, end: Instant, written: &AtomicU32
         // Every round moves the pods of a Service to other addresses.
         let round = change / args.services + 1;
         let addresses: Vec<String> = (0..args.endpoints)
-            .map(|nth| address(service * args.endpoints + nth, round))
+            .map(|nth| address(service * args.endpoints + nth, round).to_string())
             .collect();
         api.set_endpoints(&format!("s-{service:05}"), &addresses)?;
         written.fetch_add(1, Ordering::Relaxed);
@@ -94,8 +98,8 @@ fn write(args: &RivalArgs, api: Api, nth: u32, end: Instant, written: &AtomicU32
 }
 
 /// The address of a pod after `round` moves, in a range of its own for even and odd rounds.
-fn address(pod: u32, round: u32) -> String {
+pub(super) fn address(pod: u32, round: u32) -> Ipv4Addr {
     let [_, b, c, d] = pod.to_be_bytes();
     let b = if round % 2 == 1 { 160 } else { 128 } + b;
-    format!("10.{b}.{c}.{d}")
+    Ipv4Addr::new(10, b, c, d)
 }

@@ -15,8 +15,8 @@ use crate::bench::{process, scrape};
 const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10249);
 const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10256);
 const LOG: &str = "/tmp/proxy.log";
-/// kube-proxy's ipvs mode needs minutes for 10,000 Services under emulation.
-const LIMIT: Duration = Duration::from_secs(1200);
+/// kube-proxy's ipvs mode may need most of an hour for 10,000 Services under emulation.
+const LIMIT: Duration = Duration::from_secs(4200);
 const POLL: Duration = Duration::from_millis(50);
 /// A proxy rests when it used less CPU than this in a second, three times in a row.
 const REST: Duration = Duration::from_millis(30);
