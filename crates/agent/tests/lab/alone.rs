@@ -58,10 +58,13 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     };
     let refusal = Refusal::begin("n1");
     tell("the stage is set", began);
-    stage.scene("agents and workload are updated", |namespace| {
+    // One after the other: while an agent is replaced nobody on its node follows what changes.
+    stage.scene("agents are updated", |_| {
         kubectl(&[SYSTEM, "rollout", "restart", "daemonset/ipvs-topo-agent"]);
-        namespace.kubectl(&["rollout", "restart", "daemonset/web"]);
         wait_for_rollout("daemonset/ipvs-topo-agent");
+    });
+    stage.scene("the workload is updated", |namespace| {
+        namespace.kubectl(&["rollout", "restart", "daemonset/web"]);
         namespace.kubectl(&["rollout", "status", "daemonset/web", "--timeout=600s"]);
     });
     stage.scene("what a kernel refused is accepted", |_| refusal.end());
