@@ -95,7 +95,7 @@ fn seat(args: &Args) -> Seat {
 }
 
 /// Whether a slice is no longer as it was seen.
-fn is_ordinary(fault: Fault) -> bool {
+fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
 }
 
@@ -262,7 +262,7 @@ impl Loop {
                     self.trouble.is_over();
                 }
                 // Who makes the slices was faster; they are read and written again.
-                Err(error) if write.how == How::Merge && is_ordinary(error.fault) => {}
+                Err(error) if write.how == How::Merge && is_outdated(error.fault) => {}
                 Err(error) => self.trouble.lasts(&error),
             }
         }

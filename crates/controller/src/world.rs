@@ -271,7 +271,7 @@ impl World {
         self.hints.forget();
     }
 
-    /// What is new about hints.
+    /// Decides anew what hints shall be; returns what is new about them.
     pub fn look(&mut self) -> Vec<News> {
         let zones = self.zones();
         self.hints.look(zones.as_ref())
@@ -298,7 +298,7 @@ impl World {
         self.nodes.len()
     }
 
-    /// What there is to write at `now` (milliseconds since 1970).
+    /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`World::look`].
     pub fn plan(&self, now: i64) -> Vec<Write> {
         let mut writes = map::plan(self);
         for collection in [Collection::ClusterPolicies, Collection::Policies] {
@@ -311,7 +311,7 @@ impl World {
             self.of(Collection::Drains)
                 .filter_map(|(name, object)| drain::plan(self, name, object, now)),
         );
-        writes.extend(self.hints.plan(self.zones().as_ref()));
+        writes.extend(self.hints.plan());
         writes
     }
 

@@ -81,6 +81,8 @@ pub(super) struct Hints {
     left: BTreeMap<Group, String>,
     /// How each stood at the last look.
     stood: BTreeMap<Group, Standing>,
+    /// The slices whose endpoints shall be others since then.
+    changes: Vec<(Name, Vec<Value>)>,
 }
 
 impl Hints {
@@ -139,6 +141,7 @@ impl Hints {
 
     /// Forgets what this replica has written and told.
     pub(super) fn forget(&mut self) {
+        self.changes.clear();
         self.written.clear();
         self.left.clear();
         self.stood.clear();
@@ -164,14 +167,16 @@ impl Hints {
         count
     }
 
-    /// What is new since the last look.
+    /// Decides anew; returns what is new since the last look.
     pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
         let decisions = self.decisions(zones);
         let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
         self.stood.retain(|group, _| groups.contains(group));
         self.left.retain(|group, _| groups.contains(group));
+        self.changes.clear();
         let mut all: Vec<News> = Vec::new();
-        for (group, decision) in decisions {
+        for (group, mut decision) in decisions {
+            self.changes.append(&mut decision.changes);
             match &decision.left {
                 Some(why) => drop(self.left.insert(group.clone(), why.clone())),
                 None => drop(self.left.remove(&group)),
@@ -206,24 +211,23 @@ impl Hints {
         })
     }
 
-    /// What there is to write.
-    pub(super) fn plan(&self, zones: Option<&Zones>) -> Vec<Write> {
-        let decisions = self.decisions(zones).into_iter();
-        let changes = decisions.flat_map(|(_, decision)| decision.changes);
-        changes
-            .filter_map(|(name, endpoints)| self.write(name, &endpoints))
+    /// What there is to write, as of the last look.
+    pub(super) fn plan(&self) -> Vec<Write> {
+        let writes = self.changes.iter();
+        writes
+            .filter_map(|(name, endpoints)| self.write(name, endpoints))
             .collect()
     }
 
-    fn write(&self, name: Name, endpoints: &[Value]) -> Option<Write> {
-        let slice = self.slices.get(&name)?;
-        let written = self.written.get(&name);
+    fn write(&self, name: &Name, endpoints: &[Value]) -> Option<Write> {
+        let slice = self.slices.get(name)?;
+        let written = self.written.get(name);
         if written.is_some_and(|written| written.is_answer_to(endpoints, slice)) {
             return None;
         }
         Some(Write {
             collection: Collection::Slices,
-            name,
+            name: name.clone(),
             how: How::Merge,
             body: json!({ "metadata": { "resourceVersion": slice.version }, "endpoints": endpoints }),
             is_transition: false,

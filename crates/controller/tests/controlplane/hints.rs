@@ -4,6 +4,7 @@ mod alone {
     //! What is dealt out depends on all Nodes, and there is one Lease.
 
     use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
 
     use serde_json::{Value, json};
     use topology_core::hints::{self, Wanted, Zones};
@@ -16,6 +17,8 @@ mod alone {
     use crate::process::{ACCOUNT, Controller};
 
     const ROLE: &str = "ipvs-topo-controller-hints";
+    /// How long it may take until everything is told.
+    const PATIENCE: Duration = Duration::from_secs(60);
     const ZONES: [&str; 3] = ["a", "b", "c"];
 
     struct Scene {
@@ -145,11 +148,13 @@ mod alone {
                 .unwrap();
         }
 
-        /// Reasons of Events, by Service.
+        /// Reasons of our Events, by Service: the API server itself may tell of a Service, such as `ClusterIPNotAllocated`.
         fn told(&self) -> BTreeMap<String, Vec<String>> {
+            let ours = "--field-selector=reportingComponent=ipvs-topo.io/controller";
             let path =
                 "-o=jsonpath={range .items[*]}{.involvedObject.name} {.reason}{\"\\n\"}{end}";
-            let lines = self.namespace.kubectl(&["get", "events", path]).unwrap();
+            let listed = self.namespace.kubectl(&["get", "events", ours, path]);
+            let lines = listed.unwrap();
             let mut told = BTreeMap::<String, Vec<String>>::new();
             for (service, reason) in lines.lines().filter_map(|line| line.split_once(' ')) {
                 told.entry(service.to_owned())
@@ -160,6 +165,14 @@ mod alone {
                 reasons.sort();
             }
             told
+        }
+
+        fn until_told(&self, expected: &BTreeMap<String, Vec<String>>) {
+            let deadline = Instant::now() + PATIENCE;
+            while self.told() != *expected && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            assert_eq!(self.told(), *expected);
         }
     }
 
@@ -220,7 +233,7 @@ mod alone {
             ("moving".to_owned(), expected(&["Enabled"])),
             ("applied".to_owned(), expected(&["Left"])),
         ]);
-        eventually("every Event", || (scene.told() == expected).then_some(()));
+        scene.until_told(&expected);
         for (name, author) in [
             ("strict-1", "mesh"),
             ("foreign-1", "other"),

@@ -1,0 +1,187 @@
+//! Slices as an API server keeps them, and what is in them.
+
+use super::*;
+
+/// 2026-11-21T20:00:00Z.
+pub(super) const CREATED: i64 = 1_795_291_200_000;
+pub(super) const NOW: i64 = CREATED + 60_000;
+
+/// Slices as an API server keeps them, and a controller that sees each change.
+pub(super) struct Fake {
+    pub(super) world: World,
+    pub(super) slices: BTreeMap<String, Value>,
+    pub(super) version: u64,
+}
+
+impl Fake {
+    /// With a Service `shop/cart`, and three zones of equal CPU.
+    pub(super) fn new() -> Self {
+        let mut world = World::default();
+        for collection in Collection::FOR_HINTS {
+            world.listed(collection);
+        }
+        for zone in ["a", "b", "c"] {
+            world.exists(Collection::Nodes, node(zone));
+        }
+        world.exists(Collection::Services, service(&asking("Auto")));
+        Self {
+            world,
+            slices: BTreeMap::new(),
+            version: 0,
+        }
+    }
+
+    /// Writes the endpoints of a slice, as `manager`.
+    pub(super) fn write(
+        &mut self,
+        manager: &str,
+        operation: &str,
+        name: &str,
+        endpoints: &[Value],
+    ) {
+        self.version += 1;
+        let before = self.slices.get(name);
+        let generation = before.map_or(0, |one| one["metadata"]["generation"].as_u64().unwrap());
+        let slice = json!({
+            "addressType": if name.ends_with('6') { "IPv6" } else { "IPv4" },
+            "metadata": {
+                "name": name, "namespace": "shop",
+                "labels": { "kubernetes.io/service-name": "cart" },
+                "resourceVersion": self.version.to_string(), "generation": generation + 1,
+                "managedFields": [
+                    { "manager": manager, "operation": operation, "fieldsV1": { "f:endpoints": {} } },
+                    { "manager": "labels", "operation": "Update", "fieldsV1": { "f:metadata": {} } },
+                ],
+            },
+            "endpoints": endpoints,
+        });
+        self.slices.insert(name.to_owned(), slice.clone());
+        self.world.exists(Collection::Slices, slice);
+    }
+
+    pub(super) fn make(&mut self, name: &str, endpoints: &[Value]) {
+        self.write("mesh", "Update", name, endpoints);
+    }
+
+    pub(super) fn endpoints(&self, name: &str) -> Vec<Value> {
+        self.slices[name]["endpoints"].as_array().unwrap().clone()
+    }
+
+    /// Does what is planned; returns what is told, and the slices that were written.
+    pub(super) fn settle(&mut self) -> (Vec<(&'static str, String)>, Vec<String>) {
+        let mut news = self.world.look();
+        let mut written = Vec::new();
+        for write in of_slices(&self.world) {
+            let name = write.name.1.clone();
+            let slice = &self.slices[&name];
+            assert_eq!(
+                write.body["metadata"]["resourceVersion"],
+                slice["metadata"]["resourceVersion"]
+            );
+            let endpoints = write.body["endpoints"].as_array().unwrap().clone();
+            assert_eq!(
+                bare(&endpoints),
+                bare(&self.endpoints(&name)),
+                "only hints change"
+            );
+            self.write(MANAGER, "Update", &name, &endpoints);
+            self.world.wrote(&write, self.slices[&name].clone());
+            written.push(name);
+        }
+        assert_eq!(of_slices(&self.world), [], "nothing is written twice");
+        news.extend(self.world.look());
+        assert_eq!(self.world.look(), [], "nothing is told twice");
+        let told = news.into_iter().map(|one| (one.key.1, one.note)).collect();
+        (told, written)
+    }
+
+    /// The zone that each endpoint of all slices is hinted for.
+    pub(super) fn zones(&self) -> Vec<String> {
+        let all = self.slices.values();
+        let endpoints = all.flat_map(|one| one["endpoints"].as_array().unwrap());
+        let zone = |one: &Value| value::text(one, "/hints/forZones/0/name").to_owned();
+        endpoints.map(zone).collect()
+    }
+}
+
+pub(super) fn of_slices(world: &World) -> Vec<Write> {
+    let planned = world.plan(NOW).into_iter();
+    planned
+        .filter(|write| write.collection == Collection::Slices)
+        .collect()
+}
+
+pub(super) fn bare(endpoints: &[Value]) -> Vec<Value> {
+    let mut bare = endpoints.to_vec();
+    for one in &mut bare {
+        one.as_object_mut().unwrap().remove("hints");
+    }
+    bare
+}
+
+pub(super) fn node(zone: &str) -> Value {
+    json!({
+        "metadata": { "name": zone, "labels": { "topology.kubernetes.io/zone": zone } },
+        "status": {
+            "allocatable": { "cpu": "4" },
+            "conditions": [{ "type": "Ready", "status": "True" }],
+        },
+    })
+}
+
+pub(super) fn asking(mode: &str) -> Value {
+    json!({ "service.kubernetes.io/topology-mode": mode })
+}
+
+pub(super) fn service(annotations: &Value) -> Value {
+    json!({
+        "metadata": {
+            "name": "cart", "namespace": "shop", "annotations": annotations,
+            "creationTimestamp": "2026-11-21T20:00:00Z",
+        },
+        "spec": { "type": "ClusterIP", "clusterIP": "10.96.0.10" },
+    })
+}
+
+pub(super) fn endpoint(number: usize, zone: &str) -> Value {
+    json!({
+        "addresses": [format!("10.1.0.{number}")], "conditions": { "ready": true },
+        "hostname": format!("h{number}"), "nodeName": zone, "zone": zone,
+    })
+}
+
+/// One in each of these zones.
+pub(super) fn endpoints(zones: &str) -> Vec<Value> {
+    let zones = zones.split_whitespace().enumerate();
+    zones.map(|(number, zone)| endpoint(number, zone)).collect()
+}
+
+pub(super) fn hinted(mut endpoints: Vec<Value>, zone: &str) -> Vec<Value> {
+    for one in &mut endpoints {
+        one["hints"] = json!({ "forZones": [{ "name": zone }] });
+    }
+    endpoints
+}
+
+pub(super) const ENABLED: &str = "TopologyAwareHintsEnabled";
+pub(super) const DISABLED: &str = "TopologyAwareHintsDisabled";
+
+pub(super) fn words(told: &[(&'static str, String)]) -> Vec<&'static str> {
+    told.iter().map(|(word, _)| *word).collect()
+}
+
+/// With hints of ours on two slices.
+pub(super) fn settled() -> Fake {
+    let mut fake = Fake::new();
+    fake.make("cart-1", &endpoints("a a b c"));
+    fake.make("cart-2", &[endpoint(9, "b"), endpoint(10, "c")]);
+    let (told, written) = fake.settle();
+    assert_eq!(
+        (words(&told), &written[..]),
+        (
+            vec![ENABLED],
+            &["cart-1".to_owned(), "cart-2".to_owned()][..]
+        )
+    );
+    fake
+}
