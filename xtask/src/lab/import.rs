@@ -56,8 +56,10 @@ pub(super) fn import(
     let importer = Importer { packages, work };
     let mut containerd = importer.start(root)?;
     let taken = importer.take(&mut containerd, images);
-    Process::new(containerd.id()).and_then(|process| process.end(Ending::Asked))?;
-    containerd.wait()?;
+    if containerd.try_wait()?.is_none() {
+        Process::new(containerd.id())?.end(Ending::Asked)?;
+        containerd.wait()?;
+    }
     taken.with_context(|| fs::read_to_string(importer.log()).unwrap_or_default())?;
     fs::remove_dir_all(work)?;
     step.done("");
