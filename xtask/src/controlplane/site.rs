@@ -80,7 +80,7 @@ impl Site {
         Ok(Self {
             launch: Vec::new(),
             nodes: Vec::new(),
-            port: free_port(&address)?,
+            port: free_port(&address, anywhere()?)?,
             bind: address.clone(),
             address,
             advertised: FROM_GUEST.to_owned(),
@@ -197,15 +197,18 @@ fn owned(flags: &[&str]) -> Vec<String> {
     flags.iter().map(|flag| (*flag).to_owned()).collect()
 }
 
-/// A port of `address` that nobody listens on; the search begins anywhere, so that two that start together differ.
-fn free_port(address: &str) -> anyhow::Result<u16> {
+/// Where the search for a port begins: anywhere, so that two that start together differ.
+fn anywhere() -> anyhow::Result<u16> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let number = now.subsec_nanos().wrapping_add(std::process::id());
     let count = u32::from(PORTS.end - PORTS.start);
-    let first = now.subsec_nanos().wrapping_add(std::process::id()) % count;
-    let mut candidates = (first..count)
-        .chain(0..first)
-        .filter_map(|offset| Some(PORTS.start + u16::try_from(offset).ok()?));
-    candidates
+    Ok(PORTS.start + u16::try_from(number % count)?)
+}
+
+/// A port of `address` that nobody listens on, from `first` on.
+fn free_port(address: &str, first: u16) -> anyhow::Result<u16> {
+    (first..PORTS.end)
+        .chain(PORTS.start..first)
         .find(|port| TcpListener::bind((address, *port)).is_ok())
         .with_context(|| format!("no port of {address} is free"))
 }
@@ -216,9 +219,13 @@ mod tests {
 
     #[test]
     fn a_port_that_is_taken_is_not_free() {
-        let port = free_port("127.0.0.1").unwrap();
-        assert!(PORTS.contains(&port));
-        let _taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
-        assert_ne!(free_port("127.0.0.1").unwrap(), port);
+        let first = anywhere().unwrap();
+        assert!(PORTS.contains(&first));
+        let mut all = PORTS;
+        let listener = all.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+        let listener = listener.unwrap();
+        let taken = listener.local_addr().unwrap().port();
+        let free = free_port("127.0.0.1", taken).unwrap();
+        assert!(PORTS.contains(&free) && free != taken, "{free}");
     }
 }
