@@ -24,7 +24,7 @@ use crate::json::{self, Happening, Line, Page};
 use crate::yaml::Node;
 
 /// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
-pub(super) const SILENCE: Duration = Duration::from_secs(150);
+pub(super) const SILENCE: Duration = Duration::from_secs(90);
 
 /// For how long a stream is asked for, in seconds; up to twice as long.
 pub(super) const STREAM: f64 = 300.0;
