@@ -82,9 +82,11 @@ metadata: {name: map-n2}
         }
         let regarding =
             "--field-selector=involvedObject.kind=Service,involvedObject.name=kubernetes";
+        // The API server itself may tell of a Service.
+        let ours = format!("{regarding},reportingComponent=ipvs-topo.io/controller");
         let reasons = || {
             let path = "-o=jsonpath={range .items[*]}{.reason} {.type}{\"\\n\"}{end}";
-            let listed = ok(&["get", "events", "-n", "default", regarding, path]);
+            let listed = ok(&["get", "events", "-n", "default", &ours, path]);
             let mut lines: Vec<String> = listed.lines().map(str::to_owned).collect();
             lines.sort();
             lines
