@@ -108,7 +108,7 @@ fn a_server_with_a_certificate_of_another_authority_is_not_trusted() {
 mod alone {
     use super::{Follower, Namespace, Phase, compact, create, installed, ok, xtask};
     use crate::follower::Account;
-    use crate::kubectl::{kubectl, repository};
+    use crate::kubectl::{kubectl, repository, take_away};
 
     /// One restart serves three: who may go on, who is not known any more, and who may not read any more.
     #[test]
@@ -173,12 +173,7 @@ mod alone {
     #[test]
     fn kinds_that_are_not_installed_are_none_and_are_found_when_they_come() {
         // Other tests may have installed them.
-        ok(&[
-            "delete",
-            "--ignore-not-found",
-            "-k",
-            &repository("manifests/crds"),
-        ]);
+        take_away("manifests/crds");
         let drains = "topologydrains.topology.ipvs-topo.io";
         let mut follower = Follower::administrator();
         follower.until_whole();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -88,6 +88,40 @@ pub(crate) fn installed() {
             kubectl(&["create", "--dry-run=server", "-f", path]).err()
         });
     });
+}
+
+/// Deletes what a folder of the manifests makes, with the definitions of our kinds.
+///
+/// From 1.34 on an API server refuses to list a kind that nobody has asked for since it was defined or the server started
+/// (`storage is (re)initializing`), its own clean-up before a definition goes included, which then waits longer each time
+/// (kubernetes/kubernetes#140485). So somebody asks until the definitions are gone.
+pub(crate) fn take_away(folder: &str) {
+    let kinds = [
+        "clustertopologypolicies",
+        "topologyagents",
+        "topologydrains",
+        "topologymaps",
+        "topologypolicies",
+    ];
+    let path = repository(folder);
+    let delete = ["delete", "-k", &path, "--ignore-not-found"];
+    let is_over = AtomicBool::new(false);
+    let deleted = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for kind in kinds {
+                    let all = format!("/apis/topology.ipvs-topo.io/v1alpha1/{kind}");
+                    drop(kubectl(&["get", "--raw", &all]));
+                }
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        });
+        // A policy goes with its definition, which may be deleted before it.
+        let deleted = kubectl(&[&delete[..], &["--timeout=120s"]].concat());
+        is_over.store(true, Ordering::Relaxed);
+        deleted
+    });
+    deleted.unwrap();
 }
 
 /// The API server's address.

@@ -112,7 +112,7 @@ fn the_examples_are_taken_as_they_are() {
 mod alone {
     //! It takes the CRDs away from everybody else for a while.
 
-    use crate::kubectl::{installed, kubectl, ok, repository};
+    use crate::kubectl::{installed, kubectl, ok, repository, take_away};
 
     /// Kinds that are always "configured", though `kubectl diff` finds nothing: of a disruption budget kubectl sends
     /// the selector whether or not it differs, and of a policy the levels, which the API server gives their defaults.
@@ -135,9 +135,7 @@ mod alone {
             let again = ok(&["apply", "-k", &path]);
             assert_eq!(changes(&again), Vec::<&str>::new(), "{folder}");
             assert_eq!(ok(&["diff", "-k", &path]), "", "{folder}");
-            // A policy goes with its definition, which may be deleted before it.
-            let patiently = ["--ignore-not-found", "--timeout=120s"];
-            ok(&[&["delete", "-k", &path], &patiently[..]].concat());
+            take_away(&format!("manifests/{folder}"));
             let left = [
                 "get",
                 "crd,validatingadmissionpolicy,validatingadmissionpolicybinding,clusterrole,clusterrolebinding,namespace",
