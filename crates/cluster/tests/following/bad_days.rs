@@ -259,7 +259,7 @@ async fn silence_is_noticed() {
     })
     .await;
     let requests = fake.requests(SERVICES);
-    assert!((4..8).contains(&requests.len()), "{requests:?}");
+    assert!((5..10).contains(&requests.len()), "{requests:?}");
     assert_eq!(
         followed.services(),
         ["a"],

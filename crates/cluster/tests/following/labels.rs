@@ -81,7 +81,7 @@ async fn a_list_of_nodes_is_waited_for_however_long_it_takes_and_one_serves_all_
                 server.add(POLICIES, policy("near", RACK));
                 server.add(SERVICES, asking.clone());
             }
-            120 => {
+            80 => {
                 assert_eq!(server.requests(NODES).len(), 2);
                 assert_eq!(
                     (going_by(followed), known(followed)),

@@ -12,10 +12,8 @@ mod alone;
 mod errors;
 mod options;
 mod other_families;
-mod read;
 mod settings;
 mod support;
 mod traffic;
 #[path = "../golden/words.rs"]
 mod words;
-mod written;
