@@ -29,7 +29,7 @@ pub mod schema;
 pub mod source;
 pub mod warning;
 
+mod answer;
 mod convert;
 mod intern;
-mod json;
 mod yaml;

@@ -212,12 +212,13 @@ impl Connection {
         let answer = answer?;
         let retry_after = error::retry_after(&answer);
         let status = answer.status();
-        let chunks = Chunks::new(self.clone(), verb, target.clone(), answer.into_body());
+        let chunks = Chunks::new(self.clone(), verb, target.clone(), answer);
         if status.is_success() {
             return Ok(chunks);
         }
-        let text = chunks.all().await.unwrap_or_default();
-        let refused = error::refused(verb, &target, status.as_u16(), &text);
+        let form = chunks.form();
+        let body = chunks.all().await.unwrap_or_default();
+        let refused = error::refused(verb, &target, status.as_u16(), form, &body);
         if refused.fault == Fault::Unauthorized {
             self.shared.credentials.renew().await;
         }

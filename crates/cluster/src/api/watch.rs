@@ -17,7 +17,6 @@ mod choose;
 mod collection;
 mod hub;
 mod input;
-mod lines;
 mod machine;
 mod runner;
 mod version;

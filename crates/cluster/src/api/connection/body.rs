@@ -6,6 +6,7 @@ use kube::client::Body;
 use tokio::time::timeout;
 
 use super::{Connection, PATIENCE};
+use crate::answer::Form;
 use crate::api::error::{self, ApiError, Fault};
 use crate::api::path::{Target, Verb};
 
@@ -18,19 +19,34 @@ pub(crate) struct Chunks {
     verb: Verb,
     target: Target,
     resource: String,
+    form: Form,
     body: Body,
 }
 
 impl Chunks {
-    pub(super) fn new(connection: Connection, verb: Verb, target: Target, body: Body) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        verb: Verb,
+        target: Target,
+        answer: http::Response<Body>,
+    ) -> Self {
         let resource = target.full_resource();
+        let content_type = answer.headers().get(http::header::CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let form = Form::of(content_type.unwrap_or_default());
         Self {
             connection,
             verb,
             target,
             resource,
-            body,
+            form,
+            body: answer.into_body(),
         }
+    }
+
+    /// In which form it is written.
+    pub(crate) fn form(&self) -> Form {
+        self.form
     }
 
     /// The next part; `None` at the end. Nothing is lost when the future is dropped.

@@ -3,25 +3,18 @@
 use std::time::Duration;
 
 use kube::client::Body;
-use serde::Deserialize;
 
 use super::{ApiError, Fault};
+use crate::answer::Form;
 use crate::api::path::{Target, Verb};
+use crate::yaml::Node;
 
 /// The parts of `v1` `Status` that are read.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     pub(crate) code: u16,
     pub(crate) reason: String,
     pub(crate) message: String,
-    details: Details,
-}
-
-/// The part of `details` that is read.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Details {
     retry_after_seconds: u64,
 }
 
@@ -33,6 +26,23 @@ impl Status {
             reason: reason.to_owned(),
             message: message.to_owned(),
             ..Self::default()
+        }
+    }
+
+    /// What the object says; nothing, where it is something else.
+    pub(crate) fn of(object: &Node) -> Self {
+        let text = |name: &str| object.get(name).and_then(Node::text).unwrap_or_default();
+        let details = object.get("details");
+        let seconds = details.and_then(|details| details.get("retryAfterSeconds")?.text());
+        Self {
+            retry_after_seconds: seconds
+                .and_then(|seconds| seconds.parse().ok())
+                .unwrap_or_default(),
+            ..Self::new(
+                text("code").parse().unwrap_or_default(),
+                text("reason"),
+                text("message"),
+            )
         }
     }
 
@@ -55,7 +65,7 @@ impl Status {
 
     /// The error that it means for a request.
     pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
-        let seconds = self.details.retry_after_seconds;
+        let seconds = self.retry_after_seconds;
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
         ApiError {
             code: Some(self.code),
@@ -66,8 +76,9 @@ impl Status {
 }
 
 /// The error behind an answer whose code is no success; `body` should be a `Status`, and often is not.
-pub(crate) fn refused(verb: Verb, target: &Target, code: u16, body: &[u8]) -> ApiError {
-    let status = serde_json::from_slice::<Status>(body).unwrap_or_default();
+pub(crate) fn refused(verb: Verb, target: &Target, code: u16, form: Form, body: &[u8]) -> ApiError {
+    let status = form.object(body);
+    let status = status.map_or_else(|_garbled| Status::default(), |object| Status::of(&object));
     let said = if status.message.is_empty() {
         let text = String::from_utf8_lossy(body);
         text.trim().chars().take(200).collect()
@@ -94,7 +105,7 @@ mod tests {
 
     fn fault(code: u16, body: &str) -> ApiError {
         let target = Target::of("/api/v1/services");
-        refused(Verb::List, &target, code, body.as_bytes())
+        refused(Verb::List, &target, code, Form::Json, body.as_bytes())
     }
 
     #[test]

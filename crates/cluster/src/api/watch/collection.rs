@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::input::Input;
-use super::lines::Lines;
 use super::machine::{Ask, Heard, Machine, Turn};
 use super::runner::{SILENCE, STREAM, chance};
 use super::version::told_apart;
+use crate::answer::{Form, Parts};
 use crate::api::connection::{Call, Chunks, Connection};
 use crate::api::error::{ApiError, Fault, Status};
 use crate::api::path::{Target, Verb};
@@ -37,7 +36,7 @@ pub struct Collection {
     input: Input,
     machine: Machine,
     epoch: Instant,
-    stream: Option<(Chunks, Lines)>,
+    stream: Option<(Chunks, Parts)>,
     ready: VecDeque<Change>,
 }
 
@@ -121,20 +120,20 @@ impl Collection {
         let call = Call::bare(Verb::Watch, &path);
         let chunks = self.connection.open_body(call).await?;
         self.hear(Heard::Opened);
-        self.stream = Some((chunks, Lines::default()));
+        self.stream = Some((chunks, Parts::of(Form::Json)));
         Ok(())
     }
 
     /// Takes the next part of the stream.
     async fn part(&mut self) -> Result<(), ApiError> {
-        let Some((chunks, lines)) = &mut self.stream else {
+        let Some((chunks, parts)) = &mut self.stream else {
             return Ok(());
         };
         let ended = match timeout(SILENCE, chunks.next()).await {
             Err(_elapsed) => Some(Heard::Silent),
             Ok(next) => match next? {
                 None => Some(Heard::Ended),
-                Some(bytes) if lines.push(&bytes).is_ok() => None,
+                Some(bytes) if parts.push(&bytes).is_ok() => None,
                 Some(_) => return Err(self.garbled("a line that does not end")),
             },
         };
@@ -144,13 +143,13 @@ impl Collection {
             return Ok(());
         }
         let mut whole = Vec::new();
-        while let Some(line) = lines.next() {
+        while let Some(line) = parts.next() {
             whole.push(line);
         }
         whole.iter().try_for_each(|line| self.line(line))
     }
 
-    fn line(&mut self, line: &Bytes) -> Result<(), ApiError> {
+    fn line(&mut self, line: &[u8]) -> Result<(), ApiError> {
         let mut line: Value =
             serde_json::from_slice(line).map_err(|error| self.garbled(&error.to_string()))?;
         let object = line.get_mut("object").map(Value::take).unwrap_or_default();

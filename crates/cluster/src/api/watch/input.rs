@@ -1,6 +1,6 @@
 //! What is watched: one line for each collection, with what is asked of the server about it.
 
-use crate::json::Identity;
+use crate::answer::{Form, Identity};
 use crate::object::Kind;
 
 /// One collection.
@@ -17,6 +17,8 @@ pub(crate) struct Input {
     pub(crate) page: u32,
     /// Whether it goes without: the server may not know the kind, or nothing may ask for it.
     pub(crate) need: Need,
+    /// The shortest form in which a server has it.
+    pub(crate) form: Form,
 }
 
 /// When a collection has to be there.
@@ -97,6 +99,7 @@ impl Input {
             api_version: "v1",
             page: 500,
             need: Need::Always,
+            form: Form::Protobuf,
         }
     }
 
@@ -107,10 +110,15 @@ impl Input {
             .page(200)
     }
 
+    /// A kind that is defined by a `CustomResourceDefinition`.
     const fn ours(kind: Kind, name: &'static str, path: &'static str) -> Self {
-        Self::core(kind, name, path)
+        let input = Self::core(kind, name, path)
             .version("topology.ipvs-topo.io/v1alpha1")
-            .need(Need::IfKnown)
+            .need(Need::IfKnown);
+        Self {
+            form: Form::Json,
+            ..input
+        }
     }
 
     const fn version(self, api_version: &'static str) -> Self {
@@ -140,16 +148,19 @@ impl Input {
         }
     }
 
-    /// In which form its objects are wanted.
+    /// In which form its objects are wanted, the best first.
     pub(crate) fn accept(&self, stream: bool) -> &'static str {
-        match (self.need, stream) {
-            (Need::IfSelected, false) => {
-                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+        match (self.form, self.need, stream) {
+            (Form::Json, _, _) => "application/json",
+            (Form::Protobuf, Need::IfSelected, false) => {
+                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
+                 application/json"
             }
-            (Need::IfSelected, true) => {
-                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            (Form::Protobuf, Need::IfSelected, true) => {
+                "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+                 application/json"
             }
-            _ => "application/json",
+            (Form::Protobuf, _, _) => "application/vnd.kubernetes.protobuf,application/json",
         }
     }
 

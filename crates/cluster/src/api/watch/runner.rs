@@ -5,7 +5,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -13,14 +12,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::board::Board;
 use super::hub::{Asked, Hub, Number};
 use super::input::{Input, NODES, Need};
-use super::lines::Lines;
 use super::machine::{Ask, Heard, Machine, Turn};
 use super::version::told_apart;
+use crate::answer::{Form, Happening, Page, Parts};
 use crate::api::connection::{Call, Chunks, Connection};
 use crate::api::error::{ApiError, Fault, Status};
 use crate::api::path::Verb;
 use crate::event::Batch;
-use crate::json::{self, Happening, Line, Page};
 use crate::yaml::Node;
 
 /// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
@@ -176,12 +174,14 @@ impl<'s> Runner<'s> {
             accept: self.input.accept(false),
             ..Call::bare(Verb::List, &path)
         };
-        let body = self.shared.connection.open_body(call).await?.all().await?;
+        let chunks = self.shared.connection.open_body(call).await?;
+        let form = chunks.form();
+        let body = chunks.all().await?;
         if self.is_turned() {
             return Ok(());
         }
         let mut take = |node: Node| self.shared.hub.borrow_mut().exists(self.number, &node);
-        let page = json::list(&body, Some(self.input.identity()), &mut take);
+        let page = form.list(&body, self.input.identity(), &mut take);
         let Page {
             resource_version,
             r#continue,
@@ -216,9 +216,9 @@ impl<'s> Runner<'s> {
         if version.is_some() {
             self.follows();
         }
-        let mut lines = Lines::default();
+        let mut parts = Parts::of(chunks.form());
         loop {
-            let ended = match self.part(&mut chunks, &mut lines).await {
+            let ended = match self.take(&mut chunks, &mut parts).await {
                 Ok(None) => None,
                 Ok(Some(heard)) => Some(Ok(heard)),
                 Err(error) => Some(Err(error)),
@@ -230,11 +230,11 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Takes the next part of a stream. Returns how the stream ended, if it did.
-    async fn part(
+    /// Takes what comes next of a stream. Returns how the stream ended, if it did.
+    async fn take(
         &mut self,
         chunks: &mut Chunks,
-        lines: &mut Lines,
+        parts: &mut Parts,
     ) -> Result<Option<Heard>, ApiError> {
         let next = tokio::select! {
             biased;
@@ -247,11 +247,11 @@ impl<'s> Runner<'s> {
         let Some(bytes) = next? else {
             return Ok(Some(Heard::Ended));
         };
-        if lines.push(&bytes).is_err() {
-            return Err(self.error(Verb::Watch, Fault::Garbled, "a line that does not end"));
+        if parts.push(&bytes).is_err() {
+            return Err(self.error(Verb::Watch, Fault::Garbled, "an event that does not end"));
         }
-        while let Some(line) = lines.next() {
-            self.line(&line)?;
+        while let Some(part) = parts.next() {
+            self.event(chunks.form(), &part)?;
         }
         let objects = self.shared.hub.borrow().count(self.number);
         self.shared
@@ -260,34 +260,32 @@ impl<'s> Runner<'s> {
         Ok(None)
     }
 
-    fn line(&mut self, text: &Bytes) -> Result<(), ApiError> {
-        let line = json::line(text, self.input.identity());
-        let line = line.map_err(|error| self.error(Verb::Watch, Fault::Garbled, &error))?;
+    fn event(&mut self, form: Form, bytes: &[u8]) -> Result<(), ApiError> {
+        let event = form.event(bytes, self.input.identity());
+        let event = event.map_err(|error| self.error(Verb::Watch, Fault::Garbled, &error))?;
         let mut listed = false;
-        match line.happening {
+        match event.happening {
             Happening::Exists => self
                 .shared
                 .hub
                 .borrow_mut()
-                .exists(self.number, &line.object),
-            Happening::Gone => self.shared.hub.borrow_mut().gone(self.number, &line.object),
+                .exists(self.number, &event.object),
+            Happening::Gone => self
+                .shared
+                .hub
+                .borrow_mut()
+                .gone(self.number, &event.object),
             Happening::Bookmark { listed: all } => listed = all,
-            Happening::Error => return Err(self.told_error(&line)),
+            Happening::Error => {
+                let target = crate::api::Target::of(self.input.path);
+                return Err(Status::of(&event.object).error(Verb::Watch, &target));
+            }
         }
-        if let Some(version) = line.version() {
+        if let Some(version) = event.version() {
             let version = version.into();
             self.hear(Heard::Version { version, listed });
         }
         Ok(())
-    }
-
-    /// The error that a server ends a stream with.
-    fn told_error(&self, line: &Line) -> ApiError {
-        let text = |name: &str| line.object.get(name).and_then(Node::text);
-        let code = text("code").and_then(|code| code.parse().ok());
-        let [reason, message] = ["reason", "message"].map(|name| text(name).unwrap_or_default());
-        let status = Status::new(code.unwrap_or_default(), reason, message);
-        status.error(Verb::Watch, &crate::api::Target::of(self.input.path))
     }
 
     fn begin(&self) {

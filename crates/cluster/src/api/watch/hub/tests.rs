@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::answer::Form;
 use crate::index::Index;
-use crate::json::line;
 
 const SERVICES: Number = 1;
 const SLICES: Number = 2;
@@ -19,9 +19,8 @@ const NAMESPACES: Number = 7;
 /// An object as a server sends it.
 fn object(input: Number, text: &str) -> Node {
     let text = format!(r#"{{"type":"ADDED","object":{text}}}"#);
-    line(text.as_bytes(), INPUTS[input].identity())
-        .unwrap()
-        .object
+    let event = Form::Json.event(text.as_bytes(), INPUTS[input].identity());
+    event.unwrap().object
 }
 
 fn node(name: &str, zone: &str) -> Node {

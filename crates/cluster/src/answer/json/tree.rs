@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::answer::scalar;
 use crate::yaml::{MAX_DEPTH, Node, Value};
 
 /// Reads one value `depth` levels into its object.
@@ -69,11 +70,6 @@ fn plain(text: &impl ToString) -> Node {
     scalar(text.to_string(), true)
 }
 
-fn scalar(text: String, plain: bool) -> Node {
-    let text = text.into_boxed_str();
-    Node::new(0, Value::Scalar { text, plain })
-}
-
 impl<'de> Visitor<'de> for Tree {
     type Value = Node;
 
@@ -102,7 +98,7 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(scalar(text.to_owned(), false))
+        Ok(scalar(text, false))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Node, E> {

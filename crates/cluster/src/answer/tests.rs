@@ -1,4 +1,7 @@
-//! The tree from JSON is the tree from the same text read as YAML.
+//! The tree from JSON is the tree from the same text read as YAML, and what is made of protobuf is what is made of the
+//! same in JSON.
+
+mod captured;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -32,12 +35,8 @@ fn shape(node: &Node) -> String {
 
 fn of_json(text: &str) -> String {
     let mut found = Vec::new();
-    list(
-        format!("{{\"items\": [{text}]}}").as_bytes(),
-        None,
-        &mut |node| found.push(shape(&node)),
-    )
-    .unwrap();
+    let page = format!("{{\"items\": [{text}]}}");
+    json::list(page.as_bytes(), &mut |node| found.push(shape(&node))).unwrap();
     found.join("\n")
 }
 
@@ -72,11 +71,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut count = 0;
-        if list(&bytes, None, &mut |_| count += 1).is_err() {
+        for form in [Form::Json, Form::Protobuf] {
+            let mut count = 0;
+            prop_assert!(form.list(&bytes, SERVICE, &mut |_| count += 1).is_err());
             prop_assert_eq!(count, 0);
+            prop_assert!(form.event(&bytes, SERVICE).is_err());
         }
-        prop_assert!(line(&bytes, SERVICE).is_err());
     }
 }
 
@@ -85,7 +85,7 @@ fn a_page_tells_its_version_and_what_comes_next() {
     let text = br#"{"kind":"ServiceList","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},
         "items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}"#;
     let mut found = Vec::new();
-    let page = list(text, Some(SERVICE), &mut |node| {
+    let page = Form::Json.list(text, SERVICE, &mut |node| {
         found.push(node.get("kind").unwrap().text().unwrap().to_owned());
     });
     let expected = Page {
@@ -94,9 +94,8 @@ fn a_page_tells_its_version_and_what_comes_next() {
     };
     assert_eq!(page.unwrap(), expected);
     assert_eq!(found, ["Service", "Service"]);
-    let empty = list(
+    let empty = json::list(
         br#"{"metadata":{"resourceVersion":"7"},"items":null}"#,
-        None,
         &mut |_| {},
     );
     assert_eq!(empty.unwrap().resource_version, "7");
@@ -112,20 +111,20 @@ fn what_is_no_page_is_refused() {
         "{\"items\": []} x",
         "{\"items\": [}",
     ] {
-        assert!(list(text.as_bytes(), None, &mut |_| {}).is_err(), "{text}");
+        assert!(json::list(text.as_bytes(), &mut |_| {}).is_err(), "{text}");
     }
     let deep = format!("{{\"items\": [{}{}]}}", "[".repeat(100), "]".repeat(100));
-    let error = list(deep.as_bytes(), None, &mut |_| {}).unwrap_err();
+    let error = json::list(deep.as_bytes(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("nested more than"), "{error}");
 }
 
 #[test]
-fn a_line_tells_what_happened_and_the_version() {
+fn an_event_tells_what_happened_and_the_version() {
     let read = |kind: &str, more: &str| {
         let text = format!(
             r#"{{"type":"{kind}","object":{{"kind":"Service","metadata":{{"name":"a","resourceVersion":"9"{more}}}}}}}"#
         );
-        line(text.as_bytes(), SERVICE).unwrap()
+        Form::Json.event(text.as_bytes(), SERVICE).unwrap()
     };
     assert_eq!(read("ADDED", "").happening, Happening::Exists);
     assert_eq!(read("MODIFIED", "").version(), Some("9"));
@@ -139,8 +138,12 @@ fn a_line_tells_what_happened_and_the_version() {
         r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
     );
     assert_eq!(end.happening, Happening::Bookmark { listed: true });
-    assert!(line(br#"{"type":"OTHER","object":{}}"#, SERVICE).is_err());
-    assert!(line(br#"{"type":"ADDED"}"#, SERVICE).is_err());
+    for wrong in [r#"{"type":"OTHER","object":{}}"#, r#"{"type":"ADDED"}"#] {
+        assert!(
+            Form::Json.event(wrong.as_bytes(), SERVICE).is_err(),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

@@ -2,41 +2,23 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Identity;
 use super::tree::Tree;
+use crate::answer::{Garbled, Page};
 use crate::yaml::Node;
-
-/// What a page says besides its objects.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Page {
-    /// The version of the whole collection, for following what comes after.
-    pub(crate) resource_version: String,
-    /// What to ask the next page with; empty on the last.
-    pub(crate) r#continue: String,
-}
 
 /// Reads a page and hands its objects to `sink`, one at a time.
 ///
 /// After an error some objects may have been handed over.
-pub(crate) fn list(
-    text: &[u8],
-    identity: Option<Identity>,
-    sink: &mut dyn FnMut(Node),
-) -> Result<Page, serde_json::Error> {
+pub(in crate::answer) fn list(text: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, Garbled> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let page = deserializer.deserialize_map(Whole { identity, sink })?;
+    let page = deserializer.deserialize_map(Whole(sink))?;
     deserializer.end()?;
     Ok(page)
 }
 
-struct Whole<'s> {
-    identity: Option<Identity>,
-    sink: &'s mut dyn FnMut(Node),
-}
+struct Whole<'s>(&'s mut dyn FnMut(Node));
 
 impl<'de> Visitor<'de> for Whole<'_> {
     type Value = Page;
@@ -53,11 +35,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "metadata" => page = map.next_value::<Option<Page>>()?.unwrap_or_default(),
                 "items" => {
                     has_items = true;
-                    let items = Items {
-                        identity: self.identity,
-                        sink: &mut *self.sink,
-                    };
-                    map.next_value_seed(items)?;
+                    map.next_value_seed(Items(&mut *self.0))?;
                 }
                 _ => {
                     let _skipped: IgnoredAny = map.next_value()?;
@@ -73,10 +51,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
     }
 }
 
-struct Items<'s> {
-    identity: Option<Identity>,
-    sink: &'s mut dyn FnMut(Node),
-}
+struct Items<'s>(&'s mut dyn FnMut(Node));
 
 impl<'de> DeserializeSeed<'de> for Items<'_> {
     type Value = ();
@@ -99,10 +74,7 @@ impl<'de> Visitor<'de> for Items<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         while let Some(object) = elements.next_element_seed(Tree::OBJECT)? {
-            (self.sink)(match self.identity {
-                Some(identity) => identity.given_to(object),
-                None => object,
-            });
+            (self.0)(object);
         }
         Ok(())
     }

@@ -1,0 +1,213 @@
+//! The fields of messages that conversion reads, by their numbers: `generated.proto` in `k8s.io/api` and
+//! `k8s.io/apimachinery`. A number never changes its meaning there.
+
+use super::garbled;
+use crate::answer::Garbled;
+
+/// The fields of a message that are read.
+pub(super) type Message = &'static [Field];
+
+/// One field.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    /// What it is called in JSON.
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+}
+
+/// How often something is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape {
+    One(Kind),
+    Many(Kind),
+    /// By texts.
+    Map(Kind),
+}
+
+/// What is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Text,
+    Number,
+    Flag,
+    Time,
+    Quantity,
+    Message(Message),
+}
+
+/// The message of an object of this kind.
+pub(super) fn of(kind: &str) -> Result<Message, Garbled> {
+    match kind {
+        "Service" => Ok(SERVICE),
+        "EndpointSlice" => Ok(ENDPOINT_SLICE),
+        "Node" => Ok(NODE),
+        "ServiceCIDR" => Ok(SERVICE_CIDR),
+        "Namespace" | "PartialObjectMetadata" => Ok(ONLY_METADATA),
+        "Status" => Ok(STATUS),
+        other => Err(garbled(format!("a `{other}`, which nobody asked for"))),
+    }
+}
+
+const fn one(number: u32, name: &'static str, kind: Kind) -> Field {
+    let shape = Shape::One(kind);
+    Field {
+        number,
+        name,
+        shape,
+    }
+}
+
+const fn many(number: u32, name: &'static str, kind: Kind) -> Field {
+    Field {
+        shape: Shape::Many(kind),
+        ..one(number, name, kind)
+    }
+}
+
+const fn map(number: u32, name: &'static str, kind: Kind) -> Field {
+    Field {
+        shape: Shape::Map(kind),
+        ..one(number, name, kind)
+    }
+}
+
+const fn text(number: u32, name: &'static str) -> Field {
+    one(number, name, Kind::Text)
+}
+
+const fn number(number: u32, name: &'static str) -> Field {
+    one(number, name, Kind::Number)
+}
+
+const fn flag(number: u32, name: &'static str) -> Field {
+    one(number, name, Kind::Flag)
+}
+
+const fn message(number: u32, name: &'static str, message: Message) -> Field {
+    one(number, name, Kind::Message(message))
+}
+
+const ONLY_METADATA: Message = &[METADATA];
+
+const METADATA: Field = message(
+    1,
+    "metadata",
+    &[
+        text(1, "name"),
+        text(3, "namespace"),
+        text(6, "resourceVersion"),
+        one(8, "creationTimestamp", Kind::Time),
+        one(9, "deletionTimestamp", Kind::Time),
+        map(11, "labels", Kind::Text),
+        map(12, "annotations", Kind::Text),
+    ],
+);
+
+const NAME: Message = &[text(1, "name")];
+
+const SERVICE: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[
+            many(1, "ports", Kind::Message(SERVICE_PORT)),
+            text(3, "clusterIP"),
+            text(4, "type"),
+            many(5, "externalIPs", Kind::Text),
+            text(7, "sessionAffinity"),
+            many(9, "loadBalancerSourceRanges", Kind::Text),
+            text(11, "externalTrafficPolicy"),
+            number(12, "healthCheckNodePort"),
+            message(
+                14,
+                "sessionAffinityConfig",
+                &[message(1, "clientIP", &[number(1, "timeoutSeconds")])],
+            ),
+            many(18, "clusterIPs", Kind::Text),
+            text(22, "internalTrafficPolicy"),
+        ],
+    ),
+    message(
+        3,
+        "status",
+        &[message(
+            1,
+            "loadBalancer",
+            &[many(1, "ingress", Kind::Message(INGRESS))],
+        )],
+    ),
+];
+
+const SERVICE_PORT: Message = &[
+    text(1, "name"),
+    text(2, "protocol"),
+    number(3, "port"),
+    number(5, "nodePort"),
+];
+
+const INGRESS: Message = &[text(1, "ip"), text(3, "ipMode")];
+
+const ENDPOINT_SLICE: Message = &[
+    METADATA,
+    many(2, "endpoints", Kind::Message(ENDPOINT)),
+    many(3, "ports", Kind::Message(ENDPOINT_PORT)),
+    text(4, "addressType"),
+];
+
+const ENDPOINT: Message = &[
+    many(1, "addresses", Kind::Text),
+    message(
+        2,
+        "conditions",
+        &[flag(1, "ready"), flag(2, "serving"), flag(3, "terminating")],
+    ),
+    map(5, "deprecatedTopology", Kind::Text),
+    text(6, "nodeName"),
+    text(7, "zone"),
+    message(
+        8,
+        "hints",
+        &[
+            many(1, "forZones", Kind::Message(NAME)),
+            many(2, "forNodes", Kind::Message(NAME)),
+        ],
+    ),
+];
+
+const ENDPOINT_PORT: Message = &[text(1, "name"), text(2, "protocol"), number(3, "port")];
+
+const NODE: Message = &[
+    METADATA,
+    message(
+        2,
+        "spec",
+        &[many(5, "taints", Kind::Message(&[text(1, "key")]))],
+    ),
+    message(
+        3,
+        "status",
+        &[
+            map(2, "allocatable", Kind::Quantity),
+            many(4, "conditions", Kind::Message(CONDITION)),
+            many(5, "addresses", Kind::Message(ADDRESS)),
+        ],
+    ),
+];
+
+const CONDITION: Message = &[text(1, "type"), text(2, "status")];
+
+const ADDRESS: Message = &[text(1, "type"), text(2, "address")];
+
+const SERVICE_CIDR: Message = &[
+    METADATA,
+    message(2, "spec", &[many(1, "cidrs", Kind::Text)]),
+];
+
+const STATUS: Message = &[
+    text(3, "message"),
+    text(4, "reason"),
+    message(5, "details", &[number(5, "retryAfterSeconds")]),
+    number(6, "code"),
+];
