@@ -157,7 +157,7 @@ impl Identity {
             return Node::new(0, Value::List(Vec::new()));
         };
         for (name, text) in [("kind", self.kind), ("apiVersion", self.api_version)] {
-            let value = scalar(text, false);
+            let value = quoted(text);
             match entries.iter_mut().find(|(key, _)| **key == *name) {
                 Some((_, old)) => *old = value,
                 None => entries.push((name.into(), value)),
@@ -167,7 +167,14 @@ impl Identity {
     }
 }
 
-fn scalar(text: impl Into<Box<str>>, plain: bool) -> Node {
-    let text = text.into();
+/// A text.
+fn quoted(text: impl Into<Box<str>>) -> Node {
+    let (text, plain) = (text.into(), false);
+    Node::new(0, Value::Scalar { text, plain })
+}
+
+/// A number, a boolean or nothing.
+fn plain(value: &impl ToString) -> Node {
+    let (text, plain) = (value.to_string().into(), true);
     Node::new(0, Value::Scalar { text, plain })
 }

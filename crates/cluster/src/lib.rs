@@ -6,7 +6,7 @@
 //!  folder    (what      (text    (object to   (what was   (Begin,   (gate:     for topology-core
 //!  stdin      changed)   to       domain       told        Apply,    nothing
 //!                        tree)    value +      before)     Delete,   before
-//!  API ─────> api ─────> json ──>  warnings) ─> hub ──>     Complete) Complete)
+//!  API ─────> api ─────> answer ─> warnings) ─> hub ──>    Complete) Complete)
 //!  server     (lists,                          (the same
 //!              streams)                         for lists)
 //! ```

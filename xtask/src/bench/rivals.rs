@@ -67,9 +67,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for sentence in &missed {
         anstream::println!("missed: {sentence}");
     }
-    if !table::is_judged(&written.readings) {
+    if !table::is_compared(&written.readings) {
         anstream::println!(
-            "nothing is judged: the targets are for ipvs-topo beside the others at 10,000 Services"
+            "nothing is compared with kube-proxy: those targets are for both at 10,000 Services"
         );
     } else if missed.is_empty() {
         anstream::println!("every target is reached");

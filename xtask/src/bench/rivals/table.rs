@@ -104,8 +104,8 @@ fn worst_lag(churn: &Churn) -> f64 {
     churn.lags.iter().copied().fold(0.0, f64::max)
 }
 
-/// Whether there is something to hold against the targets: ours and another at the size that is judged.
-pub(super) fn is_judged(readings: &[Rival]) -> bool {
+/// Whether there is something to compare: ours and another at the size that is judged.
+pub(super) fn is_compared(readings: &[Rival]) -> bool {
     let at_size = |name| find(readings, name, JUDGED).is_some();
     at_size(OURS) && RIVALS.into_iter().any(at_size)
 }

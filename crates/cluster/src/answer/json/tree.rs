@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::answer::scalar;
+use crate::answer::{plain, quoted};
 use crate::yaml::{MAX_DEPTH, Node, Value};
 
 /// Reads one value `depth` levels into its object.
@@ -66,10 +66,6 @@ impl<'de> DeserializeSeed<'de> for Tree {
     }
 }
 
-fn plain(text: &impl ToString) -> Node {
-    scalar(text.to_string(), true)
-}
-
 impl<'de> Visitor<'de> for Tree {
     type Value = Node;
 
@@ -98,11 +94,11 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(scalar(text, false))
+        Ok(quoted(text))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Node, E> {
-        Ok(scalar(text, false))
+        Ok(quoted(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Node, A::Error> {

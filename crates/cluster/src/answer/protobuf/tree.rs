@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::kinds::{Kind, Message, Shape};
 use super::wire::{Fields, Value};
 use super::{bytes_in, garbled, text_in};
-use crate::answer::{Garbled, scalar};
+use crate::answer::{Garbled, plain, quoted};
 use crate::yaml::{self, Node};
 
 /// Reads the fields of a message that are in its table.
@@ -64,11 +64,11 @@ fn map(values: &[Value<'_>], kind: Kind) -> Result<Node, Garbled> {
 
 fn read(value: Value<'_>, kind: Kind) -> Result<Node, Garbled> {
     match (kind, value) {
-        (Kind::Text, Value::Bytes(bytes)) => Ok(scalar(text(bytes), false)),
-        (Kind::Number, Value::Number(number)) => Ok(plain(number.cast_signed())),
-        (Kind::Flag, Value::Number(number)) => Ok(plain(number != 0)),
+        (Kind::Text, Value::Bytes(bytes)) => Ok(quoted(text(bytes))),
+        (Kind::Number, Value::Number(number)) => Ok(plain(&number.cast_signed())),
+        (Kind::Flag, Value::Number(number)) => Ok(plain(&(number != 0))),
         (Kind::Time, Value::Bytes(bytes)) => time(bytes),
-        (Kind::Quantity, Value::Bytes(bytes)) => Ok(scalar(text_in(bytes, 1)?, false)),
+        (Kind::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
         (Kind::Message(table), Value::Bytes(bytes)) => message(bytes, table),
         _ => Err(garbled("a field of another type than the one it has")),
     }
@@ -82,10 +82,7 @@ fn time(bytes: &[u8]) -> Result<Node, Garbled> {
             seconds = number.cast_signed();
         }
     }
-    let time = Timestamp::from_second(seconds).map_err(|error| garbled(error.to_string()))?;
-    Ok(scalar(time.to_string(), false))
-}
-
-fn plain(value: impl ToString) -> Node {
-    scalar(value.to_string(), true)
+    let time = Timestamp::from_second(seconds);
+    let text = time.map_or_else(|_never| seconds.to_string(), |time| time.to_string());
+    Ok(quoted(text))
 }

@@ -38,7 +38,7 @@ fn assert_same_page(captured: Captured, identity: Identity) -> usize {
     let [of_json, of_protobuf] = captured.map(|(form, bytes)| {
         let mut found = Vec::new();
         let page = form.list(bytes, identity, &mut |object| {
-            found.push(converted(&object))
+            found.push(converted(&object));
         });
         (page.unwrap(), found)
     });

@@ -1,8 +1,8 @@
 //! Any bytes as the answer of an API server, as a page or as a stream: no panic, no runaway, and the same events twice.
 //!
 //! ```text
-//! cd crates/cluster && mkdir -p fuzz/corpus/json
-//! cargo +nightly fuzz run json fuzz/corpus/json fuzz/seeds/json -- -max_total_time=600
+//! cd crates/cluster && mkdir -p fuzz/corpus/answer
+//! cargo +nightly fuzz run answer fuzz/corpus/answer fuzz/seeds/answer -- -max_total_time=600
 //! ```
 
 #![no_main]
@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use cluster::api::{Connection, NodeSource, follow};
 use libfuzzer_sys::fuzz_target;
 
@@ -43,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// What is told of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
-/// whether as a page.
+/// whether as a page, and the sixth whether as protobuf.
 fn told(how: u8, body: &[u8]) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -80,17 +81,24 @@ fn nodes(how: u8) -> NodeSource {
 fn server(how: u8, body: Vec<u8>) -> Connection {
     let chosen = COLLECTIONS[usize::from(how % 8)];
     let pages = how & 8 != 0;
+    let form = if how & 32 == 0 {
+        "application/json"
+    } else {
+        "application/vnd.kubernetes.protobuf"
+    };
     let router = Router::new().fallback(move |request: Request| {
         let streams = request
             .uri()
             .query()
             .is_some_and(|query| query.contains("watch=true"));
-        let answer = match (request.uri().path().ends_with(chosen), streams) {
-            (_, true) if pages => (StatusCode::UNPROCESSABLE_ENTITY, Vec::new()),
-            (true, _) => (StatusCode::OK, body.clone()),
-            (false, true) => (StatusCode::OK, NOTHING.to_vec()),
-            (false, false) => (StatusCode::OK, br#"{"items": []}"#.to_vec()),
+        let json = "application/json";
+        let (code, form, answer) = match (request.uri().path().ends_with(chosen), streams) {
+            (_, true) if pages => (StatusCode::UNPROCESSABLE_ENTITY, json, Vec::new()),
+            (true, _) => (StatusCode::OK, form, body.clone()),
+            (false, true) => (StatusCode::OK, json, NOTHING.to_vec()),
+            (false, false) => (StatusCode::OK, json, br#"{"items": []}"#.to_vec()),
         };
+        let answer = (code, [(CONTENT_TYPE, form)], answer);
         async move { answer }
     });
     Connection::of_client(kube::Client::new(router, "default"))
