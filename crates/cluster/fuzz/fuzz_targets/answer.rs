@@ -35,6 +35,10 @@ const TIME: Duration = Duration::from_millis(300);
 const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}
 "#;
 
+/// A policy because of which Namespaces are read.
+const POLICY: &[u8] = br#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"},"spec":{"namespaceSelector":{"matchLabels":{"a":"b"}},"mode":"Prefer"}}}
+"#;
+
 fuzz_target!(|bytes: &[u8]| {
     let Some((how, body)) = bytes.split_first() else {
         return;
@@ -44,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// What is told of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
-/// whether as a page, and the sixth whether as protobuf.
+/// whether as a page, the sixth whether as protobuf, and the seventh whether as what is wrong.
 fn told(how: u8, body: &[u8]) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -81,6 +85,11 @@ fn nodes(how: u8) -> NodeSource {
 fn server(how: u8, body: Vec<u8>) -> Connection {
     let chosen = COLLECTIONS[usize::from(how % 8)];
     let pages = how & 8 != 0;
+    let code = if how & 64 == 0 {
+        StatusCode::OK
+    } else {
+        StatusCode::GONE
+    };
     let form = if how & 32 == 0 {
         "application/json"
     } else {
@@ -92,9 +101,13 @@ fn server(how: u8, body: Vec<u8>) -> Connection {
             .query()
             .is_some_and(|query| query.contains("watch=true"));
         let json = "application/json";
-        let (code, form, answer) = match (request.uri().path().ends_with(chosen), streams) {
-            (_, true) if pages => (StatusCode::UNPROCESSABLE_ENTITY, json, Vec::new()),
-            (true, _) => (StatusCode::OK, form, body.clone()),
+        let path = request.uri().path();
+        let (code, form, answer) = match (path.ends_with(chosen), streams) {
+            (true, true) if pages => (StatusCode::UNPROCESSABLE_ENTITY, json, Vec::new()),
+            (true, _) => (code, form, body.clone()),
+            (false, true) if path.ends_with("/clustertopologypolicies") => {
+                (StatusCode::OK, json, [POLICY, NOTHING].concat())
+            }
             (false, true) => (StatusCode::OK, json, NOTHING.to_vec()),
             (false, false) => (StatusCode::OK, json, br#"{"items": []}"#.to_vec()),
         };

@@ -74,7 +74,7 @@ impl Parts {
 
     fn message(&mut self) -> Option<BytesMut> {
         let length = self.announced()?;
-        if self.bytes.len() < LENGTH + length {
+        if self.bytes.len() < LENGTH.saturating_add(length) {
             return None;
         }
         self.bytes.advance(LENGTH);

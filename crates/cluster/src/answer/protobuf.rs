@@ -2,10 +2,9 @@
 //! conversion reads are in the [tables](kinds) here.
 //!
 //! The tree is the one that the same object in JSON gives, as far as it is read. There are crates for protobuf, but they
-//! want a type for every message, which would then be turned into the tree; the four shapes of a field on the wire are
-//! less than that.
+//! want a type for every message, which would then be turned into the tree; the four wire types are less than that.
 
-mod kinds;
+pub(super) mod kinds;
 mod tree;
 mod wire;
 

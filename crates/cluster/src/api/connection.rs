@@ -1,4 +1,4 @@
-//! Requests to the API server: paths and JSON in, JSON or a typed error out.
+//! Requests to the API server: paths and JSON in, JSON, a body or a typed error out.
 
 mod body;
 mod renew;
@@ -25,7 +25,7 @@ use renew::Credentials;
 /// How long an answer, or the next part of it, may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The content type of everything but patches.
+/// What is sent, but for patches, and wanted, where nothing else is said.
 const JSON: &str = "application/json";
 
 /// How a patch is to be understood.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use cluster::api::{Board, Connection, InputState, NodeSource, follow};
@@ -31,6 +32,8 @@ pub(crate) enum Deed {
     Break(Vec<String>),
     /// Opens the stream and says nothing more.
     Mute,
+    /// Answers in protobuf, with this code and these bytes.
+    Protobuf(u16, &'static [u8]),
 }
 
 /// A way to hold a stream open.
@@ -290,6 +293,11 @@ impl World {
                 (StatusCode::TOO_MANY_REQUESTS, headers, "slow down").into_response()
             }
             Deed::Lines(lines) => lines.concat().into_response(),
+            Deed::Protobuf(code, bytes) => {
+                let form = "application/vnd.kubernetes.protobuf";
+                let form = [(CONTENT_TYPE, form)];
+                (StatusCode::from_u16(code).unwrap(), form, bytes).into_response()
+            }
             Deed::Break(lines) => {
                 let (line, answer) = open();
                 for text in lines {

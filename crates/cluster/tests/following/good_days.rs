@@ -5,7 +5,9 @@ use std::time::Duration;
 use cluster::api::Phase;
 use serde_json::json;
 
-use crate::fake::{DRAINS, Fake, Followed, NAMESPACES, NODES, POLICIES, SERVICES, SLICES, service};
+use crate::fake::{
+    DRAINS, Deed, Fake, Followed, NAMESPACES, NODES, POLICIES, SERVICES, SLICES, service,
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -40,6 +42,42 @@ async fn a_cluster_is_read_and_followed_with_one_request_for_each_collection() {
     assert_eq!(followed.state("namespaces").phase, Phase::Unused);
     assert_eq!(followed.board().stale_since(), None);
     assert!(followed.board().count().bytes["services"] > 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn protobuf_is_understood_as_a_page_as_a_stream_and_as_a_refusal() {
+    let fake = Fake::new();
+    fake.next(
+        NODES,
+        [
+            Deed::Refuse(422, "Invalid"),
+            Deed::Protobuf(
+                200,
+                include_bytes!("../../src/answer/captured/nodes.protobuf"),
+            ),
+        ],
+    );
+    let stream = include_bytes!("../../src/answer/captured/stream.protobuf");
+    fake.next(SERVICES, [Deed::Protobuf(200, stream)]);
+    let refusal = Deed::Protobuf(
+        403,
+        include_bytes!("../../src/answer/captured/status.protobuf"),
+    );
+    fake.world(|world| world.always.insert(DRAINS.to_owned(), refusal));
+    let followed = fake.followed(MINUTE).await;
+    assert_eq!(followed.state("nodes").objects, 3);
+    let told = followed.batches.iter().flat_map(|batch| &batch.events);
+    let told: Vec<String> = told.map(|event| format!("{event:?}")).collect();
+    let of_plain = |what: &str| {
+        let of_plain = |event: &&String| event.starts_with(what) && event.contains("plain");
+        told.iter().filter(of_plain).count()
+    };
+    // It came, got a label, and went: labels of Services are kept, since policies select by them.
+    assert_eq!((of_plain("Apply"), of_plain("Delete")), (2, 1), "{told:#?}");
+    let refused = followed
+        .state("topologydrains.topology.ipvs-topo.io")
+        .trouble;
+    assert_eq!(refused.unwrap().message, "services \"nobody\" not found");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,33 +1,36 @@
 //! The fields of messages that conversion reads, by their numbers: `generated.proto` in `k8s.io/api` and
 //! `k8s.io/apimachinery`. A number never changes its meaning there.
+//!
+//! `spec.topologyKeys` of a Service and `topology` of an endpoint, which files may have, are in no API of a supported
+//! server.
 
 use super::garbled;
 use crate::answer::Garbled;
 
 /// The fields of a message that are read.
-pub(super) type Message = &'static [Field];
+pub(in crate::answer) type Message = &'static [Field];
 
 /// One field.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
-    pub(super) number: u32,
+pub(in crate::answer) struct Field {
+    pub(in crate::answer) number: u32,
     /// What it is called in JSON.
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
+    pub(in crate::answer) name: &'static str,
+    pub(in crate::answer) shape: Shape,
 }
 
 /// How often something is there.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
-    One(Kind),
-    Many(Kind),
-    /// By texts.
-    Map(Kind),
+pub(in crate::answer) enum Shape {
+    One(Type),
+    Many(Type),
+    /// A mapping whose keys are texts.
+    Map(Type),
 }
 
 /// What is there.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(in crate::answer) enum Type {
     Text,
     Number,
     Flag,
@@ -37,7 +40,7 @@ pub(super) enum Kind {
 }
 
 /// The message of an object of this kind.
-pub(super) fn of(kind: &str) -> Result<Message, Garbled> {
+pub(in crate::answer) fn of(kind: &str) -> Result<Message, Garbled> {
     match kind {
         "Service" => Ok(SERVICE),
         "EndpointSlice" => Ok(ENDPOINT_SLICE),
@@ -49,8 +52,8 @@ pub(super) fn of(kind: &str) -> Result<Message, Garbled> {
     }
 }
 
-const fn one(number: u32, name: &'static str, kind: Kind) -> Field {
-    let shape = Shape::One(kind);
+const fn one(number: u32, name: &'static str, of: Type) -> Field {
+    let shape = Shape::One(of);
     Field {
         number,
         name,
@@ -58,34 +61,34 @@ const fn one(number: u32, name: &'static str, kind: Kind) -> Field {
     }
 }
 
-const fn many(number: u32, name: &'static str, kind: Kind) -> Field {
+const fn many(number: u32, name: &'static str, of: Type) -> Field {
     Field {
-        shape: Shape::Many(kind),
-        ..one(number, name, kind)
+        shape: Shape::Many(of),
+        ..one(number, name, of)
     }
 }
 
-const fn map(number: u32, name: &'static str, kind: Kind) -> Field {
+const fn map(number: u32, name: &'static str, of: Type) -> Field {
     Field {
-        shape: Shape::Map(kind),
-        ..one(number, name, kind)
+        shape: Shape::Map(of),
+        ..one(number, name, of)
     }
 }
 
 const fn text(number: u32, name: &'static str) -> Field {
-    one(number, name, Kind::Text)
+    one(number, name, Type::Text)
 }
 
 const fn number(number: u32, name: &'static str) -> Field {
-    one(number, name, Kind::Number)
+    one(number, name, Type::Number)
 }
 
 const fn flag(number: u32, name: &'static str) -> Field {
-    one(number, name, Kind::Flag)
+    one(number, name, Type::Flag)
 }
 
 const fn message(number: u32, name: &'static str, message: Message) -> Field {
-    one(number, name, Kind::Message(message))
+    one(number, name, Type::Message(message))
 }
 
 const ONLY_METADATA: Message = &[METADATA];
@@ -97,10 +100,10 @@ const METADATA: Field = message(
         text(1, "name"),
         text(3, "namespace"),
         text(6, "resourceVersion"),
-        one(8, "creationTimestamp", Kind::Time),
-        one(9, "deletionTimestamp", Kind::Time),
-        map(11, "labels", Kind::Text),
-        map(12, "annotations", Kind::Text),
+        one(8, "creationTimestamp", Type::Time),
+        one(9, "deletionTimestamp", Type::Time),
+        map(11, "labels", Type::Text),
+        map(12, "annotations", Type::Text),
     ],
 );
 
@@ -112,12 +115,12 @@ const SERVICE: Message = &[
         2,
         "spec",
         &[
-            many(1, "ports", Kind::Message(SERVICE_PORT)),
+            many(1, "ports", Type::Message(SERVICE_PORT)),
             text(3, "clusterIP"),
             text(4, "type"),
-            many(5, "externalIPs", Kind::Text),
+            many(5, "externalIPs", Type::Text),
             text(7, "sessionAffinity"),
-            many(9, "loadBalancerSourceRanges", Kind::Text),
+            many(9, "loadBalancerSourceRanges", Type::Text),
             text(11, "externalTrafficPolicy"),
             number(12, "healthCheckNodePort"),
             message(
@@ -125,7 +128,7 @@ const SERVICE: Message = &[
                 "sessionAffinityConfig",
                 &[message(1, "clientIP", &[number(1, "timeoutSeconds")])],
             ),
-            many(18, "clusterIPs", Kind::Text),
+            many(18, "clusterIPs", Type::Text),
             text(22, "internalTrafficPolicy"),
         ],
     ),
@@ -135,7 +138,7 @@ const SERVICE: Message = &[
         &[message(
             1,
             "loadBalancer",
-            &[many(1, "ingress", Kind::Message(INGRESS))],
+            &[many(1, "ingress", Type::Message(INGRESS))],
         )],
     ),
 ];
@@ -151,27 +154,27 @@ const INGRESS: Message = &[text(1, "ip"), text(3, "ipMode")];
 
 const ENDPOINT_SLICE: Message = &[
     METADATA,
-    many(2, "endpoints", Kind::Message(ENDPOINT)),
-    many(3, "ports", Kind::Message(ENDPOINT_PORT)),
+    many(2, "endpoints", Type::Message(ENDPOINT)),
+    many(3, "ports", Type::Message(ENDPOINT_PORT)),
     text(4, "addressType"),
 ];
 
 const ENDPOINT: Message = &[
-    many(1, "addresses", Kind::Text),
+    many(1, "addresses", Type::Text),
     message(
         2,
         "conditions",
         &[flag(1, "ready"), flag(2, "serving"), flag(3, "terminating")],
     ),
-    map(5, "deprecatedTopology", Kind::Text),
+    map(5, "deprecatedTopology", Type::Text),
     text(6, "nodeName"),
     text(7, "zone"),
     message(
         8,
         "hints",
         &[
-            many(1, "forZones", Kind::Message(NAME)),
-            many(2, "forNodes", Kind::Message(NAME)),
+            many(1, "forZones", Type::Message(NAME)),
+            many(2, "forNodes", Type::Message(NAME)),
         ],
     ),
 ];
@@ -183,15 +186,15 @@ const NODE: Message = &[
     message(
         2,
         "spec",
-        &[many(5, "taints", Kind::Message(&[text(1, "key")]))],
+        &[many(5, "taints", Type::Message(&[text(1, "key")]))],
     ),
     message(
         3,
         "status",
         &[
-            map(2, "allocatable", Kind::Quantity),
-            many(4, "conditions", Kind::Message(CONDITION)),
-            many(5, "addresses", Kind::Message(ADDRESS)),
+            map(2, "allocatable", Type::Quantity),
+            many(4, "conditions", Type::Message(CONDITION)),
+            many(5, "addresses", Type::Message(ADDRESS)),
         ],
     ),
 ];
@@ -202,7 +205,7 @@ const ADDRESS: Message = &[text(1, "type"), text(2, "address")];
 
 const SERVICE_CIDR: Message = &[
     METADATA,
-    message(2, "spec", &[many(1, "cidrs", Kind::Text)]),
+    message(2, "spec", &[many(1, "cidrs", Type::Text)]),
 ];
 
 const STATUS: Message = &[

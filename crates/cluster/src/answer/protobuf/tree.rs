@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use smallvec::SmallVec;
 
-use super::kinds::{Kind, Message, Shape};
+use super::kinds::{Message, Shape, Type};
 use super::wire::{Fields, Value};
 use super::{bytes_in, garbled, text_in};
 use crate::answer::{Garbled, plain, quoted};
@@ -18,9 +18,9 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, Garbled> {
         let values: SmallVec<[Value<'_>; 4]> = values.map(|(_, value)| *value).collect();
         let Some(last) = values.last() else { continue };
         let node = match row.shape {
-            Shape::One(kind) => one(*last, kind)?,
-            Shape::Many(kind) => Some(many(&values, kind)?),
-            Shape::Map(kind) => Some(map(&values, kind)?),
+            Shape::One(of) => one(*last, of)?,
+            Shape::Many(of) => Some(many(&values, of)?),
+            Shape::Map(of) => Some(map(&values, of)?),
         };
         entries.extend(node.map(|node| (row.name.into(), node)));
     }
@@ -28,49 +28,50 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, Garbled> {
     Ok(Node::new(0, yaml::Value::Map(entries)))
 }
 
-/// A text; what is not UTF-8 becomes what the server writes for it in JSON.
+/// A text. What is not UTF-8 becomes U+FFFD, as in JSON, though not always as many of them.
 pub(super) fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
-/// A field that is not repeated. An empty text, or time, is written where JSON has nothing.
-fn one(value: Value<'_>, kind: Kind) -> Result<Option<Node>, Garbled> {
-    let is_nothing = matches!((kind, value), (Kind::Text | Kind::Time, Value::Bytes([])));
+/// A field that is not repeated. A server writes most of them whether or not they say anything: an empty text or time
+/// is nothing here, as it is nothing in JSON; a number stays, even a 0 that JSON leaves out.
+fn one(value: Value<'_>, of: Type) -> Result<Option<Node>, Garbled> {
+    let is_nothing = matches!((of, value), (Type::Text | Type::Time, Value::Bytes([])));
     if is_nothing {
         Ok(None)
     } else {
-        read(value, kind).map(Some)
+        read(value, of).map(Some)
     }
 }
 
-fn many(values: &[Value<'_>], kind: Kind) -> Result<Node, Garbled> {
-    let items = values.iter().map(|value| read(*value, kind));
+fn many(values: &[Value<'_>], of: Type) -> Result<Node, Garbled> {
+    let items = values.iter().map(|value| read(*value, of));
     let items = items.collect::<Result<_, _>>()?;
     Ok(Node::new(0, yaml::Value::List(items)))
 }
 
-/// A mapping is a repeated message with the key as its first field and the value as its second.
-fn map(values: &[Value<'_>], kind: Kind) -> Result<Node, Garbled> {
+/// A mapping is a repeated message with the key as its first field and the value as its second; no key comes twice.
+fn map(values: &[Value<'_>], of: Type) -> Result<Node, Garbled> {
     let entries = values.iter().map(|value| {
         let Value::Bytes(entry) = value else {
             return Err(garbled("an entry that is no message"));
         };
         let value = Value::Bytes(bytes_in(entry, 2)?.unwrap_or_default());
-        Ok((text_in(entry, 1)?, read(value, kind)?))
+        Ok((text_in(entry, 1)?, read(value, of)?))
     });
     let entries = entries.collect::<Result<_, _>>()?;
     Ok(Node::new(0, yaml::Value::Map(entries)))
 }
 
-fn read(value: Value<'_>, kind: Kind) -> Result<Node, Garbled> {
-    match (kind, value) {
-        (Kind::Text, Value::Bytes(bytes)) => Ok(quoted(text(bytes))),
-        (Kind::Number, Value::Number(number)) => Ok(plain(&number.cast_signed())),
-        (Kind::Flag, Value::Number(number)) => Ok(plain(&(number != 0))),
-        (Kind::Time, Value::Bytes(bytes)) => time(bytes),
-        (Kind::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
-        (Kind::Message(table), Value::Bytes(bytes)) => message(bytes, table),
-        _ => Err(garbled("a field of another type than the one it has")),
+fn read(value: Value<'_>, of: Type) -> Result<Node, Garbled> {
+    match (of, value) {
+        (Type::Text, Value::Bytes(bytes)) => Ok(quoted(text(bytes))),
+        (Type::Number, Value::Number(number)) => Ok(plain(&number.cast_signed())),
+        (Type::Flag, Value::Number(number)) => Ok(plain(&(number != 0))),
+        (Type::Time, Value::Bytes(bytes)) => time(bytes),
+        (Type::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
+        (Type::Message(table), Value::Bytes(bytes)) => message(bytes, table),
+        _ => Err(garbled("a field that is not of its type")),
     }
 }
 

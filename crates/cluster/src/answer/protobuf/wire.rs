@@ -74,7 +74,7 @@ impl<'a> Iterator for Fields<'a> {
         if field.is_none() {
             self.0 = &[];
         }
-        Some(field.ok_or_else(|| garbled("a message that is cut off, or none")))
+        Some(field.ok_or_else(|| garbled("a message that is cut off, or not a message")))
     }
 }
 

@@ -79,11 +79,13 @@ impl Status {
 pub(crate) fn refused(verb: Verb, target: &Target, code: u16, form: Form, body: &[u8]) -> ApiError {
     let status = form.object(body);
     let status = status.map_or_else(|_garbled| Status::default(), |object| Status::of(&object));
-    let said = if status.message.is_empty() {
+    let said = if !status.message.is_empty() {
+        status.message.clone()
+    } else if form == Form::Json {
         let text = String::from_utf8_lossy(body);
         text.trim().chars().take(200).collect()
     } else {
-        status.message.clone()
+        status.reason.clone()
     };
     let status = Status {
         code,

@@ -17,8 +17,8 @@ pub(crate) struct Input {
     pub(crate) page: u32,
     /// Whether it goes without: the server may not know the kind, or nothing may ask for it.
     pub(crate) need: Need,
-    /// The shortest form in which a server has it.
-    pub(crate) form: Form,
+    /// The form that is asked for.
+    form: Form,
 }
 
 /// When a collection has to be there.
@@ -108,17 +108,15 @@ impl Input {
         Self::core(Kind::Node, "", path)
             .need(Need::IfKnown)
             .page(200)
+            .json()
     }
 
     /// A kind that is defined by a `CustomResourceDefinition`.
     const fn ours(kind: Kind, name: &'static str, path: &'static str) -> Self {
-        let input = Self::core(kind, name, path)
+        Self::core(kind, name, path)
             .version("topology.ipvs-topo.io/v1alpha1")
-            .need(Need::IfKnown);
-        Self {
-            form: Form::Json,
-            ..input
-        }
+            .need(Need::IfKnown)
+            .json()
     }
 
     const fn version(self, api_version: &'static str) -> Self {
@@ -134,6 +132,11 @@ impl Input {
 
     const fn page(self, page: u32) -> Self {
         Self { page, ..self }
+    }
+
+    const fn json(self) -> Self {
+        let form = Form::Json;
+        Self { form, ..self }
     }
 
     const fn need(self, need: Need) -> Self {
@@ -255,6 +258,24 @@ mod tests {
                 format!("/apis/{group}/{version}/")
             };
             assert!(input.path.starts_with(&folder), "{}", input.name);
+        }
+    }
+
+    #[test]
+    fn kubernetes_own_kinds_are_asked_for_as_protobuf_and_ours_as_json() {
+        for input in INPUTS {
+            for stream in [false, true] {
+                let accept = input.accept(stream);
+                let is_ours = input.name.ends_with(GROUP);
+                assert_eq!(accept == "application/json", is_ours, "{accept}");
+                let best = accept.split(',').next().unwrap();
+                let form = if is_ours { Form::Json } else { Form::Protobuf };
+                assert_eq!(Form::of(best), form, "{accept}");
+                assert!(accept.ends_with("application/json"), "{accept}");
+                let only_metadata = best.contains(";as=PartialObjectMetadata");
+                assert_eq!(only_metadata, input.kind == Kind::Namespace, "{accept}");
+                assert_eq!(best.contains("List;"), only_metadata && !stream, "{accept}");
+            }
         }
     }
 
