@@ -28,12 +28,12 @@ pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, Gar
     let Some(kind) = kind.strip_suffix("List") else {
         return Err(garbled(format!("a {kind} is no list")));
     };
-    let kind = kinds::of(kind)?;
+    let table = kinds::of(kind)?;
     let mut page = None;
     for field in Fields::of(list) {
         match field? {
             (1, Value::Bytes(metadata)) => page = Some(list_meta(metadata)?),
-            (2, Value::Bytes(object)) => sink(tree::message(object, kind)?),
+            (2, Value::Bytes(object)) => sink(tree::message(object, table)?),
             _ => {}
         }
     }
