@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster::api::Phase;
+use cluster::api::{Fault, Phase};
 use cluster::event::{Completeness, Event};
 use serde_json::json;
 
@@ -134,6 +134,25 @@ async fn pages_that_expire_in_the_middle_are_read_again() {
         !requests[5].contains("limit="),
         "the third time everything in one: {requests:?}"
     );
+}
+
+/// Found by the fuzz target `answer`.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_names_itself_as_the_next_makes_no_storm() {
+    let fake = Fake::new();
+    let page = json!({"metadata": {"resourceVersion": "5", "continue": "x"}, "items": []});
+    fake.world(|world| {
+        world
+            .always
+            .insert(SERVICES.to_owned(), Deed::Lines(vec![page.to_string()]))
+    });
+    let followed = fake.followed(HOUR).await;
+    let requests = fake.requests(SERVICES).len();
+    assert!((10..500).contains(&requests), "{requests}");
+    assert!(!followed.is_whole());
+    let trouble = followed.state("services").trouble.unwrap();
+    assert_eq!(trouble.fault, Fault::Garbled);
+    assert!(trouble.message.contains("names itself"), "{trouble}");
 }
 
 #[tokio::test(start_paused = true)]

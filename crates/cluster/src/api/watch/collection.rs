@@ -105,9 +105,9 @@ impl Collection {
         }
         let text = |name: &str| page.pointer(name).and_then(Value::as_str);
         let version = text("/metadata/resourceVersion").unwrap_or_default().into();
-        let token = text("/metadata/continue").filter(|token| !token.is_empty());
-        let token = token.map(Into::into);
-        self.hear(Heard::Page { version, token });
+        let next = text("/metadata/continue").filter(|token| !token.is_empty());
+        let heard = Heard::page(version, next.map(Into::into), token);
+        self.hear(heard.map_err(|error| self.garbled(error))?);
         Ok(())
     }
 

@@ -75,6 +75,22 @@ pub(crate) enum Heard {
     Failed(Fault, Option<Duration>),
 }
 
+impl Heard {
+    /// The page that was asked for with the token `asked`. What names that token again would be asked for for ever, so
+    /// it is an error.
+    pub(crate) fn page(
+        version: Box<str>,
+        token: Option<Box<str>>,
+        asked: Option<&str>,
+    ) -> Result<Self, &'static str> {
+        if token.is_some() && token.as_deref() == asked {
+            Err("a page that names itself as the next")
+        } else {
+            Ok(Self::Page { version, token })
+        }
+    }
+}
+
 /// What it means for the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {

@@ -186,10 +186,9 @@ impl<'s> Runner<'s> {
             resource_version,
             r#continue,
         } = page.map_err(|error| self.error(Verb::List, Fault::Garbled, &error))?;
-        self.hear(Heard::Page {
-            version: resource_version.into(),
-            token: (!r#continue.is_empty()).then(|| r#continue.into()),
-        });
+        let next = (!r#continue.is_empty()).then(|| r#continue.into());
+        let heard = Heard::page(resource_version.into(), next, token);
+        self.hear(heard.map_err(|error| self.error(Verb::List, Fault::Garbled, error))?);
         Ok(())
     }
 
