@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use guest_wire::report::Memory;
 
 use crate::bench::{process, scrape};
+use crate::say;
 
 const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10249);
 const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10256);
@@ -18,6 +19,8 @@ const LOG: &str = "/tmp/proxy.log";
 /// kube-proxy's ipvs mode may need most of an hour for 10,000 Services under emulation.
 const LIMIT: Duration = Duration::from_secs(4200);
 const POLL: Duration = Duration::from_millis(50);
+/// How often it is told how far a start has come; counting costs a second or two of what is measured.
+const PROGRESS: Duration = Duration::from_secs(180);
 /// A proxy rests when it used less CPU than this in a second, three times in a row.
 const REST: Duration = Duration::from_millis(30);
 /// `USER_HZ`, the unit of times in `/proc/PID/stat`.
@@ -67,6 +70,17 @@ impl Kind {
         command
     }
 
+    /// How many Services (nftables) or real servers are in the kernel.
+    fn entries(self) -> Result<usize> {
+        match self {
+            Self::Nftables => {
+                let map = ["list", "map", "ip", "kube-proxy", "service-ips"];
+                count("nft", &map, "goto")
+            }
+            Self::IpvsTopo | Self::Ipvs => count("ipvsadm", &["-Sn"], "-a "),
+        }
+    }
+
     /// Whether everything that the API server lists is in the kernel.
     fn is_ready(self) -> bool {
         if self == Self::IpvsTopo {
@@ -99,7 +113,16 @@ impl Proxy {
             .with_context(|| format!("cannot start {}", binary.display()))?;
         let mut proxy = Self { kind, child };
         let begin = Instant::now();
+        let mut progress = PROGRESS;
         while !kind.is_ready() {
+            if begin.elapsed() > progress {
+                let (minutes, entries) = (progress.as_secs() / 60, kind.entries()?);
+                say(&format!(
+                    "{}: has not started after {minutes} min; {entries} entries in the kernel",
+                    kind.name()
+                ));
+                progress += PROGRESS;
+            }
             if let Some(status) = proxy.child.try_wait()? {
                 bail!("{} ended ({status}):\n{}", kind.name(), end_of_log());
             }
@@ -117,18 +140,10 @@ impl Proxy {
 
     /// Fails unless the kernel holds what the cluster asks for.
     pub(crate) fn check(&self, services: u32, endpoints: u32) -> Result<()> {
-        let (found, wanted) = match self.kind {
-            Kind::Nftables => (
-                count(
-                    "nft",
-                    &["list", "map", "ip", "kube-proxy", "service-ips"],
-                    "goto",
-                )?,
-                services,
-            ),
-            Kind::IpvsTopo | Kind::Ipvs => {
-                (count("ipvsadm", &["-Sn"], "-a ")?, services * endpoints)
-            }
+        let found = self.kind.entries()?;
+        let wanted = match self.kind {
+            Kind::Nftables => services,
+            Kind::IpvsTopo | Kind::Ipvs => services * endpoints,
         };
         ensure!(
             found >= usize::try_from(wanted)?,
