@@ -36,7 +36,7 @@ const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVer
 "#;
 
 /// A policy because of which Namespaces are read.
-const POLICY: &[u8] = br#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"},"spec":{"namespaceSelector":{"matchLabels":{"a":"b"}},"mode":"Prefer"}}}
+const POLICY: &[u8] = br#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"},"spec":{"namespaceSelector":{"matchLabels":{"a":"b"}},"mode":"None"}}}
 "#;
 
 fuzz_target!(|bytes: &[u8]| {

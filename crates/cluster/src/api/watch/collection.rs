@@ -107,7 +107,7 @@ impl Collection {
         let version = text("/metadata/resourceVersion").unwrap_or_default().into();
         let next = text("/metadata/continue").filter(|token| !token.is_empty());
         let heard = Heard::page(version, next.map(Into::into), token);
-        self.hear(heard.map_err(|error| self.garbled(error))?);
+        self.hear(heard.map_err(|error| self.garbled(Verb::List, error))?);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Collection {
             Ok(next) => match next? {
                 None => Some(Heard::Ended),
                 Some(bytes) if parts.push(&bytes).is_ok() => None,
-                Some(_) => return Err(self.garbled("a line that does not end")),
+                Some(_) => return Err(self.garbled(Verb::Watch, "a line that does not end")),
             },
         };
         if let Some(ended) = ended {
@@ -150,8 +150,8 @@ impl Collection {
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), ApiError> {
-        let mut line: Value =
-            serde_json::from_slice(line).map_err(|error| self.garbled(&error.to_string()))?;
+        let mut line: Value = serde_json::from_slice(line)
+            .map_err(|error| self.garbled(Verb::Watch, &error.to_string()))?;
         let object = line.get_mut("object").map(Value::take).unwrap_or_default();
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
         let version: Option<Box<str>> = text("/metadata/resourceVersion").map(Into::into);
@@ -178,9 +178,9 @@ impl Collection {
         status.error(Verb::Watch, &Target::of(self.input.path))
     }
 
-    fn garbled(&self, message: &str) -> ApiError {
+    fn garbled(&self, verb: Verb, message: &str) -> ApiError {
         let target = Target::of(self.input.path);
-        ApiError::new(Verb::Watch, &target, Fault::Garbled, message)
+        ApiError::new(verb, &target, Fault::Garbled, message)
     }
 
     /// Tells the machine, and passes on what it means for the list.
