@@ -175,6 +175,11 @@ impl Mirror {
         self.drains.get(key)?.get(&(address, port))
     }
 
+    /// How long a real server whose weight is set to 0 may finish its connections, in milliseconds.
+    pub fn drain_timeout(&self) -> u64 {
+        self.drain_timeout
+    }
+
     /// How many real servers of ours drain.
     pub fn draining(&self) -> usize {
         let ours = self.drains.iter().filter(|(key, _)| self.is_ours(key));

@@ -383,7 +383,8 @@ impl Change<'_> {
         }
         if weight > 0 {
             phases.drain.push(Step::DrainReal { key, address, port });
-            phases.wake(self.now.saturating_add(self.options.drain_poll));
+            let poll = self.options.drain_poll.min(self.mirror.drain_timeout());
+            phases.wake(self.now.saturating_add(poll));
             return;
         }
         match self.mirror.drain(&key, address, port) {

@@ -188,6 +188,18 @@ fn pain_04_a_drain_ends_at_its_deadline_whatever_the_connections() {
 }
 
 #[test]
+fn a_drain_is_looked_at_no_later_than_it_ends_however_seldom_drains_are() {
+    let (_, mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    let desired = tcp(&[(1, 1)]);
+    let seldom = Options {
+        drain_poll: 2 * TIMEOUT,
+        ..OPTIONS
+    };
+    let plan = diff(Some(&desired), &mirror, &desired.key, 1_000, &seldom);
+    assert_eq!(plan.wake_at, Some(1_000 + TIMEOUT));
+}
+
+#[test]
 fn t04_draining_survives_a_restart_with_a_new_deadline() {
     let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
     connect(&mut kernel, 2, 10);
