@@ -18,6 +18,7 @@ use cluster::index::Index;
 use hyper::body::Frame;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// What a server does with the next request for a collection.
 #[derive(Debug, Clone)]
@@ -190,6 +191,9 @@ impl Fake {
 pub(crate) struct Followed {
     pub(crate) index: Index,
     pub(crate) batches: Vec<Batch>,
+    /// When each of the batches came, in milliseconds since all of this was made.
+    pub(crate) came: Vec<u128>,
+    begun: Instant,
     nodes: NodeSource,
     board: Option<Board>,
 }
@@ -199,6 +203,8 @@ impl Followed {
         Self {
             index: Index::new(Vec::new()),
             batches: Vec::new(),
+            came: Vec::new(),
+            begun: Instant::now(),
             nodes: NodeSource::Nodes { own: "n1".into() },
             board: None,
         }
@@ -214,6 +220,7 @@ impl Followed {
 
     fn take(&mut self, batch: Batch) {
         self.batches.push(batch.clone());
+        self.came.push(self.begun.elapsed().as_millis());
         self.index.apply(batch);
     }
 

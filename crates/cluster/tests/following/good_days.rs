@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cluster::api::Phase;
 use serde_json::json;
+use tokio::time::sleep;
 
 use crate::fake::{
     DRAINS, Deed, Fake, Followed, NAMESPACES, NODES, POLICIES, SERVICES, SLICES, service,
@@ -221,4 +222,30 @@ async fn slices_in_any_order_are_one_service() {
         .map(|slice| slice.name.name.to_string())
         .collect();
     assert!(names.is_sorted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_comes_alone_is_told_at_once_and_a_burst_ten_times_a_second() {
+    let fake = Fake::new();
+    let server = fake.clone();
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(10)).await;
+        server.add(SERVICES, service("alone"));
+        sleep(Duration::from_secs(10)).await;
+        for number in 0..100 {
+            server.add(SERVICES, service(&format!("s{number}")));
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let followed = fake.followed(MINUTE).await;
+    assert_eq!(followed.services().len(), 101);
+    let came: Vec<u128> = followed.came.into_iter().filter(|at| *at > 5_000).collect();
+    let (alone, burst) = came.split_at(1);
+    assert!(alone[0] <= 10_002, "{came:?}");
+    assert!(
+        burst[0] <= 20_002,
+        "its first change waits for nothing: {came:?}"
+    );
+    assert!(*burst.last().unwrap() <= 21_120, "{came:?}");
+    assert!((8..=12).contains(&burst.len()), "{came:?}");
 }

@@ -180,6 +180,11 @@ impl Machine {
         Turn::Nothing
     }
 
+    /// Whether everything that exists was named: what comes now are changes.
+    pub(crate) fn is_listed(&self) -> bool {
+        matches!(self.next, Next::Follow(_))
+    }
+
     /// How often in a row nothing came of it.
     pub(crate) fn failures(&self) -> u32 {
         self.pace.failures()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{Mutex, Notify, mpsc};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::board::Board;
 use super::hub::{Asked, Hub, Number};
@@ -26,6 +26,13 @@ pub(super) const SILENCE: Duration = Duration::from_secs(90);
 
 /// For how long a stream is asked for, in seconds; up to twice as long.
 pub(super) const STREAM: f64 = 300.0;
+
+/// From what was told of a stream to the next look at it: what changes meanwhile is told together. A change that comes
+/// alone waits for nothing.
+const PACE: Duration = Duration::from_millis(100);
+
+/// What has come already is taken within this time, a part after the other.
+const GAP: Duration = Duration::from_millis(1);
 
 /// How long Nodes are not read because it is not known yet which of their labels are of interest.
 const INTEREST: Duration = Duration::from_secs(1);
@@ -216,8 +223,9 @@ impl<'s> Runner<'s> {
             self.follows();
         }
         let mut parts = Parts::of(chunks.form());
+        let mut looked = Instant::now();
         loop {
-            let ended = match self.take(&mut chunks, &mut parts).await {
+            let ended = match self.take_all(&mut chunks, &mut parts, looked).await {
                 Ok(None) => None,
                 Ok(Some(heard)) => Some(Ok(heard)),
                 Err(error) => Some(Err(error)),
@@ -226,7 +234,28 @@ impl<'s> Runner<'s> {
             if let Some(ended) = ended {
                 return Some(ended.map(|heard| self.hear(heard)));
             }
+            if self.machine.is_listed() {
+                sleep(PACE).await;
+                looked = Instant::now();
+            }
         }
+    }
+
+    /// Takes what comes next of a stream, and, if that is soon after the stream was `looked` at, what has come with it.
+    async fn take_all(
+        &mut self,
+        chunks: &mut Chunks,
+        parts: &mut Parts,
+        looked: Instant,
+    ) -> Result<Option<Heard>, ApiError> {
+        let mut ended = self.take(chunks, parts).await?;
+        while ended.is_none() && looked.elapsed() < PACE {
+            match timeout(GAP, self.take(chunks, parts)).await {
+                Ok(next) => ended = next?,
+                Err(_nothing) => break,
+            }
+        }
+        Ok(ended)
     }
 
     /// Takes what comes next of a stream. Returns how the stream ended, if it did.
