@@ -20,6 +20,7 @@ mod retry;
 mod shape;
 mod start;
 mod table;
+mod trash;
 mod warnings;
 
 use std::future::poll_fn;
@@ -35,7 +36,6 @@ use cluster::source::Watch;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use topology_core::mirror::Mirror;
-use topology_core::plan;
 use topology_core::resolve::Viewpoint;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -56,13 +56,11 @@ use self::counts::Counts;
 use self::retry::Agenda;
 use self::shape::Place;
 use self::table::Table;
+use self::trash::Trash;
 use self::warnings::Warnings;
 
 /// Virtual servers read from the kernel before the loop looks at its other triggers.
 const SLICE: usize = 128;
-
-/// Between two looks at the connections of a draining real server, in milliseconds.
-const DRAIN_POLL: u64 = 5_000;
 
 /// Everything that can wake the loop.
 enum Trigger {
@@ -114,7 +112,6 @@ struct Pending {
 pub(crate) struct Reconciler<K, H> {
     config: AgentConfig,
     me: Viewpoint,
-    options: plan::Options,
     index: Index,
     mirror: Mirror,
     /// What the ownership record called ours, until the first pass is done.
@@ -126,6 +123,7 @@ pub(crate) struct Reconciler<K, H> {
     place: Place,
     warnings: Warnings,
     counts: Counts,
+    trash: Trash,
     table: Table,
     check: Option<Check>,
     next_check: Instant,
@@ -172,10 +170,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         Self {
             me,
-            options: plan::Options {
-                adopt: config.adopt,
-                drain_poll: DRAIN_POLL,
-            },
             index: Index::new(config.service_cidrs.clone()),
             mirror: Mirror::new(ours.iter().copied(), milliseconds(config.drain_timeout)),
             claims: ours,
@@ -185,6 +179,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             place: Place::default(),
             warnings: Warnings::default(),
             counts: Counts::default(),
+            trash: Trash::new(),
             table: Table::default(),
             check: None,
             next_check: epoch,

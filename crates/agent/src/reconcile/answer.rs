@@ -169,7 +169,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter(|key| self.mirror.is_ours(key))
             .copied();
         let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
-        let now = self.now();
+        let (now, options) = (self.now(), self.options());
         observe_all(&mut self.kernel, &mut mirror, now).await?;
         let mut steps = Vec::new();
         let services: Vec<ObjectName> = self
@@ -180,15 +180,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .collect();
         for service in &services {
             for server in self.programmable(service) {
-                steps.extend(
-                    plan::diff(Some(&server), &mirror, &server.key, now, &self.options).steps,
-                );
+                steps.extend(plan::diff(Some(&server), &mirror, &server.key, now, &options).steps);
             }
         }
         let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
         let orphans: BTreeSet<_> = orphans.collect();
         for key in orphans {
-            steps.extend(plan::diff(None, &mirror, key, now, &self.options).steps);
+            steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
         }
         Ok(steps)
     }

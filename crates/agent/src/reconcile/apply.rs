@@ -150,6 +150,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
+            if outcome == Outcome::Done {
+                self.trash.note(step, &self.mirror, now);
+            }
             self.mirror.commit(step, outcome, now);
             if let Step::AddServer { key, .. } = step {
                 let behind = steps.iter().skip(at + 1);

@@ -27,6 +27,12 @@ use crate::report::Told;
 /// many enough to keep the kernel busy.
 const CHUNK: usize = 1024;
 
+/// Between two looks at the connections of a draining real server, in milliseconds.
+const DRAIN_POLL: u64 = 5_000;
+
+/// The same while deletions are put off.
+const PATIENT_POLL: u64 = 60_000;
+
 /// What each key shall be; `None` where it shall not be.
 type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
 
@@ -182,14 +188,35 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Brings every key to what is wanted. A real server that has just lost its weight is looked at
-    /// at once: without connections it need not stay.
+    /// at once, unless deletions are better put off: without connections it need not stay.
     async fn program(&mut self, wanted: Wanted, done: &mut Done) {
         let mut leaving = self.write(wanted, done).await;
+        if self.puts_off() {
+            return;
+        }
         leaving.retain(|key, _| done.applied.drained.contains(key));
         for key in leaving.keys() {
             self.look(*key).await;
         }
         self.write(leaving, done).await;
+    }
+
+    /// Whether deleting real servers now would make additions dear.
+    fn puts_off(&self) -> bool {
+        let waiting = self.counts.v4.draining + self.counts.v6.draining;
+        self.trash.puts_off(waiting, self.now())
+    }
+
+    /// How a difference is made now.
+    pub(super) fn options(&self) -> plan::Options {
+        plan::Options {
+            adopt: self.config.adopt,
+            drain_poll: if self.puts_off() {
+                PATIENT_POLL
+            } else {
+                DRAIN_POLL
+            },
+        }
     }
 
     /// Reads the real servers of a virtual server that the mirror knows. If that fails, the key's next
@@ -211,6 +238,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Writes what differs, a chunk of steps at a time. Returns what is wanted where real servers are
     /// to drain.
     async fn write(&mut self, wanted: Wanted, done: &mut Done) -> Wanted {
+        let options = self.options();
         let mut leaving = Wanted::new();
         let mut steps = Vec::new();
         let mut void = Vec::new();
@@ -223,7 +251,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 void.push(key);
             }
             let now = self.now();
-            let plan = plan::diff(desired.as_ref(), &self.mirror, &key, now, &self.options);
+            let plan = plan::diff(desired.as_ref(), &self.mirror, &key, now, &options);
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
                 self.note_success(&key);

@@ -115,3 +115,62 @@ async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
     assert!(forgotten(&mut agent));
     assert_eq!(agent.reconciler.agenda.failing().0, 0);
 }
+
+/// A Service with a thousand real servers, the `round`th of them.
+async fn roll(agent: &mut Loop, round: usize) {
+    let pods: Vec<String> = (0..1_000)
+        .map(|pod| format!("10.{}.{}.{}@n2", 128 + round, pod / 250, pod % 250))
+        .collect();
+    let pods: Vec<&str> = pods.iter().map(String::as_str).collect();
+    agent.apply([slice("web", TCP, &pods)]).await;
+}
+
+fn weightless(agent: &Loop) -> usize {
+    let lines = agent.save();
+    lines.iter().filter(|line| line.ends_with("-w 0")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d8_a_long_rolling_update_leaves_idle_real_servers_until_additions_pause() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(vec![service("web", "10.96.0.10", TCP)]).await;
+    roll(&mut agent, 0).await;
+    roll(&mut agent, 1).await;
+    assert_eq!(weightless(&agent), 0, "the first thousand goes at once");
+    roll(&mut agent, 2).await;
+    roll(&mut agent, 3).await;
+    assert_eq!(
+        weightless(&agent),
+        2_000,
+        "the others would make additions dear"
+    );
+    agent.journal();
+    roll(&mut agent, 2).await;
+    let added = |line: &String| line.starts_with("ipvsadm -a");
+    assert!(!agent.journal().iter().any(added), "what waits returns");
+    assert_eq!(weightless(&agent), 2_000);
+    agent.settle(59_000).await;
+    assert_eq!(weightless(&agent), 2_000);
+    agent.settle(61_000).await;
+    assert_eq!(weightless(&agent), 0);
+    assert_eq!(agent.save().len(), 1_001);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_a_restart_takes_away_what_an_update_left_behind() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    agent.start(vec![service("web", "10.96.0.10", TCP)]).await;
+    for round in 0..4 {
+        roll(&mut agent, round).await;
+    }
+    assert_eq!(weightless(&agent), 2_000);
+    let mut again = Loop::over(&shared);
+    again
+        .start(vec![
+            service("web", "10.96.0.10", TCP),
+            slice("web", TCP, &["10.131.0.0@n2"]),
+        ])
+        .await;
+    assert_eq!(again.save().len(), 2);
+}

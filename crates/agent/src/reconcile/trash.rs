@@ -1,0 +1,170 @@
+//! The kernel's list of deleted real servers, as far as the agent filled it.
+//!
+//! A deleted real server stays on that list for two to three minutes, and each one that is added waits for a walk
+//! along all of it (`ip_vs_trash_get_dest` and `IP_VS_DEST_TRASH_PERIOD` of `net/netfilter/ipvs`). So while many are
+//! added, those that leave had better wait with weight 0: each that is deleted makes every addition after it dearer.
+
+use std::collections::VecDeque;
+
+use topology_core::mirror::Mirror;
+use topology_core::plan::Step;
+
+/// How long a deleted real server may stay on the list, in milliseconds.
+const KEPT: u64 = 180_000;
+
+/// How long an addition counts as recent, in milliseconds.
+const RECENT: u64 = 10_000;
+
+/// Elements of the list that recent additions may walk along: a few milliseconds of a processor.
+const BEARABLE: u64 = 200_000;
+
+/// Real servers that may wait with weight 0. Each is as large as one on the list would be, but stays for longer.
+const MOST_WAITING: u64 = 100_000;
+
+/// What was deleted and added lately.
+#[derive(Debug)]
+pub(super) struct Trash {
+    deleted: Recently,
+    added: Recently,
+}
+
+impl Trash {
+    pub(super) fn new() -> Self {
+        Self {
+            deleted: Recently::within(KEPT),
+            added: Recently::within(RECENT),
+        }
+    }
+
+    /// Takes in a step that the kernel took; to be told before the mirror is. A real server that returns while it
+    /// waits is an addition that waiting has spared.
+    pub(super) fn note(&mut self, step: &Step, mirror: &Mirror, now: u64) {
+        match step {
+            Step::AddReal { .. } => self.added.note(1, now),
+            Step::EditReal { key, real } => {
+                let returns = mirror.drain(key, real.address, real.port).is_some();
+                self.added.note(u64::from(returns), now);
+            }
+            Step::DeleteReal { .. } => self.deleted.note(1, now),
+            Step::DeleteServer { key } => {
+                let reals = mirror.get(key).map_or(0, |held| held.real_servers.len());
+                self.deleted.note(reals as u64, now);
+            }
+            Step::AddServer { .. }
+            | Step::EditServer { .. }
+            | Step::DrainReal { .. }
+            | Step::ForgetFlows { .. } => {}
+        }
+    }
+
+    /// Whether real servers without connections had better wait, where `waiting` wait already: if additions go on as in
+    /// the last seconds, the list makes them dear.
+    pub(super) fn puts_off(&self, waiting: u64, now: u64) -> bool {
+        let walked = self
+            .deleted
+            .total(now)
+            .saturating_mul(self.added.total(now));
+        walked > BEARABLE && waiting < MOST_WAITING
+    }
+}
+
+/// How many in the last so many milliseconds, to a sixteenth of that time.
+#[derive(Debug)]
+struct Recently {
+    span: u64,
+    /// When a part of that time began, and how many there were in it.
+    parts: VecDeque<(u64, u64)>,
+}
+
+impl Recently {
+    fn within(span: u64) -> Self {
+        Self {
+            span,
+            parts: VecDeque::new(),
+        }
+    }
+
+    fn note(&mut self, times: u64, now: u64) {
+        match self.parts.back_mut() {
+            Some((begun, sum)) if now < begun.saturating_add(self.span / 16) => *sum += times,
+            _ => {
+                let span = self.span;
+                self.parts
+                    .retain(|(begun, _)| now < begun.saturating_add(span));
+                self.parts.push_back((now, times));
+            }
+        }
+    }
+
+    fn total(&self, now: u64) -> u64 {
+        let within = |begun: u64| now < begun.saturating_add(self.span);
+        let parts = self.parts.iter().filter(|(begun, _)| within(*begun));
+        parts.map(|(_, sum)| sum).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// So many additions and deletions at a time.
+    fn lately(trash: &mut Trash, added: u64, deleted: u64, now: u64) {
+        trash.added.note(added, now);
+        trash.deleted.note(deleted, now);
+    }
+
+    #[test]
+    fn only_a_long_list_and_many_additions_together_put_off() {
+        let mut trash = Trash::new();
+        lately(&mut trash, 0, 100_000, 0);
+        assert!(!trash.puts_off(0, 0), "nobody walks along it");
+        lately(&mut trash, 2, 0, 0);
+        assert!(!trash.puts_off(0, 0));
+        lately(&mut trash, 1, 0, 0);
+        assert!(trash.puts_off(0, 0));
+    }
+
+    #[test]
+    fn it_ends_with_the_additions_or_with_the_list() {
+        let mut trash = Trash::new();
+        lately(&mut trash, 1_000, 1_000, 0);
+        assert!(trash.puts_off(0, RECENT - 1));
+        assert!(!trash.puts_off(0, RECENT));
+        lately(&mut trash, 1_000, 0, KEPT - 1);
+        assert!(trash.puts_off(0, KEPT - 1));
+        assert!(!trash.puts_off(0, KEPT));
+    }
+
+    #[test]
+    fn not_too_many_wait() {
+        let mut trash = Trash::new();
+        lately(&mut trash, 10_000, 10_000, 0);
+        assert!(trash.puts_off(MOST_WAITING - 1, 0));
+        assert!(!trash.puts_off(MOST_WAITING, 0));
+    }
+
+    proptest! {
+        /// A part is forgotten when its beginning is: never too late, and at most a sixteenth of the time too early.
+        #[test]
+        fn a_total_is_right_to_a_sixteenth_of_its_time(
+            notes in prop::collection::vec((0_u64..4_000, 0_u64..50), 0..200),
+        ) {
+            let mut recently = Recently::within(RECENT);
+            let (mut now, mut all) = (0, Vec::new());
+            for (pause, times) in notes {
+                now += pause;
+                recently.note(times, now);
+                all.push((now, times));
+                let since = |span| -> u64 {
+                    let within = all.iter().filter(|(at, _)| now < at + span);
+                    within.map(|(_, times)| times).sum()
+                };
+                let total = recently.total(now);
+                prop_assert!(total <= since(RECENT) && total >= since(RECENT - RECENT / 16));
+                prop_assert!(recently.parts.len() <= 17);
+            }
+        }
+    }
+}
