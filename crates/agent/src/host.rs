@@ -44,6 +44,12 @@ pub(crate) trait Host {
     /// Reads what the tables hold.
     async fn read_guard(&mut self) -> Result<(), GuardError>;
 
+    /// Begins to read what the tables hold, beside everything else.
+    fn begin_guard_look(&mut self);
+
+    /// Takes in what was read so; `None` while that goes on.
+    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>>;
+
     /// Whether something in `wanted` is not in the tables yet.
     fn guard_lacks(&self, wanted: &Guard) -> bool;
 
@@ -145,6 +151,14 @@ impl Host for Machine {
 
     async fn read_guard(&mut self) -> Result<(), GuardError> {
         self.nft.read().await
+    }
+
+    fn begin_guard_look(&mut self) {
+        self.nft.begin_look();
+    }
+
+    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {
+        self.nft.end_look().await
     }
 
     fn guard_lacks(&self, wanted: &Guard) -> bool {

@@ -93,6 +93,8 @@ enum Item {
     Routes,
     /// Our tables.
     Guard,
+    /// What our tables hold is being read.
+    Look,
     /// A virtual server.
     Server(VirtualServerKey),
     /// The decision about a Service, named by one of its virtual servers, that time alone changes.

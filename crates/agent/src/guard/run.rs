@@ -6,6 +6,7 @@ use std::{io, mem};
 use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
+use tokio::task::JoinHandle;
 
 use super::observed::Table;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
@@ -39,15 +40,20 @@ pub(crate) struct Nft {
     program: &'static str,
     connection: AsyncConnection,
     held: Held,
+    /// A reading of the kernel's tables that goes on by itself.
+    look: Option<JoinHandle<Result<Tables, GuardError>>>,
 }
+
+/// The kernel's tables, in the order of [`TableFamily::ALL`].
+type Tables = Vec<Option<Table>>;
 
 /// How much is known of the kernel's tables.
 #[derive(Debug)]
 enum Held {
     /// Nothing: before the first look, and after a failure.
     Unknown,
-    /// What the kernel was seen to hold, in the order of [`TableFamily::ALL`].
-    Seen(Vec<Option<Table>>),
+    /// What the kernel was seen to hold.
+    Seen(Tables),
     /// What we made it hold.
     Made(Guard),
 }
@@ -59,18 +65,42 @@ impl Nft {
             program: "nft",
             connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
             held: Held::Unknown,
+            look: None,
         })
     }
 
     /// Reads the kernel's tables; afterwards [`Nft::set`] writes only if they differ.
     pub(crate) async fn read(&mut self) -> Result<(), GuardError> {
+        self.saw(tables(self.program).await)
+    }
+
+    /// Begins to read the kernel's tables; that goes on by itself until [`Nft::end_look`] finds it done.
+    pub(crate) fn begin_look(&mut self) {
+        self.look
+            .get_or_insert_with(|| tokio::spawn(tables(self.program)));
+    }
+
+    /// Takes in what was read, as [`Nft::read`] does; `None` if that still goes on. Nothing is taken in if something was
+    /// written meanwhile.
+    pub(crate) async fn end_look(&mut self) -> Option<Result<(), GuardError>> {
+        let Some(look) = self.look.take_if(|look| look.is_finished()) else {
+            return self.look.is_none().then_some(Ok(()));
+        };
+        let seen = look.await.ok()?;
+        Some(self.saw(seen))
+    }
+
+    fn saw(&mut self, seen: Result<Tables, GuardError>) -> Result<(), GuardError> {
         self.held = Held::Unknown;
-        let mut seen = Vec::new();
-        for family in TableFamily::ALL {
-            seen.push(self.list(family).await?);
-        }
-        self.held = Held::Seen(seen);
+        self.held = Held::Seen(seen?);
         Ok(())
+    }
+
+    /// Ends a reading that goes on: what is written now may not be in it.
+    fn spoil_look(&mut self) {
+        if let Some(look) = self.look.take() {
+            look.abort();
+        }
     }
 
     /// Whether something in `wanted` is, or may be, not in the kernel yet.
@@ -96,6 +126,7 @@ impl Nft {
                 return Ok(false);
             }
         };
+        self.spoil_look();
         self.held = Held::Unknown;
         self.load(&script).await?;
         self.held = Held::Made(wanted.clone());
@@ -125,6 +156,7 @@ impl Nft {
         let mut guarded = moves.clone();
         guarded.retain(|pod| guard.has_table_for(*pod));
         if !guarded.is_empty() {
+            self.spoil_look();
             let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
             self.connection.converse(&mut transaction).await?;
             fuse.burn(1);
@@ -136,7 +168,7 @@ impl Nft {
 
     /// Tables of others, as `ip kube-proxy`.
     pub(crate) async fn foreign(&self) -> Result<Vec<String>, GuardError> {
-        let output = self.run(&["list", "tables"], None).await?;
+        let output = run(self.program, &["list", "tables"], None).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let tables = text
             .lines()
@@ -150,46 +182,54 @@ impl Nft {
 
     /// One transaction: all of it or nothing.
     async fn load(&self, script: &str) -> Result<(), GuardError> {
-        let output = self.run(&["-f", "-"], Some(script)).await?;
+        let output = run(self.program, &["-f", "-"], Some(script)).await?;
         if output.status.success() {
             return Ok(());
         }
         Err(GuardError::Refused(first_lines(&output.stderr)))
     }
+}
 
-    /// `None` if there is no such table.
-    async fn list(&self, family: TableFamily) -> Result<Option<Table>, GuardError> {
-        let output = self
-            .run(&["-j", "list", "table", family.word(), TABLE], None)
-            .await?;
-        if !output.status.success() {
-            return Ok(None);
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        // Output that is no JSON counts as a table unlike any that is wanted.
-        Ok(Some(Table::parse(&text).unwrap_or_default()))
+/// The kernel's tables, as `program` lists them.
+async fn tables(program: &'static str) -> Result<Tables, GuardError> {
+    let mut seen = Vec::new();
+    for family in TableFamily::ALL {
+        seen.push(table(program, family).await?);
     }
+    Ok(seen)
+}
 
-    async fn run(&self, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
-        let mut child = Command::new(self.program)
-            .args(arguments)
-            .stdin(if input.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(not_run)?;
-        if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-            // nft reads everything before it writes anything, so this cannot block for ever;
-            // if it ends early, its exit status says why.
-            drop(stdin.write_all(input.as_bytes()).await);
-        }
-        child.wait_with_output().await.map_err(not_run)
+/// `None` if there is no such table.
+async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, GuardError> {
+    let list = ["-j", "list", "table", family.word(), TABLE];
+    let output = run(program, &list, None).await?;
+    if !output.status.success() {
+        return Ok(None);
     }
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Output that is no JSON counts as a table unlike any that is wanted.
+    Ok(Some(Table::parse(&text).unwrap_or_default()))
+}
+
+async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(if input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(not_run)?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // nft reads everything before it writes anything, so this cannot block for ever;
+        // if it ends early, its exit status says why.
+        drop(stdin.write_all(input.as_bytes()).await);
+    }
+    child.wait_with_output().await.map_err(not_run)
 }
 
 fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {

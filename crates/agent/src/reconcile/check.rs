@@ -12,10 +12,13 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::clock::Clock;
 use super::pass::Work;
-use super::{Reconciler, SLICE};
+use super::{Item, Reconciler, SLICE};
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError, Listed, Reading};
 use crate::trouble::Topic;
+
+/// Until it is asked whether the tables are read, in milliseconds.
+const LOOK: u64 = 100;
 
 /// A comparison that is under way.
 #[derive(Debug)]
@@ -24,17 +27,17 @@ pub(super) struct Check {
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Compares everything that is small at once, lists the virtual servers for the slices.
+    /// Compares everything that is small at once, lists the virtual servers for the slices, and has the tables read.
     pub(super) async fn begin_check(&mut self) {
         self.next_check = Instant::now() + self.config.check_period;
         self.clock = Clock::set();
         self.prepare().await;
         let moved = self.read_place().await;
-        let services = self.services_at(&moved);
-        self.read_shape().await;
+        self.host.begin_guard_look();
+        self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
         let mut work = Work {
-            services,
-            shape: true,
+            services: self.services_at(&moved),
+            shape: !moved.is_empty(),
             ..Work::default()
         };
         match self.kernel.list().await {
@@ -49,6 +52,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Err(error) => self.warnings.set(Topic::Kernel, vec![error.to_string()]),
         }
         self.repair(work, "missing").await;
+    }
+
+    /// Compares routes and tables once the tables are read: with many pods on this node that takes `nft` a while.
+    pub(super) async fn end_look(&mut self) {
+        let Some(read) = self.host.end_guard_look().await else {
+            self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
+            return;
+        };
+        self.agenda.visit(&Item::Look, None);
+        if let Err(error) = read {
+            self.warnings.set(Topic::Guard, vec![error.to_string()]);
+        }
+        self.read_routes().await;
+        let work = Work {
+            shape: true,
+            ..Work::default()
+        };
+        self.repair(work, "changed").await;
     }
 
     /// The machine's addresses changed: what depends on them follows at once. The kernel takes routes away together

@@ -59,12 +59,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         changed.len() as u64
     }
 
-    /// Reads which routes and tables there are, so that only the difference is written.
-    pub(super) async fn read_shape(&mut self) {
-        self.read_routes().await;
-        self.read_guard().await;
-    }
-
     /// Reads which routes of ours there are.
     pub(super) async fn read_routes(&mut self) {
         if let Err(error) = self.host.read_routes().await {

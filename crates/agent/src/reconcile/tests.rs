@@ -272,6 +272,25 @@ async fn pain_44_drift_of_every_kind_is_repaired_and_nothing_else_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pain_44_tables_that_take_long_to_read_delay_nothing_and_are_repaired_then() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let tables = {
+        let mut world = agent.world();
+        world.guard_looks = 3;
+        std::mem::take(&mut world.guard)
+    };
+    agent.check().await;
+    agent
+        .apply([slice("web", TCP, &["10.244.1.1@n1", "10.244.2.9@n2"])])
+        .await;
+    assert!(agent.save().concat().contains("10.244.2.9"));
+    assert_ne!(agent.world().guard, tables);
+    agent.settle(300).await;
+    assert_eq!(agent.world().guard, tables);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_an_unread_file_may_ask_for_is_not_deleted_as_unknown() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;

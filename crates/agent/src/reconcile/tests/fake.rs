@@ -37,6 +37,8 @@ pub(super) struct World {
     pub(super) reads: usize,
     pub(super) unreadable: bool,
     pub(super) guard_fails: bool,
+    /// How often it is asked in vain whether the tables are read.
+    pub(super) guard_looks: usize,
     pub(super) forget_fails: bool,
 }
 
@@ -314,6 +316,15 @@ impl Host for Shared {
 
     async fn read_guard(&mut self) -> Result<(), GuardError> {
         Ok(())
+    }
+
+    fn begin_guard_look(&mut self) {}
+
+    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {
+        let mut world = self.0.borrow_mut();
+        let left = world.guard_looks.checked_sub(1);
+        world.guard_looks = left.unwrap_or_default();
+        left.is_none().then_some(Ok(()))
     }
 
     fn guard_lacks(&self, wanted: &Guard) -> bool {

@@ -120,6 +120,7 @@ impl Loop {
         while self.reconciler.check.is_some() {
             self.reconciler.check_on().await;
         }
+        self.settle(100).await;
         self.reconciler.publish();
     }
 
