@@ -128,3 +128,48 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     );
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
 }
+
+/// How many real servers have no weight.
+fn weightless() -> usize {
+    let lines = kernel();
+    lines.iter().filter(|line| line.ends_with("-w 0")).count()
+}
+
+#[test]
+fn d8_a_long_rolling_update_leaves_idle_endpoints_for_later() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12", "--drain-timeout", "20s"]);
+    node.write("nodes.yaml", NODES);
+    node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
+    let roll = |node: &Node, round: usize| {
+        let pods: Vec<_> = (0..600)
+            .map(|pod| format!("10.244.{}.{} n2", 10 * round + pod / 200, pod % 200))
+            .collect();
+        node.write("slice.yaml", &slice("web", "web-4", PORTS, &pods));
+    };
+    let wait_round = |round: usize| {
+        let first = format!(
+            "-a -t 10.96.0.10:80 -r 10.244.{}.0:8080 -m -w 1",
+            10 * round
+        );
+        wait_until("the next endpoints", || kernel().contains(&first));
+    };
+    roll(&node, 0);
+    node.start();
+    roll(&node, 1);
+    wait_round(1);
+    wait_until("the first to go at once", || kernel().len() == 601);
+    roll(&node, 2);
+    wait_round(2);
+    wait_until("the next to wait", || {
+        (kernel().len(), weightless()) == (1_201, 600)
+    });
+    roll(&node, 1);
+    wait_round(1);
+    wait_until("them to return", || {
+        (kernel().len(), weightless()) == (1_201, 600)
+    });
+    wait_until("the rest to go", || {
+        (kernel().len(), weightless()) == (601, 0)
+    });
+}
