@@ -1,12 +1,14 @@
 //! Talks to the `nft` program: lists our tables, sends one transaction.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::process::{Output, Stdio};
-use std::{io, mem};
+use std::task::Poll;
+use std::{fmt, io, mem};
 
 use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
-use tokio::task::JoinHandle;
 
 use super::observed::Table;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
@@ -40,8 +42,16 @@ pub(crate) struct Nft {
     program: &'static str,
     connection: AsyncConnection,
     held: Held,
-    /// A reading of the kernel's tables that goes on by itself.
-    look: Option<JoinHandle<Result<Tables, GuardError>>>,
+    look: Option<Look>,
+}
+
+/// A reading of the kernel's tables that goes on beside everything else.
+struct Look(Pin<Box<dyn Future<Output = Result<Tables, GuardError>>>>);
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Look")
+    }
 }
 
 /// The kernel's tables, in the order of [`TableFamily::ALL`].
@@ -74,19 +84,23 @@ impl Nft {
         self.saw(tables(self.program).await)
     }
 
-    /// Begins to read the kernel's tables; that goes on by itself until [`Nft::end_look`] finds it done.
+    /// Begins to read the kernel's tables, if that does not go on already.
     pub(crate) fn begin_look(&mut self) {
         self.look
-            .get_or_insert_with(|| tokio::spawn(tables(self.program)));
+            .get_or_insert_with(|| Look(Box::pin(tables(self.program))));
     }
 
-    /// Takes in what was read, as [`Nft::read`] does; `None` if that still goes on. Nothing is taken in if something was
-    /// written meanwhile.
+    /// Goes on with that without waiting. Once it is done takes in what was read, as [`Nft::read`] does; `None` before.
+    /// Nothing is taken in if something was written meanwhile.
     pub(crate) async fn end_look(&mut self) -> Option<Result<(), GuardError>> {
-        let Some(look) = self.look.take_if(|look| look.is_finished()) else {
-            return self.look.is_none().then_some(Ok(()));
+        let Some(Look(look)) = &mut self.look else {
+            return Some(Ok(()));
         };
-        let seen = look.await.ok()?;
+        let seen = poll_fn(|context| Poll::Ready(look.as_mut().poll(context))).await;
+        let Poll::Ready(seen) = seen else {
+            return None;
+        };
+        self.look = None;
         Some(self.saw(seen))
     }
 
@@ -94,13 +108,6 @@ impl Nft {
         self.held = Held::Unknown;
         self.held = Held::Seen(seen?);
         Ok(())
-    }
-
-    /// Ends a reading that goes on: what is written now may not be in it.
-    fn spoil_look(&mut self) {
-        if let Some(look) = self.look.take() {
-            look.abort();
-        }
     }
 
     /// Whether something in `wanted` is, or may be, not in the kernel yet.
@@ -126,7 +133,7 @@ impl Nft {
                 return Ok(false);
             }
         };
-        self.spoil_look();
+        self.look = None;
         self.held = Held::Unknown;
         self.load(&script).await?;
         self.held = Held::Made(wanted.clone());
@@ -156,7 +163,8 @@ impl Nft {
         let mut guarded = moves.clone();
         guarded.retain(|pod| guard.has_table_for(*pod));
         if !guarded.is_empty() {
-            self.spoil_look();
+            // What is written now may not be in it.
+            self.look = None;
             let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
             self.connection.converse(&mut transaction).await?;
             fuse.burn(1);
