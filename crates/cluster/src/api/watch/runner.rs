@@ -37,6 +37,16 @@ const GAP: Duration = Duration::from_millis(1);
 /// How long Nodes are not read because it is not known yet which of their labels are of interest.
 const INTEREST: Duration = Duration::from_secs(1);
 
+/// What a look at a stream came to.
+enum Look {
+    /// There is no more for now.
+    All,
+    /// There may be more already.
+    Part,
+    /// The stream is over.
+    Ended(Heard),
+}
+
 /// What all collections share.
 pub(super) struct Shared {
     pub(super) connection: Connection,
@@ -223,39 +233,42 @@ impl<'s> Runner<'s> {
             self.follows();
         }
         let mut parts = Parts::of(chunks.form());
-        let mut looked = Instant::now();
+        let mut rested = Instant::now();
         loop {
-            let ended = match self.take_all(&mut chunks, &mut parts, looked).await {
-                Ok(None) => None,
-                Ok(Some(heard)) => Some(Ok(heard)),
-                Err(error) => Some(Err(error)),
-            };
+            let look = self.look(&mut chunks, &mut parts, rested).await;
             self.shared.tell().await?;
-            if let Some(ended) = ended {
-                return Some(ended.map(|heard| self.hear(heard)));
+            match look {
+                Ok(Look::Ended(heard)) => {
+                    self.hear(heard);
+                    return Some(Ok(()));
+                }
+                Err(error) => return Some(Err(error)),
+                Ok(Look::All) if self.machine.is_listed() => sleep(PACE).await,
+                Ok(Look::All | Look::Part) => {}
             }
-            if self.machine.is_listed() {
-                sleep(PACE).await;
-                looked = Instant::now();
-            }
+            rested = Instant::now();
         }
     }
 
-    /// Takes what comes next of a stream, and, if that is soon after the stream was `looked` at, what has come with it.
-    async fn take_all(
+    /// Takes what comes next of a stream; if it comes soon, also what has come with it.
+    async fn look(
         &mut self,
         chunks: &mut Chunks,
         parts: &mut Parts,
-        looked: Instant,
-    ) -> Result<Option<Heard>, ApiError> {
+        rested: Instant,
+    ) -> Result<Look, ApiError> {
         let mut ended = self.take(chunks, parts).await?;
-        while ended.is_none() && looked.elapsed() < PACE {
-            match timeout(GAP, self.take(chunks, parts)).await {
-                Ok(next) => ended = next?,
-                Err(_nothing) => break,
+        let (soon, began) = (rested.elapsed() < PACE, Instant::now());
+        while ended.is_none() && soon {
+            if began.elapsed() > PACE {
+                return Ok(Look::Part);
             }
+            let Ok(next) = timeout(GAP, self.take(chunks, parts)).await else {
+                break;
+            };
+            ended = next?;
         }
-        Ok(ended)
+        Ok(ended.map_or(Look::All, Look::Ended))
     }
 
     /// Takes what comes next of a stream. Returns how the stream ended, if it did.
