@@ -154,8 +154,8 @@ pub struct Churn {
     pub replaced: f64,
     /// The proxy's CPU time meanwhile.
     pub cpu: f64,
-    /// The CPU time that a bare loop needs for the same real servers: what the kernel takes.
-    pub floor: f64,
+    /// The CPU time that a bare loop needs for the same real servers, each of which it deletes at once.
+    pub eager: f64,
     /// From the API server's answer until new connections reached the probed endpoint's new place, move by move.
     pub lags: Vec<f64>,
 }

@@ -2,7 +2,7 @@
 
 mod api;
 mod churn;
-mod floor;
+mod eager;
 mod probe;
 mod proxy;
 
@@ -13,7 +13,7 @@ use anyhow::Result;
 use guest_wire::Record;
 use guest_wire::report::{Rival, RivalChange};
 
-pub(crate) use self::floor::ReplaceArgs;
+pub(crate) use self::eager::ReplaceArgs;
 
 use self::api::Api;
 use self::probe::Probe;
@@ -81,10 +81,10 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     };
     proxy.kill()?;
     if let Some(churn) = &mut churn {
-        churn.floor = floor::measure(args.services, args.endpoints, churn.changes)?;
+        churn.eager = eager::measure(args.services, args.endpoints, churn.changes)?;
         say(&format!(
-            "churn: the bare loop needs {:.1} s of CPU for it",
-            churn.floor
+            "churn: a bare loop that deletes at once needs {:.1} s of CPU for it",
+            churn.eager
         ));
     }
     let rival = Rival {

@@ -81,9 +81,9 @@ pub(super) fn table(readings: &[Rival]) -> String {
 fn rolling(services: u32, churn: &Churn) -> Vec<String> {
     let figure = format!("{:.0} endpoints/s for {:.0} s", rate(churn), churn.seconds);
     let ours = format!(
-        "{:.1} % of a core, of which the bare loop needs {:.1}; lag {:.3} s",
+        "{:.1} % of a core, a bare loop that deletes at once {:.1}; lag {:.3} s",
         share(churn, churn.cpu),
-        share(churn, churn.floor),
+        share(churn, churn.eager),
         worst_lag(churn)
     );
     let mut cells = vec![thousands(services), figure, ours];
@@ -138,12 +138,12 @@ pub(super) fn missed(readings: &[Rival]) -> Vec<String> {
 
 fn missed_rolling(churn: &Churn) -> Option<String> {
     let (rate, lag) = (rate(churn), worst_lag(churn));
-    let (used, floor) = (share(churn, churn.cpu), share(churn, churn.floor));
+    let (used, eager) = (share(churn, churn.cpu), share(churn, churn.eager));
     let reached = used <= 30.0 && lag <= 1.0 && rate >= 950.0;
     (!reached).then(|| {
         format!(
-            "rolling updates: {rate:.0} endpoints/s (1,000 wanted), lag {lag:.2} s (1), {used:.0} % of a core (30; the bare loop \
-             needs {floor:.0})"
+            "rolling updates: {rate:.0} endpoints/s (1,000 wanted), lag {lag:.2} s (1), {used:.0} % of a core (30; a bare \
+             loop that deletes at once: {eager:.0})"
         )
     })
 }
@@ -258,7 +258,7 @@ mod tests {
             changes: 6_000,
             replaced: 60_000.0,
             cpu: 6.0,
-            floor: 3.0,
+            eager: 3.0,
             lags: vec![0.1, 1.5],
         };
         let readings = [Rival {
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(missed(&readings).len(), 1);
         let table = table(&readings);
         assert!(
-            table.contains("10.0 % of a core, of which the bare loop needs 5.0; lag 1.500 s"),
+            table.contains("10.0 % of a core, a bare loop that deletes at once 5.0; lag 1.500 s"),
             "{table}"
         );
     }

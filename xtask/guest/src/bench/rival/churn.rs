@@ -60,7 +60,7 @@ pub(crate) fn run(
         changes,
         replaced,
         cpu,
-        floor: 0.0,
+        eager: 0.0,
         lags,
     })
 }

@@ -1,6 +1,6 @@
-//! The kernel's floor under rolling updates: the same real servers replaced by the shortest loop there is.
+//! What rolling updates cost a bare loop that deletes every real server at once.
 //!
-//! It grows while they go on. A real server that was deleted stays in IPVS's trash for two to three minutes, and whenever
+//! That grows while they go on. A real server that was deleted stays in IPVS's trash for two to three minutes, and whenever
 //! one is added the kernel walks all of the trash (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::bench::bare::{Bare, Finished};
 use crate::bench::{namespace, process};
 
 /// The namespace of a table of its own.
-const NAMESPACE: &str = "floor";
+const NAMESPACE: &str = "eager";
 /// The port of every endpoint.
 const PORT: u16 = 8080;
 /// 10.96.0.0, where virtual servers are.
@@ -73,7 +73,7 @@ impl ReplaceArgs {
             .collect()
     }
 
-    /// As the agent does it: new ones, and no weight for those that leave; then these are deleted.
+    /// As the agent does it where few are replaced: new ones, and no weight for those that leave; then these are deleted.
     fn replaced(&self, change: u32) -> [Vec<Command>; 2] {
         let (service, round) = (change % self.services, change / self.services);
         let id = id(service);
