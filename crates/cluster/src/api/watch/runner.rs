@@ -258,7 +258,8 @@ impl<'s> Runner<'s> {
         rested: Instant,
     ) -> Result<Look, ApiError> {
         let mut ended = self.take(chunks, parts).await?;
-        let (soon, began) = (rested.elapsed() < PACE, Instant::now());
+        let soon = self.machine.is_listed() && rested.elapsed() < PACE;
+        let began = Instant::now();
         while ended.is_none() && soon {
             if began.elapsed() > PACE {
                 return Ok(Look::Part);
