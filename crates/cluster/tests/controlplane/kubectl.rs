@@ -117,7 +117,7 @@ pub(crate) fn take_away(folder: &str) {
             }
         });
         // A policy goes with its definition, which may be deleted before it.
-        let deleted = kubectl(&[&delete[..], &["--timeout=120s"]].concat());
+        let deleted = kubectl(&[&delete[..], &["--timeout=300s"]].concat());
         is_over.store(true, Ordering::Relaxed);
         deleted
     });
