@@ -42,6 +42,7 @@ pub(crate) struct Nft {
     program: &'static str,
     connection: AsyncConnection,
     held: Held,
+    /// Given up by every write, which may not be in it.
     look: Option<Look>,
 }
 
@@ -163,7 +164,6 @@ impl Nft {
         let mut guarded = moves.clone();
         guarded.retain(|pod| guard.has_table_for(*pod));
         if !guarded.is_empty() {
-            // What is written now may not be in it.
             self.look = None;
             let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
             self.connection.converse(&mut transaction).await?;

@@ -1,8 +1,9 @@
 //! The kernel's list of deleted real servers, as far as the agent filled it.
 //!
 //! A deleted real server stays on that list for two to three minutes, and each one that is added waits for a walk
-//! along all of it (`ip_vs_trash_get_dest` and `IP_VS_DEST_TRASH_PERIOD` of `net/netfilter/ipvs`). So while many are
-//! added, those that leave had better wait with weight 0: each that is deleted makes every addition after it dearer.
+//! along all of it (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`, `IP_VS_DEST_TRASH_PERIOD` of
+//! `include/net/ip_vs.h`). So while many are added, those that leave had better wait with weight 0: each that is deleted
+//! makes every addition after it dearer.
 
 use std::collections::VecDeque;
 
