@@ -225,27 +225,34 @@ async fn slices_in_any_order_are_one_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_comes_alone_is_told_at_once_and_a_burst_ten_times_a_second() {
+async fn a_change_that_comes_alone_is_told_at_once_and_many_in_a_row_together() {
     let fake = Fake::new();
     let server = fake.clone();
     tokio::spawn(async move {
         sleep(Duration::from_secs(10)).await;
         server.add(SERVICES, service("alone"));
-        sleep(Duration::from_secs(10)).await;
-        for number in 0..100 {
-            server.add(SERVICES, service(&format!("s{number}")));
-            sleep(Duration::from_millis(10)).await;
+        for (name, count, pause) in [("few", 30, 30), ("many", 100, 10)] {
+            sleep(Duration::from_secs(10)).await;
+            for number in 0..count {
+                server.add(SERVICES, service(&format!("{name}-{number}")));
+                sleep(Duration::from_millis(pause)).await;
+            }
         }
     });
     let followed = fake.followed(MINUTE).await;
-    assert_eq!(followed.services().len(), 101);
-    let came: Vec<u128> = followed.came.into_iter().filter(|at| *at > 5_000).collect();
-    let (alone, burst) = came.split_at(1);
-    assert!(alone[0] <= 10_002, "{came:?}");
-    assert!(
-        burst[0] <= 20_002,
-        "its first change waits for nothing: {came:?}"
-    );
-    assert!(*burst.last().unwrap() <= 21_120, "{came:?}");
-    assert!((8..=12).contains(&burst.len()), "{came:?}");
+    assert_eq!(followed.services().len(), 131);
+    let came = |second: u128| {
+        let came = followed.came.iter().copied();
+        came.filter(move |at| (second * 1_000..second * 1_000 + 3_000).contains(at))
+            .collect::<Vec<u128>>()
+    };
+    let (alone, few, many) = (came(10), came(20), came(30));
+    assert_eq!(alone.len(), 1, "{alone:?}");
+    for at_once in [alone[0] - 10_000, few[0] - 20_000, many[0] - 30_900] {
+        assert!(at_once <= 2, "{alone:?} {few:?} {many:?}");
+    }
+    assert!((8..=11).contains(&few.len()), "{few:?}");
+    assert!(*few.last().unwrap() <= 21_000, "{few:?}");
+    assert!((5..=7).contains(&many.len()), "{many:?}");
+    assert!(*many.last().unwrap() <= 32_160, "{many:?}");
 }

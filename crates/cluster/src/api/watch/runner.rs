@@ -31,6 +31,12 @@ pub(super) const STREAM: f64 = 300.0;
 /// alone waits for nothing.
 const PACE: Duration = Duration::from_millis(100);
 
+/// The same after a look that brought [`MANY`] changes or more: fewer passes follow a long burst with less work.
+const PACE_OF_MANY: Duration = Duration::from_millis(250);
+
+/// So many changes in one look.
+const MANY: usize = 5;
+
 /// What has come already is taken within this time, a part after the other.
 const GAP: Duration = Duration::from_millis(1);
 
@@ -92,6 +98,8 @@ pub(super) struct Runner<'s> {
     input: Input,
     asked: Asked,
     machine: Machine,
+    /// How many parts of the stream were taken since the last look began.
+    taken: usize,
     shared: &'s Shared,
 }
 
@@ -102,6 +110,7 @@ impl<'s> Runner<'s> {
             input,
             asked: Asked::default(),
             machine: Machine::new(false),
+            taken: 0,
             shared,
         };
         runner.begin_anew();
@@ -243,7 +252,7 @@ impl<'s> Runner<'s> {
                     return Some(Ok(()));
                 }
                 Err(error) => return Some(Err(error)),
-                Ok(Look::All) if self.machine.is_listed() => sleep(PACE).await,
+                Ok(Look::All) if self.machine.is_listed() => sleep(rest_after(self.taken)).await,
                 Ok(Look::All | Look::Part) => {}
             }
             rested = Instant::now();
@@ -257,6 +266,7 @@ impl<'s> Runner<'s> {
         parts: &mut Parts,
         rested: Instant,
     ) -> Result<Look, ApiError> {
+        self.taken = 0;
         let mut ended = self.take(chunks, parts).await?;
         let soon = self.machine.is_listed() && rested.elapsed() < PACE;
         let began = Instant::now();
@@ -294,6 +304,7 @@ impl<'s> Runner<'s> {
         }
         while let Some(part) = parts.next() {
             self.event(chunks.form(), &part)?;
+            self.taken += 1;
         }
         let objects = self.shared.hub.borrow().count(self.number);
         self.shared
@@ -395,6 +406,11 @@ impl<'s> Runner<'s> {
             message,
         )
     }
+}
+
+/// How long a stream rests after a look that brought `changes`.
+fn rest_after(changes: usize) -> Duration {
+    if changes < MANY { PACE } else { PACE_OF_MANY }
 }
 
 /// A number between 0 and 1 that nobody can guess.
