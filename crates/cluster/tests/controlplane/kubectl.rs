@@ -92,10 +92,40 @@ pub(crate) fn installed() {
 
 /// Deletes what a folder of the manifests makes, with the definitions of our kinds.
 ///
-/// From 1.34 on an API server refuses to list a kind that nobody has asked for since it was defined or the server started
-/// (`storage is (re)initializing`), its own clean-up before a definition goes included, which then waits longer each time
-/// (kubernetes/kubernetes#140485). So somebody asks until the definitions are gone.
+/// An API server may refuse to list a kind that nobody has asked for since it was defined, another definition went or the
+/// server started (`storage is (re)initializing`), its own clean-up before a definition goes included
+/// (kubernetes/kubernetes#140485). That waits twice as long after each refusal, or until the definition changes
+/// (`crd_finalizer.go` of `k8s.io/apiextensions-apiserver`). So somebody asks, and changes what is still there.
 pub(crate) fn take_away(folder: &str) {
+    let path = repository(folder);
+    let is_over = AtomicBool::new(false);
+    let deleted = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0_u32.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                ask_for_what_goes(round);
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        });
+        // A policy goes with its definition, which may be deleted before it.
+        let deleted = kubectl(&[
+            "delete",
+            "-k",
+            &path,
+            "--ignore-not-found",
+            "--timeout=300s",
+        ]);
+        is_over.store(true, Ordering::Relaxed);
+        deleted
+    });
+    deleted.unwrap();
+}
+
+/// What is gone already is no matter here.
+fn ask_for_what_goes(round: u32) {
+    const GROUP: &str = "topology.ipvs-topo.io";
     let kinds = [
         "clustertopologypolicies",
         "topologyagents",
@@ -103,25 +133,16 @@ pub(crate) fn take_away(folder: &str) {
         "topologymaps",
         "topologypolicies",
     ];
-    let path = repository(folder);
-    let delete = ["delete", "-k", &path, "--ignore-not-found"];
-    let is_over = AtomicBool::new(false);
-    let deleted = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                for kind in kinds {
-                    let all = format!("/apis/topology.ipvs-topo.io/v1alpha1/{kind}");
-                    drop(kubectl(&["get", "--raw", &all]));
-                }
-                std::thread::sleep(Duration::from_secs(1));
-            }
-        });
-        // A policy goes with its definition, which may be deleted before it.
-        let deleted = kubectl(&[&delete[..], &["--timeout=300s"]].concat());
-        is_over.store(true, Ordering::Relaxed);
-        deleted
-    });
-    deleted.unwrap();
+    for kind in kinds {
+        let all = format!("/apis/{GROUP}/v1alpha1/{kind}");
+        drop(kubectl(&["get", "--raw", &all]));
+    }
+    let definitions = kinds.map(|kind| format!("crd/{kind}.{GROUP}"));
+    let mut change = vec!["annotate", "--overwrite"];
+    change.extend(definitions.iter().map(String::as_str));
+    let asked = format!("asked={round}");
+    change.push(&asked);
+    drop(kubectl(&change));
 }
 
 /// The API server's address.
