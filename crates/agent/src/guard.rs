@@ -12,6 +12,7 @@
 //! Tables of other owners are never named.
 
 mod elements;
+mod generation;
 mod observed;
 mod render;
 mod run;

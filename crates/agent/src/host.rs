@@ -44,8 +44,8 @@ pub(crate) trait Host {
     /// Reads what the tables hold.
     async fn read_guard(&mut self) -> Result<(), GuardError>;
 
-    /// Begins to read what the tables hold, beside everything else.
-    fn begin_guard_look(&mut self);
+    /// Begins to read what the tables hold, beside everything else, if somebody may have changed it.
+    async fn begin_guard_look(&mut self);
 
     /// Takes in what was read so; `None` while that goes on.
     async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>>;
@@ -153,8 +153,8 @@ impl Host for Machine {
         self.nft.read().await
     }
 
-    fn begin_guard_look(&mut self) {
-        self.nft.begin_look();
+    async fn begin_guard_look(&mut self) {
+        self.nft.begin_look().await;
     }
 
     async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {

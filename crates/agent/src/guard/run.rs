@@ -10,6 +10,7 @@ use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
+use super::generation::Generation;
 use super::observed::Table;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
 use crate::fuse::Fuse;
@@ -42,16 +43,22 @@ pub(crate) struct Nft {
     program: &'static str,
     connection: AsyncConnection,
     held: Held,
+    /// The ruleset that `held` is true of, if that is known.
+    generation: Option<Generation>,
     /// Given up by every write, which may not be in it.
     look: Option<Look>,
 }
 
 /// A reading of the kernel's tables that goes on beside everything else.
-struct Look(Pin<Box<dyn Future<Output = Result<Tables, GuardError>>>>);
+struct Look {
+    /// The ruleset in which it began.
+    began: Option<Generation>,
+    tables: Pin<Box<dyn Future<Output = Result<Tables, GuardError>>>>,
+}
 
 impl fmt::Debug for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Look")
+        write!(f, "Look since {:?}", self.began)
     }
 }
 
@@ -76,39 +83,73 @@ impl Nft {
             program: "nft",
             connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
             held: Held::Unknown,
+            generation: None,
             look: None,
         })
     }
 
     /// Reads the kernel's tables; afterwards [`Nft::set`] writes only if they differ.
     pub(crate) async fn read(&mut self) -> Result<(), GuardError> {
-        self.saw(tables(self.program).await)
+        let began = self.ask().await;
+        let seen = tables(self.program).await;
+        self.saw(began, seen).await
     }
 
-    /// Begins to read the kernel's tables, if that does not go on already.
-    pub(crate) fn begin_look(&mut self) {
-        self.look
-            .get_or_insert_with(|| Look(Box::pin(tables(self.program))));
+    /// Begins to read the kernel's tables, if that does not go on already and somebody may have changed them.
+    pub(crate) async fn begin_look(&mut self) {
+        if self.look.is_some() {
+            return;
+        }
+        let began = self.ask().await;
+        if began.is_some() && began == self.generation {
+            return;
+        }
+        self.look = Some(Look {
+            began,
+            tables: Box::pin(tables(self.program)),
+        });
     }
 
     /// Goes on with that without waiting. Once it is done takes in what was read, as [`Nft::read`] does; `None` before.
     /// Nothing is taken in if something was written meanwhile.
     pub(crate) async fn end_look(&mut self) -> Option<Result<(), GuardError>> {
-        let Some(Look(look)) = &mut self.look else {
+        let Some(Look { began, tables }) = &mut self.look else {
             return Some(Ok(()));
         };
-        let seen = poll_fn(|context| Poll::Ready(look.as_mut().poll(context))).await;
+        let began = *began;
+        let seen = poll_fn(|context| Poll::Ready(tables.as_mut().poll(context))).await;
         let Poll::Ready(seen) = seen else {
             return None;
         };
         self.look = None;
-        Some(self.saw(seen))
+        Some(self.saw(began, seen).await)
     }
 
-    fn saw(&mut self, seen: Result<Tables, GuardError>) -> Result<(), GuardError> {
-        self.held = Held::Unknown;
+    /// Takes in what was read from `began` until now.
+    async fn saw(
+        &mut self,
+        began: Option<Generation>,
+        seen: Result<Tables, GuardError>,
+    ) -> Result<(), GuardError> {
+        self.forget();
         self.held = Held::Seen(seen?);
+        let ended = self.ask().await;
+        self.generation = ended.filter(|_| ended == began);
         Ok(())
+    }
+
+    /// The present ruleset. A kernel that does not say has its tables read.
+    async fn ask(&mut self) -> Option<Generation> {
+        let answer = Generation::ask(&mut self.connection).await;
+        answer.ok().flatten()
+    }
+
+    /// Nothing is known until the kernel has answered, whatever comes between. Returns what was.
+    fn forget(&mut self) -> (Held, Option<Generation>) {
+        (
+            mem::replace(&mut self.held, Held::Unknown),
+            self.generation.take(),
+        )
     }
 
     /// Whether something in `wanted` is, or may be, not in the kernel yet.
@@ -135,9 +176,10 @@ impl Nft {
             }
         };
         self.look = None;
-        self.held = Held::Unknown;
+        let (_, before) = self.forget();
         self.load(&script).await?;
         self.held = Held::Made(wanted.clone());
+        self.generation = before.map(Generation::next);
         fuse.burn(1);
         Ok(true)
     }
@@ -154,10 +196,9 @@ impl Nft {
         moves: &PodMoves,
         fuse: &Fuse,
     ) -> Result<bool, GuardError> {
-        // Unknown until the kernel has answered, whatever comes between.
-        let held = mem::replace(&mut self.held, Held::Unknown);
+        let (held, mut generation) = self.forget();
         let Held::Made(mut guard) = held else {
-            self.held = held;
+            (self.held, self.generation) = (held, generation);
             return Ok(false);
         };
         let moves = guard.lacks_of(moves);
@@ -167,10 +208,11 @@ impl Nft {
             self.look = None;
             let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
             self.connection.converse(&mut transaction).await?;
+            generation = generation.map(Generation::next);
             fuse.burn(1);
         }
         guard.apply(&moves);
-        self.held = Held::Made(guard);
+        (self.held, self.generation) = (Held::Made(guard), generation);
         Ok(!guarded.is_empty())
     }
 

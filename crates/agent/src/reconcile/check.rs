@@ -33,7 +33,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.clock = Clock::set();
         self.prepare().await;
         let moved = self.read_place().await;
-        self.host.begin_guard_look();
+        self.host.begin_guard_look().await;
         self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
         let mut work = Work {
             services: self.services_at(&moved),
@@ -54,7 +54,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.repair(work, "missing").await;
     }
 
-    /// Compares routes and tables once the tables are read: with many pods on this node that takes `nft` a while.
+    /// Compares routes and tables once the tables are read, if they have to be: with many pods on this node that takes
+    /// `nft` a while.
     pub(super) async fn end_look(&mut self) {
         let Some(read) = self.host.end_guard_look().await else {
             self.agenda.visit(&Item::Look, Some(self.now() + LOOK));

@@ -1,6 +1,7 @@
 //! What no virtual server wants is refused, and nothing else is (design D2, D3; T11, T12).
 
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use crate::agent::{Node, wait_kernel};
 use crate::lab::{Lab, NODE_V4, NODE_V6, Process, sh, succeeds, try_connect, wait_until};
@@ -170,6 +171,44 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
         hairpin("ip").contains("10.244.1.7 . ") && hairpin("ip").contains("10.244.1.8 . ")
     });
     assert!(node.childrens_faults() > before);
+}
+
+#[test]
+fn tables_that_nobody_changed_are_not_listed_again() {
+    let _lab = Lab::new();
+    let mut node = node().with(&["--check-period", "1s"]);
+    let pods = |pods: &[&str]| slice("web", "web-4", &[("TCP", 80, 8080)], pods);
+    node.write("v4.yaml", &pods(&["10.244.1.1 n1"]));
+    node.start();
+    let checks = || std::thread::sleep(Duration::from_secs(3));
+    let listed_again = |before: u64| node.childrens_faults() > before;
+    checks();
+    let before = node.childrens_faults();
+    node.write("v4.yaml", &pods(&["10.244.1.7 n1"]));
+    wait_until("the other pod", || {
+        sh("nft list set ip ipvs-topo hairpin").contains("10.244.1.7")
+    });
+    checks();
+    assert!(
+        !listed_again(before),
+        "neither at a check nor after a change of our own"
+    );
+
+    sh("nft add table ip somebodys");
+    wait_until("a look after a change of others", || listed_again(before));
+    checks();
+    let before = node.childrens_faults();
+    checks();
+    assert!(!listed_again(before), "one look is enough");
+
+    sh("nft delete table ip somebodys; nft flush chain ip ipvs-topo input");
+    wait_until("the repair", || {
+        succeeds("nft list chain ip ipvs-topo input | grep -q unclaimed")
+    });
+    checks();
+    let before = node.childrens_faults();
+    checks();
+    assert!(!listed_again(before), "nor after the repair");
 }
 
 #[test]

@@ -318,7 +318,7 @@ impl Host for Shared {
         Ok(())
     }
 
-    fn begin_guard_look(&mut self) {}
+    async fn begin_guard_look(&mut self) {}
 
     async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {
         let mut world = self.0.borrow_mut();

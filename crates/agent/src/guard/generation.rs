@@ -1,0 +1,81 @@
+//! The number of the kernel's ruleset: every transaction of anybody, in any table, raises it by one.
+//!
+//! As long as it is as we left it, our tables are too, and need not be listed: with many Services that takes `nft` a
+//! while. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`, the counting is in `nf_tables_commit` of
+//! `net/netfilter/nf_tables_api.c`.
+
+use ipvs_netlink::transport::{
+    AsyncConnection, Attributes, Batch, DecodeError, Error, Message, Request,
+};
+
+/// `NFT_MSG_GETGEN` of the subsystem `NFNL_SUBSYS_NFTABLES`.
+const GET: u16 = 0x0a10;
+/// `struct nfgenmsg`: `AF_UNSPEC`, version, resource id.
+const ANY_FAMILY: [u8; 4] = [0; 4];
+
+const NFTA_GEN_ID: u16 = 1;
+
+/// A state of the kernel's ruleset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Generation(u32);
+
+impl Generation {
+    /// The present one; `None` from a kernel that does not say.
+    pub(super) async fn ask(connection: &mut AsyncConnection) -> Result<Option<Self>, Error> {
+        let mut batch = Batch::new();
+        batch.push(Request::new(GET, 0).with_answer(), &ANY_FAMILY);
+        let mut answer = None;
+        let take = |_, message: Message<'_>| {
+            answer = Self::parse(message.payload)?;
+            Ok(())
+        };
+        connection.execute_with(batch, take).await?;
+        Ok(answer)
+    }
+
+    /// The one after a transaction. The kernel leaves out 0.
+    pub(super) fn next(self) -> Self {
+        Self(self.0.wrapping_add(1).max(1))
+    }
+
+    fn parse(payload: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let attributes = payload.get(ANY_FAMILY.len()..).unwrap_or_default();
+        for attribute in Attributes::new(attributes) {
+            let attribute = attribute?;
+            if attribute.number() == NFTA_GEN_ID {
+                let number = attribute.value.try_into().ok();
+                return Ok(number.map(|bytes| Self(u32::from_be_bytes(bytes))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `nf_tables_fill_gen_info` writes it: the resource id is the number's lower half, and after the number come the
+    /// process that asks and its name.
+    #[test]
+    fn the_kernels_answer_is_read_and_nothing_else_is() {
+        let head = [0, 0, 1, 7];
+        let number = [8, 0, 1, 0, 0, 0, 1, 7];
+        let process = [8, 0, 2, 0, 0, 0, 4, 210, 8, 0, 3, 0, b'n', b'f', b't', 0];
+        let parse = |parts: &[&[u8]]| Generation::parse(&parts.concat()).ok();
+        assert_eq!(
+            parse(&[&head, &number, &process]),
+            Some(Some(Generation(263)))
+        );
+        assert_eq!(parse(&[&head, &process]), Some(None));
+        assert_eq!(parse(&[&head, &[6, 0, 1, 0, 1, 7, 0, 0]]), Some(None));
+        assert_eq!(parse(&[&[0]]), Some(None));
+        assert_eq!(parse(&[&head, &[80, 0, 1, 0]]), None);
+    }
+
+    #[test]
+    fn none_is_0() {
+        assert_eq!(Generation(263).next(), Generation(264));
+        assert_eq!(Generation(u32::MAX).next(), Generation(1));
+    }
+}
