@@ -11,8 +11,8 @@ use topology_core::model::Family;
 use super::TABLE;
 use super::render::HAIRPIN;
 
-/// More moves than this are left to nft: a message has its limits.
-const FEW: usize = 256;
+/// Moves of one transaction: each is an element of 44 bytes at most, and an attribute ends at 64 KiB.
+const MOST: usize = 1_024;
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u8 = 10;
@@ -44,37 +44,31 @@ impl PodMoves {
         self.came.is_empty() && self.left.is_empty()
     }
 
-    /// Whether they are few enough for one message.
-    pub(crate) fn are_few(&self) -> bool {
-        self.came.len() + self.left.len() <= FEW
-    }
-
     /// The same without the addresses that `keep` is against.
     pub(crate) fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
         self.came.retain(&keep);
         self.left.retain(&keep);
     }
 
-    /// What tells the kernel.
-    pub(super) fn transaction(&self) -> Result<Transaction, Unsendable> {
-        let mut transaction = Transaction::new(SUBSYSTEM)?;
-        for family in [Family::V4, Family::V6] {
-            for (request, pods) in [
-                (Request::new(ADD, CREATE), &self.came),
-                (Request::new(DELETE, 0), &self.left),
-            ] {
-                let pods: Vec<IpAddr> = pods
-                    .iter()
-                    .copied()
-                    .filter(|pod| Family::of(*pod) == family)
-                    .collect();
-                if !pods.is_empty() {
-                    transaction.push(request, |out| list(out, family, &pods))?;
-                }
-            }
-        }
-        Ok(transaction)
+    /// What tells the kernel, a transaction after the other.
+    pub(super) fn transactions(&self) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
+        let add = |pods| transaction(Request::new(ADD, CREATE), pods);
+        let delete = |pods| transaction(Request::new(DELETE, 0), pods);
+        let came = self.came.chunks(MOST).map(add);
+        came.chain(self.left.chunks(MOST).map(delete))
     }
+}
+
+fn transaction(request: Request, pods: &[IpAddr]) -> Result<Transaction, Unsendable> {
+    let mut transaction = Transaction::new(SUBSYSTEM)?;
+    for family in [Family::V4, Family::V6] {
+        let is_of_family = |pod: &IpAddr| Family::of(*pod) == family;
+        let pods: Vec<IpAddr> = pods.iter().copied().filter(is_of_family).collect();
+        if !pods.is_empty() {
+            transaction.push(request, |out| list(out, family, &pods))?;
+        }
+    }
+    Ok(transaction)
 }
 
 fn list(out: &mut Writer<'_>, family: Family, pods: &[IpAddr]) {
@@ -130,7 +124,8 @@ mod tests {
     /// but that nft asks for no acknowledgement, and numbers the set within the transaction (`NFTA_SET_ELEM_LIST_SET_ID`).
     #[test]
     fn an_element_is_what_nft_sends_for_it() {
-        let mut transaction = moves(&["10.244.1.1"], &[]).transaction().unwrap();
+        let moves = moves(&["10.244.1.1"], &[]);
+        let mut transaction = moves.transactions().next().unwrap().unwrap();
         let mut sequence = Sequence::new();
         let Next::Send(bytes) = transaction.next(&mut sequence) else {
             panic!("nothing is sent");
@@ -152,10 +147,28 @@ mod tests {
         assert_eq!(message, expected);
     }
 
+    fn counts(moves: &PodMoves) -> Vec<u32> {
+        let transactions = moves.transactions();
+        transactions.map(|each| each.unwrap().count()).collect()
+    }
+
     #[test]
-    fn families_and_verbs_each_have_a_message() {
+    fn verbs_each_have_a_transaction_and_families_a_message() {
+        assert!(counts(&PodMoves::default()).is_empty());
         let all = moves(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
-        assert_eq!(all.transaction().unwrap().count(), 3);
-        assert!(all.are_few() && !all.is_empty());
+        assert_eq!(counts(&all), [2, 1]);
+    }
+
+    #[test]
+    fn as_many_as_there_are_fit_into_transactions() {
+        let pods = |prefix: &str| {
+            let addresses = (0..=2 * MOST).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());
+            addresses.collect()
+        };
+        let many = PodMoves {
+            came: pods("fd00::"),
+            left: pods("fd01::"),
+        };
+        assert_eq!(counts(&many), [1; 6]);
     }
 }

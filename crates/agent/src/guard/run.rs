@@ -206,10 +206,12 @@ impl Nft {
         guarded.retain(|pod| guard.has_table_for(*pod));
         if !guarded.is_empty() {
             self.look = None;
-            let mut transaction = guarded.transaction().map_err(transport::Error::from)?;
-            self.connection.converse(&mut transaction).await?;
-            generation = generation.map(Generation::next);
-            fuse.burn(1);
+            for transaction in guarded.transactions() {
+                let mut transaction = transaction.map_err(transport::Error::from)?;
+                self.connection.converse(&mut transaction).await?;
+                generation = generation.map(Generation::next);
+                fuse.burn(1);
+            }
         }
         guard.apply(&moves);
         (self.held, self.generation) = (Held::Made(guard), generation);

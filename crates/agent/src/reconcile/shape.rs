@@ -122,7 +122,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) fn around(&mut self, all: bool) -> Around {
         let frontends = self.books.take_frontends_changed();
         let mut moves = self.books.take_moves();
-        let pods_only = moves.are_few() && (moves.is_empty() || self.host.knows_guard());
+        let pods_only = moves.is_empty() || self.host.knows_guard();
         if all || frontends || !pods_only {
             return Around::Shape(self.shape());
         }

@@ -162,6 +162,17 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
         !hairpin("ip").contains("10.244.1.1 ")
     });
     assert!(hairpin("ip").contains("10.244.1.2 . 10.244.1.2"));
+    // More than one transaction can hold.
+    let many: Vec<String> = (0..1_500)
+        .map(|nth| format!("10.245.{}.{} n1", nth / 250, nth % 250))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let of_many = slice("web", "web-many", &[("TCP", 80, 8080)], &many);
+    let held = || hairpin("ip").matches("10.245.").count() / 2;
+    node.write("many.yaml", &of_many);
+    wait_until("many pods", || held() == 1_500);
+    node.remove("many.yaml");
+    wait_until("the end of many pods", || held() == 0);
     assert_eq!(node.childrens_faults(), before, "a process was started");
 
     // Elements that somebody took away: the tables are made anew, and hold what they should.
