@@ -41,6 +41,8 @@ enum Part {
     Replace(rival::ReplaceArgs),
     /// Drive one node proxy on a real API server.
     Rival(rival::RivalArgs),
+    /// Replace endpoints for whoever asks for it: runs on the host.
+    Roll(rival::RollArgs),
 }
 
 /// Runs one part; its readings go to standard output as JSON.
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Part::Steady(args) => print_json(&steady::steady(args, &all::shape(args.services()))?),
         Part::Replace(args) => print_json(&args.replace()?),
         Part::Rival(args) => rival::rival(args),
+        Part::Roll(args) => args.run(),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ mod table;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, ensure};
 use guest_wire::report::Rival;
@@ -86,19 +86,16 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
         let plane = Own::start(Version::Newest)?;
         define(&plane)?;
         fill(&plane, *services)?;
-        let door = Door::open(&plane)?;
+        let api = Door::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
+        let roller = Door::open(&mut guest::roller(&programs, api.port, *services)?)?;
         for kind in &args.rivals {
             let task = guest::Task {
                 kind: *kind,
                 services: *services,
-                endpoints: ENDPOINTS,
                 changes: args.changes.min(guest::most_changes(*kind)),
-                churn: if *kind == Kind::IpvsTopo {
-                    args.churn
-                } else {
-                    0
-                },
-                door: door.port,
+                api: api.port,
+                roller: (*kind == Kind::IpvsTopo && args.churn > 0).then_some(roller.port),
+                churn: args.churn,
                 limit: args.limit,
             };
             match task.run(&lab, &kernel, &plane, &programs) {
@@ -111,7 +108,7 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
                 }
             }
         }
-        drop(door);
+        drop((api, roller));
         plane.end()?;
     }
     Ok(Written {
@@ -143,31 +140,31 @@ fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `kubectl proxy`: guests write through it without TLS, so that what they measure is the node proxy.
+/// A program on this machine that guests reach. It begins by telling its address.
 struct Door {
     child: Child,
     port: u16,
-    /// Kept open: `kubectl proxy` may say more.
+    /// Kept open: it may say more.
     _output: BufReader<ChildStdout>,
 }
 
 impl Door {
-    fn open(plane: &Own) -> anyhow::Result<Self> {
-        let mut proxy = plane.part("kubectl");
-        proxy
-            .args(["proxy", "--port=0"])
+    fn open(program: &mut Command) -> anyhow::Result<Self> {
+        let name = program.get_program().display().to_string();
+        let mut child = program
             .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut child = proxy.spawn().context("kubectl proxy")?;
-        let mut output =
-            BufReader::new(child.stdout.take().context("kubectl proxy has no output")?);
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let output = child.stdout.take();
+        let mut output = BufReader::new(output.with_context(|| format!("{name} has no output"))?);
         let mut line = String::new();
         output.read_line(&mut line)?;
         let port = line
             .trim()
             .rsplit_once(':')
             .and_then(|(_, port)| port.parse().ok());
-        ensure!(port.is_some(), "`kubectl proxy` said: {line}");
+        ensure!(port.is_some(), "{name} said: {line}");
         Ok(Self {
             child,
             port: port.unwrap_or_default(),

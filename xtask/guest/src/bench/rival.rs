@@ -5,6 +5,7 @@ mod churn;
 mod eager;
 mod probe;
 mod proxy;
+mod roll;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use guest_wire::Record;
 use guest_wire::report::{Rival, RivalChange};
 
 pub(crate) use self::eager::ReplaceArgs;
+pub(crate) use self::roll::RollArgs;
 
 use self::api::Api;
 use self::probe::Probe;
@@ -44,9 +46,12 @@ pub(crate) struct RivalArgs {
     /// How many times one endpoint is replaced.
     #[arg(long, default_value_t = 5)]
     changes: u32,
-    /// Seconds of rolling updates of 1,000 endpoints a second; 0 leaves them out.
-    #[arg(long, default_value_t = 0)]
-    churn: u64,
+    /// Seconds of rolling updates of 1,000 endpoints a second.
+    #[arg(long, requires = "roller")]
+    churn: Option<u64>,
+    /// Where the host's `guest bench roll` answers.
+    #[arg(long)]
+    roller: Option<std::net::SocketAddr>,
 }
 
 /// Measures one proxy and tells its readings as one record.
@@ -70,14 +75,12 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     let proxy = Proxy::start(args.kind, &args.binary, &args.kubeconfig)?;
     let restart = begin.elapsed();
     proxy.check(args.services, args.endpoints)?;
-    let mut churn = match args.churn {
-        0 => None,
-        seconds => Some(churn::run(
-            args,
-            &mut probe,
-            &proxy,
-            Duration::from_secs(seconds),
-        )?),
+    let mut churn = match (args.churn, args.roller) {
+        (Some(seconds), Some(roller)) => {
+            let duration = Duration::from_secs(seconds);
+            Some(churn::run(args, &mut probe, &proxy, roller, duration)?)
+        }
+        _ => None,
     };
     proxy.kill()?;
     if let Some(churn) = &mut churn {

@@ -1,13 +1,14 @@
 //! One guest for one node proxy.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use guest_wire::Record;
 use guest_wire::report::Rival;
 
-use super::Kind;
+use super::{ENDPOINTS, Kind};
 use crate::bench::listen;
 use crate::controlplane::{FROM_GUEST, Own};
 use crate::vm::image::Addition;
@@ -38,6 +39,20 @@ pub(super) fn programs(lab: &Lab) -> anyhow::Result<Vec<Addition>> {
     Ok(additions)
 }
 
+/// What replaces endpoints, outside of the guest: the program that is in it, too.
+pub(super) fn roller(programs: &[Addition], api: u16, services: u32) -> anyhow::Result<Command> {
+    let mut guests = programs.iter().filter_map(|addition| match addition {
+        Addition::Program { path, from } if path == "usr/bin/guest" => Some(from),
+        _ => None,
+    });
+    let mut roller = Command::new(guests.next().context("the guests hold no `guest`")?);
+    roller
+        .args(["bench", "roll", "--api", &format!("127.0.0.1:{api}")])
+        .args(["--services", &services.to_string()])
+        .args(["--endpoints", &ENDPOINTS.to_string()]);
+    Ok(roller)
+}
+
 /// kube-proxy needs up to half a minute for each at 10,000 Services.
 pub(super) fn most_changes(kind: Kind) -> u32 {
     match kind {
@@ -50,12 +65,13 @@ pub(super) fn most_changes(kind: Kind) -> u32 {
 pub(super) struct Task {
     pub(super) kind: Kind,
     pub(super) services: u32,
-    pub(super) endpoints: u32,
     pub(super) changes: u32,
-    /// Seconds of rolling updates.
+    /// The port of this machine through which the guest writes to the API server, without TLS and a token.
+    pub(super) api: u16,
+    /// The port of this machine's `guest bench roll`, if rolling updates are measured.
+    pub(super) roller: Option<u16>,
+    /// Seconds of them.
     pub(super) churn: u64,
-    /// The host's port through which the guest writes to the API server.
-    pub(super) door: u16,
     /// Minutes it may take.
     pub(super) limit: u64,
 }
@@ -113,10 +129,13 @@ impl Task {
 
     fn job(&self) -> String {
         let (name, binary) = self.names();
+        let churn = self.roller.map_or_else(String::new, |port| {
+            format!(" --churn {} --roller {FROM_GUEST}:{port}", self.churn)
+        });
         format!(
             "modprobe virtio_net\nexec guest bench rival {name} --binary {binary} --kubeconfig /kubeconfig \
-             --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {} --churn {}\n",
-            self.door, self.services, self.endpoints, self.changes, self.churn
+             --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {}{churn}\n",
+            self.api, self.services, ENDPOINTS, self.changes
         )
     }
 }

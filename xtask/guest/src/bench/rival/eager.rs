@@ -9,7 +9,7 @@ use std::process::Command as Process;
 use anyhow::{Context as _, Result, ensure};
 use ipvs_netlink::{Client, Command, Destination, Protocol, Service, ServiceId};
 
-use super::churn;
+use super::roll;
 use crate::bench::bare::{Bare, Finished};
 use crate::bench::{namespace, process};
 
@@ -89,7 +89,7 @@ impl ReplaceArgs {
 
     fn addresses(&self, service: u32, round: u32) -> impl Iterator<Item = IpAddr> {
         let pods = service * self.endpoints..(service + 1) * self.endpoints;
-        pods.map(move |pod| churn::address(pod, round).into())
+        pods.map(move |pod| roll::address(pod, round).into())
     }
 }
 

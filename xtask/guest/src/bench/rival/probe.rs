@@ -81,11 +81,6 @@ impl Probe {
         Ok(begin.elapsed())
     }
 
-    /// The API server.
-    pub(crate) fn api(&self) -> Api {
-        self.api
-    }
-
     /// Which place answers a new connection.
     fn answer(&self) -> Option<String> {
         let mut stream = TcpStream::connect_timeout(&self.service, Duration::from_secs(1)).ok()?;
