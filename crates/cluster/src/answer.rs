@@ -12,7 +12,7 @@ mod tests;
 
 pub(crate) use parts::Parts;
 
-use crate::yaml::{Node, Value};
+use crate::yaml::{Node, Text, Value};
 
 /// The annotation of the bookmark that ends a list that was asked for as a stream.
 const LISTED: &str = "k8s.io/initial-events-end";
@@ -117,7 +117,7 @@ impl Form {
                 listed: ends_list(&object),
             },
             "ERROR" => Happening::Error,
-            _ => return Err(Garbled::Event(kind)),
+            _ => return Err(Garbled::Event(kind.into())),
         };
         let object = match happening {
             Happening::Exists | Happening::Gone => identity.given_to(object),
@@ -168,13 +168,18 @@ impl Identity {
 }
 
 /// A text.
-fn quoted(text: impl Into<Box<str>>) -> Node {
+fn quoted(text: impl Into<Text>) -> Node {
     let (text, plain) = (text.into(), false);
     Node::new(0, Value::Scalar { text, plain })
 }
 
+/// A boolean.
+fn flag(value: bool) -> Node {
+    plain(if value { "true" } else { "false" })
+}
+
 /// A number, a boolean or nothing.
-fn plain(value: &impl ToString) -> Node {
-    let (text, plain) = (value.to_string().into(), true);
+fn plain(text: impl Into<Text>) -> Node {
+    let (text, plain) = (text.into(), true);
     Node::new(0, Value::Scalar { text, plain })
 }

@@ -21,7 +21,7 @@ use std::io::BufRead;
 use granit_parser::{ErrorKind, Parser, ScanError};
 
 pub(crate) use build::MAX_DEPTH;
-pub(crate) use node::{Node, Value};
+pub(crate) use node::{Node, Text, Value};
 
 use build::Builder;
 use chars::Chars;

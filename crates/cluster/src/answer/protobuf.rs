@@ -11,7 +11,7 @@ mod wire;
 use wire::{Fields, Value};
 
 use super::{Garbled, Page};
-use crate::yaml::Node;
+use crate::yaml::{Node, Text};
 
 /// What an envelope begins with (`protobuf.go` in apimachinery).
 const MAGIC: &[u8] = b"k8s\0";
@@ -41,7 +41,7 @@ pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, Gar
 }
 
 /// Reads a `WatchEvent`: its type, and its object.
-pub(super) fn event(bytes: &[u8]) -> Result<(Box<str>, Node), Garbled> {
+pub(super) fn event(bytes: &[u8]) -> Result<(Text, Node), Garbled> {
     let kind = text_in(bytes, 1)?;
     // A `RawExtension`, which holds nothing but the envelope.
     let extension = bytes_of(bytes, 2)?;
@@ -49,7 +49,7 @@ pub(super) fn event(bytes: &[u8]) -> Result<(Box<str>, Node), Garbled> {
 }
 
 /// The kind of what is in an envelope (`runtime.Unknown`), and its bytes.
-fn open(envelope: &[u8]) -> Result<(Box<str>, &[u8]), Garbled> {
+fn open(envelope: &[u8]) -> Result<(Text, &[u8]), Garbled> {
     let Some(envelope) = envelope.strip_prefix(MAGIC) else {
         return Err(garbled("an object without its envelope"));
     };
@@ -76,7 +76,7 @@ fn bytes_in(message: &[u8], number: u32) -> Result<Option<&[u8]>, Garbled> {
 }
 
 /// The text in the field `number`; an empty one may be left out.
-fn text_in(message: &[u8], number: u32) -> Result<Box<str>, Garbled> {
+fn text_in(message: &[u8], number: u32) -> Result<Text, Garbled> {
     bytes_in(message, number).map(|bytes| tree::text(bytes.unwrap_or_default()))
 }
 

@@ -1,7 +1,7 @@
 //! An object as the API server would keep it: without nulls, and with the defaults of what is not written.
 
 use super::property::{Need, Object, Property, Shape};
-use crate::yaml::{Node, Value};
+use crate::yaml::{self, Node, Value};
 
 /// The object with its defaults filled in, on the line of what is around them.
 ///
@@ -10,7 +10,7 @@ pub(crate) fn complete(node: &Node, object: &Object) -> Node {
     let Some(entries) = node.map() else {
         return node.clone();
     };
-    let mut whole: Vec<(Box<str>, Node)> = Vec::with_capacity(entries.len());
+    let mut whole: Vec<(yaml::Text, Node)> = Vec::with_capacity(entries.len());
     for (key, value) in entries {
         let property = object.properties().find(|one| *one.name == **key);
         match property {
@@ -45,15 +45,12 @@ fn of_shape(node: &Node, shape: &Shape) -> Node {
 }
 
 fn default(property: &Property, line: u32) -> Option<Node> {
-    let scalar = |text: &str, plain| Value::Scalar {
-        text: text.into(),
-        plain,
-    };
+    let scalar = |text: yaml::Text, plain| Value::Scalar { text, plain };
     let value = match property.need {
         Need::Required | Need::Optional => return None,
-        Need::Text(text) => scalar(text, false),
-        Need::Number(number) => scalar(&number.to_string(), true),
-        Need::Flag(flag) => scalar(if flag { "true" } else { "false" }, true),
+        Need::Text(text) => scalar(text.into(), false),
+        Need::Number(number) => scalar(number.to_string().into(), true),
+        Need::Flag(flag) => scalar(if flag { "true" } else { "false" }.into(), true),
         Need::EmptyList => Value::List(Vec::new()),
         Need::EmptyMap => Value::Map(Vec::new()),
     };

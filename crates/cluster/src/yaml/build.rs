@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::list::{self, ListKind};
 use super::map;
-use super::{Node, SyntaxError, Value};
+use super::{Node, SyntaxError, Text, Value};
 
 /// How deep an object may nest; Kubernetes objects stay below 20.
 pub(crate) const MAX_DEPTH: u32 = 64;
@@ -42,8 +42,8 @@ struct Frame {
 enum Open {
     List(Vec<Node>),
     Map {
-        entries: Vec<(Box<str>, Node)>,
-        key: Option<Box<str>>,
+        entries: Vec<(Text, Node)>,
+        key: Option<Text>,
         merges: Vec<Node>,
     },
 }
@@ -250,7 +250,7 @@ fn scalar(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, line: u32) 
     let weight = 1 + text.len() as u64 / 64;
     let plain = style == ScalarStyle::Plain && tag.is_none();
     let value = Value::Scalar {
-        text: text.into_owned().into_boxed_str(),
+        text: text.into_owned().into(),
         plain,
     };
     Built {
@@ -260,9 +260,9 @@ fn scalar(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, line: u32) 
     }
 }
 
-fn key_text(node: &Node) -> Result<Box<str>, SyntaxError> {
+fn key_text(node: &Node) -> Result<Text, SyntaxError> {
     node.text()
-        .map(Box::from)
+        .map(|text| text.to_owned().into())
         .ok_or_else(|| SyntaxError::Broken {
             line: node.line,
             message: "the key of a mapping must be text".to_owned(),

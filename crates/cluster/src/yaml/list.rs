@@ -1,27 +1,28 @@
 //! Kubernetes lists: `kind: List`, `kind: ServiceList` and the like, whose `items` are the objects.
 
-use super::{Node, Value};
+use super::{Node, Text, Value};
 
 /// What a list says about its elements: a `ServiceList` holds Services that do not repeat it.
 pub(super) struct ListKind {
     /// The elements' kind, unless the list is a plain `List`, or its kind is written after its items.
-    pub(super) kind: Option<Box<str>>,
-    api_version: Option<Box<str>>,
+    pub(super) kind: Option<Text>,
+    api_version: Option<Text>,
 }
 
 impl ListKind {
     /// Reads what is known of the list from the entries written so far.
-    pub(super) fn of(entries: &[(Box<str>, Node)]) -> Self {
+    pub(super) fn of(entries: &[(Text, Node)]) -> Self {
         let text = |name: &str| {
             let (_, node) = entries.iter().find(|(key, _)| &**key == name)?;
             node.text()
         };
+        let own = |text: &str| Text::from(text.to_owned());
         let kind = text("kind")
             .and_then(|kind| kind.strip_suffix("List"))
             .filter(|kind| !kind.is_empty());
         Self {
-            kind: kind.map(Box::from),
-            api_version: text("apiVersion").map(Box::from),
+            kind: kind.map(own),
+            api_version: text("apiVersion").map(own),
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Node, SyntaxError};
+use super::{Node, SyntaxError, Text};
 
 /// Adds what `<<` brings in (own keys win, earlier merges win) and refuses keys written twice.
 pub(super) fn finish(
-    mut entries: Vec<(Box<str>, Node)>,
+    mut entries: Vec<(Text, Node)>,
     merges: &[Node],
     line: u32,
-) -> Result<Vec<(Box<str>, Node)>, SyntaxError> {
+) -> Result<Vec<(Text, Node)>, SyntaxError> {
     if let Some((key, node)) = repeated(&entries) {
         let message = format!("the key `{key}` is written twice in one mapping");
         return Err(SyntaxError::Broken {
@@ -24,7 +24,7 @@ pub(super) fn finish(
                 line,
                 message: "`<<` takes a mapping or a list of mappings".to_owned(),
             })?;
-            let own: FxHashSet<Box<str>> = entries.iter().map(|(key, _)| key.clone()).collect();
+            let own: FxHashSet<Text> = entries.iter().map(|(key, _)| key.clone()).collect();
             entries.extend(more.iter().filter(|(key, _)| !own.contains(key)).cloned());
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn finish(
     Ok(entries)
 }
 
-fn repeated(entries: &[(Box<str>, Node)]) -> Option<&(Box<str>, Node)> {
+fn repeated(entries: &[(Text, Node)]) -> Option<&(Text, Node)> {
     if entries.len() <= 16 {
         return entries.iter().enumerate().find_map(|(index, entry)| {
             entries

@@ -1,6 +1,10 @@
 //! A parsed object: a small tree in which every value knows its line.
 
+use std::borrow::Cow;
 use std::rc::Rc;
+
+/// A key or a scalar. What the reader of a binary form knows beforehand, as names of fields, it need not copy.
+pub(crate) type Text = Cow<'static, str>;
 
 /// One value of a document and the line it stands on (counted from 1).
 #[derive(Debug, Clone)]
@@ -15,14 +19,14 @@ pub(crate) enum Value {
     /// A scalar as written, escapes resolved. `plain` when it was neither quoted nor tagged.
     Scalar {
         /// The text.
-        text: Box<str>,
+        text: Text,
         /// Whether YAML would look for a number, a boolean or null in it.
         plain: bool,
     },
     /// A sequence.
     List(Vec<Node>),
     /// A mapping, in the order of the text, keys unique.
-    Map(Vec<(Box<str>, Node)>),
+    Map(Vec<(Text, Node)>),
     /// An anchored value, shared by its aliases (never copied, so aliases cannot multiply memory).
     Shared(Rc<Node>),
 }
@@ -42,7 +46,7 @@ impl Node {
     }
 
     /// The entries of a mapping, taken out of the node (copied if the mapping is shared).
-    pub(crate) fn into_map(self) -> Option<Vec<(Box<str>, Node)>> {
+    pub(crate) fn into_map(self) -> Option<Vec<(Text, Node)>> {
         match self.value {
             Value::Map(entries) => Some(entries),
             Value::Shared(shared) => Rc::unwrap_or_clone(shared).into_map(),
@@ -96,7 +100,7 @@ impl Node {
     }
 
     /// The entries of a mapping.
-    pub(crate) fn map(&self) -> Option<&[(Box<str>, Node)]> {
+    pub(crate) fn map(&self) -> Option<&[(Text, Node)]> {
         match self.value() {
             Value::Map(entries) => Some(entries),
             _ => None,

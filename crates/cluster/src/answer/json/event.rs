@@ -6,10 +6,10 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::tree::Tree;
 use crate::answer::Garbled;
-use crate::yaml::Node;
+use crate::yaml::{Node, Text};
 
 /// Reads a line: its type, and its object.
-pub(in crate::answer) fn event(text: &[u8]) -> Result<(Box<str>, Node), Garbled> {
+pub(in crate::answer) fn event(text: &[u8]) -> Result<(Text, Node), Garbled> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let event = deserializer.deserialize_map(Whole)?;
     deserializer.end()?;
@@ -19,7 +19,7 @@ pub(in crate::answer) fn event(text: &[u8]) -> Result<(Box<str>, Node), Garbled>
 struct Whole;
 
 impl<'de> Visitor<'de> for Whole {
-    type Value = (Box<str>, Node);
+    type Value = (Text, Node);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event of a watch")

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::answer::{plain, quoted};
-use crate::yaml::{MAX_DEPTH, Node, Value};
+use crate::answer::{flag, plain, quoted};
+use crate::yaml::{MAX_DEPTH, Node, Text, Value};
 
 /// Reads one value `depth` levels into its object.
 #[derive(Clone, Copy)]
@@ -74,27 +74,27 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(plain(&"null"))
+        Ok(plain("null"))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(plain(&value))
+        Ok(flag(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(plain(&value))
+        Ok(plain(value.to_string()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(plain(&value))
+        Ok(plain(value.to_string()))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        Ok(plain(&value))
+        Ok(plain(value.to_string()))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(quoted(text))
+        Ok(quoted(text.to_owned()))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Node, E> {
@@ -110,8 +110,8 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut entries: Vec<(Box<str>, Node)> = Vec::new();
-        while let Some(key) = map.next_key::<Box<str>>()? {
+        let mut entries: Vec<(Text, Node)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
             if self.leaves_out(&key) {
                 let _skipped: IgnoredAny = map.next_value()?;
                 continue;
@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for Tree {
             // No server writes a key twice; if one did, the last would count, as in Go.
             match entries.iter_mut().find(|(name, _)| *name == key) {
                 Some((_, old)) => *old = value,
-                None => entries.push((key, value)),
+                None => entries.push((key.into(), value)),
             }
         }
         entries.shrink_to_fit();

@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 use super::kinds::{Message, Shape, Type};
 use super::wire::{Fields, Value};
 use super::{bytes_in, garbled, text_in};
-use crate::answer::{Garbled, plain, quoted};
-use crate::yaml::{self, Node};
+use crate::answer::{Garbled, flag, plain, quoted};
+use crate::yaml::{self, Node, Text};
 
 /// Reads the fields of a message that are in its table.
 pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, Garbled> {
     let fields: SmallVec<[_; 16]> = Fields::of(bytes).collect::<Result<_, _>>()?;
-    let mut entries = Vec::new();
+    let mut entries = Vec::with_capacity(table.len().min(fields.len()));
     for row in table {
         let values = fields.iter().filter(|(number, _)| *number == row.number);
         let values: SmallVec<[Value<'_>; 4]> = values.map(|(_, value)| *value).collect();
@@ -29,8 +29,8 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, Garbled> {
 }
 
 /// A text. What is not UTF-8 becomes U+FFFD, as in JSON, though not always as many of them.
-pub(super) fn text(bytes: &[u8]) -> Box<str> {
-    String::from_utf8_lossy(bytes).into()
+pub(super) fn text(bytes: &[u8]) -> Text {
+    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 /// A field that is not repeated. A server writes most of them whether or not they say anything: an empty text or time
@@ -66,8 +66,8 @@ fn map(values: &[Value<'_>], of: Type) -> Result<Node, Garbled> {
 fn read(value: Value<'_>, of: Type) -> Result<Node, Garbled> {
     match (of, value) {
         (Type::Text, Value::Bytes(bytes)) => Ok(quoted(text(bytes))),
-        (Type::Number, Value::Number(number)) => Ok(plain(&number.cast_signed())),
-        (Type::Flag, Value::Number(number)) => Ok(plain(&(number != 0))),
+        (Type::Number, Value::Number(number)) => Ok(plain(number.cast_signed().to_string())),
+        (Type::Flag, Value::Number(number)) => Ok(flag(number != 0)),
         (Type::Time, Value::Bytes(bytes)) => time(bytes),
         (Type::Quantity, Value::Bytes(bytes)) => Ok(quoted(text_in(bytes, 1)?)),
         (Type::Message(table), Value::Bytes(bytes)) => message(bytes, table),
