@@ -219,7 +219,7 @@ fn udp_and_a_persistence_engine_are_listed() {
     let udp = table
         .iter()
         .filter(|connection| connection.protocol == Protocol::UDP);
-    assert_eq!(udp.count(), 2);
+    assert_eq!(udp.count(), 2, "{table:#?}");
     let engines: Vec<_> = table.iter().filter_map(|c| c.persistence.clone()).collect();
     let expected = "3848276298220188511@example.org";
     assert!(!engines.is_empty());
