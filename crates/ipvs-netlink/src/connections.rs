@@ -47,6 +47,10 @@ pub struct MalformedLine {
 ///
 /// A table may hold millions of entries: nothing but the current line is kept.
 ///
+/// It is no snapshot. Between two reads of the file the kernel remembers a position in its table, which holds the
+/// connections of all network namespaces (`ip_vs_conn_array` of `net/netfilter/ipvs/ip_vs_conn.c`): where some come or go
+/// meanwhile, in whatever namespace, an entry may come twice or not at all.
+///
 /// ```
 /// use ipvs_netlink::connections;
 ///
