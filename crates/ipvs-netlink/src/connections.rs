@@ -47,9 +47,10 @@ pub struct MalformedLine {
 ///
 /// A table may hold millions of entries: nothing but the current line is kept.
 ///
-/// It is no snapshot. Between two reads of the file the kernel remembers a position in its table, which holds the
-/// connections of all network namespaces (`ip_vs_conn_array` of `net/netfilter/ipvs/ip_vs_conn.c`): where some come or go
-/// meanwhile, in whatever namespace, an entry may come twice or not at all.
+/// It is no snapshot. Between two reads of the file the kernel remembers a position in its table
+/// (`ip_vs_conn_array` of `net/netfilter/ipvs/ip_vs_conn.c`): where connections come or go meanwhile, an entry may come
+/// twice or not at all. In kernels as old as 6.12 that table holds the connections of all network namespaces, so what
+/// others do disturbs it, too.
 ///
 /// ```
 /// use ipvs_netlink::connections;

@@ -1,4 +1,5 @@
-//! `guest`: what runs inside the QEMU guests beside the agent. One subcommand, one file.
+//! `guest`: what runs inside the QEMU guests beside the agent; `bench roll` alone runs on the host. One subcommand, one
+//! file.
 
 mod bench;
 mod demo;

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use guest_wire::report::Rival;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ struct Door {
     child: Child,
     port: u16,
     /// Kept open: it may say more.
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
 impl Door {
@@ -157,19 +157,20 @@ impl Door {
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take();
-        let mut output = BufReader::new(output.with_context(|| format!("{name} has no output"))?);
-        let mut line = String::new();
-        output.read_line(&mut line)?;
-        let port = line
-            .trim()
-            .rsplit_once(':')
-            .and_then(|(_, port)| port.parse().ok());
-        ensure!(port.is_some(), "{name} said: {line}");
-        Ok(Self {
+        let output = output.with_context(|| format!("{name} has no output"))?;
+        // From here on it is ended whatever it says.
+        let mut door = Self {
             child,
-            port: port.unwrap_or_default(),
-            _output: output,
-        })
+            port: 0,
+            output: BufReader::new(output),
+        };
+        let mut line = String::new();
+        door.output.read_line(&mut line)?;
+        let port = line.trim().rsplit_once(':').map(|(_, port)| port.parse());
+        door.port = port
+            .and_then(Result::ok)
+            .with_context(|| format!("{name} said: {line}"))?;
+        Ok(door)
     }
 }
 

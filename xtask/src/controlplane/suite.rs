@@ -14,7 +14,7 @@ use crate::cargo;
 use crate::vm::command::output;
 use crate::vm::progress::Step;
 
-/// A test with this word in its path runs after the others, with nothing beside it.
+/// A test with this word in its path runs after the others, one at a time.
 const ALONE: &str = "alone";
 
 /// Which tests.

@@ -190,12 +190,13 @@ fn controlplanes() -> (Tally, String) {
         let arguments = ["controlplane", "--version", version, "test"];
         std::thread::spawn(move || runner(xtask(&arguments)))
     });
+    let panicked = |_| (Tally::gate(false), "this step panicked\n".to_owned());
+    let mut ended = versions.map(|version| version.join().unwrap_or_else(panicked));
+    // Only the end of the outputs is shown.
+    ended.sort_by_key(|(tally, _)| tally.failed);
     let mut total = Tally::default();
     let mut outputs = String::new();
-    for version in versions {
-        let (tally, output) = version
-            .join()
-            .unwrap_or_else(|_| (Tally::gate(false), String::new()));
+    for (tally, output) in ended {
         total.add(tally);
         outputs.push_str(&output);
     }
