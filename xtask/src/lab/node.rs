@@ -15,10 +15,7 @@ use crate::controlplane::process::{Ending, Process};
 use crate::vm::Lab as Machines;
 use crate::vm::image::{self, Addition};
 use crate::vm::kernel::Kernel;
-use crate::vm::machine::{FASTER, board};
-
-/// One processor: where several nodes share this machine's, two of one node would wait for each other's locks.
-const PACE: [&str; 4] = ["-accel", "tcg", "-smp", "1"];
+use crate::vm::machine::{EMULATED, Pace, board};
 
 /// Memory in MiB.
 const MEMORY: &str = "768";
@@ -48,7 +45,7 @@ pub(super) fn make(
     let initramfs = initramfs(folder, machines, kernel)?;
     let name = format!("n{number}");
     let mut words = machines.tools.invocation("qemu-system-x86_64")?;
-    words.extend(PACE.map(OsString::from));
+    words.extend(Pace::Shared.arguments().iter().map(OsString::from));
     words.extend(board(&machines.tools, kernel, &initramfs));
     let mut add = |flag: &str, value: &str| words.extend([flag.into(), value.into()]);
     add("-m", MEMORY);
@@ -173,7 +170,7 @@ fn drive(file: &Path, option: &str) -> String {
 
 fn kernel_arguments(number: usize) -> String {
     format!(
-        "console=ttyS0 panic=-1 oops=panic rdinit=/boot.sh {FASTER} lab.node={number} lab.address={}",
+        "console=ttyS0 panic=-1 oops=panic rdinit=/boot.sh {EMULATED} lab.node={number} lab.address={}",
         address(number)
     )
 }

@@ -34,17 +34,27 @@ const TAIL: usize = 60;
 /// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
 const CPU: &str = "qemu64,+rdrand";
 
-/// Kernel arguments that save seconds of every boot and change nothing that is tested: no
-/// self-tests of ciphers, no mitigations for a processor that is not there, no sampling of memory
-/// accesses, which newer kernels do all the time.
-pub(crate) const FASTER: &str = "mitigations=off cryptomgr.notests damon_stat.enabled=0 \
-     initcall_blacklist=crypto_kdf108_init,jent_mod_init";
+/// Kernel arguments for an emulated machine, which change nothing that is tested.
+///
+/// Some save time: no self-tests of ciphers, no mitigations for a processor that is not there, no
+/// sampling of memory accesses, which newer kernels do all the time.
+///
+/// `tsc=reliable` ends the kernel's comparing of its processors' clocks, which are one here. In
+/// Linux 7.2 it hung one boot of a hundred on a busy machine: a processor waits for another's
+/// reading with interrupts off, its patience measured by the jiffies that it counts itself, while
+/// the other waits for the first in `stop_machine` (`watchdog_check_skew` in the kernel's
+/// `kernel/time/clocksource.c`).
+pub(crate) const EMULATED: &str = "mitigations=off cryptomgr.notests damon_stat.enabled=0 \
+     tsc=reliable initcall_blacklist=crypto_kdf108_init,jent_mod_init";
 
 /// What a guest's clock goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Pace {
     /// This machine's time: two processors, each as fast as this machine lets it be.
     Real,
+    /// This machine's time beside other guests: one processor, because two of one guest would wait for each other's locks.
+    #[value(skip)]
+    Shared,
     /// Its own instructions: one processor, 4 ns for each, whatever else this machine does; idle time passes at once.
     Counted,
 }
@@ -54,6 +64,7 @@ impl Pace {
     pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Real => &["-accel", "tcg,thread=multi", "-smp", "2"],
+            Self::Shared => &["-accel", "tcg,thread=multi", "-smp", "1"],
             Self::Counted => &[
                 "-accel",
                 "tcg,thread=single",
@@ -284,7 +295,7 @@ fn file_device(id: &str, path: &Path) -> String {
 fn kernel_arguments() -> String {
     let (rows, columns) = terminal_size();
     format!(
-        "console=ttyS0 panic=-1 oops=panic rdinit=/init {FASTER} guest.name=n1 \
+        "console=ttyS0 panic=-1 oops=panic rdinit=/init {EMULATED} guest.name=n1 \
          guest.rows={rows} guest.columns={columns}"
     )
 }

@@ -17,7 +17,8 @@ use super::{Lab, build};
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The kernel to boot; all of them at the same time when left out.
+    /// The kernel to boot, with two processors; all of them side by side, each with one, when left
+    /// out.
     #[arg(long)]
     kernel: Option<KernelLine>,
     /// Build and run only this package's tests, with only the programs they need; may be given
@@ -32,6 +33,15 @@ pub(crate) struct Args {
     /// Minutes that one kernel's suite may take.
     #[arg(long, default_value_t = 20)]
     suite_limit: u64,
+}
+
+impl Args {
+    fn pace(&self) -> Pace {
+        match self.kernel {
+            Some(_alone) => Pace::Real,
+            None => Pace::Shared,
+        }
+    }
 }
 
 /// What came out of a suite.
@@ -125,7 +135,7 @@ fn one(
         memory: 1024,
         network: false,
         limit: Duration::from_secs(60 * args.suite_limit),
-        pace: Pace::Real,
+        pace: args.pace(),
     })?;
     let mut tally = Tally::new(line);
     let began = Instant::now();
