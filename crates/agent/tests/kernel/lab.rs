@@ -3,6 +3,7 @@
 //! Pods hang on veth pairs with one route each, as with Calico or the `ptp` plugin, so that every
 //! packet between two pods passes the node's IP layer. The lab is taken down when it is dropped.
 
+use std::io::Write as _;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,6 +15,7 @@ pub(crate) const NODE_V4: &str = "192.168.10.11";
 pub(crate) const NODE_V6: &str = "fd00:10::11";
 /// A neighbour on the node's network, outside of the cluster.
 pub(crate) const OUTSIDER_V4: &str = "192.168.10.1";
+const OUTSIDER_V6: &str = "fd00:10::1";
 
 const GATEWAY_V4: &str = "169.254.1.1";
 const GATEWAY_V6: &str = "fe80::1";
@@ -72,15 +74,44 @@ pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
 }
 
+/// Runs lines of `ip`, without that word, in one process: a dozen of them take an emulated machine half a second.
+fn ip(options: &[&str], lines: &str) {
+    let output = batch(options, lines);
+    let error = text(&output.stderr);
+    assert!(output.status.success(), "ip {options:?}: {lines}: {error}");
+}
+
+fn batch(options: &[&str], lines: &str) -> Output {
+    let mut child = Command::new("ip")
+        .args(options)
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("ip: {error}"));
+    let mut input = child.stdin.take().expect("asked for");
+    input.write_all(lines.as_bytes()).expect("ip reads");
+    drop(input);
+    child.wait_with_output().expect("our own child")
+}
+
 /// Waits until `done` says so; `what` is what the panic message says was waited for.
+///
+/// Looking takes at most half of the time, since most looks are programs, and what is waited for
+/// needs the processor, too.
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !done() {
+    loop {
+        let look = Instant::now();
+        if done() {
+            return;
+        }
         assert!(
             start.elapsed() < PATIENCE,
             "waited {PATIENCE:?} for: {what}"
         );
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(look.elapsed().max(Duration::from_millis(20)));
     }
 }
 
@@ -89,20 +120,31 @@ impl Lab {
     pub(crate) fn new() -> Self {
         let mut lab = Self::default();
         let outside = lab.namespace("outside");
-        sh(&format!(
-            "ip link set lo up
-             sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.conf.all.rp_filter=0
-             ip link add eth0 type veth peer name eth0 netns {outside}
-             ip addr add {NODE_V4}/24 dev eth0
-             ip addr add {NODE_V6}/64 dev eth0 nodad
-             ip link set eth0 up
-             ip -n {outside} addr add {OUTSIDER_V4}/24 dev eth0
-             ip -n {outside} addr add fd00:10::1/64 dev eth0 nodad
-             ip -n {outside} link set eth0 up
-             ip -n {outside} link set lo up
-             ip route add default via {OUTSIDER_V4}
-             ip -6 route add default via fd00:10::1"
-        ));
+        sh(
+            "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
+            net.ipv4.conf.all.rp_filter=0",
+        );
+        ip(
+            &[],
+            &format!(
+                "link set lo up
+                link add eth0 type veth peer name eth0 netns {outside}
+                addr add {NODE_V4}/24 dev eth0
+                addr add {NODE_V6}/64 dev eth0 nodad
+                link set eth0 up
+                route add default via {OUTSIDER_V4}
+                route add default via {OUTSIDER_V6}"
+            ),
+        );
+        ip(
+            &["-n", &outside],
+            &format!(
+                "link set lo up
+                addr add {OUTSIDER_V4}/24 dev eth0
+                addr add {OUTSIDER_V6}/64 dev eth0 nodad
+                link set eth0 up"
+            ),
+        );
         lab
     }
 
@@ -121,21 +163,29 @@ impl Lab {
             v6: format!("fd00:10:244:1::{number:x}").parse().unwrap(),
         };
         let Place { netns, v4, v6 } = &place;
-        sh(&format!(
-            "ip link add pod{number} type veth peer name eth0 netns {netns}
-             ip addr add {GATEWAY_V4}/32 dev pod{number}
-             ip addr add {GATEWAY_V6}/128 dev pod{number} nodad
-             ip link set pod{number} up
-             ip route add {v4}/32 dev pod{number}
-             ip -6 route add {v6}/128 dev pod{number}
-             ip -n {netns} link set lo up
-             ip -n {netns} addr add {v4}/32 dev eth0
-             ip -n {netns} addr add {v6}/128 dev eth0 nodad
-             ip -n {netns} link set eth0 up
-             ip -n {netns} route add {GATEWAY_V4}/32 dev eth0
-             ip -n {netns} route add default via {GATEWAY_V4} dev eth0
-             ip -n {netns} -6 route add default via {GATEWAY_V6} dev eth0"
-        ));
+        ip(
+            &[],
+            &format!(
+                "link add pod{number} type veth peer name eth0 netns {netns}
+                addr add {GATEWAY_V4}/32 dev pod{number}
+                addr add {GATEWAY_V6}/128 dev pod{number} nodad
+                link set pod{number} up
+                route add {v4}/32 dev pod{number}
+                route add {v6}/128 dev pod{number}"
+            ),
+        );
+        ip(
+            &["-n", netns],
+            &format!(
+                "link set lo up
+                addr add {v4}/32 dev eth0
+                addr add {v6}/128 dev eth0 nodad
+                link set eth0 up
+                route add {GATEWAY_V4}/32 dev eth0
+                route add default via {GATEWAY_V4} dev eth0
+                route add default via {GATEWAY_V6} dev eth0"
+            ),
+        );
         place
     }
 
@@ -151,13 +201,12 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         // Links first: the kernel takes a deleted namespace's down in its own time, and the next lab has the same names.
-        run("ip", &["link", "delete", "eth0"]);
-        for pod in 1..=self.pods {
-            run("ip", &["link", "delete", &format!("pod{pod}")]);
-        }
-        for name in &self.namespaces {
-            run("ip", &["netns", "delete", name]);
-        }
+        let pods = (1..=self.pods).map(|pod| format!("link delete pod{pod}\n"));
+        let names = self.namespaces.iter();
+        let names = names.map(|name| format!("netns delete {name}\n"));
+        let lines: String = pods.chain(names).collect();
+        // A test may have taken some of it down.
+        drop(batch(&["-force"], &format!("link delete eth0\n{lines}")));
     }
 }
 
