@@ -74,7 +74,7 @@ pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
 }
 
-/// Runs lines of `ip`, without that word, in one process: a dozen of them take an emulated machine half a second.
+/// Runs lines of `ip`, without that word, in one process: starting one is most of what it costs on an emulated machine.
 fn ip(options: &[&str], lines: &str) {
     let output = batch(options, lines);
     let error = text(&output.stderr);
