@@ -183,7 +183,13 @@ impl Record {
         if keys.is_empty() {
             return Ok(());
         }
-        self.file.write_all(lines(sign, keys).as_bytes())?;
+        let whole = self.file.metadata()?.len();
+        let written = self.file.write_all(lines(sign, keys).as_bytes());
+        if written.is_err() {
+            // Half a line would spoil the next one, or name another key.
+            self.file.set_len(whole)?;
+        }
+        written?;
         self.lines += keys.len();
         fuse.burn(1);
         Ok(())

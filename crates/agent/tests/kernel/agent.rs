@@ -115,7 +115,7 @@ impl Node {
             .arg("--socket")
             .arg(self.socket())
             .arg("--state-dir")
-            .arg(self.path("state"));
+            .arg(self.state());
         command.args(&self.arguments).args(more);
         command
             .stdin(Stdio::null())
@@ -216,6 +216,11 @@ impl Node {
     /// The agent's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.path("agent.sock")
+    }
+
+    /// The folder of the agent's record.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
     }
 
     /// The folder of the cluster's files.

@@ -2,7 +2,7 @@
 
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, NODE_V4, sh, succeeds, wait_until};
-use crate::yaml::{NODES, slice, web};
+use crate::yaml::{NODES, Service, slice, web};
 
 const CIDR: &[&str] = &["--service-cidr", "10.96.0.0/12"];
 
@@ -159,6 +159,38 @@ fn an_unknown_scheduler_fails_key_by_key_with_one_message_and_is_tried_again() {
     let text = String::from_utf8(status.stdout).unwrap();
     assert!(text.contains("nosuch"), "{text}");
     assert_eq!(status.status.code(), Some(1));
+}
+
+#[test]
+fn d3_what_a_full_disk_cut_short_is_on_record_once_there_is_room() {
+    const PORTS: u16 = 300;
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDR);
+    let state = node.state();
+    let state = state.display();
+    // Room for some of the lines, and for a part of one.
+    sh(&format!(
+        "mkdir {state} && mount -t tmpfs -o size=4k tmpfs {state}"
+    ));
+    node.write("nodes.yaml", NODES);
+    let ports: Vec<_> = (1..=PORTS).map(|port| ("TCP", port)).collect();
+    let many = Service {
+        ports: &ports,
+        ..web("many", &["10.96.0.10"])
+    };
+    node.write("many.yaml", &many.yaml());
+    node.start();
+    node.wait_log("the ownership record cannot be written: No space left on device");
+    assert_eq!(kernel(), [""; 0]);
+    sh(&format!("mount -o remount,size=256k {state}"));
+    wait_until("all of them", || kernel().len() == usize::from(PORTS));
+
+    node.kill();
+    node.forget_log();
+    node.start();
+    node.remove("many.yaml");
+    wait_kernel(&[]);
+    assert!(!node.log().contains("WARN"), "{}", node.log());
 }
 
 #[test]
