@@ -112,7 +112,7 @@ pub struct Counts {
     pub virtual_servers: u64,
     /// Real servers in the kernel.
     pub real_servers: u64,
-    /// Virtual servers that the kernel refuses.
+    /// Virtual servers, routes and tables that failed, to be tried again.
     pub failed: u64,
     /// Services that get something else than asked.
     pub fallbacks: u64,

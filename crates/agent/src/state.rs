@@ -43,8 +43,10 @@ pub struct Pulse {
     pub v6: FamilyCounts,
     /// Virtual servers of others, left alone.
     pub foreign: u64,
-    /// Virtual servers that are not as they should be and wait for their retry.
+    /// Virtual servers, routes and tables that are not as they should be and wait for their retry.
     pub waiting: u64,
+    /// Services that get something else than asked.
+    pub fallbacks: u64,
     /// Services in the input.
     pub services: u64,
     /// Endpoints in the input.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use cluster::event::Completeness;
 use cluster::idle;
 use cluster::warning::Warning;
 use topology_core::mirror::Mirror;
@@ -163,6 +164,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is
     /// still found and repaired by the next comparison.
     async fn dry_run(&mut self) -> Result<Vec<Step>, KernelError> {
+        if self.started.is_none() {
+            let words = "the cluster is not read completely yet, and nothing is changed before";
+            return Err(KernelError(words.to_owned()));
+        }
         let ours = self
             .mirror
             .keys()
@@ -183,12 +188,17 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 steps.extend(plan::diff(Some(&server), &mirror, &server.key, now, &options).steps);
             }
         }
-        let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
-        let orphans: BTreeSet<_> = orphans.collect();
-        for key in orphans {
+        for key in self.orphans(&mirror) {
             steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
         }
         Ok(steps)
+    }
+
+    /// Keys that nobody asks for; none while a part of the input could not be read, as in a full pass.
+    fn orphans<'a>(&self, mirror: &'a Mirror) -> BTreeSet<&'a VirtualServerKey> {
+        let unread = self.index.completeness() != Some(Completeness::Whole);
+        let keys = mirror.keys().filter(|_| !unread);
+        keys.filter(|key| self.books.owner(key).is_none()).collect()
     }
 
     /// Decisions that someone asked for, and warnings; the kernel is not read.

@@ -113,8 +113,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .iter()
             .filter(|step| matches!(step, Step::AddServer { .. }));
         let keys: Vec<VirtualServerKey> = created.map(|step| *step.key()).collect();
-        let Err(error) = self.host.claim(&keys) else {
-            return;
+        let error = match self.host.claim(&keys) {
+            Ok(()) if keys.is_empty() => return,
+            Ok(()) => return self.warnings.set(Topic::Record, Vec::new()),
+            Err(error) => error,
         };
         let keys: FxHashSet<VirtualServerKey> = keys.into_iter().collect();
         steps.retain(|step| !keys.contains(step.key()));

@@ -35,7 +35,8 @@ pub(crate) struct Books {
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted,
     local: Counted,
-    silent: BTreeSet<VirtualServerKey>,
+    /// For how many Services: a key that moves from one to another is both's for a moment.
+    silent: BTreeMap<VirtualServerKey, u32>,
     silence_changed: bool,
     endpoints: usize,
 }
@@ -82,10 +83,15 @@ impl Books {
             return;
         }
         self.silence_changed = true;
-        for key in old {
-            self.silent.remove(key);
+        for key in now.into_iter().flatten() {
+            *self.silent.entry(*key).or_default() += 1;
         }
-        self.silent.extend(now.into_iter().flatten());
+        for key in old {
+            if let Some(users) = self.silent.get_mut(key) {
+                *users -= 1;
+            }
+        }
+        self.silent.retain(|_, users| *users > 0);
     }
 
     /// Findings of a wish that its Service did not have before.
@@ -132,7 +138,7 @@ impl Books {
 
     /// Every virtual server to which a new connection gets no answer.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
-        self.silent.iter()
+        self.silent.keys()
     }
 
     /// Whether the set of virtual addresses or of silent ports changed since the last call.
@@ -248,6 +254,21 @@ mod tests {
         assert_eq!(books.replace(&name("b"), wish(&[])), [key(80)]);
         books.replace(&name("a"), wish(&[80]));
         assert_eq!(books.owner(&key(80)), Some(&name("a")));
+    }
+
+    #[test]
+    fn a_silent_key_that_moves_to_another_service_stays_silent_whatever_the_order() {
+        let silent = || Wish {
+            silent: BTreeSet::from([key(80)]),
+            ..wish(&[80])
+        };
+        let mut books = Books::default();
+        books.replace(&name("b"), silent());
+        books.replace(&name("a"), silent());
+        books.replace(&name("b"), Wish::default());
+        assert_eq!(books.silent().collect::<Vec<_>>(), [&key(80)]);
+        books.replace(&name("a"), wish(&[80]));
+        assert_eq!(books.silent().count(), 0);
     }
 
     #[test]

@@ -182,6 +182,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Ok(reading) => self.observe(key, reading),
                 Err(error) => {
                     wanted.remove(&key);
+                    // The retry reads it again; a visit that is overdue would come before.
+                    self.agenda.visit(&Item::Server(key), None);
                     self.note_failure(key, error.to_string());
                 }
             }

@@ -65,33 +65,37 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.last_pass = Some(SystemTime::now());
     }
 
-    /// Tells everyone who reads the pulse how things stand after this turn.
+    /// Tells everyone who reads the pulse how things stand after this turn, if they stand otherwise than before: who
+    /// asked something would wake itself by the answer.
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.books.size();
         let (waiting, failing_since) = self.agenda.failing();
-        let failing =
-            failing_since.map(|since| Duration::from_millis(self.now().saturating_sub(since)));
-        let pending = self.pending.since.map(|since| since.elapsed());
-        let age = failing.max(pending);
+        let failing = failing_since.map(|since| self.epoch + Duration::from_millis(since));
+        let oldest = failing.into_iter().chain(self.pending.since).min();
         let pulse = Pulse {
             ready: self.started.is_some(),
             input_ready: self.index.completeness().is_some(),
             last_pass: self.last_pass,
             last_queued: self.last_queued,
-            oldest_pending: age.and_then(|age| SystemTime::now().checked_sub(age)),
+            oldest_pending: oldest.map(|instant| self.clock.moment(instant)),
             v4: self.counts.v4,
             v6: self.counts.v6,
             foreign: self.counts.foreign,
             pending_services: self.pending.services,
             pending_slices: self.pending.slices,
             waiting: waiting as u64,
+            fallbacks: self.ledger.fallbacks(),
             services: services as u64,
             endpoints: endpoints as u64,
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
             start: self.times,
         };
-        self.pulse.send_replace(pulse);
+        self.pulse.send_if_modified(|told| {
+            let is_news = *told != pulse;
+            *told = pulse;
+            is_news
+        });
     }
 
     /// Whether traffic from outside may be sent to this node (KP-HC-02); `None` while no Node is known at all.

@@ -151,7 +151,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Routes, and the part of the tables that can wait. Returns the writes made.
     pub(super) async fn after_servers(&mut self, around: Around) -> usize {
         match around {
-            Around::Shape(shape) => self.set_routes(&shape).await + self.set_guard(&shape).await,
+            Around::Shape(shape) => {
+                let routes = self.set_routes(&shape).await;
+                // What is still not there was refused a moment ago.
+                if self.host.guard_lacks(&shape.guard) {
+                    return routes;
+                }
+                routes + self.set_guard(&shape).await
+            }
             Around::Pods(PodMoves { left, .. }) => {
                 self.move_pods(PodMoves {
                     left,

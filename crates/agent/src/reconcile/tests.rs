@@ -337,3 +337,30 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
     assert!(agent.journal().contains(&"guard".to_owned()));
     assert_eq!(agent.handle.pulse().node_warnings.len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().guard_fails = true;
+    agent.start(web()).await;
+    assert_eq!(agent.world().guard_failures, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_can_be_written_again_is_complained_of_no_longer() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().record_fails = true;
+    agent.start(web()).await;
+    assert_eq!(agent.save(), [""; 0]);
+    let complains = |agent: &Loop| {
+        let warnings = agent.handle.pulse().node_warnings;
+        warnings
+            .iter()
+            .any(|one| one.text.contains("ownership record"))
+    };
+    assert!(complains(&agent));
+    agent.world().record_fails = false;
+    agent.settle(1_000).await;
+    assert_eq!(agent.save().len(), 3);
+    assert!(!complains(&agent));
+}

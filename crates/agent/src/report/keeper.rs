@@ -23,6 +23,8 @@ const START: Duration = Duration::from_secs(60);
 const STALE: SignedDuration = SignedDuration::from_mins(3);
 /// How often the object is looked at: somebody may have removed it.
 const LOOK: Duration = AMOUNTS;
+/// How often the collections are looked at: they make no sound when they change how they stand.
+const GLANCE: Duration = Duration::from_secs(15);
 
 /// Keeps the report of `node` until the loop has ended.
 pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: Board) {
@@ -49,6 +51,8 @@ struct Keeper {
     board: Board,
     epoch: Instant,
     pace: Pace,
+    /// Whether the API server ever said what it has: times that were told before must not be lost.
+    was_read: bool,
     /// What the API server has, as far as is known.
     filed: Option<Report>,
     /// When the API server is asked again what it has.
@@ -66,6 +70,7 @@ impl Keeper {
             board,
             epoch: Instant::now(),
             pace: Pace::default(),
+            was_read: false,
             filed: None,
             look: Duration::ZERO,
             trouble: None,
@@ -85,6 +90,9 @@ impl Keeper {
         if now >= self.look {
             self.read(now).await;
         }
+        if !self.was_read {
+            return Ok(Some(self.look));
+        }
         let report = self.compose(now).await?;
         let due = report.as_ref().and_then(|report| {
             let difference = report.differs(self.filed.as_ref());
@@ -101,9 +109,10 @@ impl Keeper {
 
     /// Waits for a change, or for this moment.
     async fn rest(&mut self, until: Duration) -> Result<(), Stopped> {
+        let glance = self.epoch.elapsed() + GLANCE;
         tokio::select! {
             changed = self.handle.changed() => changed?,
-            () = sleep_until(self.epoch + until) => return Ok(()),
+            () = sleep_until(self.epoch + until.min(glance)) => return Ok(()),
         }
         sleep(SETTLE).await;
         Ok(())
@@ -125,15 +134,19 @@ impl Keeper {
     }
 
     async fn read(&mut self, now: Duration) {
-        self.look = now + LOOK;
         match self.desk.read().await {
             Ok(filed) => {
                 if filed.is_some() {
                     self.trouble = None;
                 }
+                self.look = now + LOOK;
+                self.was_read = true;
                 self.filed = filed;
             }
-            Err(error) => self.failed(now, &error),
+            Err(error) => {
+                self.failed(now, &error);
+                self.look = self.pace.not_before();
+            }
         }
     }
 
@@ -191,7 +204,7 @@ fn compose(pulse: &Pulse, phase: Phase, account: Account) -> Report {
             virtual_servers: sum(|family| family.virtual_servers),
             real_servers: sum(|family| family.active + family.draining),
             failed: pulse.waiting,
-            fallbacks: account.fallback_count,
+            fallbacks: pulse.fallbacks,
         },
         account,
     }

@@ -24,9 +24,6 @@ pub struct Account {
     pub drains: Vec<Drained>,
     /// The latest first.
     pub fallbacks: Vec<Fallback>,
-    /// How many fallbacks there are, named or not.
-    #[serde(skip)]
-    pub fallback_count: u64,
 }
 
 /// What every Service tells, and what it amounts to.
@@ -112,8 +109,12 @@ impl Ledger {
             fallbacks: fallbacks
                 .filter_map(|(_, service)| self.fallback(service))
                 .collect(),
-            fallback_count: self.fallbacks.len() as u64,
         }
+    }
+
+    /// How many Services get something else than asked, reported or not.
+    pub fn fallbacks(&self) -> u64 {
+        self.fallbacks.len() as u64
     }
 
     fn acted_by(&self, policy: &TopologyPolicy) -> ActedBy {

@@ -35,6 +35,11 @@ impl Pace {
         Some(earliest.unwrap_or_default().max(self.not_before))
     }
 
+    /// When it may be tried again after a failure.
+    pub(crate) fn not_before(&self) -> Duration {
+        self.not_before
+    }
+
     /// It was written.
     pub(crate) fn wrote(&mut self, now: Duration) {
         let [last, _] = self.written;

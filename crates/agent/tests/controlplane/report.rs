@@ -119,7 +119,6 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         .policies
         .retain(|policy| policy.namespace.as_deref() == Some(NAMESPACE));
     account.drains.clear();
-    account.fallback_count = 0;
     assert_eq!(
         (account.policies[0].generation, account.policies[0].services),
         (1, 1)

@@ -52,7 +52,7 @@ const COLUMNS: &[Column] = &[
         ..count(
             "Failed",
             ".status.counts.failed",
-            "Virtual servers that the kernel refuses.",
+            "Virtual servers, routes and tables that failed, to be tried again.",
         )
     },
     AGE,
@@ -234,7 +234,10 @@ const COUNTS: Object = Object {
         counted("services", "Services that it serves."),
         counted("virtualServers", "Virtual servers in the kernel."),
         counted("realServers", "Real servers in the kernel."),
-        counted("failed", "Virtual servers that the kernel refuses."),
+        counted(
+            "failed",
+            "Virtual servers, routes and tables that failed, to be tried again.",
+        ),
         counted("fallbacks", "Services that get something else than asked."),
     ]],
     rules: &[],

@@ -37,6 +37,9 @@ pub(super) struct World {
     pub(super) reads: usize,
     pub(super) unreadable: bool,
     pub(super) guard_fails: bool,
+    /// How often tables were wanted that could not be set.
+    pub(super) guard_failures: usize,
+    pub(super) record_fails: bool,
     /// How often it is asked in vain whether the tables are read.
     pub(super) guard_looks: usize,
     pub(super) forget_fails: bool,
@@ -218,6 +221,9 @@ impl Kernel for Shared {
     async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<Reading>, KernelError> {
         let mut world = self.0.borrow_mut();
         world.reads += 1;
+        if world.unreadable {
+            return Err(KernelError("the table cannot be read".to_owned()));
+        }
         Ok(world.reading(key))
     }
 
@@ -262,6 +268,9 @@ impl Kernel for Shared {
 impl Host for Shared {
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
         let mut world = self.0.borrow_mut();
+        if world.record_fails {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
         for key in keys {
             world.record.insert(*key);
             world.journal.push(format!("claim {key}"));
@@ -334,6 +343,7 @@ impl Host for Shared {
     async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
         let mut world = self.0.borrow_mut();
         if world.guard_fails {
+            world.guard_failures += 1;
             return Err(GuardError::Missing);
         }
         let changed = world.guard != *wanted;

@@ -45,6 +45,22 @@ async fn a_service_that_goes_is_released_after_it_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d8_a_leaver_that_cannot_be_looked_at_is_tried_ever_more_rarely() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.apply([slice("web", TCP, &[])]).await;
+    agent.world().unreadable = true;
+    agent.world().reads = 0;
+    agent.settle(60_000).await;
+    let reads = agent.world().reads;
+    assert!((3..20).contains(&reads), "{reads}");
+    agent.world().unreadable = false;
+    agent.world().connections.clear();
+    agent.settle(60_000).await;
+    assert_eq!(agent.save().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
     let mut agent = serving_dns().await;
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;

@@ -1,11 +1,13 @@
 //! What the loop answers to those who ask.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use cluster::event::{Batch, FileReport};
+use cluster::event::{Batch, Completeness, Event, FileReport};
 use cluster::object::Object;
 use cluster::warning::Warning;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use topology_core::model::Drain;
 use topology_core::policy::LevelKey;
 
@@ -13,6 +15,8 @@ use super::fake::Shared;
 use super::script::{Loop, node, service};
 use super::{TCP, web};
 use crate::state::Question;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
 async fn questions_are_answered_page_by_page() {
@@ -87,4 +91,45 @@ async fn what_is_reported_follows_the_decisions() {
     assert_eq!(drained(&mut agent).await, [(7, 1)]);
     agent.delete(&service("web", "10.96.0.10", TCP)).await;
     assert_eq!(drained(&mut agent).await, [(7, 0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_wakes_nobody_whether_all_is_well_or_something_fails() {
+    for fails in [false, true] {
+        let mut agent = Loop::over(&Shared::default());
+        agent.world().guard_fails = fails;
+        agent.start(web()).await;
+        let told = timeout(SECOND, agent.handle.changed()).await;
+        assert!(told.is_ok(), "the start");
+        assert_eq!(agent.handle.pulse().oldest_pending.is_some(), fails);
+        let (reply, _answer) = oneshot::channel();
+        agent.reconciler.answer(Question::Account(reply)).await;
+        agent.reconciler.publish();
+        assert!(timeout(SECOND, agent.handle.changed()).await.is_err());
+    }
+}
+
+/// What `diff` would show, or why it cannot.
+async fn planned(agent: &mut Loop) -> Result<Vec<String>, String> {
+    let (reply, answer) = oneshot::channel();
+    agent.reconciler.answer(Question::Plan(reply)).await;
+    let steps = answer.await.unwrap()?;
+    Ok(steps.iter().map(ToString::to_string).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_deletes_nothing_for_want_of_input() {
+    let shared = Shared::default();
+    Loop::over(&shared).start(web()).await;
+    let mut again = Loop::over(&shared);
+    while again.reconciler.table.is_partly_read() {
+        again.reconciler.read_on().await;
+    }
+    let refused = planned(&mut again).await.unwrap_err();
+    assert!(refused.contains("not read completely"), "{refused}");
+    again.start_with(Vec::new(), Completeness::Partial).await;
+    assert_eq!(planned(&mut again).await, Ok(Vec::new()));
+    again.say(Event::Complete(Completeness::Whole));
+    let gone = ["ipvsadm -D -t 10.96.0.10:80".to_owned()];
+    assert_eq!(planned(&mut again).await.unwrap(), gone);
 }

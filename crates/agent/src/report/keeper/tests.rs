@@ -154,6 +154,29 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
     }
 }
 
+#[tokio::test]
+async fn what_was_told_before_is_read_before_anything_is_written() {
+    let old = Report {
+        version: "0.0.1".to_owned(),
+        ..Report::default()
+    };
+    let busy = json!({ "kind": "Status", "code": 503, "message": "etcd is away" });
+    let answers = [(503, busy), (200, json!({ "status": old }))];
+    let (mut keeper, shared) = keeper(&answers).await;
+    let again = keeper.turn().await.unwrap().unwrap();
+    assert_eq!(script(&shared).asked, ["GET /topologyagents/n1"]);
+    assert!(again < LOOK, "{again:?}");
+    keeper.look = Duration::ZERO;
+    keeper.pace = Pace::default();
+    keeper.turn().await.unwrap();
+    assert_eq!(keeper.filed, Some(old), "before what is new was refused");
+    let patch = "PATCH /topologyagents/n1/status";
+    assert_eq!(
+        script(&shared).asked[1..],
+        ["GET /topologyagents/n1", patch]
+    );
+}
+
 #[test]
 fn the_phase_is_that_of_the_worst_part() {
     let now = Timestamp::from_second(1_000_000).unwrap();
