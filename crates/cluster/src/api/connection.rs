@@ -203,8 +203,20 @@ impl Connection {
             .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
     }
 
-    /// Sends a request and gives the body of its answer as it comes, if the answer is a success.
+    /// Sends a request and gives the body of its answer as it comes, if the answer is a success. What the server or we
+    /// are not trusted with is read anew for the next request.
     pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
+        let opened = self.attempt(call).await;
+        if opened
+            .as_ref()
+            .is_err_and(|error| error.fault.is_of_trust())
+        {
+            self.shared.credentials.renew().await;
+        }
+        opened
+    }
+
+    async fn attempt(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let (verb, target) = (call.verb, Target::of(call.path));
         let answer = self.answer(call, &target).await;
         let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
@@ -219,9 +231,6 @@ impl Connection {
         let form = chunks.form();
         let body = chunks.all().await.unwrap_or_default();
         let refused = error::refused(verb, &target, status.as_u16(), form, &body);
-        if refused.fault == Fault::Unauthorized {
-            self.shared.credentials.renew().await;
-        }
         Err(ApiError {
             retry_after: retry_after.or(refused.retry_after),
             ..refused

@@ -49,6 +49,14 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether other credentials, or another authority, may help.
+    pub(super) const fn is_of_trust(self) -> bool {
+        matches!(
+            self,
+            Self::Unauthorized | Self::Certificate | Self::Credentials
+        )
+    }
+
     /// The word for it in output.
     pub const fn word(self) -> &'static str {
         match self {

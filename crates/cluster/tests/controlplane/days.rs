@@ -13,7 +13,7 @@ use crate::gate::{Gate, Proxy};
 use crate::kubectl::{Namespace, installed, server, variable};
 
 /// Writes a certificate of the control plane's authority. Its files' name without their endings.
-fn certify(name: &str, more: &[&str]) -> String {
+pub(crate) fn certify(name: &str, more: &[&str]) -> String {
     let folder = variable("CONTROLPLANE_FOLDER");
     let status = Command::new(variable("CONTROLPLANE_PROGRAM"))
         .args(["certify", "--folder", &folder, "--name", name])

@@ -1,7 +1,7 @@
-//! The client, and its replacement when the server does not know us any more.
+//! The client, and its replacement when the server does not know us any more, or we the server.
 //!
 //! Tokens in files and from commands are read anew by the client itself. What it cannot renew is what it was built
-//! with: a client certificate, and a kubeconfig that somebody replaced.
+//! with: a client certificate, the authority that a kubeconfig trusts, and a kubeconfig that somebody replaced.
 
 use std::time::Duration;
 
