@@ -129,7 +129,11 @@ mod alone {
     #[test]
     fn base_and_overlays_are_applied_repeated_compared_and_deleted_without_a_trace() {
         installed();
-        for folder in ["base", "overlays/kubeadm", "overlays/zone-aware"] {
+        let folders = ["base", "overlays/kubeadm", "overlays/zone-aware"];
+        for folder in folders
+            .into_iter()
+            .chain(["overlays/edge", "overlays/hints"])
+        {
             let path = repository(&format!("manifests/{folder}"));
             ok(&["apply", "-k", &path]);
             let again = ok(&["apply", "-k", &path]);
