@@ -190,6 +190,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_from_an_api_server_is_told_and_decides_nothing() {
+        let mut away = standing(None, Some(true));
+        away.inputs.push(CollectionView {
+            name: "services".to_owned(),
+            state: "stale".to_owned(),
+            objects: 3,
+            synced_seconds: None,
+            heard_seconds: Some(7200),
+            trouble: Some("Unreachable".to_owned()),
+            lack: None,
+        });
+        let (fine, body) = json(Probe::Healthz, &away, 300);
+        let wanted = serde_json::json!([{
+            "name": "services", "state": "stale", "objects": 3, "heardSeconds": 7200,
+            "trouble": "Unreachable",
+        }]);
+        assert_eq!((fine, &body["inputs"]), (true, &wanted));
+    }
+
+    #[test]
     fn kp_hc_03_unhealthy_once_the_oldest_change_waited_sixty_seconds() {
         let waiting = standing(Some(200), Some(true));
         assert!(json(Probe::Livez, &waiting, 259).0);

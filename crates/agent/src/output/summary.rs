@@ -167,3 +167,35 @@ fn section(title: &str, look: Look, lines: impl Iterator<Item = String>) -> Stri
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collection(name: &str, state: &str, heard_seconds: Option<u64>) -> CollectionView {
+        CollectionView {
+            name: name.to_owned(),
+            state: state.to_owned(),
+            objects: 1,
+            synced_seconds: None,
+            heard_seconds,
+            trouble: None,
+            lack: None,
+        }
+    }
+
+    #[test]
+    fn what_is_not_heard_of_is_told_with_its_age_and_what_is_heard_of_is_not() {
+        let late = late(&[
+            collection("services", "following", Some(3)),
+            collection("nodes", "stale", Some(125)),
+            collection("endpointslices.discovery.k8s.io", "listing", None),
+            collection("topologydrains.topology.ipvs-topo.io", "absent", None),
+        ]);
+        let wanted = "
+        nodes: not heard of for 2 min 5 s, and may be out of date
+        endpointslices.discovery.k8s.io: not read yet
+        topologydrains.topology.ipvs-topo.io: not installed, so there is none";
+        assert_eq!(anstream::adapter::strip_str(&late).to_string(), wanted);
+    }
+}

@@ -79,14 +79,12 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
 }
 
 fn kill_each_agent() {
-    let agents = NODES.map(agent_on);
-    let before = agents.each_ref().map(|agent| restarts(agent));
     for node in NODES {
+        let agent = agent_on(node);
+        let before = restarts(&agent);
         on_node(node, "kill -9 $(pidof ipvs-topo)");
-    }
-    for (agent, before) in agents.iter().zip(before) {
         wait_for("an agent does not come back", || {
-            let now = restarts(agent);
+            let now = restarts(&agent);
             (now != before && now.ends_with("true")).then_some(())
         });
     }
