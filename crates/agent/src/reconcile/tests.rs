@@ -324,7 +324,7 @@ async fn pain_16_a_kernel_that_cannot_be_read_is_tried_again_and_nothing_is_writ
 #[tokio::test(start_paused = true)]
 async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
     let mut agent = Loop::over(&Shared::default());
-    agent.world().guard_fails = true;
+    agent.world().guard_refusals = Some(0);
     agent.start(web()).await;
     assert_eq!(agent.save().len(), 3);
     assert_eq!(
@@ -332,7 +332,7 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
         2,
         "no nft, and no address of the node"
     );
-    agent.world().guard_fails = false;
+    agent.world().guard_refusals = None;
     agent.settle(1_000).await;
     assert!(agent.journal().contains(&"guard".to_owned()));
     assert_eq!(agent.handle.pulse().node_warnings.len(), 1);
@@ -341,9 +341,9 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
     let mut agent = Loop::over(&Shared::default());
-    agent.world().guard_fails = true;
+    agent.world().guard_refusals = Some(0);
     agent.start(web()).await;
-    assert_eq!(agent.world().guard_failures, 1);
+    assert_eq!(agent.world().guard_refusals, Some(1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,9 +36,8 @@ pub(super) struct World {
     /// How often a table was listed or a key read.
     pub(super) reads: usize,
     pub(super) unreadable: bool,
-    pub(super) guard_fails: bool,
-    /// How often tables were wanted that could not be set.
-    pub(super) guard_failures: usize,
+    /// Where tables cannot be set: how often they were wanted.
+    pub(super) guard_refusals: Option<usize>,
     pub(super) record_fails: bool,
     /// How often it is asked in vain whether the tables are read.
     pub(super) guard_looks: usize,
@@ -342,8 +341,8 @@ impl Host for Shared {
 
     async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
         let mut world = self.0.borrow_mut();
-        if world.guard_fails {
-            world.guard_failures += 1;
+        if let Some(times) = &mut world.guard_refusals {
+            *times += 1;
             return Err(GuardError::Missing);
         }
         let changed = world.guard != *wanted;
@@ -360,7 +359,7 @@ impl Host for Shared {
 
     async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError> {
         let mut world = self.0.borrow_mut();
-        if world.guard_fails {
+        if world.guard_refusals.is_some() {
             return Err(GuardError::Missing);
         }
         let moves = world.guard.lacks_of(moves);

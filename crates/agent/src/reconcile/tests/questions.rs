@@ -97,7 +97,7 @@ async fn what_is_reported_follows_the_decisions() {
 async fn an_answer_wakes_nobody_whether_all_is_well_or_something_fails() {
     for fails in [false, true] {
         let mut agent = Loop::over(&Shared::default());
-        agent.world().guard_fails = fails;
+        agent.world().guard_refusals = fails.then_some(0);
         agent.start(web()).await;
         let told = timeout(SECOND, agent.handle.changed()).await;
         assert!(told.is_ok(), "the start");
