@@ -13,7 +13,7 @@ use crate::gate::{Gate, Proxy};
 use crate::kubectl::{Namespace, installed, server, variable};
 
 /// Writes a certificate of the control plane's authority. Its files' name without their endings.
-pub(crate) fn certify(name: &str, more: &[&str]) -> String {
+fn certify(name: &str, more: &[&str]) -> String {
     let folder = variable("CONTROLPLANE_FOLDER");
     let status = Command::new(variable("CONTROLPLANE_PROGRAM"))
         .args(["certify", "--folder", &folder, "--name", name])
@@ -25,7 +25,7 @@ pub(crate) fn certify(name: &str, more: &[&str]) -> String {
 }
 
 /// A user of the administrators' group, known by a certificate.
-fn user(name: &str, begins: &str, ends: &str) -> Value {
+pub(crate) fn user(name: &str, begins: &str, ends: &str) -> Value {
     let who = ["--user", name, "--group", "system:masters"];
     let when = ["--begins", begins, "--ends", ends];
     let files = certify(name, &[who, when].concat());

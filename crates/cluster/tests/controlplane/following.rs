@@ -3,9 +3,9 @@
 use cluster::api::{Access, Connection, Fault, Patch, Phase};
 use serde_json::json;
 
-use crate::days::certify;
+use crate::days::user;
 use crate::follower::{Follower, compact, xtask};
-use crate::kubectl::{Namespace, installed, ok, variable};
+use crate::kubectl::{Namespace, config, installed, ok, server, variable};
 
 /// Makes a Service in a namespace.
 pub(crate) fn create(namespace: &str, name: &str) {
@@ -109,23 +109,19 @@ fn a_server_with_a_certificate_of_another_authority_is_not_trusted() {
 #[test]
 fn an_authority_that_follows_another_in_its_file_is_trusted() {
     installed();
+    let namespace = Namespace::new();
+    let user = user(&namespace.0, "-1h", "1h");
+    let mut config: serde_json::Value = serde_json::from_str(&config(&server(), &user)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let [authority, kubeconfig] = ["ca.crt", "kubeconfig"].map(|name| folder.path().join(name));
-    let text = std::fs::read_to_string(variable("KUBECONFIG")).unwrap();
-    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let cluster = &mut config["clusters"][0]["cluster"];
-    let present = cluster["certificate-authority"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    cluster["certificate-authority"] = authority.to_str().into();
+    let place = &mut config["clusters"][0]["cluster"]["certificate-authority"];
+    let present = std::mem::replace(place, authority.to_str().into());
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
     // A certificate that signed none.
-    let another = certify(&Namespace::new().0, &["--user", "nobody"]);
-    std::fs::copy(format!("{another}.crt"), &authority).unwrap();
+    std::fs::copy(user["client-certificate"].as_str().unwrap(), &authority).unwrap();
     let mut follower = Follower::new("waiting", kubeconfig.to_str().unwrap());
     follower.until_warned(&["services: Certificate", "another one signed"]);
-    std::fs::copy(present, &authority).unwrap();
+    std::fs::copy(present.as_str().unwrap(), &authority).unwrap();
     follower.until_whole();
     follower.until_untroubled();
 }
