@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use topology_core::model::{ObjectName, Unprogrammed};
 use topology_core::plan::Step;
 use topology_core::resolve::{Finding, ResolvedServer};
@@ -32,7 +33,7 @@ pub struct Pulse {
     /// When the last change of the input arrived.
     pub last_queued: Option<SystemTime>,
     /// When the oldest change arrived that is not in the kernel yet; failed keys count as waiting.
-    pub oldest_pending: Option<SystemTime>,
+    pub oldest_pending: Option<Instant>,
     /// Changes of Services that no pass has taken up.
     pub pending_services: u64,
     /// Changes of `EndpointSlice`s that no pass has taken up.

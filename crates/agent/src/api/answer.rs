@@ -68,7 +68,7 @@ fn kernel(pulse: &Pulse, routes: Vec<String>) -> KernelView {
         draining: pulse.v4.draining + pulse.v6.draining,
         waiting: pulse.waiting,
         last_pass_seconds: seconds_since(pulse.last_pass),
-        oldest_pending_seconds: seconds_since(pulse.oldest_pending),
+        oldest_pending_seconds: pulse.oldest_pending.map(|since| since.elapsed().as_secs()),
         routes,
     }
 }

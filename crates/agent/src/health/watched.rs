@@ -90,7 +90,8 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
 fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
     let programmed = pulse.v4.virtual_servers + pulse.v6.virtual_servers;
     let counts = pulse.waiting == 0 || programmed == 0;
-    pulse.oldest_pending.filter(|_| counts).and_then(timestamp)
+    let waits = pulse.oldest_pending.filter(|_| counts)?.elapsed();
+    SystemTime::now().checked_sub(waits).and_then(timestamp)
 }
 
 /// A time outside the years that a timestamp can tell is no time.
@@ -100,6 +101,8 @@ fn timestamp(time: SystemTime) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
     use crate::state::{FamilyCounts, Question, channel};
 
@@ -117,7 +120,7 @@ mod tests {
         let failing = Pulse {
             ready: true,
             last_pass: Some(ago(1)),
-            oldest_pending: Some(ago(90)),
+            oldest_pending: Some(Instant::now()),
             waiting: 1,
             v4: counts,
             ..Pulse::default()

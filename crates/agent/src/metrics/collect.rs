@@ -136,7 +136,9 @@ fn of_pulse(pulse: &Pulse) -> Figures {
         last_queued: both(pulse.last_queued),
         pending_services: pulse.pending_services,
         pending_slices: pulse.pending_slices,
-        oldest_pending_seconds: pulse.oldest_pending.map_or(0.0, age),
+        oldest_pending_seconds: pulse
+            .oldest_pending
+            .map_or(0.0, |since| since.elapsed().as_secs_f64()),
         objects: [
             ("Service".to_owned(), pulse.services),
             ("Endpoint".to_owned(), pulse.endpoints),
@@ -193,8 +195,4 @@ fn since_1970(time: SystemTime) -> f64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs_f64()
-}
-
-fn age(time: SystemTime) -> f64 {
-    time.elapsed().unwrap_or_default().as_secs_f64()
 }

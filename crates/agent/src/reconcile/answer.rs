@@ -188,17 +188,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 steps.extend(plan::diff(Some(&server), &mirror, &server.key, now, &options).steps);
             }
         }
-        for key in self.orphans(&mirror) {
-            steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
+        if self.index.completeness() == Some(Completeness::Whole) {
+            let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
+            for key in orphans.collect::<BTreeSet<_>>() {
+                steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
+            }
         }
         Ok(steps)
-    }
-
-    /// Keys that nobody asks for; none while a part of the input could not be read, as in a full pass.
-    fn orphans<'a>(&self, mirror: &'a Mirror) -> BTreeSet<&'a VirtualServerKey> {
-        let unread = self.index.completeness() != Some(Completeness::Whole);
-        let keys = mirror.keys().filter(|_| !unread);
-        keys.filter(|key| self.books.owner(key).is_none()).collect()
     }
 
     /// Decisions that someone asked for, and warnings; the kernel is not read.

@@ -2,6 +2,7 @@
 //!
 //! Decisions and real servers are not kept; they are resolved again when they are needed.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -87,11 +88,13 @@ impl Books {
             *self.silent.entry(*key).or_default() += 1;
         }
         for key in old {
-            if let Some(users) = self.silent.get_mut(key) {
-                *users -= 1;
+            if let Entry::Occupied(mut users) = self.silent.entry(*key) {
+                *users.get_mut() -= 1;
+                if *users.get() == 0 {
+                    users.remove();
+                }
             }
         }
-        self.silent.retain(|_, users| *users > 0);
     }
 
     /// Findings of a wish that its Service did not have before.

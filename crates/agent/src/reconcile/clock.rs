@@ -1,6 +1,6 @@
 //! The calendar, for drains that expire and endpoints that start slowly.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -28,13 +28,5 @@ impl Clock {
     pub(super) fn now(&self) -> i64 {
         let passed = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.read.saturating_add(passed)
-    }
-
-    /// What the calendar said at that instant, by when it was read: the same for as long as it is not read again.
-    pub(super) fn moment(&self, instant: Instant) -> SystemTime {
-        let read = UNIX_EPOCH + Duration::from_millis(u64::try_from(self.read).unwrap_or_default());
-        let before = self.at.saturating_duration_since(instant);
-        let moment = read + instant.saturating_duration_since(self.at);
-        moment.checked_sub(before).unwrap_or(moment)
     }
 }

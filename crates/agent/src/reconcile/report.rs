@@ -71,13 +71,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (services, endpoints) = self.books.size();
         let (waiting, failing_since) = self.agenda.failing();
         let failing = failing_since.map(|since| self.epoch + Duration::from_millis(since));
-        let oldest = failing.into_iter().chain(self.pending.since).min();
         let pulse = Pulse {
             ready: self.started.is_some(),
             input_ready: self.index.completeness().is_some(),
             last_pass: self.last_pass,
             last_queued: self.last_queued,
-            oldest_pending: oldest.map(|instant| self.clock.moment(instant)),
+            oldest_pending: failing.into_iter().chain(self.pending.since).min(),
             v4: self.counts.v4,
             v6: self.counts.v6,
             foreign: self.counts.foreign,
