@@ -140,7 +140,7 @@ fn unknown(name: &str) -> Refusal {
 
 async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {
     let steps = api.handle.plan().await?;
-    let steps = steps.map_err(|kernel| Refusal::new(StatusCode::BAD_GATEWAY, kernel))?;
+    let steps = steps.map_err(|why| Refusal::new(StatusCode::BAD_GATEWAY, why))?;
     Ok(Json(answer::diff(&steps)))
 }
 

@@ -8,10 +8,8 @@ pub mod collect;
 pub mod figures;
 mod gauges;
 pub mod http;
-pub mod process;
 pub mod record;
 mod server;
-pub mod text;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,6 +88,7 @@ impl Metrics {
         counts.register(&mut registry);
         let gauges = Gauges::default();
         gauges.register(&mut registry);
+        registry.register_collector(Box::new(exposition::Process));
         Self {
             registry: Arc::new(registry),
             gauges: Arc::new(Mutex::new(gauges)),

@@ -286,7 +286,8 @@ impl AgentHandle {
     }
 
     /// What would be written now if every key were compared with the kernel as it is now: nothing,
-    /// unless someone changed the kernel or steps have failed. The inner error is the kernel's.
+    /// unless someone changed the kernel or steps have failed. The inner error is the kernel's, or says
+    /// that the first pass is not done.
     pub async fn plan(&self) -> Result<Result<Vec<Step>, String>, Stopped> {
         self.ask(Question::Plan).await
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use cluster::api::Connection;
+use exposition::ClientRequests;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -33,11 +35,16 @@ pub struct Metrics {
     writes: Family<Written, Counter>,
     troubles: Counter,
     hints: Family<Hinted, Gauge<u64, AtomicU64>>,
+    requests: ClientRequests,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("ipvs_topo_controller");
+        let mut all = Registry::default();
+        let requests = ClientRequests::default();
+        requests.register(&mut all);
+        all.register_collector(Box::new(exposition::Process));
+        let registry = all.sub_registry_with_prefix("ipvs_topo_controller");
         let (leader, nodes) = (Gauge::default(), Gauge::default());
         let (writes, troubles) = (Family::default(), Counter::default());
         let hints = Family::default();
@@ -50,12 +57,13 @@ impl Default for Metrics {
         let words = "Services, once for each family, by what came of their hints: written, refused or left to another";
         registry.register("hints", words, hints.clone());
         Self {
-            registry: Arc::new(registry),
+            registry: Arc::new(all),
             leader,
             nodes,
             writes,
             troubles,
             hints,
+            requests,
         }
     }
 }
@@ -91,6 +99,15 @@ impl Metrics {
         self.troubles.inc();
     }
 
+    /// What was asked over a connection so far.
+    pub fn asked(&self, api: &Connection) {
+        let counts = api.count().requests.into_iter().map(|(of, count)| {
+            let code = ClientRequests::code_word(of.code);
+            (code, of.verb.method(), count)
+        });
+        self.requests.fill(api.server(), counts);
+    }
+
     /// Everything, as `OpenMetrics` text.
     pub fn text(&self) -> String {
         let mut out = String::new();
@@ -110,10 +127,11 @@ mod tests {
         let metrics = Metrics::default();
         metrics.hinted(Count::default());
         metrics.wrote("Event", true);
+        metrics.requests.fill("", [("200".to_owned(), "GET", 1)]);
         let text = metrics.text();
         let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(names.len(), 5, "{text}");
+        assert_eq!(names.len(), 10, "{text}");
         for name in names {
             assert!(manual.contains(&format!("`{name}")), "{name}");
         }

@@ -7,7 +7,7 @@ mod write;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use cluster::api::{Access, Connection, Fault};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,9 +57,9 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
     if args.write_hints {
         followed.extend(Collection::FOR_HINTS);
     }
-    let election = tokio::spawn(elect(connection.clone(), seat, lead, stops));
+    let mut election = tokio::spawn(elect(connection.clone(), seat, lead, stops));
     let working = Loop {
-        connection,
+        connection: connection.clone(),
         world: World::new(args.label_keys.iter().cloned()),
         budget: Budget::new(Duration::ZERO),
         chronicle,
@@ -73,14 +73,16 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
         untold: Trouble::default(),
         dirty: true,
     };
-    tokio::select! {
-        ended = serve(args.bind_address, ready, metrics) => ended?,
-        () = working.run() => {}
-        told = told() => told?,
-    }
+    let ended = tokio::select! {
+        ended = serve(args.bind_address, ready, metrics, connection) => ended,
+        ended = working.run() => ended,
+        ended = &mut election => bail!("the election ended by itself: {ended:?}"),
+        told = told() => told,
+    };
     // The loop is dropped by now, so that nothing is written after the Lease is given up.
     stop.send_replace(true);
-    election.await.context("the election ended badly")
+    election.await.context("the election ended badly")?;
+    ended
 }
 
 fn seat(args: &Args) -> Seat {
@@ -131,7 +133,8 @@ struct Loop {
 }
 
 impl Loop {
-    async fn run(mut self) {
+    /// Goes on for ever, as long as everything does that follows the API server.
+    async fn run(mut self) -> anyhow::Result<()> {
         let (sender, mut heard) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
         for collection in self.followed.clone() {
@@ -143,6 +146,7 @@ impl Loop {
         loop {
             tokio::select! {
                 Some(heard) = heard.recv() => self.hear(heard),
+                Some(ended) = tasks.join_next() => bail!("following the API server ended: {ended:?}"),
                 _ = tick.tick() => {
                     let leads = self.leads();
                     if leads != led {

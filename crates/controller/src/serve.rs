@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::get;
+use cluster::api::Connection;
+use exposition::Format;
 use tokio::net::TcpListener;
 
 use crate::metrics::Metrics;
-
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whether the process has seen everything that it follows.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,12 @@ impl Ready {
 }
 
 /// Answers on `address` until the task is dropped.
-pub async fn serve(address: SocketAddr, ready: Ready, metrics: Metrics) -> anyhow::Result<()> {
+pub async fn serve(
+    address: SocketAddr,
+    ready: Ready,
+    metrics: Metrics,
+    api: Connection,
+) -> anyhow::Result<()> {
     let readiness = move || async move {
         if ready.is() {
             (StatusCode::OK, "ok\n")
@@ -40,7 +45,13 @@ pub async fn serve(address: SocketAddr, ready: Ready, metrics: Metrics) -> anyho
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
     };
-    let figures = move || async move { ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text()) };
+    let figures = move |headers: HeaderMap| async move {
+        metrics.asked(&api);
+        let accept = headers.get(header::ACCEPT);
+        let format = Format::accepted(accept.and_then(|value| value.to_str().ok()));
+        let text = format.convert(metrics.text());
+        ([(header::CONTENT_TYPE, format.content_type())], text)
+    };
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use cluster::api::{Board, Count, Phase};
+use exposition::ClientRequests;
 use topology_core::model::ObjectName;
 use topology_core::policy::{Mode, PolicySource};
 use topology_core::resolve::{Refusal, ResolvedServer};
 
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
-use super::process;
 use super::record::family_word;
 use crate::output::describe;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
@@ -69,7 +69,6 @@ impl AsyncFigures for Collector {
         }
         figures.start = self.start(&pulse.start);
         figures.server = self.board.as_ref().map(server);
-        figures.process = process::read();
         figures
     }
 }
@@ -77,13 +76,9 @@ impl AsyncFigures for Collector {
 /// What was asked of the API server, and what came of it.
 fn server(board: &Board) -> Server {
     let Count { requests, bytes } = board.count();
-    let code =
-        |code: Option<u16>| code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
     let requests = requests.into_iter().map(|(of, count)| {
-        (
-            (of.verb.word(), of.verb.method(), of.resource, code(of.code)),
-            count,
-        )
+        let code = ClientRequests::code_word(of.code);
+        ((of.verb.word(), of.verb.method(), of.resource, code), count)
     });
     let inputs = board.inputs();
     let heard = inputs.iter().filter_map(|input| {
@@ -92,7 +87,7 @@ fn server(board: &Board) -> Server {
     });
     let stale = |phase: Phase| matches!(phase, Phase::Listing | Phase::Stale);
     Server {
-        host: host(board.server()),
+        address: board.server().to_owned(),
         requests: requests.collect(),
         bytes,
         heard: heard.collect(),
@@ -102,12 +97,6 @@ fn server(board: &Board) -> Server {
             .map(|input| (input.name, stale(input.phase)))
             .collect(),
     }
-}
-
-/// What client-go calls a host: without scheme and path.
-fn host(address: &str) -> String {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or_default().to_owned()
 }
 
 fn of_pulse(pulse: &Pulse) -> Figures {

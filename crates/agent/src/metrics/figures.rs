@@ -41,15 +41,13 @@ pub struct Figures {
     pub start: Option<Start>,
     /// The API server; none if the cluster is read from files.
     pub server: Option<Server>,
-    /// This process.
-    pub process: Process,
 }
 
 /// What was asked of the API server, and what came of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Server {
-    /// Its address, without scheme and path.
-    pub host: String,
+    /// Its address.
+    pub address: String,
     /// Requests by verb, method, resource and code (`<error>` when no answer came).
     pub requests: BTreeMap<(&'static str, &'static str, String, String), u64>,
     /// Bytes received by resource.
@@ -94,17 +92,4 @@ pub struct TierShare {
     pub wanted: f64,
     /// What the weights give.
     pub programmed: f64,
-}
-
-/// What /proc says about this process.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Process {
-    /// User and system time, seconds.
-    pub cpu_seconds: f64,
-    /// Resident memory, bytes.
-    pub resident_bytes: u64,
-    /// Start, seconds since 1970.
-    pub start_seconds: f64,
-    /// Open file descriptors.
-    pub open_files: u64,
 }

@@ -1,16 +1,15 @@
 //! The gauges behind [`Figures`]: cleared and filled anew at each scrape.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::FamilyLabel;
-use super::figures::{Figures, Process, Start};
+use super::figures::{Figures, Start};
 use super::server::ServerGauges;
 
 type Whole = Gauge<u64, AtomicU64>;
@@ -36,15 +35,6 @@ pub(crate) struct Gauges {
     start: Family<PhaseLabel, Real>,
     start_writes: Whole,
     server: ServerGauges,
-    process: ProcessGauges,
-}
-
-#[derive(Debug, Clone, Default)]
-struct ProcessGauges {
-    cpu: Counter<f64, AtomicU64>,
-    resident: Whole,
-    start: Real,
-    open_files: Whole,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -93,26 +83,6 @@ impl Gauges {
         self.register_kube_proxy(registry);
         self.register_own(registry);
         self.server.register(registry);
-        registry.register(
-            "process_cpu_seconds",
-            "User and system time",
-            self.process.cpu.clone(),
-        );
-        registry.register(
-            "process_resident_memory_bytes",
-            "Resident memory",
-            self.process.resident.clone(),
-        );
-        registry.register(
-            "process_start_time_seconds",
-            "Start, since 1970",
-            self.process.start.clone(),
-        );
-        registry.register(
-            "process_open_fds",
-            "Open file descriptors",
-            self.process.open_files.clone(),
-        );
     }
 
     fn register_kube_proxy(&self, registry: &mut Registry) {
@@ -216,20 +186,6 @@ impl Gauges {
         self.pending_services.set(figures.pending_services);
         self.pending_slices.set(figures.pending_slices);
         self.oldest_pending.set(figures.oldest_pending_seconds);
-        let Process {
-            cpu_seconds,
-            resident_bytes,
-            start_seconds,
-            open_files,
-        } = figures.process;
-        // The kernel counts; we only carry its figure over.
-        self.process
-            .cpu
-            .inner()
-            .store(cpu_seconds.to_bits(), Ordering::Relaxed);
-        self.process.resident.set(resident_bytes);
-        self.process.start.set(start_seconds);
-        self.process.open_files.set(open_files);
     }
 
     fn fill_servers(&self, figures: &Figures) {

@@ -6,10 +6,10 @@ use axum::Router;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use exposition::Format;
 
 use super::Metrics;
 use super::figures::Figures;
-use super::text::Format;
 
 /// The routes; `figures` is asked at each scrape, `config` is the body of `/configz`.
 pub fn router<F>(metrics: Metrics, config: serde_json::Value, figures: F) -> Router

@@ -1,8 +1,8 @@
 //! The figures of the API server: requests as client-go counts them, and ours beside them.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
+use exposition::ClientRequests;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,19 +14,12 @@ use super::figures::Server;
 /// One field for each metric.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerGauges {
-    client: Family<ClientLabels, Counter>,
+    client: ClientRequests,
     requests: Family<RequestLabels, Counter>,
     bytes: Family<ResourceLabel, Counter>,
     heard: Family<InputLabel, Gauge<f64, AtomicU64>>,
     behind: Family<InputLabel, Gauge<u64, AtomicU64>>,
     source: Family<SourceLabel, Gauge<u64, AtomicU64>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
-struct ClientLabels {
-    code: String,
-    method: &'static str,
-    host: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,11 +46,7 @@ struct SourceLabel {
 
 impl ServerGauges {
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "rest_client_requests",
-            "Requests to the API server",
-            self.client.clone(),
-        );
+        self.client.register(registry);
         registry.register(
             "ipvs_topo_api_requests",
             "Requests to the API server by verb and resource",
@@ -87,13 +76,15 @@ impl ServerGauges {
 
     /// The counts are made elsewhere; only their figures are carried over.
     pub(super) fn fill(&self, server: Option<&Server>) {
-        self.client.clear();
         self.requests.clear();
         self.bytes.clear();
         self.heard.clear();
         self.behind.clear();
         self.source.clear();
-        let Some(server) = server else { return };
+        let Some(server) = server else {
+            self.client.fill("", []);
+            return;
+        };
         self.fill_requests(server);
         for (resource, &count) in &server.bytes {
             let resource = resource.clone();
@@ -114,23 +105,16 @@ impl ServerGauges {
     }
 
     fn fill_requests(&self, server: &Server) {
-        let mut client: BTreeMap<ClientLabels, u64> = BTreeMap::new();
-        for ((verb, method, resource, code), &count) in &server.requests {
+        let requests = server.requests.iter();
+        let client = requests.map(|((_, method, _, code), &count)| (code.clone(), *method, count));
+        self.client.fill(&server.address, client);
+        for ((verb, _, resource, code), &count) in &server.requests {
             let labels = RequestLabels {
                 verb,
                 resource: resource.clone(),
                 code: code.clone(),
             };
             self.requests.get_or_create(&labels).inc_by(count);
-            let labels = ClientLabels {
-                code: code.clone(),
-                method,
-                host: server.host.clone(),
-            };
-            *client.entry(labels).or_default() += count;
-        }
-        for (labels, count) in client {
-            self.client.get_or_create(&labels).inc_by(count);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use exposition::Format;
 use topology_core::model::Family;
 
 use super::figures::{Figures, Server, TierShare};
 use super::record::{DrainEnd, Probe};
-use super::text::Format;
 use super::*;
 
 /// Metrics in which everything happened once.
@@ -52,7 +52,7 @@ fn server() -> Server {
     let request =
         |verb, resource: &str, code: &str| (verb, "GET", resource.to_owned(), code.to_owned());
     Server {
-        host: "10.0.0.1:6443".to_owned(),
+        address: "https://10.0.0.1:6443/".to_owned(),
         requests: [
             (request("list", "nodes", "200"), 2),
             (request("watch", "nodes", "200"), 3),

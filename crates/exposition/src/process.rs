@@ -1,11 +1,55 @@
 //! What /proc says about this process, under the names that every Prometheus client uses.
 
+use std::fmt;
 use std::fs;
 
-use super::figures::Process;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+/// `process_*` of this process, read at each scrape: `registry.register_collector(Box::new(Process))`, in a registry
+/// without a prefix.
+#[derive(Debug, Clone, Copy)]
+pub struct Process;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let figures = read();
+        let mut tell = |name: &str, help: &str, metric: &dyn EncodeMetric| {
+            let place = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+            metric.encode(place)
+        };
+        let cpu = ConstCounter::new(figures.cpu_seconds);
+        tell("process_cpu_seconds", "User and system time.", &cpu)?;
+        let resident = ConstGauge::new(figures.resident_bytes);
+        tell(
+            "process_resident_memory_bytes",
+            "Resident memory.",
+            &resident,
+        )?;
+        let start = ConstGauge::new(figures.start_seconds);
+        tell("process_start_time_seconds", "Start, since 1970.", &start)?;
+        let open_files = ConstGauge::new(figures.open_files);
+        tell("process_open_fds", "Open file descriptors.", &open_files)
+    }
+}
+
+/// What /proc says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Figures {
+    /// User and system time, seconds.
+    cpu_seconds: f64,
+    /// Resident memory, bytes.
+    resident_bytes: u64,
+    /// Start, seconds since 1970.
+    start_seconds: f64,
+    /// Open file descriptors.
+    open_files: u64,
+}
 
 /// Reads it now; what cannot be read is 0.
-pub fn read() -> Process {
+fn read() -> Figures {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let boot = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -17,7 +61,7 @@ pub fn read() -> Process {
 
 /// Fields of proc(5): of `stat` 14 utime, 15 stime and 22 starttime, in ticks; of `statm` the second, resident
 /// pages; of the system's `stat` the line `btime`.
-fn parse(stat: &str, statm: &str, boot: &str, ticks: u64, page: u64, open_files: u64) -> Process {
+fn parse(stat: &str, statm: &str, boot: &str, ticks: u64, page: u64, open_files: u64) -> Figures {
     // The second field, the program's name, may hold blanks; it ends at the last bracket.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
@@ -38,7 +82,7 @@ fn parse(stat: &str, statm: &str, boot: &str, ticks: u64, page: u64, open_files:
     let booted = boot
         .lines()
         .find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
-    Process {
+    Figures {
         cpu_seconds: seconds(number(14) + number(15)),
         resident_bytes: resident.unwrap_or_default() * page,
         start_seconds: booted.map_or(0.0, to_f64) + seconds(number(22)),
@@ -69,7 +113,7 @@ mod tests {
             4096,
             9,
         );
-        let expected = Process {
+        let expected = Figures {
             cpu_seconds: 2.0,
             resident_bytes: 819_200,
             start_seconds: 1123.45,
