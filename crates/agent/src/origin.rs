@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cluster::api::{self, Access, Credentials, NodeSource};
-use cluster::source::{self, Loaded, Options, ReadError, Watch};
+use cluster::source::{self, Loaded, Options, Watch};
 use topology_core::model::ObjectName;
 
 use crate::cli::exit::Failure;
@@ -54,10 +54,7 @@ impl Origin {
     pub fn watch(&self, nodes: NodeSource) -> Result<Watch, Failure> {
         match self {
             Self::Files(path) => {
-                std::fs::metadata(path).map_err(|source| {
-                    let path = path.clone();
-                    Failure::input(ReadError::Path { path, source })
-                })?;
+                source::check(path).map_err(Failure::input)?;
                 source::watch(path).map_err(Failure::input)
             }
             Self::Api(access) => api::watch(access, nodes).map_err(Failure::input),

@@ -7,6 +7,8 @@
     reason = "a test says what it expects by failing loudly"
 )]
 
+#[path = "controlplane/access.rs"]
+mod access;
 #[path = "../../controller/tests/controlplane/audit.rs"]
 mod audit;
 #[path = "../../cluster/tests/controlplane/follower.rs"]

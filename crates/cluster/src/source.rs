@@ -125,6 +125,17 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     finish(index, &catalog, options.now)
 }
 
+/// Whether there is a file or folder at `path`; standard input (`-`) is always there.
+pub fn check(path: &Path) -> Result<(), ReadError> {
+    let Place::Path(root) = Place::new(path) else {
+        return Ok(());
+    };
+    match std::fs::metadata(&root) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(ReadError::Path { path: root, source }),
+    }
+}
+
 /// Reads a text that is called `name` in warnings.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());

@@ -20,6 +20,12 @@ use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
 };
 
+/// Why there is no plan while the input is read for the first time.
+const UNREAD: &str = "the cluster is not read completely yet, and nothing is changed before; `ipvs-topo status` tells what is missing";
+
+/// Why there is none after that.
+const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` tells why";
+
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Answers; a questioner who has gone away is no trouble.
     pub(super) async fn answer(&mut self, question: Question) {
@@ -31,10 +37,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 drop(reply.send(self.page(after.as_ref(), limit).await));
             }
             Question::Surroundings(reply) => drop(reply.send(self.surroundings().await)),
-            Question::Plan(reply) => {
-                let plan = self.dry_run().await;
-                drop(reply.send(plan.map_err(|error| error.to_string())));
-            }
+            Question::Plan(reply) => drop(reply.send(self.dry_run().await)),
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
             Question::Account(reply) => {
                 let account = self.ledger.account(self.index.snapshot(), self.clock.now());
@@ -162,11 +165,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is
-    /// still found and repaired by the next comparison.
-    async fn dry_run(&mut self) -> Result<Vec<Step>, KernelError> {
-        if self.started.is_none() {
-            let words = "the cluster is not read completely yet, and nothing is changed before";
-            return Err(KernelError(words.to_owned()));
+    /// still found and repaired by the next comparison. Before the first pass nobody is known to ask for
+    /// anything, so everything would seem to be too much.
+    async fn dry_run(&mut self) -> Result<Vec<Step>, String> {
+        if self.index.completeness().is_none() {
+            return Err(UNREAD.to_owned());
         }
         let ours = self
             .mirror
@@ -175,7 +178,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .copied();
         let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
         let (now, options) = (self.now(), self.options());
-        observe_all(&mut self.kernel, &mut mirror, now).await?;
+        let observed = observe_all(&mut self.kernel, &mut mirror, now).await;
+        observed.map_err(|error| error.to_string())?;
+        if self.started.is_none() {
+            return Err(NO_PASS.to_owned());
+        }
         let mut steps = Vec::new();
         let services: Vec<ObjectName> = self
             .index

@@ -11,11 +11,13 @@ mod alone {
     use agent::output::{print, save};
     use serde_json::{Value, json};
 
+    use crate::kubectl::is_oldest;
     use crate::random::{self, NAMESPACE};
-    use crate::server::{Server, kubectl, origin, variable};
+    use crate::server::{Server, kubectl, origin};
 
-    /// How many random clusters are compared: about one a second, most of it the server's own wait for its cache.
-    const CLUSTERS: u64 = 70;
+    /// How many random clusters are compared, others for each version of the server: about one a second, most of it the
+    /// server's own wait for its cache.
+    const CLUSTERS: u64 = 100;
 
     fn read(origin: &Origin, node: &str, now: i64) -> Offline {
         let args = ServiceArgs {
@@ -114,7 +116,8 @@ mod alone {
             server.empty().await;
             server.namespace(NAMESPACE, &json!({"team": "x"})).await;
         });
-        for seed in 0..CLUSTERS {
+        let first = if is_oldest() { CLUSTERS } else { 0 };
+        for seed in first..first + CLUSTERS {
             let objects = random::cluster(seed);
             let original = original(&objects);
             let written = runtime.block_on(async {
@@ -138,7 +141,7 @@ mod alone {
         for file in fs::read_dir(example).unwrap() {
             let file = file.unwrap();
             let mut text = fs::read_to_string(file.path()).unwrap();
-            if variable("CONTROLPLANE_VERSION").starts_with("v1.33.") {
+            if is_oldest() {
                 // Only since 1.34 there is another word for the traffic distribution.
                 for word in ["PreferSameZone", "PreferSameNode"] {
                     text = text.replace(word, "PreferClose");

@@ -203,8 +203,8 @@ impl Connection {
             .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
     }
 
-    /// Sends a request and gives the body of its answer as it comes, if the answer is a success. What the server or we
-    /// are not trusted with is read anew for the next request.
+    /// Sends a request and gives the body of its answer as it comes, if the answer is a success. If one side does not
+    /// trust the other, credentials and authority are read anew for the next request.
     pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let opened = self.attempt(call).await;
         if opened

@@ -18,6 +18,11 @@ pub(crate) fn variable(name: &str) -> String {
         .unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask controlplane test`"))
 }
 
+/// Whether the API server is of the oldest Kubernetes that we support.
+pub(crate) fn is_oldest() -> bool {
+    variable("CONTROLPLANE_VERSION").starts_with("v1.33.")
+}
+
 /// Runs kubectl with `input` on its standard input: what it prints, or what it complains about.
 pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> Result<String, String> {
     let mut child = Command::new(variable("CONTROLPLANE_PROGRAM"))
