@@ -6,6 +6,11 @@
 use ipvs_netlink::{Client, Error, Stats};
 
 fn main() -> Result<(), Error> {
+    list()
+}
+
+/// Does it.
+pub(crate) fn list() -> Result<(), Error> {
     let mut ipvs = Client::open()?;
     let (major, minor, patch) = ipvs.info()?.version_parts();
     println!("IPVS {major}.{minor}.{patch}");

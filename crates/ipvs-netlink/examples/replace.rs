@@ -15,7 +15,11 @@ use ipvs_netlink::{Client, Command, Destination, ErrorKind, Protocol, Service, S
 const USAGE: &str = "usage: replace ADDRESS:PORT [ADDRESS:PORT=WEIGHT ...]";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut words = std::env::args().skip(1);
+    replace(std::env::args().skip(1))
+}
+
+/// Does it; the words are those of the command line.
+pub(crate) fn replace(mut words: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let address: SocketAddr = words.next().ok_or(USAGE)?.parse()?;
     let wanted = words
         .map(|word| parse(&word))

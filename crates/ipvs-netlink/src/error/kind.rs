@@ -115,3 +115,29 @@ fn refused(attempt: &Attempt, errno: i32) -> ErrorKind {
         _ => ErrorKind::Other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a refusal of something about all daemons means, which no number is special to.
+    fn meaning(errno: i32) -> ErrorKind {
+        refused(&Attempt::new(Verb::Read, Object::Daemons), errno)
+    }
+
+    #[test]
+    fn numbers_that_a_kernel_rarely_gives_have_their_meaning() {
+        for (errno, kind) in [
+            (libc::EBUSY, ErrorKind::Busy),
+            (libc::EAGAIN, ErrorKind::Busy),
+            (libc::ENOMEM, ErrorKind::OutOfMemory),
+            (libc::ENOBUFS, ErrorKind::OutOfMemory),
+            (libc::EACCES, ErrorKind::NotPermitted),
+            (libc::EAFNOSUPPORT, ErrorKind::Unsupported),
+            (libc::ENOENT, ErrorKind::Other),
+            (libc::EIO, ErrorKind::Other),
+        ] {
+            assert_eq!(meaning(errno), kind, "errno {errno}");
+        }
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) fn read(wide: Option<Raw<'_>>, narrow: Option<Raw<'_>>) -> Result<Sta
     let Some(Raw(bytes)) = wide.or(narrow) else {
         return Ok(Stats::default());
     };
-    let table = StatsAttributes::read(bytes, "IPVS_SVC_ATTR_STATS64")?;
+    let table = StatsAttributes::read(bytes, "statistics")?;
     let number = |counter: Option<Counter>| counter.unwrap_or_default().0;
     Ok(Stats {
         connections: number(table.connections),
@@ -42,4 +42,38 @@ pub(crate) fn read(wide: Option<Raw<'_>>, narrow: Option<Raw<'_>>) -> Result<Sta
             out_bytes: number(table.out_byte_rate),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attributes 1 to 10, each with its own number as the value.
+    fn counters<const N: usize>(value: impl Fn(u8) -> [u8; N]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for kind in 1..=10 {
+            let length = u16::try_from(4 + N).unwrap();
+            bytes.extend(length.to_ne_bytes());
+            bytes.extend(u16::from(kind).to_ne_bytes());
+            bytes.extend(value(kind));
+        }
+        bytes
+    }
+
+    #[test]
+    fn counters_of_kernels_before_4_1_are_read_and_the_wide_ones_win() {
+        let narrow = counters(|kind| u32::from(kind).to_ne_bytes());
+        let wide = counters(|kind| (u64::from(kind) << 32).to_ne_bytes());
+        let stats = read(None, Some(Raw(&narrow))).unwrap();
+        assert_eq!(
+            (stats.connections, stats.out_bytes, stats.rates.out_bytes),
+            (1, 5, 10)
+        );
+        let stats = read(Some(Raw(&wide)), Some(Raw(&narrow))).unwrap();
+        assert_eq!(
+            (stats.connections, stats.rates.connections),
+            (1 << 32, 6 << 32)
+        );
+        assert_eq!(read(None, None).unwrap(), Stats::default());
+    }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs ipvsadm on a real kernel and prints the IPVS messages that both exchange, for tests/golden.rs:
+# Runs ipvsadm on a real kernel and prints the IPVS messages that both exchange, for tests/golden/main.rs:
 #
 #   cargo xtask vm run --bare --kernel 6.12 --add crates/ipvs-netlink/tests/golden/capture.sh \
 #       -- sh capture.sh >crates/ipvs-netlink/tests/golden/6.12.txt

@@ -10,6 +10,7 @@
 
 mod alone;
 mod errors;
+mod examples;
 mod options;
 mod other_families;
 mod settings;
