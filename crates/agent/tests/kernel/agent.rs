@@ -1,6 +1,7 @@
 //! The agent's process and the folder it reads, and what the kernel holds by ipvsadm's word.
 
 use std::fs;
+use std::io::PipeWriter;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -59,6 +60,15 @@ impl Node {
         self.process = Some(Process::spawn(command));
     }
 
+    /// Starts the agent so that it reads the cluster from what is returned, until that is closed.
+    pub(crate) fn launch_reading(&mut self) -> PipeWriter {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut command = self.command_on(Path::new("-"), &[]);
+        command.stdin(reader);
+        self.process = Some(Process::spawn(command));
+        writer
+    }
+
     /// Starts the agent where its programs (nft, modprobe) are looked for in `path`.
     pub(crate) fn launch_with_path(&mut self, path: &str) {
         let mut command = self.command(&[]);
@@ -96,13 +106,14 @@ impl Node {
     }
 
     fn command(&self, more: &[&str]) -> Command {
+        self.command_on(&self.cluster(), more)
+    }
+
+    fn command_on(&self, cluster: &Path, more: &[&str]) -> Command {
         // Found before the child's PATH is changed.
         let program = sh("command -v ipvs-topo");
         let mut command = Command::new(program.trim());
-        command
-            .arg("agent")
-            .arg("--cluster")
-            .arg(self.path("cluster"));
+        command.arg("agent").arg("--cluster").arg(cluster);
         command.args([
             "--node-name",
             "n1",
@@ -211,6 +222,14 @@ impl Node {
         wait_until(&format!("{words:?} in the log:\n{}", self.log()), || {
             self.log().contains(words)
         });
+    }
+
+    /// The one line of the log that holds `words`.
+    pub(crate) fn only_line(&self, words: &str) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(words)).collect();
+        assert_eq!(lines.len(), 1, "{words:?} in the log:\n{log}");
+        lines[0].to_owned()
     }
 
     /// The agent's socket.

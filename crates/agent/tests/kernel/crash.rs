@@ -4,7 +4,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 
 use crate::agent::{Node, kernel};
-use crate::lab::{Lab, sh, wait_until};
+use crate::lab::{Lab, other_end, sh, talk, wait_until};
 use crate::yaml::{NODES, Service, slice};
 
 /// What one Service has of ports: few, because every write of a change is a run of its own.
@@ -67,10 +67,7 @@ fn die_and_heal(node: &mut Node, after: u32) -> bool {
 fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
     let mut lab = Lab::new();
     let (client, pod) = (lab.pod(), lab.pod());
-    let _server = pod.spawn(&format!(
-        "guest serve --listen {}:8080 --name kept --hold",
-        pod.v4
-    ));
+    let listener = pod.listen(8080);
     let kept = format!("{} n1", pod.v4);
     let established = || {
         let (list, address) = (sh("ipvsadm -Lnc"), pod.v4.to_string());
@@ -84,7 +81,8 @@ fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
     write_first(&node, &kept);
     node.start();
     let first = everything();
-    let _held = client.connect("10.96.0.10:80");
+    let held = client.connect("10.96.0.10:80");
+    let served = other_end(&listener, &held);
     wait_until("held connections", || established() > 0);
     let connections = established();
     write_second(&node, &kept);
@@ -118,6 +116,7 @@ fn t06_a_kill_after_any_write_is_healed_by_the_next_start() {
             connections,
             "connections of the untouched real server"
         );
+        talk(&held, &served);
         node.kill();
         if lived == 2 {
             assert!(after > 8, "only {after} crash points were reached");

@@ -87,3 +87,51 @@ fn adopt_takes_over_what_the_cluster_asks_for_and_nothing_else() {
     both.push("-A -t 192.0.2.1:443 -s rr");
     wait_kernel(&both);
 }
+
+/// The commands of `docs/operations.md` for who takes ipvs-topo away from a node.
+fn leave(node: &Node) {
+    const DOCUMENT: &str = include_str!("../../../../docs/operations.md");
+    let (_, rest) = DOCUMENT.split_once("you take away what is ours:").unwrap();
+    let block = rest.split("```").nth(1).unwrap();
+    let block = block.strip_prefix("sh\n# on every node\n").unwrap();
+    let state = node.state();
+    let block = block.replace("/run/ipvs-topo", state.to_str().unwrap());
+    sh(&format!("set -eu\n{block}"));
+}
+
+#[test]
+fn who_takes_ipvs_topo_away_by_the_document_takes_nothing_else() {
+    const FOREIGN: &str = "-A -t 10.96.0.99:80 -s rr";
+    let _lab = Lab::new();
+    let ranges = "10.96.0.0/12,fd00:10:96::/112";
+    let mut node = Node::new().with(&["--service-cidr", ranges]);
+    node.write("nodes.yaml", NODES);
+    for (name, ip) in [
+        ("one", "10.96.0.10"),
+        ("two", "10.96.0.11"),
+        ("six", "fd00:10:96::a"),
+    ] {
+        node.write(&format!("{name}.yaml"), &web(name, &[ip]).yaml());
+    }
+    node.start();
+    sh(&format!(
+        "ipvsadm {FOREIGN}; nft add table ip theirs; ip route add local 192.0.2.9 dev lo"
+    ));
+    node.remove("one.yaml");
+    wait_kernel(&[
+        "-A -t 10.96.0.11:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+        FOREIGN,
+    ]);
+    node.stop();
+    leave(&node);
+    assert_eq!(kernel(), [FOREIGN]);
+    assert_eq!(sh("nft list tables"), "table ip theirs\n");
+    assert!(sh("ip route show table local").contains("local 192.0.2.9 "));
+    assert!(!sh("ip link").contains("kube-ipvs0"));
+    for family in ["-4", "-6"] {
+        let routes = format!("ip {family} route show table local proto 173");
+        assert_eq!(sh(&routes), "", "{family}");
+    }
+    assert!(!node.state().exists());
+}

@@ -3,8 +3,8 @@
 //! Pods hang on veth pairs with one route each, as with Calico or the `ptp` plugin, so that every
 //! packet between two pods passes the node's IP layer. The lab is taken down when it is dropped.
 
-use std::io::Write as _;
-use std::net::{IpAddr, TcpStream};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -72,6 +72,27 @@ fn text(bytes: &[u8]) -> String {
 /// One connection, from where the calling thread is.
 pub(crate) fn try_connect(target: &str) -> std::io::Result<TcpStream> {
     TcpStream::connect_timeout(&target.parse().unwrap(), Duration::from_secs(8))
+}
+
+/// The end of a connection that its server has.
+pub(crate) fn other_end(listener: &TcpListener, of: &TcpStream) -> TcpStream {
+    let client = of.local_addr().unwrap();
+    loop {
+        let (stream, from) = listener.accept().unwrap();
+        if from == client {
+            return stream;
+        }
+    }
+}
+
+/// Asserts that what either end of a connection says reaches the other.
+pub(crate) fn talk(one: &TcpStream, other: &TcpStream) {
+    for (mut from, mut to) in [(one, other), (other, one)] {
+        to.set_read_timeout(Some(PATIENCE)).unwrap();
+        from.write_all(b"word").unwrap();
+        to.read_exact(&mut [0; 4])
+            .expect("a connection goes on that nothing has befallen");
+    }
 }
 
 /// Runs lines of `ip`, without that word, in one process: starting one is most of what it costs on an emulated machine.
@@ -258,6 +279,11 @@ impl Place {
     pub(crate) fn connect(&self, target: &str) -> TcpStream {
         self.inside(|| try_connect(target))
             .unwrap_or_else(|error| panic!("{target}: {error}"))
+    }
+
+    /// Listens at `port` of its IPv4 address.
+    pub(crate) fn listen(&self, port: u16) -> TcpListener {
+        self.inside(|| TcpListener::bind((self.v4, port)).unwrap())
     }
 
     /// Serves at `port` of both families over TCP, answering with `name`.

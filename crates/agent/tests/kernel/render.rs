@@ -1,9 +1,20 @@
 //! What `render -o save` prints is what the agent of the same node programs.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::agent::{Node, kernel};
 use crate::lab::{Lab, sh, wait_until};
+
+/// The example's drain began an hour ago and ends in an hour.
+fn put_in_force(drain: &Path) {
+    let drain = drain.display();
+    sh(&format!(
+        "time() {{ date -u -d @$(($(date +%s) + $1)) +%FT%TZ; }}
+        sed -i \"s/creationTimestamp: .*/creationTimestamp: $(time -3600)/
+            s/expiresAt: .*/expiresAt: $(time 3600)/\" {drain}"
+    ));
+}
 
 #[test]
 fn render_of_every_example_equals_ipvsadm_save() {
@@ -14,9 +25,15 @@ fn render_of_every_example_equals_ipvsadm_save() {
     for example in examples {
         let folder = example.unwrap().path();
         let _lab = Lab::new();
+        let mut node = Node::new();
+        node.copy(&folder);
+        let drain = node.cluster().join("drain.yaml");
+        if drain.exists() {
+            put_in_force(&drain);
+        }
         let output = Command::new("ipvs-topo")
             .args(["render", "--node", "n1", "-o", "save", "--cluster"])
-            .arg(&folder)
+            .arg(node.cluster())
             .output()
             .unwrap();
         let rendered = String::from_utf8(output.stdout).unwrap();
@@ -27,8 +44,6 @@ fn render_of_every_example_equals_ipvsadm_save() {
             String::from_utf8_lossy(&output.stderr)
         );
         let rendered: Vec<_> = rendered.lines().map(str::to_owned).collect();
-        let mut node = Node::new();
-        node.copy(&folder);
         node.start();
         assert_eq!(kernel(), rendered, "{}", folder.display());
         node.kill();

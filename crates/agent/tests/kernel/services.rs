@@ -1,7 +1,10 @@
 //! Services of every kind become the virtual servers that ipvsadm shows.
 
-use crate::agent::{Node, wait_kernel};
-use crate::lab::{Lab, sh};
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+
+use crate::agent::{Node, kernel, wait_kernel};
+use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, Service, slice, web};
 
 const CIDRS: &[&str] = &["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"];
@@ -106,16 +109,52 @@ fn d2_addresses_outside_of_every_range_get_routes_of_their_own() {
     );
     node.write("service.yaml", &service("203.0.113.8"));
     wait_kernel(&["-A -t 203.0.113.8:80 -s wrr"]);
-    crate::lab::wait_until("the other route", || {
+    wait_until("the other route", || {
         routes().trim() == "local 203.0.113.8 dev lo scope host src 192.168.10.11"
     });
     node.remove("service.yaml");
     wait_kernel(&[]);
-    crate::lab::wait_until("no route", || routes().trim().is_empty());
+    wait_until("no route", || routes().trim().is_empty());
 }
 
 #[test]
-fn nothing_is_programmed_before_the_first_full_read() {
+fn d2_ranges_of_servicecidr_objects_win_over_those_of_the_flag() {
+    const OBJECT: &str = "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: kubernetes}\n\
+        spec: {cidrs: [10.96.0.0/12]}\n";
+    let _lab = Lab::new();
+    let mut node = Node::new().with(&["--service-cidr", "10.32.0.0/16"]);
+    node.write("nodes.yaml", NODES);
+    node.write("range.yaml", OBJECT);
+    node.write("service.yaml", &web("web", &["10.96.0.30"]).yaml());
+    node.start();
+    wait_kernel(&["-A -t 10.96.0.30:80 -s wrr"]);
+    assert_eq!(
+        sh("ip route show table local proto 173").trim(),
+        "local 10.96.0.0/12 dev lo scope host src 192.168.10.11"
+    );
+}
+
+#[test]
+fn d8_nothing_is_programmed_or_removed_before_the_first_full_read() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(CIDRS);
+    let [old, new] = ["10.96.0.30", "10.96.0.31"].map(|ip| web("web", &[ip]).yaml());
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &old);
+    node.start();
+    wait_kernel(&["-A -t 10.96.0.30:80 -s wrr"]);
+    node.kill();
+    let mut input = node.launch_reading();
+    input.write_all(format!("{NODES}{new}").as_bytes()).unwrap();
+    wait_until("the agent", || UnixStream::connect(node.socket()).is_ok());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(kernel(), ["-A -t 10.96.0.30:80 -s wrr"]);
+    drop(input);
+    wait_kernel(&["-A -t 10.96.0.31:80 -s wrr"]);
+}
+
+#[test]
+fn a_broken_file_stops_nothing_else_at_the_start() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDRS);
     let service = web("web", &["10.96.0.30"]);
