@@ -7,12 +7,19 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "controlplane/accounts.rs"]
+mod accounts;
 #[path = "controlplane/crds.rs"]
 mod crds;
 #[path = "controlplane/days.rs"]
 mod days;
 #[path = "controlplane/definitions.rs"]
 mod definitions;
+#[path = "following/fake.rs"]
+#[expect(dead_code, reason = "the tests of `following` use the rest")]
+mod fake;
+#[path = "controlplane/faults.rs"]
+mod faults;
 #[path = "controlplane/follower.rs"]
 mod follower;
 #[path = "controlplane/following.rs"]
@@ -27,6 +34,8 @@ mod itself;
 mod kubectl;
 #[path = "controlplane/manifests.rs"]
 mod manifests;
+#[path = "controlplane/map_rows.rs"]
+mod map_rows;
 #[path = "controlplane/mapped.rs"]
 mod mapped;
 #[path = "controlplane/placement.rs"]

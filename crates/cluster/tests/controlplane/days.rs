@@ -32,17 +32,47 @@ pub(crate) fn user(name: &str, begins: &str, ends: &str) -> Value {
     json!({"client-certificate": format!("{files}.crt"), "client-key": format!("{files}.key")})
 }
 
-#[test]
-fn a_server_that_is_busy_or_broken_is_asked_rarely_and_nothing_is_removed() {
-    let namespace = Namespace::new();
-    let proxy = Proxy::start(&variable("KUBECONFIG"));
-    let gate = Gate::before(&proxy.address);
-    let folder = tempfile::tempdir().unwrap();
-    let mut follower = Follower::new("busy", &gate.kubeconfig(folder.path()));
-    create(&namespace.0, "a");
-    follower.until_whole();
-    follower.until_service(&namespace.0, "a");
+/// Somebody who comes through a gate, and knows a Service of the namespace.
+struct Behind {
+    gate: Gate,
+    follower: Follower,
+    _proxy: Proxy,
+    _folder: tempfile::TempDir,
+}
 
+impl Behind {
+    fn new(name: &str, namespace: &str) -> Self {
+        installed();
+        let proxy = Proxy::start(&variable("KUBECONFIG"));
+        let gate = Gate::before(&proxy.address);
+        let folder = tempfile::tempdir().unwrap();
+        let mut follower = Follower::new(name, &gate.kubeconfig(folder.path()));
+        create(namespace, "a");
+        follower.until_whole();
+        follower.until_service(namespace, "a");
+        Self {
+            gate,
+            follower,
+            _proxy: proxy,
+            _folder: folder,
+        }
+    }
+
+    /// Opens the gate: what was written meanwhile arrives, and nothing was lost.
+    fn recovers(&mut self, namespace: &str) {
+        create(namespace, "b");
+        self.gate.open();
+        self.follower.until_service(namespace, "b");
+        assert_eq!(self.follower.state("services").trouble, None);
+        self.follower.assert_nothing_gone(namespace);
+    }
+}
+
+#[test]
+fn a_server_that_is_busy_is_asked_as_often_as_it_says_and_nothing_is_removed() {
+    let namespace = Namespace::new();
+    let mut behind = Behind::new("busy", &namespace.0);
+    let Behind { gate, follower, .. } = &mut behind;
     gate.answer("", 429, "retry-after: 2\r\n", "too many of you");
     let began = Instant::now();
     follower.until_warned(&["services: TooManyRequests (429): too many of you"]);
@@ -52,14 +82,29 @@ fn a_server_that_is_busy_or_broken_is_asked_rarely_and_nothing_is_removed() {
     let turns = usize::try_from(began.elapsed().as_secs() / 2).unwrap() + 1;
     let answered = gate.answered();
     assert!(answered <= 8 * turns, "{answered} in {turns} turns");
+    behind.recovers(&namespace.0);
+}
 
+#[test]
+fn a_server_that_is_broken_is_asked_ever_more_rarely_and_nothing_is_removed() {
+    /// Collections that are read.
+    const COLLECTIONS: usize = 8;
+    let namespace = Namespace::new();
+    let mut behind = Behind::new("broken", &namespace.0);
+    let Behind { gate, follower, .. } = &mut behind;
     gate.answer("", 503, "", "etcd is away");
+    let began = Instant::now();
     follower.until_warned(&["services: Unavailable (503): etcd is away"]);
-    create(&namespace.0, "b");
-    gate.open();
-    follower.until_service(&namespace.0, "b");
-    assert_eq!(follower.state("services").trouble, None);
-    follower.assert_nothing_gone(&namespace.0);
+    assert_eq!(follower.state("services").phase, Phase::Stale);
+    follower.until("a quarter of a minute", |_| {
+        (began.elapsed() >= Duration::from_secs(15)).then_some(())
+    });
+    // Each is asked for at once, and again after waits of at least 0.4, 0.8, 1.6, 3.2 and 6.4 s: six times at most. The
+    // longest waits are 1.2, 2.4, 4.8 and 9.6 s: three times at least, of the seven that are always read.
+    let answered = gate.answered();
+    let rare = 7 * 3..=COLLECTIONS * 6;
+    assert!(rare.contains(&answered), "{answered} in 15 s");
+    behind.recovers(&namespace.0);
 }
 
 #[test]
@@ -75,9 +120,9 @@ fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is
     ];
     // For the server the one's clock is ahead, and the other's certificate ends soon.
     let names = ["early", "late"].map(|name| format!("{name}-{}", namespace.0));
-    let end = Instant::now() + Duration::from_secs(21);
     let mut early = Follower::at(&address, "early", &user(&names[0], "10s", "1h"));
     let mut late = Follower::at(&address, "late", &user(&names[1], "-1h", "20s"));
+    let end = Instant::now() + Duration::from_secs(21);
     create(&namespace.0, "a");
     late.until_whole();
     late.until_service(&namespace.0, "a");

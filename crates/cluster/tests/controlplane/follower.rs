@@ -144,6 +144,16 @@ impl Follower {
         of.map(|(_, number)| number).sum()
     }
 
+    /// How often the server answered with a code.
+    pub(crate) fn answers(&self, code: u16) -> u64 {
+        let count = self.watch.board().unwrap().count();
+        let of = count
+            .requests
+            .iter()
+            .filter(|(key, _)| key.code == Some(code));
+        of.map(|(_, number)| number).sum()
+    }
+
     /// Waits until nothing stands in the way of any collection.
     pub(crate) fn until_untroubled(&mut self) {
         self.until("the end of the trouble", |me| {
@@ -204,9 +214,14 @@ impl Account {
     /// Makes the account, and writes a token of it into the kubeconfig.
     pub(crate) fn hire(&self) {
         ok(&["create", "serviceaccount", self.name, "-n", &self.namespace]);
-        let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
-        let config = config(&server(), &json!({"token": token.trim()}));
+        let config = config(&server(), &json!({"token": self.token()}));
         std::fs::write(self.kubeconfig(), config).unwrap();
+    }
+
+    /// A token of the account.
+    pub(crate) fn token(&self) -> String {
+        let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
+        token.trim().to_owned()
     }
 
     /// Removes the account; its tokens count no more.

@@ -131,6 +131,12 @@ mod alone {
     use crate::follower::Account;
     use crate::kubectl::{kubectl, repository, take_away};
 
+    const KINDS: [&str; 3] = [
+        "clustertopologypolicies.topology.ipvs-topo.io",
+        "topologypolicies.topology.ipvs-topo.io",
+        "topologydrains.topology.ipvs-topo.io",
+    ];
+
     /// One restart serves three: who may go on, who is not known any more, and who may not read any more.
     #[test]
     fn restart_compaction_and_lost_rights_remove_nothing_and_end_when_they_are_mended() {
@@ -195,14 +201,31 @@ mod alone {
     fn kinds_that_are_not_installed_are_none_and_are_found_when_they_come() {
         // Other tests may have installed them.
         take_away("manifests/crds");
-        let drains = "topologydrains.topology.ipvs-topo.io";
+        let namespace = Namespace::new();
         let mut follower = Follower::administrator();
         follower.until_whole();
-        assert_eq!(follower.state(drains).phase, Phase::Absent);
+        for kind in KINDS {
+            let state = follower.state(kind);
+            assert_eq!(state.phase, Phase::Absent, "{kind}");
+            // This is what `status -o json` says; the table has a line for each.
+            let told = state.trouble.unwrap().to_string();
+            let words = [
+                format!("{kind}: NotFound (404)"),
+                "install what defines this kind of object, if it is wanted".to_owned(),
+            ];
+            assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        }
+        // It is no trouble, and everything else works.
+        follower.until_untroubled();
+        create(&namespace.0, "a");
+        follower.until_service(&namespace.0, "a");
         ok(&["apply", "-k", &repository("manifests/crds")]);
         ok(&["wait", "--for=condition=Established", "crd", "--all"]);
-        follower.until("the kind", |me| {
-            (me.state(drains).phase == Phase::Following).then_some(())
+        follower.until("the kinds", |me| {
+            let mut states = KINDS.into_iter().map(|kind| me.state(kind));
+            states
+                .all(|state| state.phase == Phase::Following && state.trouble.is_none())
+                .then_some(())
         });
         let drain = "\
 apiVersion: topology.ipvs-topo.io/v1alpha1

@@ -125,19 +125,15 @@ impl Shared {
         }
         let mut server = TcpStream::connect(&self.upstream)?;
         server.write_all(&first)?;
-        let (from, to) = (client.try_clone()?, server.try_clone()?);
         self.lock()
             .open
             .extend([client.try_clone()?, server.try_clone()?]);
-        let forth = thread::spawn(move || copy(from, to));
-        copy(server, client);
-        drop(forth.join());
-        Ok(())
+        join(client, server)
     }
 }
 
 /// The head of a request; its body is left in the stream.
-fn head(stream: &TcpStream) -> io::Result<String> {
+pub(crate) fn head(stream: &TcpStream) -> io::Result<String> {
     // One byte at a time, so that nothing of the body is taken.
     let mut reader = BufReader::with_capacity(1, stream);
     let mut head = String::new();
@@ -147,6 +143,15 @@ fn head(stream: &TcpStream) -> io::Result<String> {
         }
     }
     Ok(head)
+}
+
+/// Passes on what either says, until both have ended.
+pub(crate) fn join(client: TcpStream, server: TcpStream) -> io::Result<()> {
+    let (from, to) = (client.try_clone()?, server.try_clone()?);
+    let forth = thread::spawn(move || copy(from, to));
+    copy(server, client);
+    drop(forth.join());
+    Ok(())
 }
 
 fn copy(mut from: TcpStream, mut to: TcpStream) {

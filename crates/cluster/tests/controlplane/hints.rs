@@ -12,7 +12,7 @@ mod alone {
     use topology_core::model::{EndpointSlice, Node, ObjectName};
 
     use crate::follower::Follower;
-    use crate::kubectl::{Namespace, eventually, variable};
+    use crate::kubectl::{Namespace, eventually, is_oldest, variable};
     use crate::placement::{Placement, placements, pods};
 
     /// The annotation that asks for Topology Aware Hints.
@@ -240,10 +240,11 @@ mod alone {
             });
         };
         probe("has been enabled");
-        let distributions = match variable("CONTROLPLANE_VERSION") {
-            // Only since 1.34 there are others.
-            version if version.starts_with("v1.33.") => ["PreferClose"; 3],
-            _ => ["PreferClose", "PreferSameZone", "PreferSameNode"],
+        // Only since 1.34 there are others.
+        let distributions = if is_oldest() {
+            ["PreferClose"; 3]
+        } else {
+            ["PreferClose", "PreferSameZone", "PreferSameNode"]
         };
         let all = placements(100, &distributions, 20);
         cluster.services(&all);

@@ -1,7 +1,7 @@
 //! What is in `manifests`: applied, shown, repeated and deleted without a word too many.
 
 use crate::kubectl::{
-    Namespace, eventually, files, folder, installed, kubectl, ok, repository, run, variable,
+    Namespace, eventually, files, folder, installed, is_oldest, kubectl, ok, repository, run,
 };
 
 /// What each kind shows to `kubectl explain`, and a field whose text has to be there.
@@ -89,7 +89,7 @@ fn the_examples_are_taken_as_they_are() {
         if !text.contains("kind: ") {
             continue;
         }
-        if variable("CONTROLPLANE_VERSION").starts_with("v1.33.") {
+        if is_oldest() {
             // Only since 1.34 there is another word for the traffic distribution.
             for word in ["PreferSameZone", "PreferSameNode"] {
                 text = text.replace(word, "PreferClose");
@@ -129,11 +129,13 @@ mod alone {
     #[test]
     fn base_and_overlays_are_applied_repeated_compared_and_deleted_without_a_trace() {
         installed();
-        let folders = ["base", "overlays/kubeadm", "overlays/zone-aware"];
-        for folder in folders
-            .into_iter()
-            .chain(["overlays/edge", "overlays/hints"])
-        {
+        for folder in [
+            "base",
+            "overlays/kubeadm",
+            "overlays/zone-aware",
+            "overlays/edge",
+            "overlays/hints",
+        ] {
             let path = repository(&format!("manifests/{folder}"));
             ok(&["apply", "-k", &path]);
             let again = ok(&["apply", "-k", &path]);

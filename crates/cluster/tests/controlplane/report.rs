@@ -139,6 +139,18 @@ fn a_report_is_checked_as_it_is_described() {
         (r#"{"phase":"Fine"}"#, "Unsupported value"),
         (r#"{"version":null}"#, "status.version"),
         (
+            r#"{"counts":{"services":-1}}"#,
+            "should be greater than or equal to 0",
+        ),
+        (
+            r#"{"drains":[{"name":"B","generation":1}]}"#,
+            "in body should match",
+        ),
+        (
+            r#"{"policies":[{"kind":"Policy","name":"near","generation":2}]}"#,
+            "Unsupported value",
+        ),
+        (
             r#"{"fallbacks":[{"service":"shop/cart","reason":"Because","from":"a","to":"b","since":"2026-11-21T20:00:00Z"}]}"#,
             "Unsupported value",
         ),

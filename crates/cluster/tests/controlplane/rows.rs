@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cluster::source::{Options, read_text};
+use cluster::source::{Loaded, Options, read_text};
 
 use crate::kubectl::{self, Namespace, files, folder, installed};
 
@@ -14,7 +14,7 @@ struct Exception {
     why: &'static str,
 }
 
-const EXCEPTIONS: [Exception; 4] = [
+const EXCEPTIONS: [Exception; 8] = [
     Exception {
         name: "too-far-ahead",
         api_takes: true,
@@ -35,12 +35,32 @@ const EXCEPTIONS: [Exception; 4] = [
         api_takes: false,
         why: "it has a field in its status that the API server does not know, and agents do not look there",
     },
+    Exception {
+        name: "number-for-a-text",
+        api_takes: false,
+        why: "in a file a text may stand without quotes, whatever YAML would make of it",
+    },
+    Exception {
+        name: "flag-for-a-text",
+        api_takes: false,
+        why: "as above",
+    },
+    Exception {
+        name: "share-without-a-value",
+        api_takes: true,
+        why: "the API server forgets an entry without a value; in a file it is told, as it was forgotten",
+    },
+    Exception {
+        name: "label-without-a-value",
+        api_takes: true,
+        why: "as above: what is left may select everything",
+    },
 ];
 
 /// An object as it was written, and its name.
-struct Row {
-    name: String,
-    text: String,
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 fn rows(case: &str) -> Vec<Row> {
@@ -65,13 +85,18 @@ fn rows(case: &str) -> Vec<Row> {
 /// The rows are of 2025-11-22T09:00:00Z.
 const NOW: i64 = 1_763_802_000_000;
 
-/// Whether the agent uses the object as it is. That it misses what an API server would add is no fault of it.
-fn agent_accepts(row: &Row) -> bool {
+/// What the agent makes of a row.
+pub(crate) fn loaded(row: &Row) -> Loaded {
     let options = Options {
         now: Some(NOW),
         ..Options::default()
     };
-    let loaded = read_text("row.yaml", row.text.as_bytes(), &options).unwrap();
+    read_text("row.yaml", row.text.as_bytes(), &options).unwrap()
+}
+
+/// Whether the agent uses the object as it is. That it misses what an API server would add is no fault of it.
+fn agent_accepts(row: &Row) -> bool {
+    let loaded = loaded(row);
     let mut warnings = loaded.warnings.iter();
     !warnings.any(|one| {
         !one.to_string()
@@ -80,7 +105,7 @@ fn agent_accepts(row: &Row) -> bool {
 }
 
 /// What the API server says of each row, by name; nothing where it accepts.
-fn api_refuses(rows: &[Row], namespace: &str) -> BTreeMap<String, String> {
+pub(crate) fn api_refuses(rows: &[Row], namespace: &str) -> BTreeMap<String, String> {
     let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
     let folder = folder(&texts);
     let path = folder.path().to_str().unwrap();
@@ -118,7 +143,7 @@ fn api_refuses(rows: &[Row], namespace: &str) -> BTreeMap<String, String> {
 
 /// How many rows both accept, and how many both refuse.
 #[track_caller]
-fn agree(rows: &[Row]) -> (usize, usize) {
+pub(crate) fn agree(rows: &[Row]) -> (usize, usize) {
     installed();
     let namespace = Namespace::new();
     let refused = api_refuses(rows, &namespace.0);

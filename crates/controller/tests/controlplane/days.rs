@@ -3,6 +3,8 @@
 mod alone {
     //! There is one Lease in a cluster.
 
+    use std::time::Duration;
+
     use crate::audit::{Audit, NAMESPACE, Request, based, hired};
     use crate::kubectl::{eventually, kubectl_with, ok};
     use crate::process::{ACCOUNT, Controller, LEASE, becomes, drain, holder};
@@ -32,94 +34,112 @@ mod alone {
         ok(&["get", "lease", LEASE, "-n", NAMESPACE, &path])
     }
 
-    fn held(name: &str) -> bool {
-        holder().is_some_and(|holder| holder.starts_with(&format!("{name}_")))
-    }
-
     /// Whether it wrote what agents read.
     fn is_write(request: &Request) -> bool {
         ["create", "update", "patch"].contains(&&*request.verb) && request.resource != "leases"
     }
 
-    /// A leader that was killed; its Lease is as old as a day, and the world went on.
-    fn gone_for_a_day(kubeconfig: &str) -> [Controller; 2] {
+    /// Whether the Lease was asked for, with this answer.
+    fn is_of_lease(request: &Request, code: u64) -> bool {
+        request.resource == "leases" && request.code == code
+    }
+
+    /// Moves a Node to a zone.
+    fn moves(node: &str, zone: &str) {
+        let label = format!("topology.kubernetes.io/zone={zone}");
+        ok(&["label", "node", node, &label, "--overwrite"]);
+    }
+
+    /// What is in a field of an object now.
+    fn field(kind: &str, name: &str, path: &str) -> String {
+        ok(&["get", kind, name, &format!("-o=jsonpath={path}")])
+    }
+
+    /// A leader that was killed; its Lease is as old as a day, and the world went on. When that was, as the Lease has it.
+    fn goes_for_a_day(kubeconfig: &str) -> String {
         let gone = Controller::start(kubeconfig, "gone");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2.v[0]}", "a");
         becomes("tdrain", "day", "{.status.phase}", "Active");
+        assert!(gone.says_that_it_leads());
         drop(gone);
         let yesterday = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24);
-        lease(&format!(r#"{{"spec": {{"renewTime": "{yesterday:.6}"}}}}"#));
-        ok(&[
-            "label",
-            "node",
-            "day-n1",
-            "topology.kubernetes.io/zone=b",
-            "--overwrite",
-        ]);
+        let yesterday = format!("{yesterday:.6}");
+        lease(&format!(r#"{{"spec": {{"renewTime": "{yesterday}"}}}}"#));
+        moves("day-n1", "b");
         ok(&["delete", "node", "day-n2"]);
         kubectl_with(&node("day-n3"), &["apply", "-f", "-"]).unwrap();
-        // The drain ends while nobody looks.
         let ended = r#"{"spec": {"expiresAt": "TIME"}}"#;
-        let now = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
-        let ended = ended.replace("TIME", &format!("{now:.0}"));
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
+        let ended = ended.replace("TIME", &format!("{soon:.0}"));
         ok(&["patch", "tdrain", "day", "--type=merge", "-p", &ended]);
+        yesterday
+    }
+
+    /// The drain ends while nobody looks; who comes back finds everything as it was, and writes the difference.
+    fn comes_back(kubeconfig: &str, renewed: &str) -> [Controller; 2] {
+        std::thread::sleep(Duration::from_secs(3));
+        assert_eq!(field("tdrain", "day", "{.status.phase}"), "Active");
+        assert_eq!(field("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}"), "a");
+        assert_eq!(field("tmap", "shard-0", "{.spec.nodes.day-n2.v[0]}"), "a");
+        assert_eq!(lease_is("renewTime"), renewed, "nobody renews it");
         let back = ["one", "two"].map(|name| Controller::start(kubeconfig, name));
+        let leader = eventually("a leader", || back.iter().find(|one| one.leads()));
         becomes("tdrain", "day", "{.status.phase}", "Expired");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n3.v[0]}", "a");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2}", "");
+        leader.until_logged(" leads\n");
+        leader.until_logged("written object=TopologyDrain/day\n");
+        let leaders = back.iter().filter(|one| one.says_that_it_leads());
+        assert_eq!(leaders.count(), 1);
         back
     }
 
-    /// The Lease is somebody else's all at once: who led stops, nobody takes it before it has run out.
-    fn two_leaders(audit: &Audit) {
+    /// The Lease is somebody else's all at once: who led stops and says so, nobody takes it before it has run out.
+    fn two_leaders(audit: &Audit, back: &[Controller]) {
         let before: u32 = lease_is("leaseTransitions").parse().unwrap();
         let stolen = format!(
             r#"{{"spec": {{"holderIdentity": "thief", "renewTime": "{:.6}"}}}}"#,
             jiff::Timestamp::now()
         );
+        let led = back.iter().find(|one| one.leads()).unwrap();
         let already = audit.requests().len();
         lease(&stolen);
+        led.until_logged("does not lead any more");
         eventually("the leader's refusal", || {
             let requests = audit.requests();
             let mut since = requests.iter().skip(already);
-            since
-                .find(|one| one.resource == "leases" && one.code == 409)
-                .map(drop)
+            since.find(|one| is_of_lease(one, 409)).map(drop)
         });
-        ok(&[
-            "label",
-            "node",
-            "day-n1",
-            "topology.kubernetes.io/zone=c",
-            "--overwrite",
-        ]);
-        eventually("another leader", || {
-            (held("one") || held("two")).then_some(())
+        eventually("figures without a leader", || {
+            let any = back.iter().any(Controller::says_that_it_leads);
+            (!any).then_some(())
         });
+        assert_eq!(holder().unwrap(), "thief", "it has not run out");
+        moves("day-n1", "c");
+        let leader = eventually("another leader", || back.iter().find(|one| one.leads()));
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "c");
+        assert!(leader.says_that_it_leads());
         assert_eq!(lease_is("leaseTransitions"), (before + 1).to_string());
-        let requests = audit.requests();
-        let since = || requests.iter().skip(already);
-        let lost = since()
-            .position(|one| one.resource == "leases" && one.code == 409)
-            .unwrap();
-        let took = since()
-            .skip(lost)
-            .position(|one| one.resource == "leases" && one.verb == "update" && one.code == 200);
-        let between: Vec<&Request> = since()
-            .skip(lost)
-            .take(took.unwrap())
+        written_once(&audit.requests()[already..]);
+    }
+
+    /// Nobody writes who does not lead, and what changed meanwhile is written once.
+    fn written_once(since: &[Request]) {
+        let lost = since.iter().position(|one| is_of_lease(one, 409)).unwrap();
+        let between: Vec<&Request> = since[lost..]
+            .iter()
+            .take_while(|one| !(one.verb == "update" && is_of_lease(one, 200)))
             .filter(|one| is_write(one))
             .collect();
         assert!(
             between.is_empty(),
             "written by who does not lead: {between:?}"
         );
-        let writes = since()
-            .filter(|one| is_write(one) && one.resource == "topologymaps")
-            .count();
-        assert_eq!(writes, 1, "the change is written once");
+        let writes = since
+            .iter()
+            .filter(|one| is_write(one) && one.resource == "topologymaps");
+        assert_eq!(writes.count(), 1, "the change is written once");
     }
 
     #[test]
@@ -132,8 +152,9 @@ mod alone {
             kubectl_with(&node(name), &["apply", "-f", "-"]).unwrap();
         }
         kubectl_with(&drain("day", 1), &["apply", "-f", "-"]).unwrap();
-        let back = gone_for_a_day(&kubeconfig);
-        two_leaders(&audit);
+        let renewed = goes_for_a_day(&kubeconfig);
+        let back = comes_back(&kubeconfig, &renewed);
+        two_leaders(&audit, &back);
         for one in back {
             assert!(one.end());
         }

@@ -1,6 +1,10 @@
 //! Controllers as processes, with the account and the rules of `manifests/base`.
 
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::audit::NAMESPACE;
 use crate::kubectl::{eventually, kubectl};
@@ -32,6 +36,7 @@ pub(crate) fn drain(name: &str, hours: i64) -> String {
 pub(crate) struct Controller {
     name: String,
     child: Child,
+    log: Arc<Mutex<String>>,
 }
 
 impl Controller {
@@ -42,17 +47,56 @@ impl Controller {
 
     /// Starts one with more flags.
     pub(crate) fn with(kubeconfig: &str, name: &str, more: &[&str]) -> Self {
-        let child = Command::new(env!("CARGO_BIN_EXE_ipvs-topo-controller"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ipvs-topo-controller"))
             .args(["--kubeconfig", kubeconfig, "--namespace", NAMESPACE])
             .args(["--name", name, "--bind-address", "127.0.0.1:0"])
             .args(more)
             .stdin(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let told = BufReader::new(child.stderr.take().unwrap());
+        let kept = Arc::clone(&log);
+        thread::spawn(move || keep(told, &kept));
         Self {
             name: name.to_owned(),
             child,
+            log,
         }
+    }
+
+    /// Waits until its log has these words.
+    pub(crate) fn until_logged(&self, words: &str) {
+        let what = format!("{words:?} in the log of {}", self.name);
+        eventually(&what, || self.log().contains(words).then_some(()));
+    }
+
+    /// Whether `/metrics` says that it leads.
+    pub(crate) fn says_that_it_leads(&self) -> bool {
+        let figure = eventually("the figure of a leader", || {
+            let text = self.metrics().ok()?;
+            let mut lines = text.lines();
+            let figure =
+                lines.find_map(|line| line.strip_prefix("ipvs_topo_controller_leader "))?;
+            Some(figure.to_owned())
+        });
+        figure == "1"
+    }
+
+    fn metrics(&self) -> io::Result<String> {
+        let log = self.log();
+        let listens = log.split_once("server listens address=");
+        let (_, address) = listens.ok_or(io::ErrorKind::NotConnected)?;
+        let mut stream = TcpStream::connect(address.lines().next().unwrap_or_default())?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     /// Whether it holds the lease.
@@ -73,6 +117,17 @@ impl Drop for Controller {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
+    }
+}
+
+/// Keeps what a controller says, and passes it on.
+fn keep(told: impl BufRead, kept: &Mutex<String>) {
+    for line in told.lines().map_while(Result::ok) {
+        // Where nobody reads it, it is kept all the same.
+        drop(writeln!(io::stderr(), "{line}"));
+        let mut kept = kept.lock().unwrap();
+        kept.push_str(&line);
+        kept.push('\n');
     }
 }
 

@@ -1,0 +1,227 @@
+//! `TopologyMap`, row by row: what the API server takes an agent takes, and the other way round.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cluster::api::Lack;
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, Followed, MAPS};
+use crate::kubectl::{Namespace, installed};
+use crate::rows::{Row, api_refuses};
+
+const THE_MAP: &str = "topologymaps.topology.ipvs-topo.io";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// The name of a row, and the spec of its map.
+type Spec = (&'static str, Value);
+
+/// So many times the same text.
+fn many(count: usize, text: &str) -> Value {
+    vec![text; count].into()
+}
+
+/// So many different keys.
+fn keys(count: usize) -> Value {
+    let keys = (0..count).map(|number| format!("example.com/k{number}"));
+    keys.collect::<Vec<_>>().into()
+}
+
+/// So many Nodes of which nothing is told.
+fn nodes(count: usize) -> Value {
+    let nodes = (0..count).map(|number| (format!("n{number}"), json!({})));
+    nodes.collect()
+}
+
+/// A map of one Node, with something in one of its fields.
+fn with(field: &str, value: impl Into<Value>) -> Value {
+    let mut spec = json!({"shard": 0, "nodes": {"n1": {}}});
+    spec["nodes"]["n1"][field] = value.into();
+    spec
+}
+
+/// A map of one Node, with values of these keys.
+fn told(keys: &Value, values: &Value) -> Value {
+    json!({"shard": 0, "keys": keys, "nodes": {"n1": {"v": values}}})
+}
+
+/// A label's key of so many characters.
+fn long_key(length: usize) -> Value {
+    let (prefix, name) = ("a".repeat(length - 64), "b".repeat(63));
+    json!([format!("{prefix}/{name}")])
+}
+
+/// Rows in which nothing is wrong, up to every limit.
+fn sound() -> Vec<Spec> {
+    let whole = json!({
+        "shard": 1, "keys": [ZONE, "pool"],
+        "nodes": {
+            "n1": {"v": ["a", ""], "ips": ["192.168.7.1", "fd00::7:1"], "cpuMilli": 4000, "ready": true},
+            "n2": {"v": ["", "web"]},
+        },
+    });
+    vec![
+        ("whole", whole),
+        ("shard-alone", json!({"shard": 0})),
+        ("last-shard", json!({"shard": 9999})),
+        ("nulls", json!({"shard": 0, "keys": null, "nodes": null})),
+        ("node-of-nothing", json!({"shard": 0, "nodes": nodes(1)})),
+        ("all-nodes", json!({"shard": 0, "nodes": nodes(500)})),
+        ("all-keys", told(&keys(32), &many(32, "x"))),
+        (
+            "long-key",
+            json!({"shard": 0, "keys": long_key(253), "nodes": {}}),
+        ),
+        (
+            "long-value",
+            told(&json!([ZONE]), &many(1, &"x".repeat(63))),
+        ),
+        ("all-addresses", with("ips", many(16, "10.0.0.1"))),
+        ("all-cpu", with("cpuMilli", 1_000_000_000)),
+        ("no-cpu", with("cpuMilli", 0)),
+    ]
+}
+
+/// Rows that break the one rule of the kind, which the API server has in CEL.
+fn of_other_length() -> Vec<Spec> {
+    let zone = json!([ZONE]);
+    let second = json!({
+        "shard": 0, "keys": [ZONE], "nodes": {"n1": {"v": ["a"]}, "n2": {"v": ["a", "b"]}},
+    });
+    vec![
+        ("too-few-values", told(&keys(2), &many(1, "a"))),
+        ("too-many-values", told(&zone, &many(2, "a"))),
+        (
+            "no-values",
+            json!({"shard": 0, "keys": [ZONE], "nodes": nodes(1)}),
+        ),
+        ("values-without-keys", with("v", many(1, "a"))),
+        ("the-second-of-two", second),
+    ]
+}
+
+/// Rows with one fault in what is around the Nodes.
+fn odd() -> Vec<Spec> {
+    let keys_are = |keys: Value| json!({"shard": 0, "keys": keys});
+    vec![
+        ("no-spec", Value::Null),
+        ("spec-of-text", json!("nothing")),
+        ("no-shard", json!({"keys": []})),
+        ("shard-below", json!({"shard": -1})),
+        ("shard-above", json!({"shard": 10_000})),
+        ("shard-in-parts", json!({"shard": 1.5})),
+        ("shard-in-quotes", json!({"shard": "0"})),
+        ("unknown-field", json!({"shard": 0, "node": {}})),
+        ("keys-of-text", keys_are(json!(ZONE))),
+        ("too-many-keys", keys_are(keys(33))),
+        ("empty-key", keys_are(json!([""]))),
+        ("null-key", keys_are(json!([null]))),
+        ("star-key", keys_are(json!(["*"]))),
+        ("key-with-a-space", keys_are(json!(["a b"]))),
+        ("key-in-capitals", keys_are(json!(["Example.com/rack"]))),
+        ("too-long-key", keys_are(long_key(254))),
+        ("list-of-nodes", json!({"shard": 0, "nodes": ["n1"]})),
+        ("too-many-nodes", json!({"shard": 0, "nodes": nodes(501)})),
+        ("node-of-text", json!({"shard": 0, "nodes": {"n1": "a"}})),
+    ]
+}
+
+/// Rows with one fault in a Node.
+fn odd_nodes() -> Vec<Spec> {
+    let zone = json!([ZONE]);
+    vec![
+        ("unknown-in-a-node", with("cpu", 4)),
+        ("values-of-text", with("v", "a")),
+        ("value-with-a-space", told(&zone, &many(1, "a b"))),
+        ("null-value", told(&zone, &json!([null]))),
+        ("too-long-value", told(&zone, &many(1, &"x".repeat(64)))),
+        ("too-many-addresses", with("ips", many(17, "10.0.0.1"))),
+        ("address-with-a-length", with("ips", many(1, "10.0.0.0/8"))),
+        ("address-in-capitals", with("ips", many(1, "FD00::1"))),
+        ("empty-address", with("ips", many(1, ""))),
+        ("too-short-address", with("ips", many(1, "1"))),
+        ("too-long-address", with("ips", many(1, &"1".repeat(46)))),
+        ("cpu-below", with("cpuMilli", -1)),
+        ("cpu-above", with("cpuMilli", 1_000_000_001)),
+        ("cpu-in-parts", with("cpuMilli", 0.5)),
+        ("cpu-in-quotes", with("cpuMilli", "4000")),
+        ("ready-in-quotes", with("ready", "true")),
+        ("ready-as-a-number", with("ready", 1)),
+    ]
+}
+
+fn map(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "topology.ipvs-topo.io/v1alpha1", "kind": "TopologyMap",
+        "metadata": {"name": name}, "spec": spec,
+    })
+}
+
+/// Whether an agent uses the map, from a server that takes everything.
+fn agent_takes(name: &str, spec: &Value) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let followed = runtime.block_on(async {
+        let server = Fake::new();
+        server.add(MAPS, map(name, spec));
+        let mut followed = Followed::mapped("n1");
+        let second = Duration::from_secs(1);
+        server.follow_with(&mut followed, second, |_, _| {}).await;
+        followed
+    });
+    let state = followed.state(THE_MAP);
+    assert_eq!(state.objects, 1, "{name} was not read");
+    match state.lack {
+        Some(Lack::Sense(_)) => false,
+        // It is sound, whether or not it tells enough.
+        None | Some(Lack::Label { .. } | Lack::OwnNode(_)) => true,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// What the API server says of the rows that it refuses. Fails unless it and the agent take all of them, or none.
+#[track_caller]
+fn judged(specs: &[Spec], takes: bool) -> BTreeMap<String, String> {
+    installed();
+    let namespace = Namespace::new();
+    let row = |(name, spec): &Spec| Row {
+        name: (*name).to_owned(),
+        text: map(name, spec).to_string(),
+    };
+    let rows: Vec<Row> = specs.iter().map(row).collect();
+    let refused = api_refuses(&rows, &namespace.0);
+    let mut differ = Vec::new();
+    for (name, spec) in specs {
+        let told = refused.get(*name);
+        let agent = agent_takes(name, spec);
+        if (agent, told.is_none()) != (takes, takes) {
+            differ.push(format!(
+                "{name}: the agent {agent}, the API server {told:?}"
+            ));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n\n"));
+    refused
+}
+
+#[test]
+fn maps_that_are_sound_are_taken_by_both() {
+    judged(&sound(), true);
+}
+
+#[test]
+fn maps_with_one_fault_are_refused_by_both() {
+    judged(&[odd(), odd_nodes()].concat(), false);
+}
+
+#[test]
+fn maps_with_more_or_fewer_values_than_keys_are_refused_by_both_for_that() {
+    let refused = judged(&of_other_length(), false);
+    for (name, told) in refused {
+        let words = "a Node has more or fewer values than there are keys";
+        assert!(told.contains(words), "{name}: {told}");
+    }
+}
