@@ -19,6 +19,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::bail;
 
+use crate::controlplane::Version;
 use crate::controlplane::folder::VARIABLE as CONTROLPLANE_FOLDER;
 use crate::controlplane::suite::{self, Suite};
 use crate::vm::build::Profile;
@@ -46,6 +47,9 @@ enum What {
         /// The kernel of every node; without it each has another.
         #[arg(long)]
         kernel: Option<Line>,
+        /// The Kubernetes minor, nodes included: the newest, or the oldest that we support.
+        #[arg(long, value_enum, default_value = "newest")]
+        version: Version,
         /// How the images of our own programs are built.
         #[arg(long, value_enum, default_value = "guest")]
         profile: Profile,
@@ -61,7 +65,13 @@ enum What {
         arguments: Vec<String>,
     },
     /// Start it, run the tests of every package that need it, and end it.
-    Test(suite::Args),
+    Test {
+        /// The Kubernetes minor, nodes included: the newest, or the oldest that we support.
+        #[arg(long, value_enum, default_value = "newest")]
+        version: Version,
+        #[command(flatten)]
+        suite: suite::Args,
+    },
     /// A shell on a node.
     Shell {
         /// The node's name.
@@ -91,8 +101,12 @@ enum What {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = Folder::here();
     match &args.what {
-        What::Up { kernel, profile } => up::up(&folder, *kernel, *profile)?,
-        What::Test(args) => return test(&Folder::of_test()?, args),
+        What::Up {
+            kernel,
+            version,
+            profile,
+        } => up::up(&folder, *version, *kernel, *profile)?,
+        What::Test { version, suite } => return test(&Folder::of_test()?, *version, suite),
         What::Down => folder.end()?,
         What::Status => status(&folder)?,
         What::Kubectl { arguments } => {
@@ -126,7 +140,7 @@ impl Running {
     /// A new one, which is nobody's once this process is gone.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let folder = Folder::of_test()?;
-        up::up(&folder, None, Profile::Guest)?;
+        up::up(&folder, Version::Newest, None, Profile::Guest)?;
         Ok(Self { folder })
     }
 
@@ -156,12 +170,12 @@ impl Running {
     }
 }
 
-fn test(folder: &Folder, args: &suite::Args) -> anyhow::Result<ExitCode> {
+fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("lab-tests", args)?;
-    up::up(folder, None, Profile::Guest)?;
+    up::up(folder, version, None, Profile::Guest)?;
     let controlplane = folder.controlplane();
     let launch = Network::of(&folder.record()?.holder).launch().join(" ");
-    let passed = suite.run(&[
+    let environment = [
         ("KUBECONFIG", controlplane.kubeconfig().into()),
         (
             "CONTROLPLANE_PROGRAM",
@@ -170,7 +184,9 @@ fn test(folder: &Folder, args: &suite::Args) -> anyhow::Result<ExitCode> {
         (CONTROLPLANE_FOLDER, controlplane.path().into()),
         ("LAB_LAUNCH", launch.into()),
         ("LAB_XTASK", std::env::current_exe()?.into()),
-    ]);
+    ];
+    // The nodes are emulated.
+    let passed = suite.run(2, &environment);
     folder.end()?;
     Ok(ExitCode::from(u8::from(!passed?)))
 }

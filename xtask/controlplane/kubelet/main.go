@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -14,5 +15,17 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewKubeletCommand(context.Background())))
+	os.Exit(cli.Run(kubelet(app.NewKubeletCommand)))
+}
+
+// kubelet calls what makes the command, which takes a context only since it has one.
+func kubelet(maker any) *cobra.Command {
+	switch maker := maker.(type) {
+	case func(context.Context) *cobra.Command:
+		return maker(context.Background())
+	case func() *cobra.Command:
+		return maker()
+	default:
+		panic("NewKubeletCommand wants something else")
+	}
 }

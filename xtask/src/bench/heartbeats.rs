@@ -37,6 +37,9 @@ struct Found {
     /// The most memory that the controller, built with debug information, took, in KiB.
     #[serde(default)]
     controller_peak_kib: u64,
+    /// The time of a processor that it took, from its start.
+    #[serde(default)]
+    controller_cpu_ms: u64,
 }
 
 /// By collection.
@@ -87,6 +90,7 @@ fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Found> {
     let mut found: Found =
         serde_json::from_slice(&output.stdout).context("what the follower printed")?;
     found.controller_peak_kib = serving.peak_kib()?;
+    found.controller_cpu_ms = serving.cpu_ms()?;
     drop(serving);
     plane.end()?;
     Ok(found)
@@ -102,6 +106,15 @@ impl Running {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
         peak.context("the controller ended by itself")
+    }
+
+    /// User and system time, fields 14 and 15 of `/proc/PID/stat`, in hundredths of a second (proc(5)).
+    fn cpu_ms(&self) -> anyhow::Result<u64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        let (_, fields) = stat.rsplit_once(')').context("an odd stat")?;
+        let times = fields.split_whitespace().skip(11).take(2);
+        let ticks: u64 = times.map(str::parse::<u64>).sum::<Result<_, _>>()?;
+        Ok(ticks * 10)
     }
 }
 
@@ -146,8 +159,9 @@ fn table(found: &Found) -> String {
         hour.map,
     );
     text + &format!(
-        "\nthe controller took at most {} of memory\n",
-        amount(found.controller_peak_kib * 1_024)
+        "\nthe controller took at most {} of memory, and {} ms of a processor\n",
+        amount(found.controller_peak_kib * 1_024),
+        found.controller_cpu_ms
     )
 }
 

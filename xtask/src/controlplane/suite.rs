@@ -17,6 +17,9 @@ use crate::vm::progress::Step;
 /// A test with this word in its path runs after the others, one at a time.
 const ALONE: &str = "alone";
 
+/// So many of the others run at a time: most of what they do is to wait, whatever the number of processors.
+const SIDE_BY_SIDE: usize = 6;
+
 /// Which tests.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -34,13 +37,14 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, version: Version) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("controlplane-tests", args)?;
     let plane = Own::start(version)?;
-    let passed = suite.run(&[
+    let environment = [
         ("KUBECONFIG", plane.kubeconfig().into()),
         ("CONTROLPLANE_PROGRAM", plane.program().into()),
         (VARIABLE, plane.folder.path().into()),
         ("CONTROLPLANE_XTASK", std::env::current_exe()?.into()),
         ("CONTROLPLANE_VERSION", version.release()?.into()),
-    ]);
+    ];
+    let passed = suite.run(SIDE_BY_SIDE, &environment);
     plane.end()?;
     Ok(ExitCode::from(u8::from(!passed?)))
 }
@@ -74,15 +78,19 @@ impl Suite {
         binaries.map(|one| one.shared.len() + one.alone.len()).sum()
     }
 
-    /// Runs those that share first; whether all passed.
-    pub(crate) fn run(&self, environment: &[(&str, OsString)]) -> anyhow::Result<bool> {
+    /// Runs those that share first, so many at a time; whether all passed.
+    pub(crate) fn run(
+        &self,
+        at_a_time: usize,
+        environment: &[(&str, OsString)],
+    ) -> anyhow::Result<bool> {
         let began = Instant::now();
         let mut passed = true;
         for binary in &self.binaries {
-            passed &= run_some(binary, &binary.shared, &[], environment)?;
+            passed &= run_some(binary, &binary.shared, at_a_time, environment)?;
         }
         for binary in &self.binaries {
-            passed &= run_some(binary, &binary.alone, &["--test-threads=1"], environment)?;
+            passed &= run_some(binary, &binary.alone, 1, environment)?;
         }
         let seconds = began.elapsed().as_secs_f64();
         anstream::eprintln!("  {} tests took {seconds:.1} s", self.count());
@@ -134,7 +142,7 @@ fn list(program: PathBuf, args: &Args) -> anyhow::Result<Binary> {
 fn run_some(
     binary: &Binary,
     tests: &[String],
-    options: &[&str],
+    at_a_time: usize,
     environment: &[(&str, OsString)],
 ) -> anyhow::Result<bool> {
     if tests.is_empty() {
@@ -142,7 +150,7 @@ fn run_some(
     }
     let status = Command::new(&binary.program)
         .arg("--exact")
-        .args(options)
+        .arg(format!("--test-threads={at_a_time}"))
         .args(tests)
         .stdin(Stdio::null())
         .envs(environment.iter().cloned())

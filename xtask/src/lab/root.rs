@@ -80,13 +80,14 @@ pub(super) fn packages(machines: &Machines) -> anyhow::Result<Tools> {
 /// Makes it of `packages` and the modules of `kernels` with the programs of `tools`, if there is none of these parts.
 pub(super) fn make(
     machines: &Machines,
+    version: Version,
     packages: &Tools,
     tools: &Tools,
     kernels: &[Kernel],
 ) -> anyhow::Result<PathBuf> {
     let programs = Programs {
-        kubelet: program::build_kubelet(Version::Newest)?,
-        kube_proxy: program::build(Version::Newest)?,
+        kubelet: program::build_kubelet(version)?,
+        kube_proxy: program::build(version)?,
     };
     let identity = fingerprint((
         RECIPE,

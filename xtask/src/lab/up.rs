@@ -15,7 +15,12 @@ use crate::vm::build::Profile;
 use crate::vm::kernel::{Kernel, Line};
 
 /// Starts everything; on failure nothing is left but the consoles' last words in the error.
-pub(super) fn up(folder: &Folder, only: Option<Line>, profile: Profile) -> anyhow::Result<()> {
+pub(super) fn up(
+    folder: &Folder,
+    version: Version,
+    only: Option<Line>,
+    profile: Profile,
+) -> anyhow::Result<()> {
     if folder.is_running() {
         bail!("it runs already: `cargo xtask lab down` ends it");
     }
@@ -24,9 +29,9 @@ pub(super) fn up(folder: &Folder, only: Option<Line>, profile: Profile) -> anyho
     let kernels = kernels(&machines, only)?;
     let packages = root::packages(&machines)?;
     let tools = disk::tools(&machines)?;
-    let root = root::make(&machines, &packages, &tools, &kernels)?;
+    let root = root::make(&machines, version, &packages, &tools, &kernels)?;
     let images = crate::image::write_all(&folder.images()?, profile)?;
-    let program = program::build(Version::Newest)?;
+    let program = program::build(version)?;
     let network = Network::start(folder, &machines.tools, NODES.len())?;
     let start = || {
         start_controlplane(folder, &network, &program)?;

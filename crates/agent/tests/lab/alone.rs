@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
-    NODES, Namespace, SYSTEM, agent_on, install, kubectl, on_node, wait_for, wait_for_rollout,
-    wait_until_served, weights_of, xtask,
+    NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_tries, on_node, wait_for,
+    wait_for_rollout, wait_until_served, weights_of, xtask,
 };
 use crate::refusal::Refusal;
 use crate::traffic::{PATIENCE, Traffic};
@@ -71,9 +71,19 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     stage.scene("the agent is killed on each node in turn", |_| {
         kill_each_agent();
     });
-    stage.scene("the leading controller hangs and is killed", |_| {
-        leader_hangs();
-    });
+    stage.scene(
+        "the leading controller is killed, and the next one hangs",
+        |_| {
+            leader_is_killed();
+            leader_hangs();
+        },
+    );
+    stage.scene(
+        "a controller is evicted, and no second one before it is back",
+        |_| {
+            controllers_are_evicted();
+        },
+    );
     stage.scene("the API server is killed and comes back", server_is_killed);
     a_node_fails(&mut stage);
 }
@@ -104,22 +114,70 @@ fn leader() -> String {
     holder.split('_').next().unwrap().to_owned()
 }
 
-fn leader_hangs() {
-    let old = wait_for("nobody leads", || {
+/// The pod that leads, once there is one, and its node.
+fn leader_and_node() -> (String, String) {
+    let name = wait_for("nobody leads", || {
         Some(leader()).filter(|name| !name.is_empty())
     });
-    let node = kubectl(&[SYSTEM, "get", "pod", &old, "-o=jsonpath={.spec.nodeName}"]);
-    on_node(&node, "kill -STOP $(pidof ipvs-topo-controller)");
+    let node = kubectl(&[SYSTEM, "get", "pod", &name, "-o=jsonpath={.spec.nodeName}"]);
+    (name, node)
+}
+
+fn wait_for_another(old: &str) {
     wait_for("nobody else takes the Lease", || {
         Some(leader()).filter(|name| !name.is_empty() && *name != old)
     });
+}
+
+/// Its pod starts again, and finds that another leads.
+fn leader_is_killed() {
+    let (old, node) = leader_and_node();
+    on_node(&node, "kill -9 $(pidof ipvs-topo-controller)");
+    wait_for_another(&old);
+    wait_for_rollout("deployment/ipvs-topo-controller");
+}
+
+fn leader_hangs() {
+    let (old, node) = leader_and_node();
+    on_node(&node, "kill -STOP $(pidof ipvs-topo-controller)");
+    wait_for_another(&old);
     on_node(&node, "kill -9 $(pidof ipvs-topo-controller)");
     wait_for_rollout("deployment/ipvs-topo-controller");
+}
+
+/// As `kubectl drain` does it for every pod of a node.
+fn controllers_are_evicted() {
+    wait_for("the budget does not allow one", || {
+        let allowed = "-o=jsonpath={.status.disruptionsAllowed}";
+        let allowed = kubectl(&[SYSTEM, "get", "pdb", "ipvs-topo-controller", allowed]);
+        (allowed == "1").then_some(())
+    });
+    let controllers = "--selector=app.kubernetes.io/name=ipvs-topo-controller";
+    let names = "-o=jsonpath={.items[*].metadata.name}";
+    let pods = kubectl(&[SYSTEM, "get", "pods", controllers, names]);
+    let refused: Vec<String> = pods.split(' ').filter_map(|pod| evict(pod).err()).collect();
+    // The budget lets one of the two go.
+    let [words] = &*refused else {
+        panic!("{pods}: {refused:?}");
+    };
+    assert!(words.contains("disruption budget"), "{words}");
+    wait_for_rollout("deployment/ipvs-topo-controller");
+}
+
+/// Asks for the end of a pod; the API server's words if a budget forbids it.
+fn evict(pod: &str) -> Result<(), String> {
+    let namespace = SYSTEM.trim_start_matches("--namespace=");
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+    let eviction = format!(
+        r#"{{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {{"name": "{pod}"}}}}"#
+    );
+    kubectl_tries(&eviction, &["create", "--raw", &path, "-f", "-"]).map(drop)
 }
 
 /// What is changed afterwards reaches every kernel: half of it for the zone's one pod, a quarter for each other.
 fn server_is_killed(namespace: &Namespace) {
     xtask(&["controlplane", "stop", "kube-apiserver", "--kill"]);
+    agents_tell_that_it_is_away();
     xtask(&["controlplane", "start", "kube-apiserver"]);
     let weights = "topology.ipvs-topo.io/weights=zone=50,*=50";
     namespace.kubectl(&["annotate", "service", "web", weights, "--overwrite"]);
@@ -168,6 +226,19 @@ fn a_node_fails(stage: &mut Stage<'_>) {
         .traffic
         .flows_without_failure("its own clients are back", &["n3"]);
     tell("a node is turned on again", began);
+}
+
+/// And are healthy: they go on with what they know.
+fn agents_tell_that_it_is_away() {
+    let status = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo status || true";
+    for node in NODES {
+        wait_for("an agent does not tell that the API server is away", || {
+            let told = on_node(node, status);
+            let words = ["services: not heard of for ", ", and may be out of date"];
+            words.iter().all(|word| told.contains(word)).then_some(())
+        });
+        on_node(node, "wget -qO /dev/null http://127.0.0.1:10256/healthz");
+    }
 }
 
 /// The address of the ready pod of the Service on `node`.

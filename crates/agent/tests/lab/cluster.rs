@@ -41,12 +41,20 @@ pub(crate) fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Runs kubectl with `input` on its standard input: what it prints.
-pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> String {
+/// Runs kubectl with `input` on its standard input: what it prints, or what it complains about.
+pub(crate) fn kubectl_tries(input: &str, arguments: &[&str]) -> Result<String, String> {
     let done = run(input, arguments);
-    let complaint = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "kubectl {arguments:?}: {complaint}");
-    text(&done)
+    if done.status.success() {
+        Ok(text(&done))
+    } else {
+        Err(String::from_utf8(done.stderr).unwrap())
+    }
+}
+
+/// Runs kubectl with `input` on its standard input, which has to succeed: what it prints.
+pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> String {
+    let tried = kubectl_tries(input, arguments);
+    tried.unwrap_or_else(|complaint| panic!("kubectl {arguments:?}: {complaint}"))
 }
 
 /// The same without input.

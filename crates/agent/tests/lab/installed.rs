@@ -1,6 +1,10 @@
 //! `kubectl apply -k manifests/base`, unchanged: agents and controllers run, and the kernel of each node serves.
 
-use crate::cluster::{Namespace, SYSTEM, agent_on, install, kubectl_says, wait_for};
+use std::collections::BTreeSet;
+
+use crate::cluster::{
+    Namespace, SYSTEM, agent_on, install, kubectl, kubectl_says, wait_for, xtask,
+};
 use crate::web;
 
 /// Asks an agent for its status until it says `words`.
@@ -50,6 +54,7 @@ fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
 #[test]
 fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     install();
+    assert_eq!(nodes_of_controllers().len(), 2);
     let namespace = web::start();
     let weights = "topology.ipvs-topo.io/weights=node=80,zone=15,*=5";
     namespace.kubectl(&["annotate", "service", "web", weights]);
@@ -67,6 +72,14 @@ fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     every_agent_acts_by_a_new_policy(&namespace);
 }
 
+/// No two share one.
+fn nodes_of_controllers() -> BTreeSet<String> {
+    let controllers = "--selector=app.kubernetes.io/name=ipvs-topo-controller";
+    let nodes = "-o=jsonpath={.items[*].spec.nodeName}";
+    let nodes = kubectl(&[SYSTEM, "get", "pods", controllers, nodes]);
+    nodes.split(' ').map(str::to_owned).collect()
+}
+
 /// The agents report it, and the controller counts them.
 fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
     namespace.apply(
@@ -79,4 +92,11 @@ fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
         namespace.kubectl(&["get", "topologypolicy", "near", nodes]),
         "3/3"
     );
+}
+
+/// Under load a Service's annotation changes, a zone loses its pod and gets another, and a zone is drained and returned.
+#[test]
+fn alone_the_second_demo_plays_in_a_cluster_that_is_in_use() {
+    let played = xtask(&["demo", "--kubernetes"]);
+    assert!(played.contains(" passed, 0 failed"), "{played}");
 }
