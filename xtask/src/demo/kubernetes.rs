@@ -221,6 +221,7 @@ impl<'a> Demo<'a> {
             "sending {} connections from each node",
             self.connections
         ));
+        let views = self.settled_views()?;
         let places = self.places.iter();
         let clients = places.map(|place| {
             self.cluster
@@ -228,10 +229,9 @@ impl<'a> Demo<'a> {
         });
         let clients = clients.collect::<anyhow::Result<Vec<Client>>>()?;
         let mut columns = Vec::new();
-        for (place, client) in self.places.iter().zip(clients) {
+        for ((place, view), client) in self.places.iter().zip(&views).zip(clients) {
             let tally = client.finish()?;
-            let view = self.settled_view(place)?;
-            columns.push(Picture::new(place.node, &view, &place.table, &tally, &[]));
+            columns.push(Picture::new(place.node, view, &place.table, &tally, &[]));
         }
         step.done("");
         anstream::println!("{}", draw::picture(&columns));
@@ -239,18 +239,29 @@ impl<'a> Demo<'a> {
         Ok(())
     }
 
-    /// What the agent of a node wants, once it is what the kernel held when it had changed.
-    fn settled_view(&self, place: &Place) -> anyhow::Result<View> {
+    /// What the agent of each node wants, once its kernel holds it: one that has begun to change
+    /// may be read between two of its agent's messages.
+    fn settled_views(&mut self) -> anyhow::Result<Vec<View>> {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let view = self.cluster.view(place.node, SERVICE)?;
-            if view.weights() == weights(&place.table) {
-                return Ok(view);
+        let places = self.places.iter_mut();
+        let views = places.map(|place| {
+            loop {
+                let view = self.cluster.view(place.node, SERVICE)?;
+                place.table = self.cluster.table(place.node, self.target)?;
+                if view.weights() == weights(&place.table) {
+                    return Ok(view);
+                }
+                if Instant::now() > deadline {
+                    bail!(
+                        "the agent of {} wants {:?}, its kernel holds {:?}",
+                        place.node,
+                        view.weights(),
+                        place.table
+                    );
+                }
             }
-            if Instant::now() > deadline {
-                bail!("the agent of {} wants {:?}", place.node, view.weights());
-            }
-        }
+        });
+        views.collect()
     }
 
     /// What the agent of a node answers, and what `ipvsadm`, which knows nothing of it, says.
