@@ -94,8 +94,9 @@ pub struct Fallback {
     pub policy: Option<String>,
     /// Why, in one word.
     pub reason: String,
-    /// What was asked: a mode.
-    pub from: String,
+    /// What was asked: a mode; none where that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// What decides now: a mode, `Uniform` or `Nothing`.
     pub to: String,
     /// Since when.

@@ -37,7 +37,7 @@ pub type Key = (String, &'static str);
 pub struct Instead {
     /// Who asked: a policy; empty = annotations.
     pub policy: String,
-    /// What was asked.
+    /// What was asked; empty = that cannot be told.
     pub from: String,
     /// What decides instead.
     pub to: String,

@@ -152,7 +152,7 @@ impl Ledger {
             service: service.to_string(),
             policy: policy.as_ref().map(|title| title.replacen(' ', "/", 1)),
             reason: why.word().to_owned(),
-            from: (*from).to_owned(),
+            from: from.map(str::to_owned),
             to: (*to).to_owned(),
             since: since.to_string(),
         })

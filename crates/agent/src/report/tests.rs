@@ -1,6 +1,6 @@
 //! What reports say of clusters.
 
-use cluster::source::{Options, read_text};
+use cluster::source::{Loaded, Options, read_text};
 use proptest::prelude::*;
 use topology_core::model::ObjectName;
 use topology_core::resolve::{Viewpoint, resolve};
@@ -54,14 +54,18 @@ fn drain(name: &str, spec: &str) -> String {
 }
 
 fn cluster(parts: &[String]) -> Snapshot {
+    let loaded = load(parts);
+    assert_eq!(loaded.warnings, []);
+    loaded.snapshot
+}
+
+fn load(parts: &[String]) -> Loaded {
     let options = Options {
         now: Some(NOW),
         ..Options::default()
     };
     let text = format!("{NODES}{}", parts.concat());
-    let loaded = read_text("cluster", text.as_bytes(), &options).unwrap();
-    assert_eq!(loaded.warnings, []);
-    loaded.snapshot
+    read_text("cluster", text.as_bytes(), &options).unwrap()
 }
 
 fn told(snapshot: &Snapshot, node: &str, name: &ObjectName) -> Told {
@@ -78,12 +82,15 @@ fn account(parts: &[String]) -> Account {
 }
 
 fn account_of(node: &str, parts: &[String]) -> Account {
-    let snapshot = cluster(parts);
+    account_in(&cluster(parts), node)
+}
+
+fn account_in(snapshot: &Snapshot, node: &str) -> Account {
     let mut ledger = Ledger::default();
     for service in snapshot.services() {
-        ledger.replace(&service.name, told(&snapshot, node, &service.name), NOW);
+        ledger.replace(&service.name, told(snapshot, node, &service.name), NOW);
     }
-    ledger.account(&snapshot, NOW)
+    ledger.account(snapshot, NOW)
 }
 
 /// Reason, from and to of the only fallback.
@@ -96,7 +103,7 @@ fn only(account: &Account) -> [&str; 3] {
     else {
         panic!("{account:?}");
     };
-    [reason, from, to]
+    [reason, from.as_deref().unwrap_or_default(), to]
 }
 
 #[test]
@@ -149,6 +156,30 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
         only(&account_of("n9", &unknown)),
         ["NodeUnknown", "Prefer", "Uniform"]
     );
+}
+
+#[test]
+fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
+    let near = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
+    let bad = service(1, "weights: 'zone=80,*=many'", &["n1", "n3"]);
+    let alone = std::slice::from_ref(&bad);
+    let beside = [bad.clone(), ours("TopologyPolicy", "near", near)];
+    // That the policy's levels are empty is not what the Service suffers from.
+    let empty = service(1, "weights: 'zone=80,*=many'", &["n3"]);
+    let empty = [empty, ours("TopologyPolicy", "near", near)];
+    let unserved = service(1, "mode: 'sharp'", &[]);
+    for (parts, to) in [
+        (alone, "Uniform"),
+        (&beside[..], "Prefer"),
+        (&empty[..], "Prefer"),
+        (&[unserved][..], "Uniform"),
+    ] {
+        let loaded = load(parts);
+        assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+        let account = account_in(&loaded.snapshot, "n1");
+        assert_eq!(only(&account), ["Invalid", "", to], "{parts:?}");
+        assert_eq!(account.fallbacks[0].policy, None);
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use topology_core::model::Family;
-use topology_core::policy::LevelKey;
-use topology_core::resolve::{Decision, Fact, Note, Refusal, Resolution};
+use topology_core::policy::{LevelKey, PolicySource};
+use topology_core::resolve::{Decision, Fact, LostBecause, Note, Refusal, Resolution};
 
 /// What one Service adds to the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(super) struct Instead {
     pub(super) why: Why,
     /// The policy object that asked; none for annotations.
     pub(super) policy: Option<Arc<str>>,
-    /// The mode that was asked.
-    pub(super) from: &'static str,
+    /// The mode that was asked; none where that cannot be told.
+    pub(super) from: Option<&'static str>,
     pub(super) to: &'static str,
 }
 
@@ -46,6 +46,8 @@ pub(super) enum Why {
     NoMatch,
     /// The Node object is not known.
     NodeUnknown,
+    /// One of the Service's annotations is not valid, so none is used.
+    Invalid,
     /// Too few endpoints are ready altogether.
     Panic,
     /// A drain would have left nothing.
@@ -83,6 +85,7 @@ impl Why {
         match self {
             Self::NoMatch => "NoMatch",
             Self::NodeUnknown => "NodeUnknown",
+            Self::Invalid => "Invalid",
             Self::Panic => "Panic",
             Self::DrainIgnored => "DrainIgnored",
             Self::BelowMin => "BelowMin",
@@ -135,21 +138,36 @@ impl Told {
     }
 }
 
-/// What one port gets instead of what was asked, if it does.
+/// The gravest that one port gets instead of what was asked, if it does.
 fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
-        Some(Refusal::NoMatch | Refusal::Avoided) => Some(Why::NoMatch),
-        Some(Refusal::OwnNodeUnknown) => Some(Why::NodeUnknown),
-        Some(_) => return None,
-        None => None,
+        Some(Refusal::NoMatch | Refusal::Avoided) => Some((Why::NoMatch, "Nothing")),
+        Some(Refusal::OwnNodeUnknown) => Some((Why::NodeUnknown, "Nothing")),
+        Some(_) => None,
+        None => noted(decision),
     };
-    let nothing = why.map(|why| (why, "Nothing"));
-    let (why, to) = nothing.or_else(|| noted(decision))?;
-    Some(Instead {
+    let of_policy = why.map(|(why, to)| Instead {
         why,
         policy: decision.policy.clone(),
-        from: decision.mode.title(),
+        from: Some(decision.mode.title()),
         to,
+    });
+    let all = of_policy.into_iter().chain(invalid(decision));
+    all.min_by_key(|instead| instead.why)
+}
+
+/// What decides instead of annotations that are not valid.
+fn invalid(decision: &Decision) -> Option<Instead> {
+    let mut lost = decision.lost.iter();
+    lost.find(|lost| lost.why == LostBecause::Invalid)?;
+    Some(Instead {
+        why: Why::Invalid,
+        policy: None,
+        from: None,
+        to: match decision.source {
+            PolicySource::Uniform => UNIFORM,
+            _ => decision.mode.title(),
+        },
     })
 }
 

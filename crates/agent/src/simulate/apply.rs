@@ -133,6 +133,7 @@ impl Edit {
             self.services.push(Service {
                 policy,
                 named_policy,
+                annotations_invalid: false,
                 ..known(snapshot, name)?.clone()
             });
         }

@@ -6,27 +6,33 @@ use topology_core::policy::{self, Asked, PREFIX, Policy, PolicyError};
 use super::field::Field;
 use super::report::Report;
 
-/// The Service's policy, if it has a valid one. Annotations win over `topologyKeys`; a source that
-/// is not valid is ignored as a whole, with a warning, and the next one or none is used.
+/// What a Service asks, and whether its annotations are not valid. Annotations win over `topologyKeys`;
+/// a source that is not valid is ignored as a whole, with a warning, and the next one or none is used.
 pub(crate) fn of_service(
     root: &Field<'_>,
     spec: &Field<'_>,
     external: TrafficPolicy,
     report: &mut Report,
-) -> Option<Asked> {
+) -> (Option<Asked>, bool) {
     let keys = spec.get("topologyKeys");
     let annotated = annotated(root, report);
-    if annotated.is_some() && keys.is_present() {
-        let message = "not used, because annotations say what is wanted";
-        report.warn(&keys, message, "remove one of the two");
-        return annotated;
-    }
-    annotated.or_else(|| {
-        from_keys(&keys, external, report).map(|policy| Asked::Policy(Box::new(policy)))
-    })
+    let annotations_invalid = annotated.is_err();
+    let asked = match annotated.ok().flatten() {
+        Some(asked) if keys.is_present() => {
+            let message = "not used, because annotations say what is wanted";
+            report.warn(&keys, message, "remove one of the two");
+            Some(asked)
+        }
+        Some(asked) => Some(asked),
+        None => from_keys(&keys, external, report).map(|policy| Asked::Policy(Box::new(policy))),
+    };
+    (asked, annotations_invalid)
 }
 
-fn annotated(root: &Field<'_>, report: &mut Report) -> Option<Asked> {
+/// Annotations of which one is not valid; the report tells which.
+struct Invalid;
+
+fn annotated(root: &Field<'_>, report: &mut Report) -> Result<Option<Asked>, Invalid> {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);
@@ -35,9 +41,9 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> Option<Asked> {
         .keys()
         .any(|key| key.starts_with(PREFIX) && !texts.iter().any(|(known, _)| *known == key))
     {
-        return None;
+        return Err(Invalid);
     }
-    policy::from_annotations(texts).unwrap_or_else(|errors| {
+    policy::from_annotations(texts).map_err(|errors| {
         for error in errors {
             let field = annotations.entry(&error.field);
             warn(
@@ -47,7 +53,7 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> Option<Asked> {
                 report,
             );
         }
-        None
+        Invalid
     })
 }
 

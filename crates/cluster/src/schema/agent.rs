@@ -185,7 +185,11 @@ const FALLBACK: Shape = Shape::Object(&Object {
             Shape::Word(REASONS),
             "Why; the gravest, if there are several.",
         ),
-        required("from", Shape::Text(PROSE), "What was asked: a mode."),
+        optional(
+            "from",
+            Shape::Text(PROSE),
+            "What was asked: a mode; absent where annotations that are not valid asked.",
+        ),
         required(
             "to",
             Shape::Text(PROSE),
@@ -218,6 +222,10 @@ const REASONS: &[Word] = &[
     Word {
         name: "NoMatch",
         about: "nothing is left inside the boundary",
+    },
+    Word {
+        name: "Invalid",
+        about: "an annotation of the Service is not valid, so none of them is used",
     },
     Word {
         name: "DrainIgnored",

@@ -109,6 +109,9 @@ fn show_service(service: &Service) -> String {
             write!(text, " {}={}", level.key, level.weight).unwrap();
         }
     }
+    if service.annotations_invalid {
+        text.push_str("\n  annotations not valid");
+    }
     for part in &service.unprogrammed {
         write!(text, "\n  not programmed: {}: {}", part.field, part.reason).unwrap();
     }

@@ -45,6 +45,24 @@ fn chronicle() -> Chronicle {
 }
 
 #[test]
+fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
+    let mut chronicle = chronicle();
+    let instead = Instead {
+        policy: String::new(),
+        from: String::new(),
+        ..instead(1)
+    };
+    let key = key("shop/cart", "Invalid").unwrap();
+    chronicle.observe(NOW, &BTreeMap::from([(key, instead)]), true);
+    let said = write(&mut chronicle, NOW);
+    assert_eq!(told(&said), [("shop/cart", "TopologyInvalid")]);
+    assert_eq!(
+        said[0].body["note"],
+        "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used: the Service gets Uniform (first reported by 1 node)"
+    );
+}
+
+#[test]
 fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     let mut chronicle = chronicle();
     for nodes in 1..=100 {

@@ -5,6 +5,9 @@ use super::Instead;
 /// Every Service gets what it asks again.
 pub(super) const APPLIED: &str = "TopologyApplied";
 
+/// Annotations that cannot be used.
+const INVALID: &str = "TopologyInvalid";
+
 /// Hints are left to another writer.
 pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 
@@ -12,7 +15,7 @@ pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 const GOOD: [&str; 2] = [APPLIED, "TopologyAwareHintsEnabled"];
 
 /// By the reason in a report: the reason of the Event, and why in a sentence.
-const WORDS: [(&str, &str, &str); 7] = [
+const WORDS: [(&str, &str, &str); 8] = [
     (
         "Empty",
         "TopologyFallbackEmpty",
@@ -37,6 +40,11 @@ const WORDS: [(&str, &str, &str); 7] = [
         "NoMatch",
         "TopologyNoMatch",
         "nothing is left inside the boundary",
+    ),
+    (
+        "Invalid",
+        INVALID,
+        "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used",
     ),
     (
         "DrainIgnored",
@@ -77,11 +85,16 @@ pub(super) fn note(word: &str, instead: &Instead) -> String {
         nodes,
         ..
     } = instead;
-    let asks = if policy.is_empty() {
+    let who = if policy.is_empty() {
         "the Service"
     } else {
         policy
     };
+    let asks = if from.is_empty() {
+        String::new()
+    } else {
+        format!(" asks for {from} and")
+    };
     let plural = if *nodes == 1 { "" } else { "s" };
-    format!("{why}: {asks} asks for {from} and gets {to} (first reported by {nodes} node{plural})")
+    format!("{why}: {who}{asks} gets {to} (first reported by {nodes} node{plural})")
 }

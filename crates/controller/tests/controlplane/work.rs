@@ -77,6 +77,9 @@ metadata: {name: map-n2}
         let falls = format!(
             r#"[{{"service":"default/kubernetes","reason":"Panic","from":"Prefer","to":"Uniform","since":"{now:.0}"}}]"#
         );
+        let invalid = format!(
+            r#"[{{"service":"default/kubernetes","reason":"Invalid","to":"Uniform","since":"{now:.0}"}}]"#
+        );
         for node in ["map-n1", "map-n2"] {
             report(node, &falls);
         }
@@ -95,12 +98,17 @@ metadata: {name: map-n2}
         eventually("the Event of the fallback", || {
             (reasons() == [falls]).then_some(())
         });
+        report("map-n2", &invalid);
+        let refused = "TopologyInvalid Warning";
+        eventually("the Event of annotations that are not valid", || {
+            (reasons() == [falls, refused]).then_some(())
+        });
         for node in ["map-n1", "map-n2"] {
             report(node, "[]");
         }
         let returns = "TopologyApplied Normal";
         eventually("the Event of its end", || {
-            (reasons() == [returns, falls]).then_some(())
+            (reasons() == [returns, falls, refused]).then_some(())
         });
         counts_on(regarding);
     }

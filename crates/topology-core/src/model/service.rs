@@ -32,6 +32,8 @@ pub struct Service {
     pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
     pub named_policy: Option<Arc<str>>,
+    /// Whether its annotations of ours are not valid, so that none of them is used.
+    pub annotations_invalid: bool,
     /// What it asks for and this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
 }

@@ -67,6 +67,8 @@ pub enum LostBecause {
     NotNamed,
     /// The limits of a cluster policy do not allow it.
     NotAllowed,
+    /// Annotations: one is not valid, so none is used.
+    Invalid,
     /// Hints: some ready endpoint has none, so none counts.
     PartlyHinted,
     /// Hints: they name zones, and this Node has none.
@@ -87,6 +89,7 @@ impl LostBecause {
             Self::LaterName => "LaterName",
             Self::NotNamed => "NotNamed",
             Self::NotAllowed => "NotAllowed",
+            Self::Invalid => "Invalid",
             Self::PartlyHinted => "PartlyHinted",
             Self::NodeWithoutZone => "NodeWithoutZone",
             Self::HintedElsewhere => "HintedElsewhere",
@@ -105,6 +108,7 @@ impl fmt::Display for LostBecause {
             Self::LaterName => "another of the same priority and age has a name that comes first",
             Self::NotNamed => "the Service's annotation names another",
             Self::NotAllowed => "the owner limits of a cluster policy do not allow it",
+            Self::Invalid => "one annotation is not valid, so none is used",
             Self::PartlyHinted => "a ready endpoint has no hint, so none counts",
             Self::NodeWithoutZone => "they name zones, and this Node has no zone",
             Self::HintedElsewhere => "none names this Node or its zone",

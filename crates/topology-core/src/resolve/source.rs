@@ -130,6 +130,9 @@ impl<'a> Choice<'a> {
 
     /// What the owner of the Service wrote.
     fn consider_owner(&mut self, view: &PortView<'a>, ranking: &Ranking<'a>) {
+        if view.service.annotations_invalid {
+            self.lose(PolicySource::Annotation, None, LostBecause::Invalid);
+        }
         if let Some(name) = &view.service.named_policy {
             self.consider_named(name, ranking);
         }

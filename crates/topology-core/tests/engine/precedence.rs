@@ -294,6 +294,15 @@ fn a_name_that_nobody_has_leaves_it_to_the_next() {
     );
 }
 
+#[test]
+fn annotations_that_are_not_valid_leave_the_decision_to_the_next() {
+    let mut world = with([in_namespace("near")]);
+    world.service.annotations_invalid = true;
+    let found = decision(world);
+    assert_eq!(winner(&found).1, Some("TopologyPolicy t/near"));
+    assert_eq!(lost(&found), [("annotation", LostBecause::Invalid)]);
+}
+
 fn limited(limits: OwnerLimits) -> TopologyPolicy {
     TopologyPolicy {
         owner_limits: Some(limits),

@@ -73,6 +73,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         externally_accessible: false,
         policy: None,
         named_policy: None,
+        annotations_invalid: false,
         labels: Labels::default(),
         unprogrammed: Vec::new(),
     }

@@ -199,6 +199,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 externally_accessible: false,
                 policy,
                 named_policy,
+                annotations_invalid: false,
                 unprogrammed: Vec::new(),
             }
         },

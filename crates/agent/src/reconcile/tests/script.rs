@@ -143,6 +143,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
     Object::Service(Service {
         labels: Labels::default(),
         named_policy: None,
+        annotations_invalid: false,
         name: ObjectName::new("t", name),
         created: None,
         cluster_ips: vec![ip.parse().unwrap()],
