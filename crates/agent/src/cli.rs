@@ -4,6 +4,7 @@
 //! kube-proxy that mean the same as one of ours are accepted as aliases.
 
 pub mod exit;
+pub mod proxy_config;
 pub mod values;
 
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ pub enum Command {
 }
 
 /// `ipvs-topo agent`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// Where the cluster is read from, and followed.
     #[command(flatten)]
@@ -75,6 +76,10 @@ pub struct AgentArgs {
     /// This node's name, as its Node object has it.
     #[arg(long, value_name = "NAME", visible_alias = "hostname-override", value_parser = values::node_name)]
     pub node_name: String,
+
+    /// A `KubeProxyConfiguration`, read at the start; what it says counts, whatever the other flags say.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 
     /// What every virtual server gets, and the node's addresses.
     #[command(flatten)]

@@ -29,8 +29,13 @@ use crate::{client, health, log, metrics, preflight, run, serve};
 /// The input cannot be read, another agent runs, or IPVS cannot be used.
 pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
     let started = Instant::now();
+    let mut args = args.clone();
+    let unfollowed = args.configure()?;
     log::start(args.log_format, args.verbose);
-    client::block_on(work(args, started))
+    for line in unfollowed {
+        tracing::warn!("{line}");
+    }
+    client::block_on(work(&args, started))
 }
 
 async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {

@@ -265,6 +265,10 @@ fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
         &["1 to 65535"],
     );
     assert_refused(&with(&["--kubeconfig", "/x"]), &["--kubeconfig"]);
+    assert_refused(
+        &with(&["--config", "/nowhere"]),
+        &["--config: /nowhere: cannot be read"],
+    );
 }
 
 #[test]

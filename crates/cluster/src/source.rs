@@ -7,6 +7,7 @@
 mod annotations;
 mod catalog;
 mod disk;
+mod leaves;
 mod parse;
 mod parts;
 mod place;
@@ -37,6 +38,7 @@ use place::Place;
 use text::Text;
 
 pub use annotations::annotations;
+pub use leaves::{Leaf, leaves};
 pub use watch::{Watch, watch};
 
 /// What standard input is called in warnings.

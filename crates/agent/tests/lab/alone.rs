@@ -59,10 +59,12 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     let refusal = Refusal::begin("n1");
     tell("the stage is set", began);
     // One after the other: while an agent is replaced nobody on its node follows what changes.
-    stage.scene("agents are updated", |_| {
-        kubectl(&[SYSTEM, "rollout", "restart", "daemonset/ipvs-topo-agent"]);
-        wait_for_rollout("daemonset/ipvs-topo-agent");
-    });
+    stage.scene(
+        "agents are updated, and know the other nodes from the map",
+        |_| {
+            agents_know_nodes_from_the_map();
+        },
+    );
     stage.scene("the workload is updated", |namespace| {
         namespace.kubectl(&["rollout", "restart", "daemonset/web"]);
         namespace.kubectl(&["rollout", "status", "daemonset/web", "--timeout=600s"]);
@@ -86,6 +88,21 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     );
     stage.scene("the API server is killed and comes back", server_is_killed);
     a_node_fails(&mut stage);
+}
+
+/// For this scene and all that come after it.
+fn agents_know_nodes_from_the_map() {
+    let map = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--node-source=map"}]"#;
+    let patch = ["patch", "daemonset/ipvs-topo-agent", "--type=json", "-p"];
+    kubectl(&[&[SYSTEM][..], &patch, &[map]].concat());
+    wait_for_rollout("daemonset/ipvs-topo-agent");
+    for node in NODES {
+        wait_for("an agent does not read the map", || {
+            let figures = on_node(node, "wget -qO- http://127.0.0.1:10249/metrics");
+            let line = "ipvs_topo_node_source{source=\"map\"} 1";
+            figures.lines().any(|figure| figure == line).then_some(())
+        });
+    }
 }
 
 fn kill_each_agent() {

@@ -136,7 +136,7 @@ pub(crate) fn fingerprint(object: &Object) -> u64 {
 }
 
 /// The warning for a text that is refused as a whole.
-fn refused(error: &SyntaxError, file: &Arc<str>, first_line: u32) -> Warning {
+pub(crate) fn refused(error: &SyntaxError, file: &Arc<str>, first_line: u32) -> Warning {
     let at = |line: u32| line.saturating_add(first_line).saturating_sub(1);
     match error {
         SyntaxError::Io(message) => unreadable(file, message),

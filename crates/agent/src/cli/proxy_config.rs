@@ -1,0 +1,265 @@
+//! `--config`: the `KubeProxyConfiguration` of the kube-proxy that this agent replaces (KP-CF-10 to KP-CF-52).
+//!
+//! As with kube-proxy, what the file says counts whatever the flags say, except for the node's name; zero, empty and null
+//! say nothing, since kubeadm writes many of them. What this agent does otherwise is told, field by field.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::path::Path;
+
+use cluster::source::{Leaf, leaves};
+
+use super::exit::Failure;
+use super::{AgentArgs, values};
+
+const KIND: &str = "KubeProxyConfiguration";
+const GROUP: &str = "kubeproxy.config.k8s.io/";
+
+/// What has no meaning here, or the same as is done anyway: a whole field, or all that begins so.
+const WITHOUT_EFFECT: [&str; 22] = [
+    "bindAddressHardFail",
+    // Connections keep their source address, wherever they come from.
+    "clusterCIDR",
+    "clientConnection.",
+    "configSyncPeriod",
+    "detectLocal",
+    "enableProfiling",
+    "featureGates",
+    "iptables.localhostNodePorts",
+    "iptables.masqueradeBit",
+    "iptables.minSyncPeriod",
+    "iptables.syncPeriod",
+    // Virtual servers of others are never touched.
+    "ipvs.excludeCIDRs",
+    "ipvs.minSyncPeriod",
+    "ipvs.strictARP",
+    "logging.",
+    "nftables.",
+    "oomScoreAdj",
+    "portRange",
+    "showHiddenMetricsForVersion",
+    "windowsRunAsService",
+    "winkernel.",
+    "apiVersion",
+];
+
+/// What is done otherwise, and what helps.
+const OTHERWISE: [(&str, &str); 5] = [
+    (
+        "conntrack.",
+        "the agent leaves this setting as it is; set it with sysctl",
+    ),
+    (
+        "iptables.masqueradeAll",
+        "connections keep their source address; see that answers find their way",
+    ),
+    ("ipvs.tcp", "set it with ipvsadm --set"),
+    ("ipvs.udp", "set it with ipvsadm --set"),
+    ("nodePortAddresses", "NodePorts are not programmed yet"),
+];
+
+impl AgentArgs {
+    /// Puts what the file of `--config` says in the place of what flags say. Returns what of it is not followed, a line for
+    /// each field.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no `KubeProxyConfiguration`, or a field that counts cannot be used.
+    pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
+        let Some(path) = self.config.clone() else {
+            return Ok(Vec::new());
+        };
+        let leaves = leaves(&path).map_err(at_flag)?;
+        if !leaves.iter().any(|leaf| leaf.field == "kind") {
+            let file = path.display();
+            return Err(at_flag(format_args!(
+                "{file}: it is no {KIND}, for it has no kind"
+            )));
+        }
+        let mut unfollowed = Vec::new();
+        for leaf in &leaves {
+            let taken = self.take(leaf);
+            let why = taken.map_err(|why| at_flag(about(&path, leaf, &why)))?;
+            let why = why.map(|why| format!("{:?} is not followed; {why}", leaf.text));
+            unfollowed.extend(why.map(|why| about(&path, leaf, &why)));
+        }
+        Ok(unfollowed)
+    }
+
+    /// Takes over one field; says why if it is not followed.
+    fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
+        let text = leaf.text.trim();
+        let says_nothing = matches!(text, "" | "0" | "0s" | "false");
+        match &*leaf.field {
+            "kind" if text != KIND => return Err(format!("{text:?} is not {KIND}")),
+            "apiVersion" if !text.starts_with(GROUP) => {
+                return Err(format!("{text:?} is not of {GROUP}"));
+            }
+            "kind" | "apiVersion" => {}
+            _ if says_nothing => {}
+            "mode" if text != "ipvs" => {
+                return Ok(Some("the kernel's IPVS is all this proxy uses"));
+            }
+            "hostnameOverride" if values::node_name(text)? != self.node_name => {
+                return Ok(Some("--node-name counts"));
+            }
+            "mode" | "hostnameOverride" => {}
+            "clientConnection.kubeconfig" if self.origin.cluster.is_none() => {
+                self.origin.kubeconfig = Some(text.into());
+            }
+            "healthzBindAddress" => self.healthz_bind_address = values::healthz_address(text)?,
+            "metricsBindAddress" => self.metrics_bind_address = values::metrics_address(text)?,
+            "bindAddress" => self.node_ip = node_ip(text)?,
+            // Where all weights are alike `wrr` does the same, and no share could be told by `rr`.
+            "ipvs.scheduler" if text == "rr" => {}
+            "ipvs.scheduler" => self.service.scheduler = values::scheduler(text)?,
+            "ipvs.syncPeriod" => self.check_period = text.parse()?,
+            field => return Ok(unfollowed(field)),
+        }
+        Ok(None)
+    }
+}
+
+/// The address that the node is known by; none where the file says any.
+fn node_ip(text: &str) -> Result<Vec<IpAddr>, String> {
+    let address: IpAddr = text
+        .parse()
+        .map_err(|_error| format!("{text:?} is not an IP address; write for example 192.0.2.10"))?;
+    Ok(vec![address]
+        .into_iter()
+        .filter(|address| !address.is_unspecified())
+        .collect())
+}
+
+/// Why a field is not followed; none if that makes no difference.
+fn unfollowed(field: &str) -> Option<&'static str> {
+    if WITHOUT_EFFECT.iter().any(|known| field.starts_with(known)) {
+        return None;
+    }
+    let otherwise = OTHERWISE.iter().find(|(known, _)| field.starts_with(known));
+    Some(otherwise.map_or("it is not known to kube-proxy 1.37", |(_, why)| why))
+}
+
+fn about(path: &Path, leaf: &Leaf, why: &str) -> String {
+    format!("{}:{}: {}: {why}", path.display(), leaf.line, leaf.field)
+}
+
+fn at_flag(why: impl Display) -> Failure {
+    Failure::input(format_args!("--config: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    /// The arguments after a file with these lines, and what is not followed; or what is wrong.
+    fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(lines.as_bytes()).unwrap();
+        let path = file.path().to_str().unwrap();
+        let words = ["ipvs-topo", "agent", "--node-name=n1", "--config", path];
+        let Command::Agent(mut args) = Cli::parse_from(words.iter().chain(flags)).command else {
+            panic!("another command");
+        };
+        let strip = |text: String| text.replace(path, "FILE");
+        let unfollowed = args
+            .configure()
+            .map_err(|failure| strip(failure.message()))?;
+        Ok((*args, unfollowed.into_iter().map(strip).collect()))
+    }
+
+    const HEAD: &str =
+        "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+
+    fn with(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+        configured(flags, &format!("{HEAD}{lines}"))
+    }
+
+    /// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 leaves it, but for the addresses.
+    const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
+
+    #[test]
+    fn what_kubeadm_writes_changes_the_kubeconfig_alone() {
+        let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
+        let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
+        assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));
+        assert_eq!(unfollowed, Vec::<String>::new());
+        let words = [
+            "ipvs-topo",
+            "agent",
+            "--node-name=n1",
+            "--kubeconfig",
+            kubeconfig,
+        ];
+        let Command::Agent(mut usual) = Cli::parse_from(words).command else {
+            panic!("another command");
+        };
+        usual.config.clone_from(&args.config);
+        assert_eq!(format!("{args:?}"), format!("{usual:?}"));
+    }
+
+    #[test]
+    fn what_the_file_says_counts_whatever_the_flags_say() {
+        let lines = "mode: ipvs\nhealthzBindAddress: 127.0.0.1\nmetricsBindAddress: '[::]:9000'\nbindAddress: 192.0.2.1\nipvs: {scheduler: wlc, syncPeriod: 45s}\nhostnameOverride: N1\n";
+        let (args, unfollowed) = with(&["--scheduler=sh", "--check-period=5s"], lines).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new());
+        assert_eq!(args.service.scheduler, "wlc");
+        assert_eq!(args.check_period.0.as_secs(), 45);
+        let address = |bind: values::BindAddress| bind.0.unwrap().to_string();
+        assert_eq!(address(args.healthz_bind_address), "127.0.0.1:10256");
+        assert_eq!(address(args.metrics_bind_address), "[::]:9000");
+        assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+    }
+
+    #[test]
+    fn round_robin_is_what_equal_weights_do_and_files_have_no_kubeconfig() {
+        let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
+        let (args, _) = with(&["--cluster=/c"], lines).unwrap();
+        assert_eq!(args.service.scheduler, "wrr");
+        assert_eq!(args.origin.kubeconfig, None);
+    }
+
+    #[test]
+    fn what_is_not_followed_is_told_with_its_place_and_what_helps() {
+        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8]\nfuture: 1\n";
+        let (_, unfollowed) = with(&[], lines).unwrap();
+        assert_eq!(
+            unfollowed,
+            [
+                "FILE:3: mode: \"nftables\" is not followed; the kernel's IPVS is all this proxy uses",
+                "FILE:4: hostnameOverride: \"other\" is not followed; --node-name counts",
+                "FILE:5: ipvs.tcpTimeout: \"15m\" is not followed; set it with ipvsadm --set",
+                "FILE:7: conntrack.maxPerCore: \"1000\" is not followed; the agent leaves this setting as it is; set it with sysctl",
+                "FILE:8: iptables.masqueradeAll: \"true\" is not followed; connections keep their source address; see that answers find their way",
+                "FILE:9: nodePortAddresses[0]: \"10.0.0.0/8\" is not followed; NodePorts are not programmed yet",
+                "FILE:10: future: \"1\" is not followed; it is not known to kube-proxy 1.37",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_its_place() {
+        let refused = |lines: &str| with(&[], lines).unwrap_err();
+        assert_eq!(
+            refused("ipvs: {syncPeriod: soon}\n"),
+            "--config: FILE:3: ipvs.syncPeriod: \"soon\" is not a duration; write for example 30s, 1m30s or 500ms"
+        );
+        assert!(refused("bindAddress: here\n").contains("not an IP address"));
+        assert!(refused("healthzBindAddress: here\n").contains("is not IP:PORT"));
+        assert!(refused("ipvs: {scheduler: 'R R'}\n").contains("is not a scheduler"));
+        let other = |text: &str| configured(&[], text).unwrap_err();
+        assert_eq!(
+            other("apiVersion: v1\nkind: Config\n"),
+            "--config: FILE:1: apiVersion: \"v1\" is not of kubeproxy.config.k8s.io/"
+        );
+        assert_eq!(
+            other("mode: ipvs\n"),
+            "--config: FILE: it is no KubeProxyConfiguration, for it has no kind"
+        );
+        assert!(other("kind: [\n").contains("not valid YAML"));
+    }
+}

@@ -1,0 +1,99 @@
+//! The values of a file that holds no object of a cluster, such as the configuration of a program.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::parse;
+use crate::warning::Warning;
+use crate::yaml::{self, Node, Value};
+
+/// A value that is neither a list, nor a mapping, nor null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    /// The line in the file, counted from 1.
+    pub line: u32,
+    /// Where it stands: `ipvs.excludeCIDRs[0]`.
+    pub field: String,
+    /// As it is written, without quotes.
+    pub text: String,
+}
+
+/// The values in a YAML or JSON file, in the order of the text.
+///
+/// # Errors
+/// The file cannot be read, is not YAML, or multiplies its values by anchors.
+pub fn leaves(path: &Path) -> Result<Vec<Leaf>, Warning> {
+    let name: Arc<str> = path.to_string_lossy().into();
+    let file = File::open(path).map_err(|error| parse::unreadable(&name, &error.to_string()))?;
+    let mut leaves = Vec::new();
+    yaml::read(BufReader::new(file), |node| gather(&node, "", &mut leaves))
+        .map_err(|error| parse::refused(&error, &name, 1))?;
+    Ok(leaves)
+}
+
+fn gather(node: &Node, field: &str, leaves: &mut Vec<Leaf>) {
+    match node.value() {
+        Value::Map(entries) => {
+            let joint = if field.is_empty() { "" } else { "." };
+            for (key, node) in entries {
+                gather(node, &format!("{field}{joint}{key}"), leaves);
+            }
+        }
+        Value::List(items) => {
+            for (index, node) in items.iter().enumerate() {
+                gather(node, &format!("{field}[{index}]"), leaves);
+            }
+        }
+        Value::Scalar { text, .. } if !node.is_null() => leaves.push(Leaf {
+            line: node.line,
+            field: field.to_owned(),
+            text: text.to_string(),
+        }),
+        Value::Scalar { .. } | Value::Shared(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Leaf>, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        leaves(file.path()).map_err(|warning| warning.message.to_string())
+    }
+
+    #[test]
+    fn every_value_is_named_with_its_line() {
+        let all = read("a: 1\nb:\n  c: [x, null, {d: \"\"}]\n  e: ~\n").unwrap();
+        let all: Vec<_> = all
+            .iter()
+            .map(|leaf| (leaf.line, &*leaf.field, &*leaf.text))
+            .collect();
+        assert_eq!(
+            all,
+            [(1, "a", "1"), (3, "b.c[0]", "x"), (3, "b.c[2].d", "")]
+        );
+    }
+
+    #[test]
+    fn what_is_broken_or_multiplies_is_refused() {
+        assert!(read("a: [1").unwrap_err().contains("not valid YAML"));
+        let lines = (1..30).map(|depth| {
+            let before = depth - 1;
+            format!("a{depth}: &a{depth} [*a{before}, *a{before}]\n")
+        });
+        let bomb = format!("a0: &a0 []\n{}", lines.collect::<String>());
+        assert!(read(&bomb).unwrap_err().contains("aliases"));
+        let missing = leaves(Path::new("/nowhere/config.conf")).unwrap_err();
+        assert!(
+            missing
+                .to_string()
+                .starts_with("/nowhere/config.conf: cannot be read")
+        );
+    }
+}
