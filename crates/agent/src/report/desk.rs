@@ -50,14 +50,16 @@ impl Desk {
         }
     }
 
-    /// Writes it, into a new object if there is none.
+    /// Writes it, into a new object if there is none; `known`: whether there was one when it was read last.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn file(&self, report: &Report) -> Result<Filed, ApiError> {
-        match self.patch(report).await {
-            Err(error) if error.fault == Fault::NotFound => {}
-            done => return done.map(|_| Filed::Written),
+    pub async fn file(&self, report: &Report, known: bool) -> Result<Filed, ApiError> {
+        if known {
+            match self.patch(report).await {
+                Err(error) if error.fault == Fault::NotFound => {}
+                done => return done.map(|_| Filed::Written),
+            }
         }
         let Some(owner) = self.owner().await? else {
             return Ok(Filed::NoNode);

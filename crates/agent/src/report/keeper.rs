@@ -151,7 +151,7 @@ impl Keeper {
     }
 
     async fn file(&mut self, now: Duration, report: Report) {
-        let words = match self.desk.file(&report).await {
+        let words = match self.desk.file(&report, self.filed.is_some()).await {
             Ok(Filed::Written) => {
                 self.pace.wrote(now);
                 self.filed = Some(report);

@@ -9,6 +9,7 @@ use cluster::source::Options;
 use topology_core::model::ObjectName;
 use topology_core::resolve::{Viewpoint, resolve};
 
+use crate::kubectl::installed;
 use crate::server::{kubectl, kubectl_with, variable};
 
 const NAMESPACE: &str = "test-report";
@@ -59,10 +60,7 @@ fn manifest(path: &str) -> String {
 
 /// Makes everything, and writes a kubeconfig that is the agent of the first Node and nobody else.
 fn account(folder: &Path) -> String {
-    for path in ["crds", "admission"] {
-        kubectl(&["apply", "-k", &manifest(path)]).unwrap();
-    }
-    kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).unwrap();
+    installed();
     let rules = std::fs::read_to_string(manifest("base/agent-account.yaml")).unwrap();
     let mut rules = rules.split("---\n");
     let role = rules
@@ -144,7 +142,7 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
     runtime.block_on(async {
         let mine = desk(&kubeconfig, NODE).await;
         assert_eq!(mine.read().await.unwrap(), None);
-        assert_eq!(mine.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(mine.file(&report, false).await.unwrap(), Filed::Written);
         assert_eq!(mine.read().await.unwrap().as_ref(), Some(&report));
         let owner = "{.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}";
         assert_eq!(field(owner), format!("Node/{NODE}"));
@@ -154,17 +152,17 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
             account: Account::default(),
             ..report.clone()
         };
-        assert_eq!(mine.file(&less).await.unwrap(), Filed::Written);
+        assert_eq!(mine.file(&less, true).await.unwrap(), Filed::Written);
         assert_eq!(mine.read().await.unwrap(), Some(less));
         kubectl(&["delete", "topologyagent", NODE]).unwrap();
-        assert_eq!(mine.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(mine.file(&report, true).await.unwrap(), Filed::Written);
         assert_eq!(field("{.status.fallbacks[0].reason}"), "Empty");
 
         let other = desk(&kubeconfig, "test-report-n2").await;
-        let refused = other.file(&report).await.unwrap_err();
+        let refused = other.file(&report, false).await.unwrap_err();
         assert!(refused.message.contains("its own Node only"), "{refused}");
         let unknown = desk(&variable("KUBECONFIG"), "test-report-nobody").await;
-        assert_eq!(unknown.file(&report).await.unwrap(), Filed::NoNode);
+        assert_eq!(unknown.file(&report, false).await.unwrap(), Filed::NoNode);
     });
     kubectl(&["delete", "topologyagent", NODE]).unwrap();
     kubectl_with(OBJECTS, &["delete", "--wait=false", "-f", "-"]).unwrap();

@@ -47,7 +47,7 @@ spec:
         let desk = Desk::new(Connection::open(&access).await.unwrap(), NODE.into());
         assert_eq!(desk.read().await.unwrap(), None);
         let report = Report::default();
-        assert_eq!(desk.file(&report).await.unwrap(), Filed::Written);
+        assert_eq!(desk.file(&report, false).await.unwrap(), Filed::Written);
         assert_eq!(desk.read().await.unwrap(), Some(report));
     }
 

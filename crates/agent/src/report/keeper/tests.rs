@@ -94,13 +94,12 @@ fn own_node() -> (u16, Value) {
 #[tokio::test]
 async fn a_report_is_made_once_and_then_left_alone() {
     let fine = (200, json!({}));
-    let answers = [not_found(), not_found(), own_node(), fine.clone(), fine];
+    let answers = [not_found(), own_node(), fine.clone(), fine];
     let (mut keeper, shared) = keeper(&answers).await;
     keeper.turn().await.unwrap();
     let one = "/topologyagents/n1";
     let asked = [
         format!("GET {one}"),
-        format!("PATCH {one}/status"),
         "GET /nodes".to_owned(),
         "POST /topologyagents".to_owned(),
         format!("PATCH {one}/status"),
@@ -134,13 +133,10 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
     let nobody = (200, json!({ "items": [] }));
     let cases = [
         (
-            vec![not_found(), not_found(), own_node(), not_found()],
+            vec![not_found(), own_node(), not_found()],
             "TopologyAgent is not installed",
         ),
-        (
-            vec![not_found(), not_found(), nobody],
-            "this node has no Node object",
-        ),
+        (vec![not_found(), nobody], "this node has no Node object"),
         (vec![not_found(), forbidden], "Forbidden"),
         (vec![], "Unavailable"),
     ];
