@@ -191,7 +191,7 @@ fn a_slow_writer_is_waited_for() {
     followed.first();
     let mut file = fs::File::create(dir.path().join("a.yaml")).unwrap();
     file.write_all(node("n1", 2).as_bytes()).unwrap();
-    followed.told_nothing(Duration::from_millis(400));
+    followed.told_nothing(Duration::from_millis(200));
     file.write_all(node("n2", 2).as_bytes()).unwrap();
     drop(file);
     assert_eq!(followed.told(), ["apply n1 2", "apply n2 2"]);
@@ -294,8 +294,11 @@ fn a_folder_that_goes_as_a_whole_deletes_nothing() {
         told[0].contains("stays in use until it is back"),
         "{told:?}"
     );
-    fs::create_dir(&root).unwrap();
-    fs::write(root.join("a.yaml"), node("n1", 2)).unwrap();
+    // It comes back whole.
+    let other = dir.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("a.yaml"), node("n1", 2)).unwrap();
+    fs::rename(&other, &root).unwrap();
     assert_eq!(followed.told(), ["apply n1 2"]);
 }
 
@@ -315,8 +318,10 @@ fn objects_that_move_between_files_are_not_deleted_in_between() {
     let dir = folder(&[("a.yaml", node("n1", 1)), ("b.yaml", String::new())]);
     let mut followed = Followed::new(dir.path());
     followed.first();
-    fs::write(dir.path().join("a.yaml"), "").unwrap();
+    // A file that is open is waited for, so both are read together.
+    let emptied = fs::File::create(dir.path().join("a.yaml")).unwrap();
     fs::write(dir.path().join("b.yaml"), node("n1", 2)).unwrap();
+    drop(emptied);
     assert_eq!(followed.told(), ["apply n1 2"]);
 }
 

@@ -25,7 +25,7 @@ use pods::{Background, Pods};
 use shop::Shop;
 
 /// How long the agent may take from a change of a file to the kernel.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long the load goes on before a change, and after the kernel has followed it.
 const AROUND: Duration = Duration::from_millis(400);

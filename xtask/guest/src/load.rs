@@ -35,8 +35,9 @@ pub(crate) struct Args {
     /// At most so many connections a second, for each one under way.
     #[arg(long)]
     rate: Option<f64>,
-    /// Milliseconds to wait for an answer before it counts as failed.
-    #[arg(long, default_value_t = 3000)]
+    /// Milliseconds to wait for an answer before it counts as failed: a kernel that lost a packet sends it again after
+    /// 1 s and after 3 s.
+    #[arg(long, default_value_t = 5000)]
     patience: u64,
     /// How the result is printed.
     #[arg(short, long, default_value = "text")]

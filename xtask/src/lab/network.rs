@@ -19,7 +19,7 @@ use crate::vm::tools::Tools;
 pub(super) const OUTSIDE: &str = "192.0.2.1";
 
 /// How long the holder may take to be in its namespace.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The network of one lab.
 pub(super) struct Network {

@@ -275,6 +275,7 @@ async fn status_shows_what_the_kernel_has_beside_what_is_wanted() {
     let (_folder, path, _server) = serve().await;
     let mut view = status(&path).await;
     view.head.agent.pid = 4242;
+    view.head.agent.uptime_seconds = 0;
     view.head.agent.version = "0.0.0".to_owned();
     view.head.input.last_change_seconds = Some(95);
     view.head.kernel.last_pass_seconds = Some(8);

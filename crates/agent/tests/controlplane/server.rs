@@ -75,7 +75,14 @@ impl Server {
         let api = Connection::open(&access).await.unwrap();
         let crds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/crds");
         kubectl(&["apply", "-k", crds]).unwrap();
-        kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).unwrap();
+        kubectl(&[
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=180s",
+        ])
+        .unwrap();
         Self { api }
     }
 

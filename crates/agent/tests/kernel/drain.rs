@@ -34,6 +34,7 @@ fn pain_04_a_connection_of_a_leaving_endpoint_lives_on_and_new_ones_go_elsewhere
         "guest serve --listen {}:8080 --name leaves --hold",
         leaves.v4
     ));
+    leaves.wait_for_server(&format!("{}:8080", leaves.v4));
     endpoints(&node, &[&leaves]);
     node.start();
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&leaves, 1)]);
@@ -100,10 +101,10 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
     let mut lab = Lab::new();
     let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "10s"]);
     let _servers = [&stays, &leaves].map(|pod| {
-        pod.spawn(&format!(
-            "guest serve --listen {}:8080 --name pod --hold",
-            pod.v4
-        ))
+        let listen = format!("{}:8080", pod.v4);
+        let server = pod.spawn(&format!("guest serve --listen {listen} --name pod --hold"));
+        pod.wait_for_server(&listen);
+        server
     });
     endpoints(&node, &[&stays, &leaves]);
     node.start();

@@ -291,8 +291,17 @@ impl Place {
         let Self { v4, v6, .. } = self;
         [format!("{v4}:{port}"), format!("[{v6}]:{port}")]
             .into_iter()
-            .map(|listen| self.spawn(&format!("guest serve --listen {listen} --name {name}")))
+            .map(|listen| {
+                let server = self.spawn(&format!("guest serve --listen {listen} --name {name}"));
+                self.wait_for_server(&listen);
+                server
+            })
             .collect()
+    }
+
+    /// Waits until somebody listens at an address of its own.
+    pub(crate) fn wait_for_server(&self, listen: &str) {
+        wait_until("a server", || self.inside(|| try_connect(listen).is_ok()));
     }
 
     /// Starts a command inside that ends with the returned value.
@@ -373,16 +382,16 @@ impl Monitor {
             _programs: [ip, nft],
             folder,
         };
-        // Both are up once they see something; the lab's own noise is then cut off.
+        // Both are up once they see something; the lab's own noise, to its end, is then cut off.
         wait_until("the monitors", || {
             sh(
                 "ip link add probe type veth peer name eborp && ip link del probe
                 nft add table ip probe; nft delete table ip probe",
             );
-            monitor
-                .files
-                .iter()
-                .all(|file| std::fs::metadata(file).is_ok_and(|meta| meta.len() > 0))
+            let ends = ["Deleted", "delete table ip probe"];
+            let mut files = monitor.files.iter().zip(ends);
+            files
+                .all(|(file, end)| std::fs::read_to_string(file).is_ok_and(|all| all.contains(end)))
         });
         std::thread::sleep(Duration::from_millis(300));
         for file in &monitor.files {

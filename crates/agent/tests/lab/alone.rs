@@ -5,12 +5,15 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
-    NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_tries, on_node, wait_for,
-    wait_for_rollout, wait_until_served, weights_of, xtask,
+    NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_tries, kubectl_with, on_node,
+    wait_for, wait_for_rollout, wait_until_served, weights_of, xtask,
 };
 use crate::refusal::Refusal;
 use crate::traffic::{PATIENCE, Traffic};
 use crate::web;
+
+/// The agent's program on a node, which its container has and the node has not.
+const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
 
 /// The stage: a Service with a pod on every node, and its clients.
 struct Stage<'a> {
@@ -87,6 +90,10 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
         },
     );
     stage.scene("the API server is killed and comes back", server_is_killed);
+    stage.scene(
+        "an agent starts while its node's clock is an hour ahead",
+        a_clock_is_wrong,
+    );
     a_node_fails(&mut stage);
 }
 
@@ -107,14 +114,19 @@ fn agents_know_nodes_from_the_map() {
 
 fn kill_each_agent() {
     for node in NODES {
-        let agent = agent_on(node);
-        let before = restarts(&agent);
-        on_node(node, "kill -9 $(pidof ipvs-topo)");
-        wait_for("an agent does not come back", || {
-            let now = restarts(&agent);
-            (now != before && now.ends_with("true")).then_some(())
-        });
+        kill_agent(node);
     }
+}
+
+/// Its pod starts again.
+fn kill_agent(node: &str) {
+    let agent = agent_on(node);
+    let before = restarts(&agent);
+    on_node(node, "kill -9 $(pidof ipvs-topo)");
+    wait_for("an agent does not come back", || {
+        let now = restarts(&agent);
+        (now != before && now.ends_with("true")).then_some(())
+    });
 }
 
 /// How often the agent was started again, and whether it is ready.
@@ -123,26 +135,25 @@ fn restarts(agent: &str) -> String {
     kubectl(&[SYSTEM, "get", agent, count])
 }
 
-/// The pod that leads, by the Lease.
+/// The process that leads, by the Lease: the name of its pod, and what tells it from others there before and after.
 fn leader() -> String {
     let holder = "-o=jsonpath={.spec.holderIdentity}";
-    let holder = kubectl(&[SYSTEM, "get", "lease", "ipvs-topo-controller", holder]);
-    // A process follows its name with more, which tells it from one that was there before.
-    holder.split('_').next().unwrap().to_owned()
+    kubectl(&[SYSTEM, "get", "lease", "ipvs-topo-controller", holder])
 }
 
-/// The pod that leads, once there is one, and its node.
+/// The process that leads, once there is one, and its node.
 fn leader_and_node() -> (String, String) {
-    let name = wait_for("nobody leads", || {
-        Some(leader()).filter(|name| !name.is_empty())
+    let leader = wait_for("nobody leads", || {
+        Some(leader()).filter(|leader| !leader.is_empty())
     });
-    let node = kubectl(&[SYSTEM, "get", "pod", &name, "-o=jsonpath={.spec.nodeName}"]);
-    (name, node)
+    let pod = leader.split('_').next().unwrap();
+    let node = kubectl(&[SYSTEM, "get", "pod", pod, "-o=jsonpath={.spec.nodeName}"]);
+    (leader, node)
 }
 
 fn wait_for_another(old: &str) {
     wait_for("nobody else takes the Lease", || {
-        Some(leader()).filter(|name| !name.is_empty() && *name != old)
+        Some(leader()).filter(|leader| !leader.is_empty() && *leader != old)
     });
 }
 
@@ -196,16 +207,60 @@ fn server_is_killed(namespace: &Namespace) {
     xtask(&["controlplane", "stop", "kube-apiserver", "--kill"]);
     agents_tell_that_it_is_away();
     xtask(&["controlplane", "start", "kube-apiserver"]);
-    let weights = "topology.ipvs-topo.io/weights=zone=50,*=50";
-    namespace.kubectl(&["annotate", "service", "web", weights, "--overwrite"]);
+    every_agent_follows(namespace, 50);
+}
+
+/// Gives the zone's one pod a share in percent, and the two others the rest, which is less.
+fn every_agent_follows(namespace: &Namespace, share: u32) {
+    let weights = format!(
+        "topology.ipvs-topo.io/weights=zone={share},*={}",
+        100 - share
+    );
+    namespace.kubectl(&["annotate", "service", "web", &weights, "--overwrite"]);
     let address = web::address(namespace);
     for node in NODES {
         wait_for("an agent does not follow", || {
             let weights = weights_of(node, &address).into_values();
             let weights: BTreeSet<_> = weights.filter(|weight| *weight > 0).collect();
-            (*weights.last()? == 2 * weights.first()?).then_some(())
+            let (most, least) = (weights.last()?, weights.first()?);
+            (most * (100 - share) == 2 * share * least).then_some(())
         });
     }
+}
+
+/// An agent that starts there reaches the API server and serves; what ends, a drain, ends by its own clock.
+fn a_clock_is_wrong(namespace: &Namespace) {
+    let node = "n2";
+    let set = |hours: i32| on_node(node, &format!("date -s @$(($(date +%s) + 3600 * {hours}))"));
+    set(1);
+    kill_agent(node);
+    every_agent_follows(namespace, 60);
+    let soon = jiff::Timestamp::now() + Duration::from_secs(1800);
+    let drain = format!(
+        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyDrain\nmetadata: {{name: soon}}\nspec: {{expiresAt: \"{soon:.0}\", match: {{key: zone, values: [z1]}}}}\n"
+    );
+    kubectl_with(&drain, &["apply", "-f", "-"]);
+    let address = web::address(namespace);
+    let pod = web_pod(namespace, "n1").unwrap();
+    let serves = |node: &str| {
+        let weight = weights_of(node, &address)
+            .get(&format!("{pod}:8080"))
+            .copied();
+        weight.is_some_and(|weight| weight > 0)
+    };
+    wait_for("the other nodes do not drain", || {
+        (!serves("n1") && !serves("n3")).then_some(())
+    });
+    let status = format!("{PROGRAM} status || true");
+    wait_for("nothing tells that the drain is over there", || {
+        let told = on_node(node, &status);
+        let words = ["TopologyDrain soon", "the drain has ended"];
+        words.iter().all(|word| told.contains(word)).then_some(())
+    });
+    assert!(serves(node));
+    set(-1);
+    kubectl(&["delete", "topologydrain", "soon"]);
+    every_agent_follows(namespace, 50);
 }
 
 /// Requests to what was on the node fail until its endpoints are gone, and none after that.
@@ -218,8 +273,8 @@ fn a_node_fails(stage: &mut Stage<'_>) {
         let gone = |node: &&str| !stage.serves(node, &pod);
         others.iter().all(gone).then_some(())
     });
-    // Requests that were under way may take until now to fail.
-    std::thread::sleep(PATIENCE + Duration::from_secs(1));
+    // Requests that were under way may take so long to fail, and clients tell it some time later.
+    std::thread::sleep(2 * PATIENCE);
     stage.traffic.look_away(&others);
     std::thread::sleep(PATIENCE);
     stage
@@ -238,6 +293,7 @@ fn a_node_fails(stage: &mut Stage<'_>) {
     stage
         .traffic
         .flows_without_failure("a node is back", &others);
+    std::thread::sleep(PATIENCE);
     stage.traffic.look_away(&["n3"]);
     stage
         .traffic
@@ -247,10 +303,10 @@ fn a_node_fails(stage: &mut Stage<'_>) {
 
 /// And are healthy: they go on with what they know.
 fn agents_tell_that_it_is_away() {
-    let status = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo status || true";
+    let status = format!("{PROGRAM} status || true");
     for node in NODES {
         wait_for("an agent does not tell that the API server is away", || {
-            let told = on_node(node, status);
+            let told = on_node(node, &status);
             let words = ["services: not heard of for ", ", and may be out of date"];
             words.iter().all(|word| told.contains(word)).then_some(())
         });

@@ -30,15 +30,10 @@ impl Refusal {
 
     /// Waits until the node has reported it, mends the kernel, and waits until that is reported.
     pub(crate) fn end(&self) {
-        self.wait_for_report("Degraded 1");
-        assert_eq!(report("n2"), "Serving 0");
+        wait_for_report(self.node, "Degraded 1");
+        wait_for_report("n2", "Serving 0");
         self.rename(".away", "");
-        self.wait_for_report("Serving 0");
-    }
-
-    fn wait_for_report(&self, wanted: &str) {
-        let is_there = || (report(self.node) == wanted).then_some(());
-        wait_for("no node reports what its kernel refuses", is_there);
+        wait_for_report(self.node, "Serving 0");
     }
 
     fn rename(&self, from: &str, to: &str) {
@@ -47,8 +42,11 @@ impl Refusal {
     }
 }
 
-/// The phase of a node's agent, and how many virtual servers its kernel refuses.
-fn report(node: &str) -> String {
+/// Waits until a node's agent has reported its phase, and how many virtual servers its kernel refuses, so.
+fn wait_for_report(node: &str, wanted: &str) {
     let told = "-o=jsonpath={.status.phase} {.status.counts.failed}";
-    kubectl(&["get", "topologyagent", node, told])
+    let reported = || kubectl(&["get", "topologyagent", node, told]);
+    wait_for("no node reports what its kernel does", || {
+        (reported() == wanted).then_some(())
+    });
 }

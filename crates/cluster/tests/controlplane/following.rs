@@ -220,7 +220,13 @@ mod alone {
         create(&namespace.0, "a");
         follower.until_service(&namespace.0, "a");
         ok(&["apply", "-k", &repository("manifests/crds")]);
-        ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        ok(&[
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=180s",
+        ]);
         follower.until("the kinds", |me| {
             let mut states = KINDS.into_iter().map(|kind| me.state(kind));
             states

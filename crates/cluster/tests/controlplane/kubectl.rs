@@ -85,7 +85,13 @@ pub(crate) fn installed() {
     ONCE.get_or_init(|| {
         ok(&["apply", "-k", &repository("manifests/crds")]);
         ok(&["apply", "-k", &repository("manifests/admission")]);
-        ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        ok(&[
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=180s",
+        ]);
         // Policies count some moments after they are written.
         let folder = folder(&[service("odd", &[("mode", "odd")])]);
         let path = folder.path().to_str().unwrap();

@@ -155,7 +155,13 @@ mod alone {
             for part in ["crds", "admission"] {
                 ok(&["apply", "-k", &repository(&format!("manifests/{part}"))]);
             }
-            ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+            ok(&[
+                "wait",
+                "--for=condition=Established",
+                "crd",
+                "--all",
+                "--timeout=180s",
+            ]);
         }
     }
 

@@ -14,7 +14,13 @@ pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
 /// Applies `manifests/base`.
 pub(crate) fn based() {
     ok(&["apply", "-k", &repository("manifests/base")]);
-    ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+    ok(&[
+        "wait",
+        "--for=condition=Established",
+        "crd",
+        "--all",
+        "--timeout=180s",
+    ]);
 }
 
 /// Writes a kubeconfig that is an account of `manifests/base` and nobody else, with a token that is `bound` so.

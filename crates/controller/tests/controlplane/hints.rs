@@ -288,7 +288,13 @@ mod alone {
     fn hints_are_written_where_nobody_else_does_and_nobody_is_fought() {
         let folder = tempfile::tempdir().unwrap();
         ok(&["apply", "-k", &repository("manifests/overlays/hints")]);
-        ok(&["wait", "--for=condition=Established", "crd", "--all"]);
+        ok(&[
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=180s",
+        ]);
         let args = "-o=jsonpath={.spec.template.spec.containers[0].args}";
         let deployment = [
             "get",

@@ -57,15 +57,16 @@ pub(crate) fn assert_saved(expected: impl IntoIterator<Item = &'static str>) {
     );
 }
 
-/// Waits until something is so. Kernels since 6.2 add counters up every two seconds.
+/// Waits until something is so. Kernels since 6.2 add counters up every two seconds, and a namespace that is being taken
+/// down holds its modules for a while.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..100 {
+    for _ in 0..600 {
         if is_so() {
             return;
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("ten seconds later still not: {what}");
+    panic!("a minute later still not: {what}");
 }
 
 /// A link with addresses, so that the kernel accepts local and routed real servers.

@@ -11,7 +11,7 @@ use guest_wire::Tally;
 use super::world;
 
 /// How long a server may take until it answers.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(60);
 
 /// Connections under way at the same time.
 const PARALLEL: &str = "4";

@@ -14,9 +14,6 @@ use crate::lab::Running;
 /// Connections a second of each client while something changes.
 const RATE: &str = "20";
 
-/// Milliseconds until a request counts as failed: a kernel that lost a packet sends it again after 1 s and after 3 s.
-const PATIENCE: &str = "5000";
-
 /// The agent's program on a node, which its container has and the node has not.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
 
@@ -91,7 +88,7 @@ impl Cluster {
         // In the pod's network, with its own program; an emulated node takes seconds for `kubectl exec`.
         let line = format!(
             "pid=$(grep -l {uid} /proc/[0-9]*/cgroup | head -n 1 | cut -d / -f 3); \
-             exec nsenter -t $pid -n /proc/$pid/root/usr/bin/guest load --target {target} --patience {PATIENCE} -o json {how}"
+             exec nsenter -t $pid -n /proc/$pid/root/usr/bin/guest load --target {target} -o json {how}"
         );
         Client::start(self.lab.session(node)?, &line)
     }
