@@ -150,6 +150,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             },
         },
         "ipvs-topo": {
+            "config": args.config,
             "cluster": args.origin.cluster,
             "kubeconfig": args.origin.kubeconfig,
             "master": args.origin.master,

@@ -1,7 +1,8 @@
 //! `--config`: the `KubeProxyConfiguration` of the kube-proxy that this agent replaces (KP-CF-10 to KP-CF-52).
 //!
 //! As with kube-proxy, what the file says counts whatever the flags say, except for the node's name; zero, empty and null
-//! say nothing, since kubeadm writes many of them. What this agent does otherwise is told, field by field.
+//! say nothing, since kubeadm writes many of them. What asks for something that this agent does otherwise is told, field by
+//! field.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -15,15 +16,14 @@ use super::{AgentArgs, values};
 const KIND: &str = "KubeProxyConfiguration";
 const GROUP: &str = "kubeproxy.config.k8s.io/";
 
-/// What has no meaning here, or the same as is done anyway: a whole field, or all that begins so.
-const WITHOUT_EFFECT: [&str; 22] = [
+/// What makes no difference here: a whole field, or all that begins so.
+const WITHOUT_EFFECT: [&str; 18] = [
     "bindAddressHardFail",
     // Connections keep their source address, wherever they come from.
     "clusterCIDR",
     "clientConnection.",
     "configSyncPeriod",
     "detectLocal",
-    "enableProfiling",
     "featureGates",
     "iptables.localhostNodePorts",
     "iptables.masqueradeBit",
@@ -31,20 +31,18 @@ const WITHOUT_EFFECT: [&str; 22] = [
     "iptables.syncPeriod",
     // Virtual servers of others are never touched.
     "ipvs.excludeCIDRs",
+    // A change that comes alone is acted on at once.
     "ipvs.minSyncPeriod",
     "ipvs.strictARP",
-    "logging.",
     "nftables.",
-    "oomScoreAdj",
     "portRange",
     "showHiddenMetricsForVersion",
     "windowsRunAsService",
     "winkernel.",
-    "apiVersion",
 ];
 
 /// What is done otherwise, and what helps.
-const OTHERWISE: [(&str, &str); 5] = [
+const OTHERWISE: [(&str, &str); 8] = [
     (
         "conntrack.",
         "the agent leaves this setting as it is; set it with sysctl",
@@ -55,7 +53,13 @@ const OTHERWISE: [(&str, &str); 5] = [
     ),
     ("ipvs.tcp", "set it with ipvsadm --set"),
     ("ipvs.udp", "set it with ipvsadm --set"),
+    ("enableProfiling", "there is no profile to fetch"),
+    ("logging.", "set --log-format and -v"),
     ("nodePortAddresses", "NodePorts are not programmed yet"),
+    (
+        "oomScoreAdj",
+        "the priority class of the pod says it to the kubelet",
+    ),
 ];
 
 impl AgentArgs {
@@ -76,7 +80,10 @@ impl AgentArgs {
             )));
         }
         let mut unfollowed = Vec::new();
-        for leaf in &leaves {
+        // What else it says of addresses counts more.
+        let (bind, others) =
+            { leaves.iter() }.partition::<Vec<_>, _>(|leaf| leaf.field == "bindAddress");
+        for leaf in bind.into_iter().chain(others) {
             let taken = self.take(leaf);
             let why = taken.map_err(|why| at_flag(about(&path, leaf, &why)))?;
             let why = why.map(|why| format!("{:?} is not followed; {why}", leaf.text));
@@ -99,7 +106,7 @@ impl AgentArgs {
             "mode" if text != "ipvs" => {
                 return Ok(Some("the kernel's IPVS is all this proxy uses"));
             }
-            "hostnameOverride" if values::node_name(text)? != self.node_name => {
+            "hostnameOverride" if values::node_name(text).as_ref() != Ok(&self.node_name) => {
                 return Ok(Some("--node-name counts"));
             }
             "mode" | "hostnameOverride" => {}
@@ -108,26 +115,30 @@ impl AgentArgs {
             }
             "healthzBindAddress" => self.healthz_bind_address = values::healthz_address(text)?,
             "metricsBindAddress" => self.metrics_bind_address = values::metrics_address(text)?,
-            "bindAddress" => self.node_ip = node_ip(text)?,
-            // Where all weights are alike `wrr` does the same, and no share could be told by `rr`.
-            "ipvs.scheduler" if text == "rr" => {}
+            "bindAddress" => self.bind(text)?,
+            // Where all weights are alike it does the same, and no share could be told by `rr`.
+            "ipvs.scheduler" if text == "rr" => "wrr".clone_into(&mut self.service.scheduler),
             "ipvs.scheduler" => self.service.scheduler = values::scheduler(text)?,
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field => return Ok(unfollowed(field)),
         }
         Ok(None)
     }
-}
 
-/// The address that the node is known by; none where the file says any.
-fn node_ip(text: &str) -> Result<Vec<IpAddr>, String> {
-    let address: IpAddr = text
-        .parse()
-        .map_err(|_error| format!("{text:?} is not an IP address; write for example 192.0.2.10"))?;
-    Ok(vec![address]
-        .into_iter()
-        .filter(|address| !address.is_unspecified())
-        .collect())
+    /// The address that the node is known by, unless it is any; of IPv6 it makes the servers listen there, too.
+    fn bind(&mut self, text: &str) -> Result<(), String> {
+        let address: IpAddr = text.parse().map_err(|_error| {
+            format!("{text:?} is not an IP address; write for example 192.0.2.10")
+        })?;
+        if !address.is_unspecified() {
+            self.node_ip = vec![address];
+        }
+        if address.is_ipv6() {
+            self.healthz_bind_address = values::healthz_address("::")?;
+            self.metrics_bind_address = values::metrics_address("::1")?;
+        }
+        Ok(())
+    }
 }
 
 /// Why a field is not followed; none if that makes no difference.
@@ -215,10 +226,27 @@ mod tests {
         assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
     }
 
+    /// KP-CF-15: as kube-proxy's defaults follow from it.
+    #[test]
+    fn the_family_of_the_bind_address_is_that_of_the_servers() {
+        let flags = ["--node-ip=192.0.2.7"];
+        let servers = |args: &AgentArgs| {
+            [args.healthz_bind_address, args.metrics_bind_address]
+                .map(|bind| bind.0.unwrap().to_string())
+        };
+        let (args, _) = with(&flags, "bindAddress: 0.0.0.0\n").unwrap();
+        assert_eq!(args.node_ip, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
+        assert_eq!(servers(&args), ["0.0.0.0:10256", "127.0.0.1:10249"]);
+        let lines = "healthzBindAddress: '[::1]:1'\nbindAddress: '2001:db8::1'\n";
+        let (args, _) = with(&flags, lines).unwrap();
+        assert_eq!(args.node_ip, ["2001:db8::1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(servers(&args), ["[::1]:1", "[::1]:10249"]);
+    }
+
     #[test]
     fn round_robin_is_what_equal_weights_do_and_files_have_no_kubeconfig() {
         let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
-        let (args, _) = with(&["--cluster=/c"], lines).unwrap();
+        let (args, _) = with(&["--cluster=/c", "--scheduler=sh"], lines).unwrap();
         assert_eq!(args.service.scheduler, "wrr");
         assert_eq!(args.origin.kubeconfig, None);
     }

@@ -59,6 +59,7 @@ impl<'a> Lab<'a> {
         self.snapshot.set_service(Service {
             policy: None,
             named_policy: None,
+            annotations_invalid: false,
             ..self.service.clone()
         });
         let decision = self.decide();

@@ -30,7 +30,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Compares everything that is small at once, lists the virtual servers for the slices, and has the tables read.
     pub(super) async fn begin_check(&mut self) {
         self.next_check = Instant::now() + self.config.check_period;
-        self.clock = Clock::set();
+        self.follow_calendar().await;
         self.prepare().await;
         let moved = self.read_place().await;
         self.host.begin_guard_look().await;
@@ -52,6 +52,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Err(error) => self.warnings.set(Topic::Kernel, vec![error.to_string()]),
         }
         self.repair(work, "missing").await;
+    }
+
+    /// Reads the calendar anew. If it was set meanwhile, what was decided by it, and when that ends, is decided anew.
+    async fn follow_calendar(&mut self) {
+        let before = std::mem::replace(&mut self.clock, Clock::set());
+        if !self.clock.leapt_since(&before) {
+            return;
+        }
+        let services = self.index.snapshot().services();
+        let work = Work {
+            services: services.map(|service| service.name.clone()).collect(),
+            ..Work::default()
+        };
+        let done = self.pass(work).await;
+        self.report(&done, None);
     }
 
     /// Compares routes and tables once the tables are read, if they have to be: with many pods on this node that takes

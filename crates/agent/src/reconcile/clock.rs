@@ -4,6 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+/// The calendar leapt if it differs by more milliseconds than this from what was carried on.
+const LEAP: u64 = 1000;
+
 /// The machine's calendar, read now and then and carried on by the loop's own clock between.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
@@ -21,6 +24,20 @@ impl Clock {
         Self {
             read,
             at: Instant::now(),
+        }
+    }
+
+    /// Whether somebody has set the calendar since `before` was read.
+    pub(super) fn leapt_since(&self, before: &Self) -> bool {
+        self.now().abs_diff(before.now()) > LEAP
+    }
+
+    /// Another calendar.
+    #[cfg(test)]
+    pub(super) fn ahead(self, milliseconds: i64) -> Self {
+        Self {
+            read: self.read + milliseconds,
+            ..self
         }
     }
 

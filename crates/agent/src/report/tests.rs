@@ -160,26 +160,43 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
 
 #[test]
 fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
-    let near = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
-    let bad = service(1, "weights: 'zone=80,*=many'", &["n1", "n3"]);
-    let alone = std::slice::from_ref(&bad);
-    let beside = [bad.clone(), ours("TopologyPolicy", "near", near)];
-    // That the policy's levels are empty is not what the Service suffers from.
-    let empty = service(1, "weights: 'zone=80,*=many'", &["n3"]);
-    let empty = [empty, ours("TopologyPolicy", "near", near)];
-    let unserved = service(1, "mode: 'sharp'", &[]);
-    for (parts, to) in [
-        (alone, "Uniform"),
-        (&beside[..], "Prefer"),
-        (&empty[..], "Prefer"),
-        (&[unserved][..], "Uniform"),
-    ] {
-        let loaded = load(parts);
+    let policy = |more: &str| {
+        let spec = format!("{{mode: Prefer, levels: [{{key: zone}}, {{any: true}}]{more}}}");
+        ours("TopologyPolicy", "near", &spec)
+    };
+    let bad = |nodes: &[&str]| service(1, "weights: 'zone=80,*=many'", nodes);
+    let overrides = ours(
+        "ClusterTopologyPolicy",
+        "all",
+        "{enforcement: Override, mode: None}",
+    );
+    let near = "TopologyPolicy/shop/near";
+    let cases = [
+        (vec![bad(&["n1", "n3"])], ["Invalid", "", "Uniform"], ""),
+        (vec![bad(&[])], ["Invalid", "", "Uniform"], ""),
+        (
+            vec![bad(&["n1"]), policy("")],
+            ["Invalid", "", "Prefer"],
+            "",
+        ),
+        // What befalls the policy that decides is graver.
+        (
+            vec![bad(&["n3"]), policy("")],
+            ["Empty", "Prefer", "Uniform"],
+            near,
+        ),
+    ];
+    for (parts, wanted, asked) in cases {
+        let loaded = load(&parts);
         assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
         let account = account_in(&loaded.snapshot, "n1");
-        assert_eq!(only(&account), ["Invalid", "", to], "{parts:?}");
-        assert_eq!(account.fallbacks[0].policy, None);
+        assert_eq!(only(&account), wanted, "{parts:?}");
+        let policy = account.fallbacks[0].policy.as_deref();
+        assert_eq!(policy.unwrap_or_default(), asked);
     }
+    // Valid ones would not have decided either.
+    let account = account_in(&load(&[bad(&["n1"]), overrides]).snapshot, "n1");
+    assert_eq!(account.fallbacks, []);
 }
 
 #[test]

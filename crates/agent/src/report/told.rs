@@ -46,8 +46,6 @@ pub(super) enum Why {
     NoMatch,
     /// The Node object is not known.
     NodeUnknown,
-    /// One of the Service's annotations is not valid, so none is used.
-    Invalid,
     /// Too few endpoints are ready altogether.
     Panic,
     /// A drain would have left nothing.
@@ -58,6 +56,8 @@ pub(super) enum Why {
     Empty,
     /// No whole numbers give the shares.
     WeightClamped,
+    /// One of the Service's annotations is not valid, so none is used, and all is well with what decides instead.
+    Invalid,
 }
 
 /// What decides where topology does not.
@@ -85,12 +85,12 @@ impl Why {
         match self {
             Self::NoMatch => "NoMatch",
             Self::NodeUnknown => "NodeUnknown",
-            Self::Invalid => "Invalid",
             Self::Panic => "Panic",
             Self::DrainIgnored => "DrainIgnored",
             Self::BelowMin => "BelowMin",
             Self::Empty => "Empty",
             Self::WeightClamped => "WeightClamped",
+            Self::Invalid => "Invalid",
         }
     }
 }
@@ -138,7 +138,7 @@ impl Told {
     }
 }
 
-/// The gravest that one port gets instead of what was asked, if it does.
+/// What one port gets instead of what was asked, if it does.
 fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
         Some(Refusal::NoMatch | Refusal::Avoided) => Some((Why::NoMatch, "Nothing")),
@@ -146,28 +146,29 @@ fn instead(decision: &Decision) -> Option<Instead> {
         Some(_) => None,
         None => noted(decision),
     };
-    let of_policy = why.map(|(why, to)| Instead {
+    let of_what_decides = why.map(|(why, to)| Instead {
         why,
         policy: decision.policy.clone(),
         from: Some(decision.mode.title()),
         to,
     });
-    let all = of_policy.into_iter().chain(invalid(decision));
-    all.min_by_key(|instead| instead.why)
+    of_what_decides.or_else(|| invalid(decision))
 }
 
-/// What decides instead of annotations that are not valid.
+/// What decides instead of annotations that are not valid, unless it would have decided over valid ones, too.
 fn invalid(decision: &Decision) -> Option<Instead> {
     let mut lost = decision.lost.iter();
     lost.find(|lost| lost.why == LostBecause::Invalid)?;
+    let to = match decision.source {
+        PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => return None,
+        PolicySource::Uniform => UNIFORM,
+        _ => decision.mode.title(),
+    };
     Some(Instead {
         why: Why::Invalid,
         policy: None,
         from: None,
-        to: match decision.source {
-            PolicySource::Uniform => UNIFORM,
-            _ => decision.mode.title(),
-        },
+        to,
     })
 }
 

@@ -98,6 +98,7 @@ impl Stage {
         self.snapshot.set_service(Service {
             policy,
             named_policy: None,
+            annotations_invalid: false,
             ..service.clone()
         });
         for slice in &self.shown {

@@ -9,6 +9,8 @@ use cluster::api::{Access, ApiError, Connection, Fault};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::kubectl::established;
+
 /// Every collection that matters, those of a namespace for all namespaces.
 const COLLECTIONS: [&str; 8] = [
     "/api/v1/nodes",
@@ -75,14 +77,7 @@ impl Server {
         let api = Connection::open(&access).await.unwrap();
         let crds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/crds");
         kubectl(&["apply", "-k", crds]).unwrap();
-        kubectl(&[
-            "wait",
-            "--for=condition=Established",
-            "crd",
-            "--all",
-            "--timeout=180s",
-        ])
-        .unwrap();
+        established();
         Self { api }
     }
 

@@ -129,7 +129,7 @@ fn an_authority_that_follows_another_in_its_file_is_trusted() {
 mod alone {
     use super::{Follower, Namespace, Phase, compact, create, installed, ok, xtask};
     use crate::follower::Account;
-    use crate::kubectl::{kubectl, repository, take_away};
+    use crate::kubectl::{established, kubectl, repository, take_away};
 
     const KINDS: [&str; 3] = [
         "clustertopologypolicies.topology.ipvs-topo.io",
@@ -220,13 +220,7 @@ mod alone {
         create(&namespace.0, "a");
         follower.until_service(&namespace.0, "a");
         ok(&["apply", "-k", &repository("manifests/crds")]);
-        ok(&[
-            "wait",
-            "--for=condition=Established",
-            "crd",
-            "--all",
-            "--timeout=180s",
-        ]);
+        established();
         follower.until("the kinds", |me| {
             let mut states = KINDS.into_iter().map(|kind| me.state(kind));
             states

@@ -79,19 +79,19 @@ pub(crate) fn repository(path: &str) -> String {
     root.join(path).to_str().unwrap().to_owned()
 }
 
+/// Waits until the API server serves every kind that is defined.
+pub(crate) fn established() {
+    let crds = ["wait", "--for=condition=Established", "crd", "--all"];
+    ok(&[&crds[..], &["--timeout=180s"]].concat());
+}
+
 /// Applies the CRDs and the admission policies, once, and returns when the API server acts by them.
 pub(crate) fn installed() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
         ok(&["apply", "-k", &repository("manifests/crds")]);
         ok(&["apply", "-k", &repository("manifests/admission")]);
-        ok(&[
-            "wait",
-            "--for=condition=Established",
-            "crd",
-            "--all",
-            "--timeout=180s",
-        ]);
+        established();
         // Policies count some moments after they are written.
         let folder = folder(&[service("odd", &[("mode", "odd")])]);
         let path = folder.path().to_str().unwrap();

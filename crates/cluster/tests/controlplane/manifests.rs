@@ -112,7 +112,7 @@ fn the_examples_are_taken_as_they_are() {
 mod alone {
     //! It takes the CRDs away from everybody else for a while.
 
-    use crate::kubectl::{installed, kubectl, ok, repository, take_away};
+    use crate::kubectl::{established, installed, kubectl, ok, repository, take_away};
 
     /// Kinds that are always "configured", though `kubectl diff` finds nothing: of a disruption budget kubectl sends
     /// the selector whether or not it differs, and of a policy the levels, which the API server gives their defaults.
@@ -155,13 +155,7 @@ mod alone {
             for part in ["crds", "admission"] {
                 ok(&["apply", "-k", &repository(&format!("manifests/{part}"))]);
             }
-            ok(&[
-                "wait",
-                "--for=condition=Established",
-                "crd",
-                "--all",
-                "--timeout=180s",
-            ]);
+            established();
         }
     }
 

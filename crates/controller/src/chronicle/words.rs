@@ -5,9 +5,6 @@ use super::Instead;
 /// Every Service gets what it asks again.
 pub(super) const APPLIED: &str = "TopologyApplied";
 
-/// Annotations that cannot be used.
-const INVALID: &str = "TopologyInvalid";
-
 /// Hints are left to another writer.
 pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 
@@ -43,7 +40,7 @@ const WORDS: [(&str, &str, &str); 8] = [
     ),
     (
         "Invalid",
-        INVALID,
+        "TopologyInvalid",
         "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used",
     ),
     (

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::kubectl::{config, ok, repository, server, variable};
+use crate::kubectl::{config, established, ok, repository, server, variable};
 
 /// The namespace of our accounts in `manifests/base`; only they are in the log.
 pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
@@ -14,13 +14,7 @@ pub(crate) const NAMESPACE: &str = "ipvs-topo-system";
 /// Applies `manifests/base`.
 pub(crate) fn based() {
     ok(&["apply", "-k", &repository("manifests/base")]);
-    ok(&[
-        "wait",
-        "--for=condition=Established",
-        "crd",
-        "--all",
-        "--timeout=180s",
-    ]);
+    established();
 }
 
 /// Writes a kubeconfig that is an account of `manifests/base` and nobody else, with a token that is `bound` so.

@@ -13,7 +13,7 @@ mod alone {
     use crate::audit::{Audit, hired};
     use crate::follower::Follower;
     use crate::gate::{Gate, Proxy};
-    use crate::kubectl::{Namespace, eventually, kubectl_with, ok, repository};
+    use crate::kubectl::{Namespace, established, eventually, kubectl_with, ok, repository};
     use crate::process::{ACCOUNT, Controller};
 
     const ROLE: &str = "ipvs-topo-controller-hints";
@@ -288,13 +288,7 @@ mod alone {
     fn hints_are_written_where_nobody_else_does_and_nobody_is_fought() {
         let folder = tempfile::tempdir().unwrap();
         ok(&["apply", "-k", &repository("manifests/overlays/hints")]);
-        ok(&[
-            "wait",
-            "--for=condition=Established",
-            "crd",
-            "--all",
-            "--timeout=180s",
-        ]);
+        established();
         let args = "-o=jsonpath={.spec.template.spec.containers[0].args}";
         let deployment = [
             "get",

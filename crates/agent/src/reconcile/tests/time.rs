@@ -66,3 +66,22 @@ async fn a_decision_that_no_longer_depends_on_time_is_not_asked_again() {
     agent.apply([slice("web", TCP, &[])]).await;
     assert_eq!(agent.reconciler.agenda.next(), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_calendar_that_is_set_right_is_followed_at_the_next_check() {
+    // By a calendar that is ahead the drain is over.
+    for (ahead, told) in [(3_600_000, [1, 1]), (0, [1, 0])] {
+        let mut agent = Loop::over(&Shared::default());
+        let mut drain = drain(&agent);
+        if let Object::Drain(drain) = &mut drain {
+            drain.starts -= 120_000;
+        }
+        agent.reconciler.clock = agent.reconciler.clock.ahead(ahead);
+        let mut all = vec![node("n1", "192.168.1.1"), node("n2", "192.168.1.2"), drain];
+        all.extend(web());
+        agent.start(all).await;
+        assert_eq!(weights(&agent), told);
+        agent.check().await;
+        assert_eq!(weights(&agent), [1, 0]);
+    }
+}
