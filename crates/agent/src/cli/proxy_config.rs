@@ -72,7 +72,7 @@ impl AgentArgs {
         let Some(path) = self.config.clone() else {
             return Ok(Vec::new());
         };
-        let leaves = leaves(&path).map_err(at_flag)?;
+        let mut leaves = leaves(&path).map_err(at_flag)?;
         if !leaves.iter().any(|leaf| leaf.field == "kind") {
             let file = path.display();
             return Err(at_flag(format_args!(
@@ -80,10 +80,9 @@ impl AgentArgs {
             )));
         }
         let mut unfollowed = Vec::new();
-        // What else it says of addresses counts more.
-        let (bind, others) =
-            { leaves.iter() }.partition::<Vec<_>, _>(|leaf| leaf.field == "bindAddress");
-        for leaf in bind.into_iter().chain(others) {
+        // First, since what else is said of addresses counts more.
+        leaves.sort_by_key(|leaf| leaf.field != "bindAddress");
+        for leaf in &leaves {
             let taken = self.take(leaf);
             let why = taken.map_err(|why| at_flag(about(&path, leaf, &why)))?;
             let why = why.map(|why| format!("{:?} is not followed; {why}", leaf.text));

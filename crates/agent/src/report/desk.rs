@@ -50,7 +50,7 @@ impl Desk {
         }
     }
 
-    /// Writes it, into a new object if there is none; `known`: whether there was one when it was read last.
+    /// Writes it, into a new object if there is none; `known`: whether one was read or written before.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
