@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use cluster::api::{ApiError, Connection, Fault, Patch, Requests, Verb};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::json;
 
 /// What a server saw of one request: method, path with query, content type, body.
@@ -30,6 +33,7 @@ fn server(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> (Con
             let (head, body) = request.into_parts();
             let body: Bytes = to_bytes(body, 1 << 20).await.unwrap();
             let content = head.headers["content-type"].to_str().unwrap();
+            assert_eq!(head.headers["accept-encoding"], "gzip");
             let line = format!(
                 "{} {} {content} {}",
                 head.method,
@@ -148,4 +152,34 @@ async fn requests_and_bytes_are_counted() {
     let count = api.count();
     assert_eq!((count.requests[&key], count.total()), (2, 2));
     assert_eq!(count.bytes["endpointslices.discovery.k8s.io"], 10);
+}
+
+/// An answer in several members of gzip, as a server writes what it sends at several times.
+fn compressed(parts: &[&str]) -> Response {
+    let mut body = Vec::new();
+    for part in parts {
+        let mut encoder = GzEncoder::new(&mut body, Compression::fast());
+        encoder.write_all(part.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+    }
+    ([("content-encoding", "gzip")], body).into_response()
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_read_whole_and_counted_as_it_travelled() {
+    let long = format!(r#"{{"kind":"{}"#, "Service".repeat(1_000));
+    let (api, _) = server(move || compressed(&[&long, r#""}"#]));
+    let answer = api.get("/api/v1/services").await.unwrap();
+    assert_eq!(answer["kind"].as_str().unwrap().len(), 7_000);
+    let bytes = api.count().bytes["services"];
+    assert!((1..1_000).contains(&bytes), "{bytes}");
+}
+
+#[tokio::test]
+async fn an_answer_that_only_says_that_it_is_compressed_is_garbled() {
+    let plain = r#"{"kind":"ServiceList"}"#;
+    let (api, _) = server(move || ([("content-encoding", "gzip")], plain).into_response());
+    let error = api.get("/api/v1/services").await.unwrap_err();
+    assert_eq!(error.fault, Fault::Garbled);
+    assert!(error.message.contains("gzip header"), "{error}");
 }

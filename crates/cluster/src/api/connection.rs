@@ -1,13 +1,14 @@
 //! Requests to the API server: paths and JSON in, JSON, a body or a typed error out.
 
 mod body;
+mod inflate;
 mod renew;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
@@ -247,6 +248,7 @@ impl Connection {
             .method(verb.method())
             .uri(call.path)
             .header(ACCEPT, call.accept)
+            .header(ACCEPT_ENCODING, "gzip")
             .header(CONTENT_TYPE, call.content_type)
             .body(Body::from(call.body));
         let request =

@@ -1,10 +1,12 @@
 //! The body of an answer, as it comes.
 
 use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::timeout;
 
+use super::inflate::Inflater;
 use super::{Connection, PATIENCE};
 use crate::answer::Form;
 use crate::api::error::{self, ApiError, Fault};
@@ -20,6 +22,8 @@ pub(crate) struct Chunks {
     target: Target,
     resource: String,
     form: Form,
+    /// None where the body is not compressed.
+    inflater: Option<Inflater>,
     body: Body,
 }
 
@@ -31,15 +35,19 @@ impl Chunks {
         answer: http::Response<Body>,
     ) -> Self {
         let resource = target.full_resource();
-        let content_type = answer.headers().get(http::header::CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        let form = Form::of(content_type.unwrap_or_default());
+        let header = |name| {
+            let value = answer.headers().get(name);
+            value.and_then(|value| value.to_str().ok())
+        };
+        let form = Form::of(header(CONTENT_TYPE).unwrap_or_default());
+        let is_compressed = header(CONTENT_ENCODING) == Some("gzip");
         Self {
             connection,
             verb,
             target,
             resource,
             form,
+            inflater: is_compressed.then(Inflater::new),
             body: answer.into_body(),
         }
     }
@@ -56,9 +64,17 @@ impl Chunks {
                 return Ok(None);
             };
             let frame = frame.map_err(|error| error::broken(self.verb, &self.target, &error))?;
-            if let Ok(data) = frame.into_data() {
-                self.connection.received(&self.resource, data.len());
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            self.connection.received(&self.resource, data.len());
+            let Some(inflater) = &mut self.inflater else {
                 return Ok(Some(data));
+            };
+            let told = inflater.next(&data, MAX_BODY);
+            let told = told.map_err(|error| self.error(Fault::Garbled, &error))?;
+            if !told.is_empty() {
+                return Ok(Some(told));
             }
         }
     }
@@ -71,12 +87,15 @@ impl Chunks {
             let next = next.map_err(|_elapsed| {
                 self.error(Fault::Timeout, "the answer stopped in the middle")
             })?;
-            let Some(chunk) = next? else { return Ok(all) };
+            let Some(chunk) = next? else { break };
             if all.len() + chunk.len() > MAX_BODY {
                 return Err(self.error(Fault::Garbled, "the answer does not end"));
             }
             all.extend_from_slice(&chunk);
         }
+        let ended = self.inflater.as_mut().map_or(Ok(()), Inflater::end);
+        ended.map_err(|error| self.error(Fault::Garbled, &error))?;
+        Ok(all)
     }
 
     /// An error about the request that this answers.

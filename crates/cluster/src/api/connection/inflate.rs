@@ -1,0 +1,130 @@
+//! Compressed answers, as they come: gzip (RFC 1952), the one encoding that API servers know.
+
+use std::io::{self, Write as _};
+
+use bytes::Bytes;
+use flate2::write::MultiGzDecoder;
+
+/// What is uncompressed at a time: a few bytes may become a thousand times as many.
+const PIECE: usize = 16 << 10;
+
+/// Uncompresses what comes in parts. A stream has a member of its own for whatever was sent at once, so that none waits
+/// for the next (`perFlushGzipWriter` of apiserver's `pkg/endpoints/handlers/watch.go`).
+pub(super) struct Inflater(MultiGzDecoder<Vec<u8>>);
+
+impl Inflater {
+    pub(super) fn new() -> Self {
+        Self(MultiGzDecoder::new(Vec::new()))
+    }
+
+    /// All that can be told after `part`, which may be nothing yet; an error if it is more than `most` bytes.
+    pub(super) fn next(&mut self, part: &[u8], most: usize) -> io::Result<Bytes> {
+        for piece in part.chunks(PIECE) {
+            self.0.write_all(piece)?;
+            self.0.flush()?;
+            if self.0.get_ref().len() > most {
+                return Err(io::Error::other("it does not end"));
+            }
+        }
+        Ok(std::mem::take(self.0.get_mut()).into())
+    }
+
+    /// An error unless the last member is whole and as it was sent.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.0.try_finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MOST: usize = 1 << 20;
+
+    /// As a server writes what it sends at once.
+    fn member(text: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.flush().unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_was_sent_at_once_waits_for_nothing() {
+        let mut inflater = Inflater::new();
+        for text in ["first".repeat(40_000), "second".to_owned()] {
+            let told = inflater.next(&member(text.as_bytes()), MOST).unwrap();
+            assert_eq!(told, text);
+        }
+        inflater.end().unwrap();
+    }
+
+    #[test]
+    fn what_arrived_of_a_member_is_told_before_its_end() {
+        let text: Vec<u8> = (0..200_000_u32).flat_map(u32::to_be_bytes).collect();
+        let member = member(&text);
+        let half = &member[..member.len() / 2];
+        let told = Inflater::new().next(half, MOST).unwrap();
+        assert!(told.len() > text.len() / 4, "{}", told.len());
+        assert!(text.starts_with(&told));
+    }
+
+    #[test]
+    fn what_was_changed_or_cut_off_on_its_way_is_an_error() {
+        let whole = member(b"some text");
+        let mut changed = whole.clone();
+        let checksum = changed.len() - 6;
+        changed[checksum] ^= 1;
+        for sent in [&changed[..], &whole[..checksum]] {
+            let mut inflater = Inflater::new();
+            inflater.next(sent, MOST).unwrap();
+            let ended = inflater.end();
+            assert!(ended.is_err(), "{ended:?}");
+        }
+    }
+
+    #[test]
+    fn what_grows_beyond_all_bounds_is_an_error() {
+        let zeros = member(&vec![0; 40 << 20]);
+        let told = Inflater::new().next(&zeros, MOST);
+        assert!(told.is_err(), "{} bytes", zeros.len());
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_any_size_tell_the_same(
+            texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3_000), 0..8),
+            size in 1_usize..5_000,
+        ) {
+            let sent: Vec<u8> = texts.iter().flat_map(|text| member(text)).collect();
+            let mut inflater = Inflater::new();
+            let mut told = Vec::new();
+            for part in sent.chunks(size) {
+                told.extend_from_slice(&inflater.next(part, MOST).unwrap());
+            }
+            prop_assert!(texts.is_empty() || inflater.end().is_ok());
+            prop_assert_eq!(told, texts.concat());
+        }
+
+        #[test]
+        fn whatever_comes_is_told_or_an_error(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..8),
+            well_begun: bool,
+        ) {
+            let mut inflater = Inflater::new();
+            if well_begun {
+                let begun = inflater.next(&member(b"begun"), MOST);
+                prop_assert_eq!(begun.unwrap(), Bytes::from_static(b"begun"));
+            }
+            for part in parts {
+                if inflater.next(&part, MOST).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}
