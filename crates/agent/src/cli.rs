@@ -67,7 +67,7 @@ pub enum Command {
 }
 
 /// `ipvs-topo agent`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct AgentArgs {
     /// Where the cluster is read from, and followed.
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "NAME", visible_alias = "hostname-override", value_parser = values::node_name)]
     pub node_name: String,
 
-    /// A `KubeProxyConfiguration`, read at the start; what it says counts, whatever the other flags say.
+    /// A `KubeProxyConfiguration`; what it says counts, whatever the other flags say. The agent ends when that changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -155,7 +155,7 @@ impl AgentArgs {
 }
 
 /// Where the cluster is read from; the API server that the environment names if nothing is said.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct OriginArgs {
     /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "master"])]
@@ -187,7 +187,7 @@ impl OriginArgs {
 }
 
 /// What `agent`, `render`, `diff` and `explain` must agree on to reach the same result.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct ServiceArgs {
     /// The cluster's Service address ranges; `ServiceCIDR` objects in the input win.
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]

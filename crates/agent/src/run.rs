@@ -51,7 +51,8 @@ pub struct AgentConfig {
     pub crash_after: Option<u64>,
 }
 
-/// Runs the data plane until SIGTERM or SIGINT. What it programmed stays in the kernel.
+/// Runs the data plane until SIGTERM or SIGINT, or until `superseded` says why to end, which is returned. What it
+/// programmed stays in the kernel.
 ///
 /// Must be called within a tokio runtime with I/O and time enabled, in the network namespace of the
 /// node.
@@ -64,7 +65,8 @@ pub async fn run(
     source: Watch,
     metrics: Metrics,
     ends: LoopEnds,
-) -> Result<(), StartError> {
+    superseded: impl Future<Output = String>,
+) -> Result<Option<String>, StartError> {
     let LoopEnds { questions, pulse } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
@@ -82,10 +84,17 @@ pub async fn run(
         pulse,
         fuse,
     };
+    let mut why = None;
+    let stop = async {
+        tokio::select! {
+            () = stop.requested() => {}
+            words = superseded => why = Some(words),
+        }
+    };
     Reconciler::new(config, parts)
-        .run(source, moves, questions, stop.requested())
+        .run(source, moves, questions, stop)
         .await;
-    Ok(())
+    Ok(why)
 }
 
 fn open_record(config: &AgentConfig) -> Result<(Record, crate::ownership::Claims), StartError> {

@@ -13,6 +13,7 @@ use crate::api::socket::{self, Socket};
 use crate::api::{self, Api};
 use crate::cli::AgentArgs;
 use crate::cli::exit::{Failure, Outcome};
+use crate::cli::proxy_config::change;
 use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
@@ -26,19 +27,26 @@ use crate::{client, health, log, metrics, preflight, run, serve};
 /// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
 ///
 /// # Errors
-/// The input cannot be read, another agent runs, or IPVS cannot be used.
+/// The input cannot be read, another agent runs, or IPVS cannot be used; later, the file of `--config` asks for
+/// something else than at the start.
 pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
     let started = Instant::now();
-    let mut args = args.clone();
+    let given = args;
+    let mut args = given.clone();
     let unfollowed = args.configure()?;
     log::start(args.log_format, args.verbose);
     for line in unfollowed {
         tracing::warn!("{line}");
     }
-    client::block_on(work(&args, started))
+    let superseded = change::wait(given, &args);
+    client::block_on(work(&args, superseded, started))
 }
 
-async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
+async fn work(
+    args: &AgentArgs,
+    superseded: impl Future<Output = String>,
+    started: Instant,
+) -> Result<Outcome, Failure> {
     // The user's mistake is told before the machine's.
     let source = args.origin.get().watch(args.nodes())?;
     let board = source.board().cloned();
@@ -68,8 +76,11 @@ async fn work(args: &AgentArgs, started: Instant) -> Result<Outcome, Failure> {
         let node = args.node_name.as_str().into();
         servers.spawn(keeper::keep(access, node, handle.clone(), board));
     }
-    let ended = run::run(config(args), source, metrics, ends).await;
-    ended.map(|()| Outcome::Fine).map_err(Failure::trouble)
+    let ended = run::run(config(args), source, metrics, ends, superseded).await;
+    match ended.map_err(Failure::trouble)? {
+        None => Ok(Outcome::Fine),
+        Some(why) => Err(Failure::trouble(why)),
+    }
 }
 
 /// What the servers tell.

@@ -4,6 +4,8 @@
 //! say nothing, since kubeadm writes many of them. What asks for something that this agent does otherwise is told, field by
 //! field.
 
+pub mod change;
+
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::path::Path;
