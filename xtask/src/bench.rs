@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::paths;
 use crate::vm::image::Addition;
-use crate::vm::machine::{Machine, Pace, Spec};
+use crate::vm::machine::{Machine, Pace, Processors, Spec};
 use crate::vm::progress::Step;
 use crate::vm::{Lab, build, kernel};
 use figures::Figure;
@@ -150,7 +150,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         limit: Duration::from_secs(60 * args.limit),
         pace: args.pace,
     })?;
-    match listen(machine, boot)? {
+    match listen(machine, boot)?.record {
         Record::Report(report) => Ok(*report),
         other => bail!("the guest told something else: {other:?}"),
     }
@@ -170,9 +170,18 @@ fn job(args: &Args) -> Addition {
     }
 }
 
-/// Shows the guest's progress until it ends; the one record that it told, if it ended well.
-fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Record> {
+/// What a guest told.
+struct Told {
+    /// What it measured.
+    record: Record,
+    /// How long this machine had run its processors when it said [`Record::Mark`].
+    marks: Vec<Processors>,
+}
+
+/// Shows the guest's progress until it ends; what it told, if it ended well.
+fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Told> {
     let mut boot = Some(boot);
+    let mut marks = Vec::new();
     let mut told = None;
     let mut status = None;
     while let Some(text) = machine.line()? {
@@ -181,6 +190,7 @@ fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Record> {
         }
         match Line::parse(&text) {
             Line::Record(_, Record::Exit { status: ended }) => status = Some(ended),
+            Line::Record(_, Record::Mark) => marks.push(machine.processors()?),
             Line::Record(_, record) if told.is_none() => told = Some(record),
             Line::Text(text) if text.is_empty() => {}
             Line::Text(text) => anstream::eprintln!("    {text}"),
@@ -190,7 +200,7 @@ fn listen(mut machine: Machine, boot: Step) -> anyhow::Result<Record> {
         }
     }
     match (told, status) {
-        (Some(record), Some(0)) => Ok(record),
+        (Some(record), Some(0)) => Ok(Told { record, marks }),
         (_, Some(status)) => {
             bail!(machine.report(&format!("the measurement failed with status {status}")))
         }

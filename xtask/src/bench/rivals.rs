@@ -119,12 +119,24 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
     })
 }
 
-/// As where it is installed: with the definitions of our kinds.
+/// As where it is installed: with the definitions of our kinds, which a server asks for patience until it has them ready.
 fn define(plane: &Own) -> anyhow::Result<()> {
-    let mut apply = plane.part("kubectl");
-    let crds = crate::paths::root().join("manifests/crds");
-    apply.args(["apply", "-k"]).arg(crds);
-    crate::vm::command::output(&mut apply).map(drop)
+    let kubectl = |words: &[&str]| {
+        let mut kubectl = plane.part("kubectl");
+        kubectl.current_dir(crate::paths::root()).args(words);
+        crate::vm::command::output(&mut kubectl).map(drop)
+    };
+    kubectl(&["apply", "-k", "manifests/crds"])?;
+    kubectl(&["wait", "--for=condition=Established", "crd", "--all"])?;
+    for kind in [
+        "topologypolicies",
+        "clustertopologypolicies",
+        "topologydrains",
+    ] {
+        let path = format!("/apis/topology.ipvs-topo.io/v1alpha1/{kind}");
+        kubectl(&["get", "--raw", &path])?;
+    }
+    Ok(())
 }
 
 fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::command;
 use super::image::{self, Addition};
@@ -93,6 +93,35 @@ pub(crate) struct Spec<'a> {
     pub(crate) pace: Pace,
 }
 
+/// What this machine's processors did for a guest's since it was turned on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Processors {
+    /// How long they ran them, in nanoseconds, all together.
+    ran: u64,
+    /// How long the guest's wanted to run and waited.
+    waited: u64,
+}
+
+impl Processors {
+    /// How much of the time in which the guest's processors wanted to run they did, since `earlier`.
+    pub(crate) fn given_since(self, earlier: Self) -> f64 {
+        let (ran, waited) = (self.ran - earlier.ran, self.waited - earlier.waited);
+        #[expect(clippy::cast_precision_loss, reason = "a share of some minutes")]
+        let share = ran as f64 / (ran + waited).max(1) as f64;
+        share
+    }
+
+    /// Adds a thread's, from its `schedstat`: ns on a processor and ns waiting for one
+    /// (Documentation/scheduler/sched-stats.rst).
+    fn add(&mut self, schedstat: &str) -> anyhow::Result<()> {
+        let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
+        let mut next = || numbers.next().context("too few fields in a schedstat");
+        self.ran += next()??;
+        self.waited += next()??;
+        Ok(())
+    }
+}
+
 /// A guest that is running.
 pub(crate) struct Machine {
     child: Child,
@@ -152,6 +181,20 @@ impl Machine {
             },
             Err(RecvTimeoutError::Timeout) => bail!(self.report("the guest's time is up")),
         }
+    }
+
+    /// What this machine's processors have done for the guest's, each of which is a thread that QEMU names `CPU 0/TCG`.
+    pub(crate) fn processors(&self) -> anyhow::Result<Processors> {
+        let mut all = Processors::default();
+        for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let thread = thread?.path();
+            let name = fs::read_to_string(thread.join("comm"));
+            if name.is_ok_and(|name| name.starts_with("CPU ")) {
+                all.add(&fs::read_to_string(thread.join("schedstat"))?)?;
+            }
+        }
+        ensure!(all.ran > 0, "QEMU has no thread that runs a processor");
+        Ok(all)
     }
 
     /// The first alarming word that the kernel said.
@@ -242,6 +285,7 @@ impl RunFolder {
         // Whatever ends this process ends the guest too.
         qemu.args(["--pdeathsig", "KILL"])
             .args(tools.invocation("qemu-system-x86_64")?)
+            .args(["-name", "guest,debug-threads=on"])
             .args(spec.pace.arguments())
             .args(board(tools, spec.kernel, &self.image()))
             .args(["-m", &spec.memory.to_string()])
@@ -317,4 +361,19 @@ fn clock() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_processor_was_given_is_a_share_of_what_it_wanted() {
+        let (mut begin, mut end) = (Processors::default(), Processors::default());
+        begin.add("1000 500 7").unwrap();
+        end.add("1300 600 9").unwrap();
+        end.add("300 100 2").unwrap();
+        assert!((end.given_since(begin) - 0.75).abs() < 1e-9);
+        assert!(end.add("1300").is_err());
+    }
 }

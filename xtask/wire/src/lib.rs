@@ -66,6 +66,8 @@ pub enum Record {
         /// What it printed.
         text: String,
     },
+    /// The host is to note how long it has run the guest's processors: what is measured lies between two of these.
+    Mark,
     /// What was measured; once, by `guest bench all`.
     Report(Box<report::Report>),
     /// What was measured of one node proxy; once, by `guest bench rival`.

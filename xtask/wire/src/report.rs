@@ -152,8 +152,11 @@ pub struct Churn {
     pub changes: u32,
     /// Endpoints replaced.
     pub replaced: f64,
-    /// The proxy's CPU time meanwhile.
+    /// The proxy's CPU time meanwhile by the guest's clock, which counts when its processors waited for one of the host's.
     pub cpu: f64,
+    /// How much of their time the guest's processors had one of the host's when they wanted it, from 0 to 1; filled in by
+    /// the host.
+    pub given: f64,
     /// The CPU time that a bare loop needs for the same real servers, each of which it deletes at once.
     pub eager: f64,
     /// From the API server's answer until new connections reached the probed endpoint's new place, move by move.

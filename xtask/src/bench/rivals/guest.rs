@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use guest_wire::Record;
 use guest_wire::report::Rival;
 
@@ -112,10 +112,18 @@ impl Task {
             limit: Duration::from_secs(60 * self.limit),
             pace: Pace::Real,
         })?;
-        match listen(machine, boot)? {
-            Record::Rival(readings) => Ok(*readings),
-            other => bail!("the guest told something else: {other:?}"),
+        let told = listen(machine, boot)?;
+        let Record::Rival(mut rival) = told.record else {
+            bail!("the guest told something else: {:?}", told.record);
+        };
+        if let Some(churn) = &mut rival.churn {
+            let [begin, end] = told.marks[..] else {
+                bail!("the guest said {} times when to look", told.marks.len());
+            };
+            churn.given = end.given_since(begin);
+            ensure!(churn.given > 0.0, "the guest stood still");
         }
+        Ok(*rival)
     }
 
     /// What the guest calls the proxy, and the proxy's binary there.

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use guest_wire::Record;
 use guest_wire::report::Churn;
 
 use super::RivalArgs;
@@ -24,6 +25,8 @@ pub(crate) fn run(
     roller: SocketAddr,
     duration: Duration,
 ) -> Result<Churn> {
+    let mark = Record::Mark.to_line()?;
+    crate::bench::print(&mark)?;
     let begin = Instant::now();
     let before = proxy.cpu()?;
     let mut roller = TcpStream::connect(roller).context("the roller")?;
@@ -33,10 +36,11 @@ pub(crate) fn run(
     roller.read_to_string(&mut changes)?;
     let elapsed = begin.elapsed().as_secs_f64();
     let cpu = proxy.cpu()?.saturating_sub(before).as_secs_f64();
+    crate::bench::print(&mark)?;
     let changes: u32 = changes.trim().parse().context("the roller failed")?;
     let replaced = f64::from(changes * args.endpoints);
     say(&format!(
-        "churn: {:.0} endpoints a second, {:.1} % of a core",
+        "churn: {:.0} endpoints a second, {:.1} % of a core by this guest's clock",
         replaced / elapsed,
         100.0 * cpu / elapsed
     ));
@@ -45,6 +49,7 @@ pub(crate) fn run(
         changes,
         replaced,
         cpu,
+        given: 1.0,
         eager: 0.0,
         lags,
     })
