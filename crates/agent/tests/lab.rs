@@ -10,6 +10,8 @@
 mod alone;
 #[path = "lab/cluster.rs"]
 mod cluster;
+#[path = "lab/document.rs"]
+mod document;
 #[path = "lab/installed.rs"]
 mod installed;
 #[path = "lab/itself.rs"]

@@ -150,7 +150,12 @@ mod alone {
             fs::write(folder.path().join(file.file_name()), text).unwrap();
         }
         let folder = folder.path().to_str().unwrap();
-        drop(kubectl(&["apply", "--validate=ignore", "-f", folder]));
+        let applied = kubectl(&["apply", "--validate=ignore", "-f", folder]);
+        assert!(
+            applied.is_ok() || example.ends_with("list"),
+            "{}: {applied:?}",
+            example.display()
+        );
     }
 
     /// How many Services there are.

@@ -49,6 +49,18 @@ fn t08_foreign_virtual_servers_routes_and_tables_survive_everything() {
             "{words} is listed as foreign: {status}"
         );
     }
+    let socket = node.socket();
+    let socket = socket.display();
+    let wide = sh(&format!("ipvs-topo status -o wide --socket {socket}"));
+    let shown = |words| wide.contains(words);
+    assert!(shown("10.244.1.1:8080") && shown("PERSIST"), "{wide}");
+    let watched = format!("timeout 8 ipvs-topo status --watch --socket {socket} || true");
+    let watched = sh(&watched);
+    assert!(watched.matches("\nkernel ").count() >= 2, "{watched}");
+    let explained = sh(&format!(
+        "ipvs-topo explain default/web:80 --socket {socket}"
+    ));
+    assert!(explained.contains("10.244.1.1"), "{explained}");
     node.kill();
     node.start();
     wait_kernel(&both);

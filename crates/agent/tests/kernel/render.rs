@@ -46,8 +46,24 @@ fn render_of_every_example_equals_ipvsadm_save() {
         let rendered: Vec<_> = rendered.lines().map(str::to_owned).collect();
         node.start();
         assert_eq!(kernel(), rendered, "{}", folder.display());
+        let cluster = node.cluster();
+        let cluster = cluster.display();
+        // As the document has it.
+        sh(&format!(
+            "cd $(mktemp -d)
+            ipvs-topo render --cluster {cluster} --node n1 -o save >wanted 2>/dev/null
+            ipvsadm-save -n | LC_ALL=C sort | diff wanted -"
+        ));
+        let state = node.state();
+        let diff = format!(
+            "ipvs-topo diff --cluster {cluster} --node n1 --state-dir {} 2>/dev/null",
+            state.display()
+        );
+        assert_eq!(sh(&diff), "no difference\n", "{}", folder.display());
         node.kill();
         sh("ipvsadm -C");
+        let missing = sh(&format!("{diff} || test $? = 1"));
+        assert!(missing.lines().count() >= rendered.len(), "{missing}");
         wait_until("an empty kernel", || kernel().is_empty());
     }
 }

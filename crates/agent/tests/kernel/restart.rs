@@ -1,5 +1,7 @@
 //! A restart on a correct kernel writes nothing; ending leaves everything in place (T06, PAIN-15).
 
+use std::fs;
+
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, Service, slice};
@@ -87,4 +89,34 @@ fn an_idle_agent_logs_nothing_and_writes_nothing() {
     std::thread::sleep(std::time::Duration::from_secs(4));
     assert_eq!(node.log(), log);
     assert_eq!(everything(), before);
+}
+
+#[test]
+fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving() {
+    let _lab = Lab::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.conf");
+    let write = |scheduler: &str| {
+        let head = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+        fs::write(&file, format!("{head}ipvs: {{scheduler: {scheduler}}}\n")).unwrap();
+    };
+    write("wlc");
+    let mut node = node().with(&["--config", file.to_str().unwrap()]);
+    node.start();
+    let before = kernel();
+    assert_eq!(before.len(), 20 * 6);
+    write("'W L C'");
+    node.wait_log("stays in force");
+    write("lc");
+    assert_eq!(node.wait_end().code(), Some(1), "{}", node.log());
+    assert!(node.log().contains("asks for something else now"));
+    assert_eq!(kernel(), before);
+    node.forget_log();
+    node.start();
+    let after: Vec<_> = before
+        .iter()
+        .map(|line| line.replace(" wlc", " lc"))
+        .collect();
+    assert_ne!(after, before);
+    wait_kernel(&after.iter().map(String::as_str).collect::<Vec<_>>());
 }

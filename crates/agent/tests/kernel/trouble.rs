@@ -132,23 +132,40 @@ fn pain_18_bad_endpoints_are_left_out_and_the_good_ones_serve() {
     }
 }
 
+/// Real servers of a virtual server that take connections.
+fn serving(kernel: &[String], address: &str) -> usize {
+    let of = format!("-a -t {address}:80 ");
+    let reals = kernel.iter().filter(|line| line.starts_with(&of));
+    reals.filter(|line| !line.ends_with(" -w 0")).count()
+}
+
 #[test]
-fn two_thousand_endpoints_in_one_service_are_all_programmed() {
+fn ten_thousand_endpoints_in_one_service_are_all_programmed_and_a_slice_of_them_moves() {
     let _lab = Lab::new();
     let mut node = Node::new().with(CIDR);
     node.write("nodes.yaml", NODES);
     node.write("web.yaml", &web("web", &["10.96.0.10"]).yaml());
-    for part in 0..20 {
+    let give = |node: &Node, part: u32, service: &str| {
         let endpoints: Vec<_> = (1..=100)
             .map(|host| format!("10.244.{part}.{host} n2"))
             .collect();
         node.write(
             &format!("slice{part}.yaml"),
-            &slice("web", &format!("web-{part}"), PORTS, &endpoints),
+            &slice(service, &format!("web-{part}"), PORTS, &endpoints),
         );
+    };
+    for part in 0..100 {
+        give(&node, part, "web");
     }
     node.start();
-    assert_eq!(kernel().len(), 2001);
+    assert_eq!(kernel().len(), 10_001);
+    node.write("other.yaml", &web("other", &["10.96.0.11"]).yaml());
+    give(&node, 7, "other");
+    wait_until("the slice at its new Service", || {
+        let held = kernel();
+        let counts = ["10.96.0.10", "10.96.0.11"].map(|address| serving(&held, address));
+        counts == [9_900, 100]
+    });
 }
 
 /// A scheduler that no other test asks for.

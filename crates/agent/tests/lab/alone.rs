@@ -91,6 +91,10 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
     );
     stage.scene("the API server is killed and comes back", server_is_killed);
     stage.scene(
+        "an agent starts without its rules, and another hangs",
+        one_may_not_read_and_one_hangs,
+    );
+    stage.scene(
         "an agent starts while its node's clock is an hour ahead",
         a_clock_is_wrong,
     );
@@ -101,6 +105,8 @@ fn whatever_befalls_the_cluster_traffic_goes_on() {
 fn agents_know_nodes_from_the_map() {
     let map = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--node-source=map"}]"#;
     let patch = ["patch", "daemonset/ipvs-topo-agent", "--type=json", "-p"];
+    // They run on every node, whatever it is there for.
+    kubectl(&["taint", "node", "n3", "dedicated=edge:NoSchedule"]);
     kubectl(&[&[SYSTEM][..], &patch, &[map]].concat());
     wait_for_rollout("daemonset/ipvs-topo-agent");
     for node in NODES {
@@ -111,6 +117,7 @@ fn agents_know_nodes_from_the_map() {
             figures.lines().any(|figure| figure == line).then_some(())
         });
     }
+    kubectl(&["taint", "node", "n3", "dedicated-"]);
 }
 
 fn kill_each_agent() {
@@ -211,6 +218,45 @@ fn server_is_killed(namespace: &Namespace) {
     every_agent_follows(namespace, 50);
 }
 
+/// The agents' rules, which are bound to their account again in the end.
+struct Missing(String);
+
+impl Missing {
+    fn rules() -> Self {
+        let binding = ["clusterrolebinding", "ipvs-topo-agent"];
+        let kept = kubectl(&[&["get", "-o=json"][..], &binding].concat());
+        kubectl(&[&["delete"][..], &binding].concat());
+        Self(kept)
+    }
+}
+
+impl Drop for Missing {
+    fn drop(&mut self) {
+        drop(kubectl_tries(&self.0, &["apply", "-f", "-"]));
+    }
+}
+
+/// The kernel of either goes on, and so does each when it can again; whoever hangs is started anew by its kubelet.
+fn one_may_not_read_and_one_hangs(namespace: &Namespace) {
+    let hanging = agent_on("n2");
+    let before = restarts(&hanging);
+    on_node("n2", "kill -STOP $(pidof ipvs-topo)");
+    let missing = Missing::rules();
+    on_node("n1", "kill -9 $(pidof ipvs-topo)");
+    let status = format!("{PROGRAM} status 2>&1 || true");
+    wait_for("nothing names the rule that is missing", || {
+        let told = on_node("n1", &status);
+        let words = ["services: Forbidden (403)", "resources: [\"services\"]"];
+        words.iter().all(|word| told.contains(word)).then_some(())
+    });
+    drop(missing);
+    wait_for("an agent that hangs is not started anew", || {
+        let now = restarts(&hanging);
+        (now != before && now.ends_with("true")).then_some(())
+    });
+    every_agent_follows(namespace, 70);
+}
+
 /// Gives the zone's one pod a share in percent, and the two others the rest, which is less.
 fn every_agent_follows(namespace: &Namespace, share: u32) {
     let weights = format!(
@@ -264,10 +310,13 @@ fn a_clock_is_wrong(namespace: &Namespace) {
     });
     assert_eq!(serving(node), (3, true));
     set(-1);
-    kubectl(&["delete", "topologydrain", "soon"]);
-    every_agent_follows(namespace, 50);
     // A kubelet that renews its Lease with an earlier time than before seems to have stopped; one that starts does not.
     on_node(node, "kill $(pidof kubelet)");
+    wait_for("a clock that was set right is not looked at", || {
+        (serving(node) == (2, false)).then_some(())
+    });
+    kubectl(&["delete", "topologydrain", "soon"]);
+    every_agent_follows(namespace, 50);
 }
 
 /// Requests to what was on the node fail until its endpoints are gone, and none after that.

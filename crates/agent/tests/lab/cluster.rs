@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::document;
 
 /// How long anything may take that has to happen in the end.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -126,16 +129,26 @@ pub(crate) fn weights_of(node: &str, address: &str) -> BTreeMap<String, u32> {
     held.lines().filter_map(real).collect()
 }
 
+/// Where the API server is, without a Service.
+const API_SERVER: &str = "192.0.2.1";
+
 /// Where the manifests put everything.
 pub(crate) const SYSTEM: &str = "--namespace=ipvs-topo-system";
 
-/// Applies the manifests, and returns when everything of them runs.
+/// Applies the manifests as the document says, again where they are already, and returns when everything of them runs.
 pub(crate) fn install() {
-    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
-    kubectl(&["apply", "-f", &format!("{base}/namespace.yaml")]);
-    let server = include_str!("../../../../xtask/src/lab/api-server.yaml");
-    kubectl_with(server, &["apply", "-f", "-"]);
-    kubectl(&["apply", "-k", base]);
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let turn = ONE_AT_A_TIME.lock().unwrap();
+    let server = [SYSTEM, "get", "configmap", "ipvs-topo-api-server"];
+    if kubectl_tries("", &server).is_ok() {
+        let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
+        kubectl(&["apply", "-k", base]);
+    } else {
+        let blocks = document::blocks("Installing in a cluster");
+        let block = blocks.first().unwrap().replace("10.0.0.1", API_SERVER);
+        document::Desk::new().run(&block);
+    }
+    drop(turn);
     wait_for_rollout("daemonset/ipvs-topo-agent");
     wait_for_rollout("deployment/ipvs-topo-controller");
 }

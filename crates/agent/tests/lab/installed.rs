@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{
-    Namespace, SYSTEM, agent_on, install, kubectl, kubectl_says, wait_for, xtask,
+    NODES, Namespace, SYSTEM, agent_on, install, kubectl, kubectl_says, on_node, wait_for, xtask,
 };
 use crate::web;
 
@@ -55,6 +55,11 @@ fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
 fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
     install();
     assert_eq!(nodes_of_controllers().len(), 2);
+    for node in NODES {
+        // Through the mount, since a container's own settings are read-only.
+        let setting = on_node(node, "cat /proc/sys/net/ipv4/vs/conntrack");
+        assert_eq!(setting.trim(), "1", "{node}");
+    }
     let namespace = web::start();
     let weights = "topology.ipvs-topo.io/weights=node=80,zone=15,*=5";
     namespace.kubectl(&["annotate", "service", "web", weights]);

@@ -2,74 +2,10 @@
 //!
 //! A virtual server that gets another scheduler refuses new connections until the kernel has bound it (docs/kernel.md).
 
-use std::path::{Path, PathBuf};
-
-use crate::cluster::{
-    NODES, kubectl, kubectl_with, on_node, outside, program, text, wait_until_served,
-};
+use crate::cluster::{NODES, kubectl, kubectl_with, on_node, wait_until_served};
+use crate::document::{Desk, blocks, on_every_node};
 use crate::traffic::Traffic;
 use crate::web;
-
-const DOCUMENT: &str = include_str!("../../../../docs/operations.md");
-
-/// What a block of commands begins with that is for nodes.
-const FOR_NODES: &str = "# on every node\n";
-
-/// A folder with the programs that an administrator has at hand.
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let programs = [
-            ("kubectl", program()),
-            ("ipvs-topo", PathBuf::from(env!("CARGO_BIN_EXE_ipvs-topo"))),
-        ];
-        for (name, program) in programs {
-            std::os::unix::fs::symlink(program, folder.path().join(name)).unwrap();
-        }
-        Self(folder)
-    }
-
-    /// Does what the document says below a heading.
-    fn follow(&self, heading: &str) {
-        for block in blocks(heading) {
-            match block.strip_prefix(FOR_NODES) {
-                Some(block) => on_every_node(block),
-                None => self.run(block),
-            }
-        }
-    }
-
-    fn run(&self, block: &str) {
-        let path = std::env::var("PATH").unwrap();
-        let path = format!("{}:{path}", self.0.path().display());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut shell = outside("sh");
-        shell.args(["-euc", block]).env("PATH", path);
-        let done = shell.current_dir(root).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{block}{}{said}", text(&done));
-    }
-}
-
-/// The commands below a heading.
-fn blocks(heading: &str) -> Vec<&'static str> {
-    let (_, section) = DOCUMENT.split_once(&format!("\n### {heading}\n")).unwrap();
-    let section = section.split("\n##").next().unwrap();
-    let parts = section.split("```sh\n").skip(1);
-    let blocks: Vec<_> = parts
-        .map(|part| part.split("```").next().unwrap())
-        .collect();
-    assert!(!blocks.is_empty(), "no commands below {heading}");
-    blocks
-}
-
-fn on_every_node(block: &str) {
-    for node in NODES {
-        on_node(node, &format!("set -eu\n{block}"));
-    }
-}
 
 /// The cluster as kubeadm leaves it: kube-proxy, and nothing of ours.
 fn start_kube_proxy() {
@@ -80,7 +16,7 @@ fn start_kube_proxy() {
     let rollout = ["rollout", "status", "daemonset/kube-proxy"];
     kubectl(&[&rollout[..], &["--namespace=kube-system", "--timeout=300s"]].concat());
     let blocks = blocks("Back to kube-proxy");
-    on_every_node(blocks.last().unwrap().strip_prefix(FOR_NODES).unwrap());
+    on_every_node(blocks.last().unwrap());
 }
 
 /// How many of a client's connections may meet the moment in which its virtual server has no scheduler: it tries again
@@ -126,12 +62,18 @@ fn alone_from_kube_proxy_and_back_by_the_document_while_traffic_goes_on() {
     wait_until_served(&address);
     let mut traffic = Traffic::start(&namespace, &address);
     let desk = Desk::new();
-    for (heading, left, schedules) in [
-        ("Look first", OF_KUBE_PROXY, "rr"),
-        ("To ipvs-topo", OF_OURS, "wrr"),
-        ("Back to kube-proxy", OF_KUBE_PROXY, "rr"),
+    // What it prints: of `render` and of the configuration, and of `status`.
+    let look = &[&*address, "mode: ipvs"][..];
+    let there = &[&*address][..];
+    for (heading, printed, left, schedules) in [
+        ("Look first", look, OF_KUBE_PROXY, "rr"),
+        ("To ipvs-topo", there, OF_OURS, "wrr"),
+        ("Back to kube-proxy", &[], OF_KUBE_PROXY, "rr"),
     ] {
-        desk.follow(heading);
+        let told = desk.follow(heading);
+        for words in printed {
+            assert!(told.contains(words), "{heading}: {words}: {told}");
+        }
         traffic.flows_but_for_refusals(heading, REFUSED);
         for node in NODES {
             assert_eq!(traces(node), left, "{heading}: {node}");

@@ -5,38 +5,14 @@ mod alone {
 
     use cluster::api::Phase;
     use cluster::event::Completeness;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use crate::follower::Follower;
     use crate::following::create;
-    use crate::kubectl::{Namespace, eventually, installed, kubectl_with, ok};
+    use crate::kubectl::{Changed, Namespace, eventually, installed, kubectl_with, ok};
 
     const DRAINS: &str = "topologydrains.topology.ipvs-topo.io";
     const POLICIES: &str = "clustertopologypolicies.topology.ipvs-topo.io";
-
-    /// A definition that was changed; put back in the end.
-    struct Changed(Value);
-
-    impl Changed {
-        fn new(name: &str, change: impl FnOnce(&mut Value)) -> Self {
-            let text = ok(&["get", "crd", name, "-o", "json"]);
-            let mut definition: Value = serde_json::from_str(&text).unwrap();
-            definition.as_object_mut().unwrap().remove("status");
-            let metadata = definition.pointer_mut("/metadata").unwrap();
-            metadata.as_object_mut().unwrap().remove("resourceVersion");
-            let before = definition.clone();
-            change(definition.pointer_mut("/spec/versions").unwrap());
-            kubectl_with(&definition.to_string(), &["replace", "-f", "-"]).unwrap();
-            Self(before)
-        }
-    }
-
-    impl Drop for Changed {
-        fn drop(&mut self) {
-            let text = self.0.to_string();
-            drop(kubectl_with(&text, &["replace", "-f", "-"]));
-        }
-    }
 
     fn drain() -> String {
         let end = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
@@ -61,13 +37,7 @@ mod alone {
         let mut running = Follower::administrator();
         running.until_whole();
         assert_eq!(drains(&running), 1);
-        let changed = Changed::new(DRAINS, |versions| {
-            let mut older = versions[0].clone();
-            older["name"] = json!("v1alpha0");
-            older["storage"] = json!(false);
-            versions[0]["served"] = json!(false);
-            versions.as_array_mut().unwrap().push(older);
-        });
+        let changed = Changed::to_another_version(DRAINS);
         let mut starting = Follower::administrator();
         for follower in [&mut running, &mut starting] {
             follower.until_warned(&[

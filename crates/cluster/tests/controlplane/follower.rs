@@ -134,6 +134,11 @@ impl Follower {
         of.map(|service| service.name.name.to_string()).collect()
     }
 
+    /// How many bytes of a collection came.
+    pub(crate) fn bytes(&self, name: &str) -> u64 {
+        self.watch.board().unwrap().count().bytes[name]
+    }
+
     /// How often anything was asked about a collection.
     pub(crate) fn requests(&self, name: &str) -> u64 {
         let count = self.watch.board().unwrap().count();

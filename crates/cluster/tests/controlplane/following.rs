@@ -48,6 +48,26 @@ fn changes_arrive_and_other_proxies_services_do_not() {
 }
 
 #[test]
+fn what_a_server_can_compress_comes_compressed() {
+    installed();
+    let namespace = Namespace::new();
+    create(&namespace.0, "large");
+    // Pages of less than 128 KiB are never compressed, and an argument cannot be longer than that.
+    let note = "well compressible ".repeat(5_500);
+    let [first, second] = ["first", "second"].map(|key| format!("{key}={note}"));
+    namespace
+        .kubectl(&["annotate", "service", "large", &first, &second])
+        .unwrap();
+    let mut follower = Follower::administrator();
+    follower.until_whole();
+    assert!(follower.services(&namespace.0) == ["large"]);
+    let received = follower.bytes("services");
+    assert!(received < 2 * note.len() as u64, "{received} bytes");
+    create(&namespace.0, "next");
+    follower.until_service(&namespace.0, "next");
+}
+
+#[test]
 fn requests_are_taken_and_refusals_are_typed() {
     let namespace = Namespace::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -156,6 +176,9 @@ mod alone {
             follower.until_whole();
             follower.until_service(&namespace.0, "a");
         }
+        let list = ok(&["get", "--raw", "/api/v1/services?limit=1"]);
+        let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+        let seen = list["metadata"]["resourceVersion"].as_str().unwrap();
         fired.fire();
         demoted.forbid();
 
@@ -170,6 +193,9 @@ mod alone {
         }
         xtask(&["start", "kube-apiserver"]);
         create(&namespace.0, "b");
+        let watch = format!("/api/v1/services?watch=true&timeoutSeconds=1&resourceVersion={seen}");
+        let told = kubectl(&["get", "--raw", &watch]).unwrap_or_else(|told| told);
+        assert!(told.contains("too old resource version"), "{told}");
 
         let [administrator, known, permitted] = &mut followers;
         administrator.until_service(&namespace.0, "b");

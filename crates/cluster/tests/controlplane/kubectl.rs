@@ -145,15 +145,49 @@ fn ask_for_what_goes(round: u32) {
         "topologypolicies",
     ];
     for kind in kinds {
-        let all = format!("/apis/{GROUP}/v1alpha1/{kind}");
-        drop(kubectl(&["get", "--raw", &all]));
+        drop(kubectl(&["get", kind]));
     }
     let definitions = kinds.map(|kind| format!("crd/{kind}.{GROUP}"));
     let mut change = vec!["annotate", "--overwrite"];
     change.extend(definitions.iter().map(String::as_str));
-    let asked = format!("asked={round}");
-    change.push(&asked);
+    let again = format!("again={round}");
+    change.push(&again);
     drop(kubectl(&change));
+}
+
+/// A definition that was changed; put back in the end.
+pub(crate) struct Changed(Value);
+
+impl Changed {
+    pub(crate) fn new(name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let text = ok(&["get", "crd", name, "-o", "json"]);
+        let mut definition: Value = serde_json::from_str(&text).unwrap();
+        definition.as_object_mut().unwrap().remove("status");
+        let metadata = definition.pointer_mut("/metadata").unwrap();
+        metadata.as_object_mut().unwrap().remove("resourceVersion");
+        let before = definition.clone();
+        change(definition.pointer_mut("/spec/versions").unwrap());
+        kubectl_with(&definition.to_string(), &["replace", "-f", "-"]).unwrap();
+        Self(before)
+    }
+
+    /// Serves the kind as `v1alpha0` only.
+    pub(crate) fn to_another_version(name: &str) -> Self {
+        Self::new(name, |versions| {
+            let mut older = versions[0].clone();
+            older["name"] = json!("v1alpha0");
+            older["storage"] = json!(false);
+            versions[0]["served"] = json!(false);
+            versions.as_array_mut().unwrap().push(older);
+        })
+    }
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        let text = self.0.to_string();
+        drop(kubectl_with(&text, &["replace", "-f", "-"]));
+    }
 }
 
 /// The API server's address.

@@ -112,7 +112,9 @@ fn the_examples_are_taken_as_they_are() {
 mod alone {
     //! It takes the CRDs away from everybody else for a while.
 
-    use crate::kubectl::{established, installed, kubectl, ok, repository, take_away};
+    use crate::kubectl::{
+        established, installed, kubectl, kubectl_with, ok, repository, take_away,
+    };
 
     /// Kinds that are always "configured", though `kubectl diff` finds nothing: of a disruption budget kubectl sends
     /// the selector whether or not it differs, and of a policy the levels, which the API server gives their defaults.
@@ -126,22 +128,52 @@ mod alone {
             .collect()
     }
 
+    /// The definition of a policy comes with it, so that is known the second time.
+    fn is_not_known(told: Result<String, String>) -> bool {
+        match told {
+            Ok(_) => false,
+            Err(told) => {
+                let kind = "no matches for kind \"ClusterTopologyPolicy\"";
+                let lines = told.lines().filter(|line| !line.is_empty());
+                let others = lines.filter(|line| {
+                    !line.contains(kind) && !line.starts_with("ensure CRDs are installed")
+                });
+                assert_eq!(others.collect::<Vec<_>>(), Vec::<&str>::new());
+                true
+            }
+        }
+    }
+
     #[test]
     fn base_and_overlays_are_applied_repeated_compared_and_deleted_without_a_trace() {
         installed();
-        for folder in [
-            "base",
-            "overlays/kubeadm",
-            "overlays/zone-aware",
-            "overlays/edge",
-            "overlays/hints",
+        for part in ["crds", "admission"] {
+            take_away(&format!("manifests/{part}"));
+        }
+        for (folder, has_policy) in [
+            ("base", false),
+            ("overlays/kubeadm", false),
+            ("overlays/zone-aware", true),
+            ("overlays/edge", true),
+            ("overlays/hints", false),
         ] {
             let path = repository(&format!("manifests/{folder}"));
+            // kubectl remembers for hours which kinds there are.
+            let cache = tempfile::tempdir().unwrap();
+            let cache = format!("--cache-dir={}", cache.path().display());
+            let first = kubectl(&["apply", "-k", &path, &cache]);
+            assert_eq!(is_not_known(first), has_policy, "{folder}");
+            established();
             ok(&["apply", "-k", &path]);
             let again = ok(&["apply", "-k", &path]);
             assert_eq!(changes(&again), Vec::<&str>::new(), "{folder}");
             assert_eq!(ok(&["diff", "-k", &path]), "", "{folder}");
+            let kept = ok(&["get", "ctp,tp,tdrain", "-A", "-o", "yaml"]);
             take_away(&format!("manifests/{folder}"));
+            let cache = tempfile::tempdir().unwrap();
+            let cache = format!("--cache-dir={}", cache.path().display());
+            let again = kubectl(&["delete", "-k", &path, "--ignore-not-found", &cache]);
+            assert_eq!(is_not_known(again), has_policy, "{folder}");
             let left = [
                 "get",
                 "crd,validatingadmissionpolicy,validatingadmissionpolicybinding,clusterrole,clusterrolebinding,namespace",
@@ -152,11 +184,18 @@ mod alone {
             let ours = left.lines().filter(|line| line.contains("ipvs-topo"));
             assert_eq!(ours.collect::<Vec<_>>(), Vec::<&str>::new(), "{folder}");
             assert!(kubectl(&["get", "namespace", "kube-system"]).is_ok());
-            for part in ["crds", "admission"] {
-                ok(&["apply", "-k", &repository(&format!("manifests/{part}"))]);
+            if has_policy {
+                ok(&["apply", "-k", &repository("manifests/crds")]);
+                established();
+                kubectl_with(&kept, &["apply", "-f", "-"]).unwrap();
+                ok(&["delete", "ctp", "--all"]);
+                take_away("manifests/crds");
             }
-            established();
         }
+        for part in ["crds", "admission"] {
+            ok(&["apply", "-k", &repository(&format!("manifests/{part}"))]);
+        }
+        established();
     }
 
     #[test]
@@ -168,6 +207,7 @@ mod alone {
             "readOnlyRootFilesystem: true",
             "automountServiceAccountToken: false",
             "maxSurge: 0",
+            "pod-security.kubernetes.io/enforce: privileged",
         ] {
             assert!(text.contains(words), "{words}");
         }

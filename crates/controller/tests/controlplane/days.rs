@@ -1,4 +1,4 @@
-//! Bad days of the controller: away for a day, and two who believe that they lead.
+//! Bad days of the controller: away for a day, two who believe that they lead, a kind in another version.
 
 mod alone {
     //! There is one Lease in a cluster.
@@ -6,7 +6,7 @@ mod alone {
     use std::time::Duration;
 
     use crate::audit::{Audit, NAMESPACE, Request, based, hired};
-    use crate::kubectl::{eventually, kubectl_with, ok};
+    use crate::kubectl::{Changed, eventually, kubectl_with, ok};
     use crate::process::{ACCOUNT, Controller, LEASE, becomes, drain, holder};
 
     fn node(name: &str) -> String {
@@ -124,6 +124,31 @@ mod alone {
         written_once(&audit.requests()[already..]);
     }
 
+    /// Who led wakes up when another leads, knows nothing of that, and has a change to write.
+    fn a_sleeper_wakes(audit: &Audit, back: &[Controller]) {
+        let led = back.iter().find(|one| one.leads()).unwrap();
+        led.signal("STOP");
+        moves("day-n1", "d");
+        let next = eventually("another leader", || {
+            let mut others = back.iter().filter(|one| !std::ptr::eq(*one, led));
+            others.find(|one| one.leads())
+        });
+        becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "d");
+        let already = audit.requests().len();
+        led.signal("CONT");
+        eventually("the end of the first one's lead", || {
+            (!led.says_that_it_leads()).then_some(())
+        });
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(next.says_that_it_leads() && next.leads());
+        let since = audit.requests();
+        let written: Vec<&Request> = since[already..]
+            .iter()
+            .filter(|one| is_write(one) && one.resource == "topologymaps")
+            .collect();
+        assert!(written.is_empty(), "by who does not lead: {written:?}");
+    }
+
     /// Nobody writes who does not lead, and what changed meanwhile is written once.
     fn written_once(since: &[Request]) {
         let lost = since.iter().position(|one| is_of_lease(one, 409)).unwrap();
@@ -142,6 +167,32 @@ mod alone {
         assert_eq!(writes.count(), 1, "the change is written once");
     }
 
+    /// What it cannot read it tells and leaves alone; the rest goes on, and so does that when it can be read again.
+    #[test]
+    fn a_kind_in_another_version_is_told_and_the_rest_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        based();
+        let kubeconfig = hired(ACCOUNT, &[], folder.path());
+        kubectl_with(&node("day-n1"), &["apply", "-f", "-"]).unwrap();
+        kubectl_with(&drain("day", 1), &["apply", "-f", "-"]).unwrap();
+        let one = Controller::start(&kubeconfig, "one");
+        becomes("tdrain", "day", "{.status.phase}", "Active");
+        let changed = Changed::to_another_version("topologydrains.topology.ipvs-topo.io");
+        one.until_logged("OtherVersion");
+        moves("day-n1", "b");
+        becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
+        drop(changed);
+        let refused = drain("day", 100);
+        eventually("the version that it reads", || {
+            kubectl_with(&refused, &["apply", "-f", "-"]).ok()
+        });
+        becomes("tdrain", "day", "{.status.phase}", "Refused");
+        assert!(one.end());
+        ok(&["delete", "node", "day-n1"]);
+        ok(&["delete", "tdrain", "day"]);
+        ok(&["delete", "tmap", "--all"]);
+    }
+
     #[test]
     fn after_a_day_away_all_is_caught_up_and_of_two_leaders_one_stops() {
         let folder = tempfile::tempdir().unwrap();
@@ -155,6 +206,7 @@ mod alone {
         let renewed = goes_for_a_day(&kubeconfig);
         let back = comes_back(&kubeconfig, &renewed);
         two_leaders(&audit, &back);
+        a_sleeper_wakes(&audit, &back);
         for one in back {
             assert!(one.end());
         }

@@ -104,10 +104,16 @@ impl Controller {
         holder().is_some_and(|holder| holder.starts_with(&format!("{}_", self.name)))
     }
 
+    /// Sends it a signal, such as `STOP`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// Asks it to end, and returns whether it ended well.
     pub(crate) fn end(mut self) -> bool {
-        let id = self.child.id().to_string();
-        Command::new("kill").arg(id).status().unwrap();
+        self.signal("TERM");
         let ended = eventually("the end of a controller", || self.child.try_wait().unwrap());
         ended.success()
     }

@@ -62,6 +62,16 @@ metadata: {name: map-n2}
             kubectl_with(&drain("rack", hours), &["apply", "-f", "-"]).unwrap();
             becomes("tdrain", "rack", "{.status.phase}", phase);
         }
+        for (kinds, shown) in [
+            (
+                "ctp,tp,tdrain",
+                &["/near ", " 1/2 ", "/nearer ", "/rack ", " Active "][..],
+            ),
+            ("tmap,tagent", &["/shard-0 ", "/map-n1 ", " Serving "]),
+        ] {
+            let table = ok(&["get", kinds]);
+            assert!(shown.iter().all(|words| table.contains(words)), "{table}");
+        }
     }
 
     /// A fallback that two agents report is one Event, and so is its end.
@@ -110,6 +120,8 @@ metadata: {name: map-n2}
         eventually("the Event of its end", || {
             (reasons() == [returns, falls, refused]).then_some(())
         });
+        let table = ok(&["events", "-n", "default", "--for", "service/kubernetes"]);
+        assert!(table.contains("TopologyFallbackPanic"), "{table}");
         counts_on(regarding);
     }
 
@@ -119,6 +131,8 @@ metadata: {name: map-n2}
         let chosen = regarding.replace("involvedObject", "regarding");
         let listed = ok(&[&["get"][..], &all, &[&chosen, "-o=name"]].concat());
         let series = r#"{"series":{"count":2,"lastObservedTime":"2026-11-21T20:00:00.000000Z"}}"#;
+        let account = format!("--as=system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
+        ok(&[&["auth", "can-i", "patch"][..], &all, &[&account]].concat());
         for event in listed.lines() {
             ok(&[
                 "patch",
