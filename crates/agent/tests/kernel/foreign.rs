@@ -57,9 +57,7 @@ fn t08_foreign_virtual_servers_routes_and_tables_survive_everything() {
     let watched = format!("timeout 8 ipvs-topo status --watch --socket {socket} || true");
     let watched = sh(&watched);
     assert!(watched.matches("\nkernel ").count() >= 2, "{watched}");
-    let explained = sh(&format!(
-        "ipvs-topo explain t/web:80 --socket {socket}"
-    ));
+    let explained = sh(&format!("ipvs-topo explain t/web:80 --socket {socket}"));
     assert!(explained.contains("10.244.1.1"), "{explained}");
     node.kill();
     node.start();

@@ -124,7 +124,7 @@ mod alone {
         written_once(&audit.requests()[already..]);
     }
 
-    /// Who led wakes up when another leads, knows nothing of that, and has a change to write.
+    /// Who led wakes up when another leads: it has missed a change, and writes nothing.
     fn a_sleeper_wakes(audit: &Audit, back: &[Controller]) {
         let led = back.iter().find(|one| one.leads()).unwrap();
         led.signal("STOP");
