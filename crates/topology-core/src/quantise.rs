@@ -7,7 +7,7 @@
 //! | stage | weights | accepted if |
 //! |---|---|---|
 //! | [`Stage::Exact`] | shares x least common denominator | largest <= 256 |
-//! | [`Stage::Search`] | `max(1, round(m x share / largest share))`, smallest m <= 1,024 | every tier within [`tolerance`] |
+//! | [`Stage::Search`] | `max(1, round(m x share / largest share))`, smallest m <= 1,024 | every tier, and in it all endpoints of one share, within [`tolerance`] |
 //! | [`Stage::WideExact`] | as exact | largest <= 65,535 |
 //! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
 //! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
@@ -29,7 +29,7 @@ const SEARCH_LIMIT: u32 = 1_024;
 /// Endpoints of one tier that get the same share each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// The tier, for the tolerance, which is judged tier by tier.
+    /// The tier, for the tolerance, which is judged for the tier and for its endpoints of the same share.
     pub tier: usize,
     /// The wanted share of each endpoint, > 0.
     pub share: Ratio,
@@ -114,7 +114,7 @@ pub(crate) fn has_small_weights(classes: &[Class]) -> bool {
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
 
-/// How far the achieved share of a tier may be from the `wanted` one:
+/// How far the achieved share of a tier, or of all its endpoints that want the same, may be from the `wanted` one:
 /// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
 pub fn tolerance(wanted: Ratio) -> Ratio {
     let relative = (wanted * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));

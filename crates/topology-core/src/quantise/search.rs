@@ -1,16 +1,18 @@
 //! The search for the smallest rounded weights that are near enough, in machine integers.
 //!
 //! It walks over m, the largest weight. Each step looks only at the classes whose weight grows there, and where a tier
-//! is so far off that it cannot be near enough for many steps, the walk leaps over them.
+//! or the alike endpoints in one are so far off that they cannot be near enough for many steps, the walk leaps over them.
 
 mod bounds;
+mod groups;
 mod line;
 #[cfg(test)]
 mod tests;
 
-use super::{Class, tiers};
+use super::Class;
 use crate::ratio::{Ratio, gcd};
 use bounds::{Bounds, Sum};
+use groups::Groups;
 use line::Line;
 
 /// Lines that are looked at together.
@@ -25,8 +27,9 @@ pub(super) struct Search {
     /// When each line weighs one more; apart from the lines, since every step looks at all of them.
     due: Vec<u32>,
     lines: Vec<Line>,
+    /// One for each of the [`Groups`].
     bounds: Vec<Bounds>,
-    /// The tier that was not near enough last; it seldom is at once.
+    /// The one that was not near enough last; it seldom is at once.
     suspect: usize,
     /// All tiers together.
     all: Sum,
@@ -39,18 +42,14 @@ impl Search {
     pub(super) fn new(classes: &[Class]) -> Self {
         let largest_share = classes.iter().map(|class| class.share).max();
         let largest_share = largest_share.unwrap_or(Ratio::ONE);
-        let lines = classes.iter().map(|class| Line::new(class, largest_share));
-        let mut wanted = vec![Ratio::ZERO; tiers(classes)];
-        for class in classes {
-            if let Some(wanted) = wanted.get_mut(class.tier) {
-                *wanted = *wanted + class.share * Ratio::new(class.count.into(), 1);
-            }
-        }
+        let groups = Groups::of(classes);
+        let lines = classes.iter().zip(&groups.kinds);
+        let lines = lines.map(|(class, kind)| Line::new(class, *kind, largest_share));
         let mut search = Self {
             largest: 0,
             due: Vec::new(),
             lines: lines.collect(),
-            bounds: wanted.into_iter().map(Bounds::new).collect(),
+            bounds: groups.wanted.into_iter().map(Bounds::new).collect(),
             suspect: 0,
             all: Sum::default(),
             look_ahead: 0,
@@ -82,7 +81,7 @@ impl Search {
             .collect()
     }
 
-    /// Whether every tier is near enough.
+    /// Whether everything is near enough.
     fn is_near(&mut self) -> bool {
         let fails = |bounds: &Bounds| !bounds.hold(&self.all);
         if self.bounds.get(self.suspect).is_some_and(fails) {
@@ -125,9 +124,7 @@ impl Search {
                 continue;
             }
             self.all.grow_with(line);
-            if let Some(bounds) = self.bounds.get_mut(line.tier) {
-                bounds.sum.grow_with(line);
-            }
+            sums(&mut self.bounds, line).for_each(|sum| sum.grow_with(line));
         }
         let idle = self.bounds.iter().map(|bounds| bounds.idle(&self.all));
         idle.max().unwrap_or(0).min(still)
@@ -149,9 +146,7 @@ impl Search {
                 // Below 1 every weight counts as 1 already.
                 if line.weight > 1 {
                     self.all.picks += line.count;
-                    if let Some(bounds) = self.bounds.get_mut(line.tier) {
-                        bounds.sum.picks += line.count;
-                    }
+                    sums(&mut self.bounds, line).for_each(|sum| sum.picks += line.count);
                 }
             }
         }
@@ -172,11 +167,19 @@ impl Search {
         for line in &self.lines {
             let picks = line.count * u64::from(line.counted());
             self.all.picks += picks;
-            if let Some(bounds) = self.bounds.get_mut(line.tier) {
-                bounds.sum.picks += picks;
-            }
+            sums(&mut self.bounds, line).for_each(|sum| sum.picks += picks);
         }
     }
+}
+
+/// What `line` counts for: its tier, and the endpoints like its own.
+fn sums<'a>(bounds: &'a mut [Bounds], line: &Line) -> impl Iterator<Item = &'a mut Sum> {
+    let (tier, kind) = (line.tier, line.kind);
+    bounds
+        .iter_mut()
+        .enumerate()
+        .filter(move |(at, _)| *at == tier || Some(*at) == kind)
+        .map(|(_, bounds)| &mut bounds.sum)
 }
 
 /// Numerator and denominator in so many bits; lower bits of both are given up together if there are more.

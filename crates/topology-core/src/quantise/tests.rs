@@ -128,15 +128,74 @@ fn near_enough(classes: &[Class], weights: &[u32]) -> bool {
             .map(|class| class.share * Ratio::new(class.count.into(), 1))
             .sum::<Ratio>()
     };
-    achieved
+    let tiers_near = achieved
         .iter()
         .enumerate()
-        .all(|(tier, achieved)| achieved.distance(wanted(tier)) <= tolerance(wanted(tier)))
+        .all(|(tier, achieved)| achieved.distance(wanted(tier)) <= tolerance(wanted(tier)));
+    tiers_near && kinds_near_enough(classes, weights)
 }
 
+/// Whether all endpoints of one tier and share together get nearly what they want.
+fn kinds_near_enough(classes: &[Class], weights: &[u32]) -> bool {
+    let picks = |class: &Class, weight: &u32| u64::from(class.count) * u64::from(*weight);
+    let both = || classes.iter().zip(weights);
+    let cycle: u64 = both().map(|(class, weight)| picks(class, weight)).sum();
+    classes.iter().all(|kind| {
+        let alike =
+            |(class, _): &(&Class, &u32)| (class.tier, class.share) == (kind.tier, kind.share);
+        let wanted: Ratio = both()
+            .filter(alike)
+            .map(|(class, _)| class.share * Ratio::new(class.count.into(), 1))
+            .sum();
+        let got = both()
+            .filter(alike)
+            .map(|(class, weight)| picks(class, weight));
+        Ratio::new(got.sum(), cycle).distance(wanted) <= tolerance(wanted)
+    })
+}
+
+/// Endpoints of one tier with these capacities, one each.
+fn capacities(of: &[u64]) -> Vec<Class> {
+    let sum = of.iter().sum();
+    of.iter()
+        .map(|own| class(0, 1, Ratio::new(*own, sum)))
+        .collect()
+}
+
+#[test]
+fn capacities_far_apart_count_within_a_tier() {
+    for (of, expected) in [
+        (&[1, 256][..], &[1, 256][..]),
+        (&[1, 257], &[1, 205]),
+        (&[1, 1000], &[1, 500]),
+        (&[100, 301], &[1, 3]),
+        (&[16, 32, 48, 257], &[1, 2, 3, 16]),
+    ] {
+        let quantised = quantise(&capacities(of));
+        assert_eq!(quantised.weights, expected, "{of:?} {:?}", quantised.stage);
+    }
+}
+
+/// Tiers of endpoints that are alike, or of two capacities each.
 fn any_tiers() -> impl Strategy<Value = Vec<Class>> {
     let tier = (1..=10_000_u64, 1..300_u32);
-    proptest::collection::vec(tier, 1..6).prop_map(|tiers| tiers_of(&tiers))
+    let alike = proptest::collection::vec(tier, 1..6).prop_map(|tiers| tiers_of(&tiers));
+    let tier = (
+        1..=10_000_u64,
+        (1..=1_000_u64, 1..9_u32),
+        (1..=1_000_u64, 1..9_u32),
+    );
+    let mixed = proptest::collection::vec(tier, 1..4).prop_map(|tiers| {
+        let sum: u64 = tiers.iter().map(|(weight, ..)| weight).sum();
+        let tiers = tiers.into_iter().enumerate();
+        let classes = tiers.flat_map(|(tier, (weight, (one, ones), (other, others)))| {
+            let capacity = one * u64::from(ones) + other * u64::from(others);
+            [(one, ones), (other, others)]
+                .map(|(own, count)| class(tier, count, Ratio::new(weight * own, sum * capacity)))
+        });
+        classes.collect()
+    });
+    prop_oneof![alike, mixed]
 }
 
 proptest! {

@@ -62,7 +62,8 @@ fn node(name: &'static str) -> impl Strategy<Value = Node> {
         label(RACK, &["1", "2", "3"]),
         proptest::option::weighted(
             0.3,
-            select(&["1", "2", "3", "7", "none"][..]).prop_map(|value| (CAPACITY, value)),
+            select(&["1", "2", "3", "7", "257", "1000", "none"][..])
+                .prop_map(|value| (CAPACITY, value)),
         ),
     );
     let rest = (

@@ -13,6 +13,8 @@ pub(super) const SLOPE_BITS: u32 = 32;
 
 pub(super) struct Line {
     pub(super) tier: usize,
+    /// The bounds of the endpoints like these, if they have some besides the tier's.
+    pub(super) kind: Option<usize>,
     pub(super) count: u64,
     /// As rounded; 0 where the class is counted with 1.
     pub(super) weight: u32,
@@ -31,13 +33,14 @@ pub(super) struct Line {
 
 impl Line {
     /// The line at its beginning.
-    pub(super) fn new(class: &Class, largest_share: Ratio) -> Self {
+    pub(super) fn new(class: &Class, kind: Option<usize>, largest_share: Ratio) -> Self {
         // Two bits are left for 2q and for the sums of rest and remainder.
         let (p, q) = words(class.share / largest_share, 61);
         let p = p.max(1);
         let rise = u128::from(class.count) * u128::from(p);
         Self {
             tier: class.tier,
+            kind,
             count: class.count.into(),
             weight: 0,
             slope: (rise << SLOPE_BITS).div_ceil(q.into()),

@@ -1,6 +1,6 @@
 //! S10: integers in the proportions of the shares, or near enough.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Id;
 use crate::frac::{Frac, frac, gcd, times};
@@ -16,19 +16,7 @@ pub(crate) fn weights(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) ->
     if share.is_empty() {
         return BTreeMap::new();
     }
-    // Endpoints of one level and share are treated alike, so they are looked at once.
-    let mut kinds: BTreeMap<(usize, i128, i128), i128> = BTreeMap::new();
-    for (id, share) in share {
-        *kinds.entry((tier[id], share.n, share.d)).or_default() += 1;
-    }
-    let kinds: Vec<Kind> = kinds
-        .into_iter()
-        .map(|((tier, n, d), count)| Kind {
-            tier,
-            share: frac(n, d),
-            count,
-        })
-        .collect();
+    let kinds = kinds(share, tier);
     let found = find(&kinds);
     let weight_of = |id: &Id| {
         let at = kinds
@@ -109,38 +97,36 @@ fn rounded(kinds: &[Kind], largest: i128) -> Vec<i128> {
 }
 
 fn search(kinds: &[Kind], mut range: std::ops::RangeInclusive<i128>) -> Option<Vec<i128>> {
-    let tiers: BTreeSet<usize> = kinds.iter().map(|kind| kind.tier).collect();
-    let wanted: Vec<(usize, Frac)> = tiers
-        .iter()
-        .map(|tier| {
-            let of_tier = kinds.iter().filter(|kind| kind.tier == *tier);
-            (
-                *tier,
-                of_tier.map(|kind| kind.share * frac(kind.count, 1)).sum(),
-            )
-        })
-        .collect();
-    let found = range.find(|largest| {
-        let weights = rounded(kinds, *largest);
-        let picks = |tier: Option<usize>| -> i128 {
-            let counted = kinds
-                .iter()
-                .zip(&weights)
-                .filter(|(kind, _)| tier.is_none_or(|tier| kind.tier == tier));
-            counted.map(|(kind, weight)| kind.count * weight).sum()
-        };
-        let cycle = picks(None);
-        wanted.iter().all(|(tier, wanted)| {
-            let achieved = frac(picks(Some(*tier)), cycle);
-            let off = if achieved > *wanted {
-                achieved - *wanted
-            } else {
-                *wanted - achieved
-            };
-            off <= frac(1, 200).min(frac(1, 1000).max(*wanted * frac(1, 20)))
-        })
-    })?;
+    let found = range.find(|largest| is_fair(kinds, &rounded(kinds, *largest)))?;
     Some(lowest_terms(rounded(kinds, found)))
+}
+
+/// What an endpoint asks for has to be visible in what it gets: no level, and no kind of endpoints in a level, may be
+/// further off than the tolerance.
+fn is_fair(kinds: &[Kind], weights: &[i128]) -> bool {
+    let mut cycle = 0;
+    let mut by_tier: BTreeMap<usize, (Frac, i128)> = BTreeMap::new();
+    for (kind, weight) in kinds.iter().zip(weights) {
+        let picks = kind.count * weight;
+        let tier = by_tier.entry(kind.tier).or_insert((frac(0, 1), 0));
+        *tier = (tier.0 + kind.share * frac(kind.count, 1), tier.1 + picks);
+        cycle += picks;
+    }
+    let of_kinds = kinds
+        .iter()
+        .zip(weights)
+        .map(|(kind, weight)| (kind.share * frac(kind.count, 1), kind.count * weight));
+    let mut parts = by_tier.into_values().chain(of_kinds);
+    parts.all(|(wanted, picks)| is_near(wanted, frac(picks, cycle)))
+}
+
+fn is_near(wanted: Frac, achieved: Frac) -> bool {
+    let off = if achieved > wanted {
+        achieved - wanted
+    } else {
+        wanted - achieved
+    };
+    off <= frac(1, 200).min(frac(1, 1000).max(wanted * frac(1, 20)))
 }
 
 #[test]
@@ -155,6 +141,15 @@ fn the_weights_of_q14() {
             tier.insert(id, at);
         }
     }
-    let found: BTreeSet<u32> = weights(&share, &tier).into_values().collect();
+    let found: std::collections::BTreeSet<u32> = weights(&share, &tier).into_values().collect();
     assert_eq!(found, [64, 18, 3, 1].into());
+}
+
+#[test]
+fn capacities_of_1_and_1000_are_not_alike() {
+    let id = |number: u8| (std::net::IpAddr::from([10, 0, 0, number]), 80);
+    let share = BTreeMap::from([(id(1), frac(1, 1001)), (id(2), frac(1000, 1001))]);
+    let tier = BTreeMap::from([(id(1), 0), (id(2), 0)]);
+    let found: Vec<u32> = weights(&share, &tier).into_values().collect();
+    assert_eq!(found, [1, 500]);
 }
