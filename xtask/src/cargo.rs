@@ -1,5 +1,6 @@
 //! Cargo, run for us: building binaries and asking for metadata.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +13,21 @@ use crate::paths;
 pub(crate) fn command() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command.current_dir(paths::root());
+    // With this set, which test binaries get for the times of their tests, cargo builds everything again.
+    command.current_dir(paths::root()).env_remove(REPORTS_TIME);
+    command
+}
+
+/// The variable with which libtest of a stable toolchain takes `--report-time`.
+pub(crate) const REPORTS_TIME: &str = "RUSTC_BOOTSTRAP";
+
+/// `cargo SUBCOMMAND` over the whole workspace with every feature.
+///
+/// Whatever runs on this machine is built so: what a command selects decides which features the
+/// dependencies get, and every other set of features builds a hundred crates once more.
+pub(crate) fn whole(subcommand: &str) -> Command {
+    let mut command = command();
+    command.args([subcommand, "--workspace", "--all-features"]);
     command
 }
 
@@ -26,38 +41,56 @@ struct Message {
 #[derive(Deserialize)]
 struct MessageTarget {
     name: String,
+    src_path: PathBuf,
 }
 
 /// Builds the binary `ipvs-topo` with the dev profile and returns where it is.
 pub(crate) fn build_agent() -> anyhow::Result<PathBuf> {
-    let arguments = ["build", "--package", "agent", "--bin", "ipvs-topo"];
-    build(&arguments, "ipvs-topo")
+    build(whole("build").args(["--bin", "ipvs-topo"]), "ipvs-topo")
 }
 
 /// Runs a cargo build and returns the executable of the target called `name`.
 ///
 /// The compiler's messages are part of the error; a build that succeeds is silent.
-pub(crate) fn build(arguments: &[&str], name: &str) -> anyhow::Result<PathBuf> {
-    let output = command()
-        .args(arguments)
+pub(crate) fn build(cargo: &mut Command, name: &str) -> anyhow::Result<PathBuf> {
+    match &*build_all(cargo, &|target| target.name == name)? {
+        [path, ..] => Ok(path.clone()),
+        [] => bail!("cargo built no executable {name}"),
+    }
+}
+
+/// The executables of a build of the test targets that `wanted` names.
+pub(crate) fn build_tests(wanted: &[TestTarget]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut cargo = whole("test");
+    cargo.arg("--no-run");
+    let names: BTreeSet<&str> = wanted.iter().map(|target| &*target.name).collect();
+    for name in names {
+        cargo.args(["--test", name]);
+    }
+    // Targets of other packages may have the same name.
+    let sources: Vec<&Path> = wanted.iter().map(|target| &*target.source).collect();
+    build_all(&mut cargo, &|target| sources.contains(&&*target.src_path))
+}
+
+fn build_all(
+    cargo: &mut Command,
+    is_wanted: &dyn Fn(&MessageTarget) -> bool,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let output = cargo
         .args(["--quiet", "--message-format=json-render-diagnostics"])
         .output()
         .context("running cargo")?;
     ensure!(
         output.status.success(),
-        "cargo {} failed:\n{}",
-        arguments.join(" "),
+        "{cargo:?} failed:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let executable = String::from_utf8_lossy(&output.stdout)
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter(|message| message.target.as_ref().is_some_and(|t| t.name == name))
-        .find_map(|message| message.executable);
-    match executable {
-        Some(path) => Ok(path),
-        None => bail!("cargo {} built no executable {name}", arguments.join(" ")),
-    }
+        .filter(|message| message.target.as_ref().is_some_and(is_wanted));
+    Ok(messages.filter_map(|message| message.executable).collect())
 }
 
 /// `cargo metadata --no-deps` of one workspace, as JSON.
@@ -90,6 +123,8 @@ struct Package {
 #[derive(Deserialize)]
 struct Target {
     name: String,
+    kind: Vec<String>,
+    src_path: PathBuf,
     #[serde(default, rename = "required-features")]
     required_features: Vec<String>,
 }
@@ -100,6 +135,8 @@ pub(crate) struct TestTarget {
     pub(crate) package: String,
     /// The target's name.
     pub(crate) name: String,
+    /// Its root file.
+    source: PathBuf,
 }
 
 /// The names of the workspace's packages.
@@ -110,13 +147,25 @@ pub(crate) fn packages() -> anyhow::Result<Vec<String>> {
 
 /// Every test target of the workspace with `required-features` naming `feature`.
 pub(crate) fn targets_with(feature: &str) -> anyhow::Result<Vec<TestTarget>> {
+    test_targets(&|required| required.iter().any(|name| name == feature))
+}
+
+/// The names of the test targets that need nothing but this machine.
+pub(crate) fn plain_targets() -> anyhow::Result<BTreeSet<String>> {
+    let found = test_targets(&<[String]>::is_empty)?.into_iter();
+    Ok(found.map(|target| target.name).collect())
+}
+
+fn test_targets(is_wanted: &dyn Fn(&[String]) -> bool) -> anyhow::Result<Vec<TestTarget>> {
     let mut found = Vec::new();
     for package in workspace()?.packages {
         for target in package.targets {
-            if target.required_features.iter().any(|name| name == feature) {
+            let is_test = target.kind.iter().any(|kind| kind == "test");
+            if is_test && is_wanted(&target.required_features) {
                 found.push(TestTarget {
                     package: package.name.clone(),
                     name: target.name,
+                    source: target.src_path,
                 });
             }
         }

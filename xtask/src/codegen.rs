@@ -75,8 +75,8 @@ pub(crate) fn remedy(is_wanted: bool) -> &'static str {
 
 /// The files that are not as they would be written, and what they should be; nothing for those that should go.
 pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
-    let arguments = ["build", "--package", "cluster", "--example", "generated"];
-    let program = cargo::build(&arguments, "generated")?;
+    let mut build = cargo::whole("build");
+    let program = cargo::build(build.args(["--example", "generated"]), "generated")?;
     let output = Command::new(&program)
         .output()
         .with_context(|| format!("running {}", program.display()))?;

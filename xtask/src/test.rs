@@ -5,20 +5,27 @@
 
 mod browser;
 mod deny;
+mod failures;
+mod fuzz;
 mod run;
+mod schedule;
 mod steps;
 mod tally;
+mod times;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::ensure;
 
-use tally::Tally;
+use steps::{Reach, Step};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// The long suites, too: docs/testing.md says which.
+    #[arg(long)]
+    all: bool,
     /// Run only these steps (repeat the flag; names as `--list` prints them).
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
@@ -27,33 +34,39 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// Runs every step, then prints `N passed, N failed`.
+/// Runs every step, then prints how long each took and `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let steps = steps::ALL;
+    let reach = if args.all { Reach::All } else { Reach::Gate };
     if args.list {
-        for step in steps {
-            anstream::println!("{:12} {}", step.name, step.purpose);
+        for step in steps::ALL {
+            let where_else = if step.reach == Reach::All {
+                " (--all)"
+            } else {
+                ""
+            };
+            anstream::println!("{:12} {}{where_else}", step.name, step.purpose);
         }
         return Ok(ExitCode::SUCCESS);
     }
     for name in &args.only {
-        let known = steps.iter().any(|step| step.name == name);
+        let known = steps::ALL.iter().any(|step| step.name == name);
         ensure!(
             known,
             "there is no step {name}; `cargo xtask test --list` names them"
         );
     }
-    let chosen = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    let chosen = |step: &&Step| match &*args.only {
+        [] => step.reach <= reach,
+        only => only.iter().any(|name| name == step.name),
+    };
     let started = Instant::now();
-    let mut total = Tally::default();
-    for step in steps.iter().filter(|step| chosen(step.name)) {
-        let tally = step.run();
-        total.add(tally);
-    }
+    let steps: Vec<&Step> = steps::ALL.iter().filter(chosen).collect();
+    let done = schedule::run(&steps, reach);
+    anstream::print!("{}", times::table(&done.steps, done.tests));
     let minutes = started.elapsed().as_secs_f64() / 60.0;
     anstream::println!("test: all steps took {minutes:.1} min");
-    anstream::println!("{total}");
-    Ok(if total.failed == 0 && total.passed > 0 {
+    anstream::println!("{}", done.tally);
+    Ok(if done.tally.failed == 0 && done.tally.passed > 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

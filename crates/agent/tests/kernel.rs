@@ -16,29 +16,17 @@ mod lab;
 #[path = "kernel/yaml.rs"]
 mod yaml;
 
-#[path = "kernel/addresses.rs"]
-mod addresses;
-#[path = "kernel/crash.rs"]
-mod crash;
 #[path = "kernel/drain.rs"]
 mod drain;
-#[path = "kernel/foreign.rs"]
-mod foreign;
 #[path = "kernel/guard.rs"]
 mod guard;
-#[path = "kernel/input.rs"]
-mod input;
-#[path = "kernel/render.rs"]
-mod render;
-#[path = "kernel/restart.rs"]
-mod restart;
+#[path = "kernel/one_kernel.rs"]
+mod one_kernel;
 #[path = "kernel/sctp.rs"]
 mod sctp;
 #[path = "kernel/services.rs"]
 mod services;
 #[path = "kernel/traffic.rs"]
 mod traffic;
-#[path = "kernel/trouble.rs"]
-mod trouble;
 #[path = "kernel/wrr.rs"]
 mod wrr;

@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Run only tests whose name contains this.
     #[arg(long)]
     filter: Option<String>,
+    /// Leave out tests whose name contains this; may be given again.
+    #[arg(long, value_name = "WORD")]
+    skip: Vec<String>,
     /// Seconds a test may take.
     #[arg(long, default_value_t = 240)]
     limit: u64,
@@ -44,9 +47,10 @@ pub(crate) struct Args {
 
 /// Runs the suite; fails when any test does.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let wanted = |case: &Case| match &args.filter {
-        Some(filter) => case.name().contains(filter.as_str()),
-        None => true,
+    let wanted = |case: &Case| {
+        let name = case.name();
+        let filter = args.filter.as_deref().unwrap_or("");
+        name.contains(filter) && !args.skip.iter().any(|word| name.contains(word))
     };
     let cases: Vec<Case> = list(&args.folder)?.into_iter().filter(wanted).collect();
     let host = Host::default();

@@ -68,10 +68,12 @@ pub(super) fn run(args: &Args, nodes: u64) -> anyhow::Result<ExitCode> {
 
 fn measure(nodes: u64, rounds: u64) -> anyhow::Result<Found> {
     let step = Step::begin("building the controller and who follows");
-    let example = ["build", "--package", "cluster", "--example", "heartbeats"];
-    let follower = cargo::build(&example, "heartbeats")?;
-    let binary = ["build", "--package", "controller"];
-    let controller = cargo::build(&binary, "ipvs-topo-controller")?;
+    let [follower, controller] = [
+        ("--example", "heartbeats"),
+        ("--bin", "ipvs-topo-controller"),
+    ]
+    .map(|(kind, name)| cargo::build(cargo::whole("build").args([kind, name]), name));
+    let (follower, controller) = (follower?, controller?);
     step.done("");
     let plane = Own::start(Version::Newest)?;
     let crds = paths::root().join("manifests/crds");

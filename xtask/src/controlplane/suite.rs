@@ -101,7 +101,7 @@ impl Suite {
 /// Builds the test binaries of the packages `only`, of all when empty.
 fn build(feature: &str, only: &[String]) -> anyhow::Result<Vec<PathBuf>> {
     let step = Step::begin(format!("building the tests that need {feature}"));
-    let targets = cargo::targets_with(feature)?;
+    let mut targets = cargo::targets_with(feature)?;
     for name in only {
         let known = targets.iter().any(|target| target.package == *name);
         ensure!(
@@ -109,15 +109,8 @@ fn build(feature: &str, only: &[String]) -> anyhow::Result<Vec<PathBuf>> {
             "the package {name} has no test target that requires the feature {feature}"
         );
     }
-    let mut programs = Vec::new();
-    for target in targets {
-        if only.is_empty() || only.contains(&target.package) {
-            let feature = format!("{}/{feature}", target.package);
-            let words = ["test", "--no-run", "--package", &target.package];
-            let more = ["--features", &feature, "--test", &target.name];
-            programs.push(cargo::build(&[words, more].concat(), &target.name)?);
-        }
-    }
+    targets.retain(|target| only.is_empty() || only.contains(&target.package));
+    let programs = cargo::build_tests(&targets)?;
     step.done(&format!("({} binaries)", programs.len()));
     Ok(programs)
 }
@@ -149,7 +142,8 @@ fn run_some(
         return Ok(true);
     }
     let status = Command::new(&binary.program)
-        .arg("--exact")
+        .args(["-Zunstable-options", "--report-time", "--exact"])
+        .env(cargo::REPORTS_TIME, "1")
         .arg(format!("--test-threads={at_a_time}"))
         .args(tests)
         .stdin(Stdio::null())

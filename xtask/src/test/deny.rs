@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::run::{Finished, run};
+use super::steps::Outcome;
 use super::tally::Tally;
 use crate::{cargo, paths};
 
@@ -11,16 +12,16 @@ use crate::{cargo, paths};
 const VERSION: &str = "^0.20";
 
 /// Licences, bans and sources: one gate.
-pub(super) fn check() -> (Tally, String) {
+pub(super) fn check() -> Outcome {
     let finished = match program() {
         Ok(program) => deny(&program, &["bans", "licenses", "sources"]),
         Err(finished) => finished,
     };
-    (Tally::gate(finished.success), finished.output)
+    Outcome::gate(finished.success, finished.output)
 }
 
 /// Advisories: one gate where the database can be fetched, else one line that says so.
-pub(super) fn advisories() -> (Tally, String) {
+pub(super) fn advisories() -> Outcome {
     let finished = match program() {
         Ok(program) => deny(&program, &["advisories"]),
         Err(finished) => finished,
@@ -32,9 +33,9 @@ pub(super) fn advisories() -> (Tally, String) {
         anstream::println!(
             "test:   the advisory database cannot be fetched from here, so advisories were not checked"
         );
-        return (Tally::default(), String::new());
+        return Outcome::of(Tally::default(), String::new());
     }
-    (Tally::gate(finished.success), finished.output)
+    Outcome::gate(finished.success, finished.output)
 }
 
 fn deny(program: &PathBuf, checks: &[&str]) -> Finished {

@@ -3,20 +3,67 @@
 use std::process::Command;
 use std::time::Instant;
 
-use super::browser;
-use super::deny;
 use super::run::{Finished, run};
 use super::tally::Tally;
+use super::times::{self, Timed};
+use super::{browser, deny, failures, fuzz};
+use crate::vm::suite::LONG;
 use crate::{cargo, paths};
 
-/// The end of a failing step's output that is shown; all of it is in the log.
-const SHOWN_LINES: usize = 120;
+/// How much of the steps a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// What every change waits for.
+    Gate,
+    /// What is long, too.
+    All,
+}
+
+/// What may run beside a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    /// Nothing.
+    None,
+    /// Steps that wait: it keeps the processors busy.
+    Computes,
+    /// Steps that compute: it mostly waits.
+    Waits,
+}
 
 /// One step: how it is called, what it proves, what it runs.
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) purpose: &'static str,
-    run: fn() -> (Tally, String),
+    /// The smallest run that has it.
+    pub(super) reach: Reach,
+    pub(super) company: Company,
+    pub(super) run: fn(Reach) -> Outcome,
+}
+
+/// What a step came to.
+pub(super) struct Outcome {
+    tally: Tally,
+    output: String,
+}
+
+impl Outcome {
+    /// Of what is one test.
+    pub(super) fn gate(success: bool, output: String) -> Self {
+        let tally = Tally::gate(success);
+        Self { tally, output }
+    }
+
+    /// Of several tests.
+    pub(super) fn of(tally: Tally, output: String) -> Self {
+        Self { tally, output }
+    }
+}
+
+/// A step that ended.
+pub(super) struct Ran {
+    pub(super) tally: Tally,
+    pub(super) time: Timed,
+    pub(super) tests: Vec<Timed>,
 }
 
 /// Every step in the order they run.
@@ -24,123 +71,188 @@ pub(super) const ALL: &[Step] = &[
     Step {
         name: "format",
         purpose: "rustfmt has nothing to change",
-        run: || gate(cargo_with(&["fmt", "--all", "--check"])),
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |_| gate(cargo_with(cargo::command(), &["fmt", "--all", "--check"])),
+    },
+    Step {
+        name: "build",
+        purpose: "everything that the later steps run on this machine",
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |_| {
+            gate(tests(&[
+                "--no-run",
+                "--lib",
+                "--bins",
+                "--tests",
+                "--examples",
+            ]))
+        },
+    },
+    Step {
+        name: "controlplane",
+        purpose: "what a real API server says, of the newest Kubernetes",
+        reach: Reach::Gate,
+        company: Company::Waits,
+        run: |reach| controlplane("newest", reach),
+    },
+    Step {
+        name: "oldest",
+        purpose: "the same of the oldest Kubernetes that we support",
+        reach: Reach::All,
+        company: Company::Waits,
+        run: |reach| controlplane("oldest", reach),
     },
     Step {
         name: "lints",
         purpose: "clippy has no warning, in every target and feature",
-        run: || gate(clippy()),
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| gate(clippy()),
     },
     Step {
         name: "alone",
         purpose: "each crate builds with its own manifest only",
-        run: alone,
+        reach: Reach::All,
+        company: Company::Computes,
+        run: |_| alone(),
     },
     Step {
         name: "browser",
         purpose: "a browser is here for the page of simulate, or is installed",
-        run: browser::ensure,
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| browser::ensure(),
     },
     Step {
         name: "tests",
         purpose: "unit, property and golden tests",
-        run: || runner(tests(&["--lib", "--bins", "--tests", "--examples"])),
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| plain_tests(),
     },
     Step {
         name: "doctests",
         purpose: "the examples in the documentation of public items",
-        run: || runner(tests(&["--doc"])),
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| runner(tests(&["--doc"])),
     },
     Step {
         name: "rustdoc",
         purpose: "the documentation builds without a warning",
-        run: || gate(rustdoc()),
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| gate(rustdoc()),
     },
     Step {
         name: "tidy",
         purpose: "tree, documents and dependency edges say the same thing",
-        run: || gate(xtask(&["tidy"])),
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| gate(xtask(&["tidy"])),
     },
     Step {
         name: "dependencies",
         purpose: "licences, banned crates and sources of every dependency",
-        run: deny::check,
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| deny::check(),
     },
     Step {
         name: "advisories",
         purpose: "known security advisories, where the database can be had",
-        run: deny::advisories,
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| deny::advisories(),
+    },
+    Step {
+        name: "oracle",
+        purpose: "two engines on random clusters, many more than in `tests`",
+        reach: Reach::All,
+        company: Company::Computes,
+        run: |_| oracle(),
+    },
+    Step {
+        name: "fuzz",
+        purpose: "each fuzz target for a minute",
+        reach: Reach::All,
+        company: Company::None,
+        run: |_| fuzz::all(),
     },
     Step {
         name: "kernels",
         purpose: "the kernel tests on Linux 6.1, 6.12 and Debian's newest, side by side",
-        run: || runner(xtask(&["vm", "test"])),
-    },
-    Step {
-        name: "controlplane",
-        purpose: "what a real API server says, the newest Kubernetes and the oldest that we support side by side",
-        run: controlplanes,
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |reach| kernels(reach),
     },
     Step {
         name: "images",
         purpose: "the container images come out the same twice, byte for byte",
-        run: || runner(xtask(&["image", "--profile", "guest", "--check"])),
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |_| runner(xtask(&["image", "--profile", "guest", "--check"])),
     },
     Step {
         name: "lab",
-        purpose: "our images as real pods on three real nodes, on good days and bad",
-        // The way from kube-proxy and back takes minutes more: `cargo xtask lab test migration`.
-        run: || runner(xtask(&["lab", "test", "--skip", "migration"])),
+        purpose: "our images as real pods on three real nodes",
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |reach| lab(reach),
     },
     Step {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
-        run: || runner(xtask(&["demo"])),
+        reach: Reach::Gate,
+        company: Company::None,
+        run: |_| runner(xtask(&["demo"])),
     },
 ];
 
 impl Step {
     /// Runs the step and prints one line about it, and its output if it failed.
-    pub(super) fn run(&self) -> Tally {
+    pub(super) fn run(&self, reach: Reach) -> Ran {
         anstream::println!("test: {} ({})", self.name, self.purpose);
         let started = Instant::now();
-        let (tally, output) = (self.run)();
+        let Outcome { tally, output } = (self.run)(reach);
         let seconds = started.elapsed().as_secs_f64();
         if tally.failed > 0 {
             show(self.name, &output);
         }
         let verdict = if tally.failed == 0 { "ok" } else { "FAILED" };
         anstream::println!("test: {} {verdict}: {tally} in {seconds:.1} s", self.name);
-        tally
+        let name = self.name.to_owned();
+        Ran {
+            tally,
+            time: Timed { name, seconds },
+            tests: times::of_tests(self.name, &output),
+        }
     }
 }
 
-/// Prints the end of a failing step's output and keeps all of it in a file.
+/// Prints what a failing step says of its failures, and keeps all of its output in a file.
 fn show(name: &str, output: &str) {
     let log = paths::cache().join(format!("test-{name}.log"));
     let kept = std::fs::create_dir_all(paths::cache()).and_then(|()| std::fs::write(&log, output));
-    let lines: Vec<&str> = output.lines().collect();
-    let cut = lines.len().saturating_sub(SHOWN_LINES);
-    if cut > 0 && kept.is_ok() {
-        anstream::println!("  | ... {cut} lines before these are in {}", log.display());
-    }
-    for line in lines.iter().skip(cut) {
-        anstream::println!("  | {line}");
-    }
+    // One text: another step may print, too.
+    let lines = failures::excerpt(output, kept.is_ok().then_some(&*log));
+    anstream::println!("  | {}", lines.join("\n  | "));
 }
 
-fn gate(command: Command) -> (Tally, String) {
+fn gate(command: Command) -> Outcome {
     let Finished { success, output } = run(command);
-    (Tally::gate(success), output)
+    Outcome::gate(success, output)
 }
 
-fn runner(command: Command) -> (Tally, String) {
+fn runner(command: Command) -> Outcome {
     let Finished { success, output } = run(command);
-    (Tally::of_runner(&output, success), output)
+    Outcome::of(Tally::of_runner(&output, success), output)
 }
 
-fn cargo_with(arguments: &[&str]) -> Command {
-    let mut command = cargo::command();
+/// This command of cargo with more arguments, and without colours.
+fn cargo_with(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments).env("CARGO_TERM_COLOR", "never");
     command
 }
@@ -157,66 +269,114 @@ fn xtask(arguments: &[&str]) -> Command {
 
 /// `-D warnings` reaches our crates only, so the dependencies are built once for lints and tests.
 fn clippy() -> Command {
-    let arguments = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--keep-going",
-    ];
-    let mut command = cargo_with(&arguments);
+    let mut command = cargo_with(cargo::whole("clippy"), &["--all-targets", "--keep-going"]);
     command.args(["--quiet", "--", "-D", "warnings"]);
     command
 }
 
-fn tests(kinds: &[&str]) -> Command {
-    let mut command = cargo_with(&["test", "--workspace", "--no-fail-fast"]);
+fn tests(arguments: &[&str]) -> Command {
+    let mut command = cargo_with(cargo::whole("test"), &["--no-fail-fast"]);
     // A golden that differs fails; it is never written by the test run.
-    command.args(kinds).env("INSTA_UPDATE", "no");
+    command.args(arguments).env("INSTA_UPDATE", "no");
     command
+}
+
+/// The tests that need nothing but this machine, each with its time.
+fn plain_tests() -> Outcome {
+    let targets = match cargo::plain_targets() {
+        Ok(targets) => targets,
+        Err(error) => return Outcome::gate(false, format!("{error:#}\n")),
+    };
+    let mut command = tests(&["--lib", "--bins", "--examples"]);
+    for target in targets {
+        command.args(["--test", &target]);
+    }
+    let words = ["--", "-Zunstable-options", "--report-time"];
+    command.args(["--config", &runner_config()]).args(words);
+    runner(command)
+}
+
+/// Lets cargo start test binaries with the variable that lets them tell times; the compiler does not get it.
+fn runner_config() -> String {
+    let variable = cargo::REPORTS_TIME;
+    format!("target.'cfg(all())'.runner = ['env', '{variable}=1']")
 }
 
 fn rustdoc() -> Command {
-    let mut command = cargo_with(&["doc", "--workspace", "--no-deps", "--quiet", "--keep-going"]);
-    command
-        .args(["--document-private-items", "--all-features"])
-        .env("RUSTDOCFLAGS", "-D warnings");
+    let arguments = [
+        "--no-deps",
+        "--quiet",
+        "--keep-going",
+        "--document-private-items",
+    ];
+    let mut command = cargo_with(cargo::whole("doc"), &arguments);
+    command.env("RUSTDOCFLAGS", "-D warnings");
     command
 }
 
-/// Most of these tests wait for something that takes its time.
-fn controlplanes() -> (Tally, String) {
-    let versions = ["newest", "oldest"].map(|version| {
-        let arguments = ["controlplane", "--version", version, "test"];
-        std::thread::spawn(move || runner(xtask(&arguments)))
-    });
-    let panicked = |_| (Tally::gate(false), "this step panicked\n".to_owned());
-    let mut ended = versions.map(|version| version.join().unwrap_or_else(panicked));
-    // Only the end of the outputs is shown.
-    ended.sort_by_key(|(tally, _)| tally.failed);
-    let mut total = Tally::default();
-    let mut outputs = String::new();
-    for (tally, output) in ended {
-        total.add(tally);
-        outputs.push_str(&output);
+/// Clusters for each of the oracle's tests; they take about a minute together.
+const ORACLE_CASES: &str = "20000";
+
+/// Other clusters every day.
+fn oracle() -> Outcome {
+    let seed = std::time::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |since| since.as_secs() / 86_400);
+    anstream::println!("test:   with PROPTEST_RNG_SEED={seed}");
+    let mut command = tests(&["--test", "oracle"]);
+    command
+        .env("ORACLE_CASES", ORACLE_CASES)
+        .env("PROPTEST_RNG_SEED", seed.to_string());
+    runner(command)
+}
+
+fn controlplane(version: &str, reach: Reach) -> Outcome {
+    let mut command = xtask(&["controlplane", "--version", version, "test"]);
+    if reach == Reach::Gate {
+        command.args(["--skip", LONG]);
     }
-    (total, outputs)
+    runner(command)
+}
+
+fn kernels(reach: Reach) -> Outcome {
+    let mut command = xtask(&["vm", "test"]);
+    if reach == Reach::Gate {
+        command.arg("--gate");
+    }
+    runner(command)
+}
+
+/// Scenes that take minutes each are not in the gate.
+fn lab(reach: Reach) -> Outcome {
+    let mut command = xtask(&["lab", "test"]);
+    if reach == Reach::Gate {
+        command.args([
+            "--skip",
+            LONG,
+            "--skip",
+            "migration",
+            "--skip",
+            "whatever_befalls",
+        ]);
+    }
+    runner(command)
 }
 
 /// One gate for each package: features and dependencies that only a neighbour asks for do not help it here.
-fn alone() -> (Tally, String) {
+fn alone() -> Outcome {
     let packages = match cargo::packages() {
         Ok(packages) => packages,
-        Err(error) => return (Tally::gate(false), format!("{error:#}\n")),
+        Err(error) => return Outcome::gate(false, format!("{error:#}\n")),
     };
     let mut total = Tally::default();
     let mut outputs = String::new();
     for name in &packages {
-        let (tally, output) = gate(cargo_with(&["check", "--quiet", "--package", name]));
+        let check = cargo_with(cargo::command(), &["check", "--quiet", "--package", name]);
+        let Outcome { tally, output } = gate(check);
         if tally.failed > 0 {
             outputs.extend([name, " does not build alone:\n", &output]);
         }
         total.add(tally);
     }
-    (total, outputs)
+    Outcome::of(total, outputs)
 }

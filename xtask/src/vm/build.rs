@@ -12,7 +12,7 @@ use super::progress::Step;
 use crate::{cargo, paths};
 
 /// The guests' target; with glibc and `crt-static`, because it is there wherever Rust is.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The feature that marks tests for a real kernel.
 const FEATURE: &str = "kernel-tests";

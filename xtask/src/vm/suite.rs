@@ -14,6 +14,12 @@ use super::kernel::{Kernel, Line as KernelLine};
 use super::machine::{Pace, Spec};
 use super::{Lab, build};
 
+/// The module of tests about what is the same on every kernel.
+const ONE_KERNEL: &str = "one_kernel";
+
+/// The module of tests that take minutes, in every kind of test.
+pub(crate) const LONG: &str = "storm";
+
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +31,10 @@ pub(crate) struct Args {
     /// again.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
+    /// Run what a module `one_kernel` holds on 6.12 only, and leave out what a module `storm`
+    /// holds, as `cargo xtask test` does.
+    #[arg(long)]
+    gate: bool,
     /// Run only tests whose name contains this.
     filter: Option<String>,
     /// Seconds that one test may take.
@@ -70,8 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Runs the suites on every kernel asked for, all at the same time.
 fn all(args: &Args) -> anyhow::Result<Counts> {
     let lab = Lab::open()?;
-    let mut additions = build::tests(&args.package)?;
-    additions.push(job(args));
+    let additions = build::tests(&args.package)?;
     let lines = args
         .kernel
         .map_or(KernelLine::ALL.to_vec(), |line| vec![line]);
@@ -109,25 +118,38 @@ fn all(args: &Args) -> anyhow::Result<Counts> {
     Ok(sum)
 }
 
-/// The shell line that the guest runs.
-fn job(args: &Args) -> Addition {
+/// The shell line that the guest with this kernel runs.
+fn job(args: &Args, line: KernelLine) -> Addition {
     let filter = args.filter.as_ref().map_or(String::new(), |filter| {
         format!(" --filter {}", super::shell::quote(filter))
     });
+    let skip = skipped(args.gate, line).map(|word| format!(" --skip {word}::"));
+    let skip = skip.collect::<String>();
     Addition::Text {
         path: "job".to_owned(),
-        content: format!("exec guest suite /tests --limit {}{filter}\n", args.limit),
+        content: format!(
+            "exec guest suite /tests --limit {}{skip}{filter}\n",
+            args.limit
+        ),
     }
+}
+
+/// The modules whose tests a kernel does not run.
+fn skipped(gate: bool, line: KernelLine) -> impl Iterator<Item = &'static str> {
+    let long = gate.then_some(LONG);
+    let elsewhere = (gate && line != KernelLine::V6_12).then_some(ONE_KERNEL);
+    long.into_iter().chain(elsewhere)
 }
 
 /// Runs the suite on one kernel, printing each test as it ends; returns the counts and what was printed of failures.
 fn one(
     lab: &Lab,
     kernel: &Kernel,
-    additions: Vec<Addition>,
+    mut additions: Vec<Addition>,
     args: &Args,
 ) -> anyhow::Result<(Counts, Vec<String>)> {
     let line = kernel.line;
+    additions.push(job(args, line));
     anstream::println!("{line}: booting {}", kernel.release);
     let mut machine = lab.start(&Spec {
         kernel,
