@@ -89,7 +89,7 @@ fn text(view: &DiffView) -> String {
             _ => ("~", Look::Warn),
         };
         // Writing to a String cannot fail.
-        let _written = writeln!(text, "{}", paint(&format!("{sign} {}", step.command), look));
+        let _written = writeln!(text, "{}", paint(format!("{sign} {}", step.command), look));
     }
     let count = |change: &str| {
         view.steps

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 
+use cluster::text::LogWriter;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
@@ -25,7 +26,7 @@ pub fn start(format: LogFormat, verbose: u8) {
         Some(Ok(filter)) => filter.clone(),
         Some(Err(_)) | None => verbosity(verbose),
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(std::io::stderr()));
     let lines = match format {
         LogFormat::Text => lines
             .with_target(false)

@@ -5,6 +5,7 @@
 pub mod bar;
 pub mod describe;
 pub mod grid;
+pub mod plain;
 pub mod print;
 pub mod save;
 pub mod server;

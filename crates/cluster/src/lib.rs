@@ -27,6 +27,7 @@ pub mod index;
 pub mod object;
 pub mod schema;
 pub mod source;
+pub mod text;
 pub mod warning;
 
 mod answer;

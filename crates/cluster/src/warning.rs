@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::object::ObjectKey;
+use crate::text::{OneLine, shorten};
 
 pub use code::Code;
 
@@ -48,8 +49,8 @@ impl Warning {
             kind: "".into(),
             object: None,
             field: "".into(),
-            message: message.into(),
-            remedy: remedy.into(),
+            message: shorten(message),
+            remedy: shorten(remedy),
             own_code: None,
         }
     }
@@ -108,22 +109,6 @@ impl fmt::Display for Warning {
         }
         if !self.remedy.is_empty() {
             write!(f, "; {}", OneLine(&self.remedy))?;
-        }
-        Ok(())
-    }
-}
-
-/// Text from a file, without what could break a line or command a terminal.
-struct OneLine<'a>(&'a str);
-
-impl fmt::Display for OneLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            if character.is_control() {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                write!(f, "{character}")?;
-            }
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 
 use owo_colors::OwoColorize as _;
 
+use super::plain::Plain;
+
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -59,10 +61,8 @@ pub enum Look {
 /// One cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// Its text, without control characters.
-    pub text: String,
-    /// Its look.
-    pub look: Look,
+    text: Plain,
+    look: Look,
 }
 
 /// Measured columns.
@@ -113,22 +113,25 @@ impl Column {
 
 impl Cell {
     /// A cell in a look of its own.
-    pub fn new(text: impl Into<String>, look: Look) -> Self {
+    pub fn new(text: impl Into<Plain>, look: Look) -> Self {
         Self {
             text: text.into(),
             look,
         }
     }
-}
 
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::new(text, Look::Plain)
+    /// Whether nothing is to be seen of it.
+    pub fn is_empty(&self) -> bool {
+        self.text.as_str().is_empty()
+    }
+
+    fn width(&self) -> usize {
+        self.text.as_str().chars().count()
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
+impl<T: Into<Plain>> From<T> for Cell {
+    fn from(text: T) -> Self {
         Self::new(text, Look::Plain)
     }
 }
@@ -144,7 +147,7 @@ impl Grid {
         let mut widths = vec![0; columns.len()];
         for row in rows {
             for (wide, cell) in widths.iter_mut().zip(*row) {
-                *wide = (*wide).max(cell.text.chars().count());
+                *wide = (*wide).max(cell.width());
             }
         }
         for (wide, column) in widths.iter_mut().zip(columns) {
@@ -187,19 +190,19 @@ impl Grid {
         let mut owed = 0;
         let columns = self.columns.iter().zip(&self.widths).zip(cells);
         for ((column, &wide), cell) in columns.filter(|((_, wide), _)| **wide > 0) {
-            let text = cut(&cell.text, wide);
+            let text = cut(cell.text.as_str(), wide);
             let spare = wide - text.chars().count();
             let (before, after) = match column.side {
                 Side::Left => (0, spare),
                 Side::Right => (spare, 0),
             };
             line.push_str(&" ".repeat(owed + before));
-            line.push_str(&paint(&text, cell.look));
+            line.push_str(&colour(&text, cell.look));
             owed = after + GAP;
         }
-        if !tail.text.is_empty() {
+        if !tail.is_empty() {
             line.push_str(&" ".repeat(owed));
-            line.push_str(&paint(&tail.text, tail.look));
+            line.push_str(&colour(tail.text.as_str(), tail.look));
         }
         line.truncate(line.trim_end().len());
         line
@@ -259,7 +262,11 @@ fn cut(text: &str, wide: usize) -> String {
 }
 
 /// `text` in a look; the colours are taken out again where they are not wanted (`output::print`).
-pub fn paint(text: &str, look: Look) -> String {
+pub fn paint(text: impl Into<Plain>, look: Look) -> String {
+    colour(text.into().as_str(), look)
+}
+
+fn colour(text: &str, look: Look) -> String {
     match look {
         Look::Plain => text.to_owned(),
         _ if text.is_empty() => String::new(),

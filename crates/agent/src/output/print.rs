@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use anstream::ColorChoice;
+use cluster::text::{self, OneLine};
 
 use crate::cli::Colour;
 use crate::cli::exit::Failure;
@@ -31,10 +32,14 @@ pub fn result(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a line for people beside the result.
+/// Prints a line for people beside the result, on one line whatever it holds.
 pub fn aside(line: &str) {
-    // Nobody is left to tell that standard error is closed.
-    let _written = writeln!(anstream::stderr().lock(), "{line}");
+    // No place is left to report that standard error is closed.
+    let _written = writeln!(
+        anstream::stderr().lock(),
+        "{}",
+        OneLine(&text::shorten(line))
+    );
 }
 
 /// Columns of the terminal that standard output is; `COLUMNS` wins; `None` if it is no terminal.
@@ -48,12 +53,12 @@ pub fn width() -> Option<usize> {
     })
 }
 
-/// `view` as JSON for people and programs: indented, ended by a newline.
+/// `view` as JSON for people and programs: indented, ended by a newline, without a character that commands a terminal.
 ///
 /// # Errors
 /// Never for the views of this crate; a map with keys that are no strings would fail.
 pub fn json<T: serde::Serialize>(view: &T) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(view)
         .map_err(|error| Failure::trouble(format_args!("no JSON can be made of this: {error}")))?;
-    Ok(text + "\n")
+    Ok(text::safe_json(&text).into_owned() + "\n")
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::bar::{bar, percent};
 use super::grid::{Cell, Column, Grid, Look, paint};
+use super::plain::Plain;
 use super::time::{brief, length};
 use super::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
 
@@ -129,9 +130,7 @@ fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_
     let _written = writeln!(text, "{pad}{}", grid.heading());
     for row in rows {
         let drawn = match row.share {
-            Some(share) if row.tail.text.is_empty() => {
-                Cell::new(bar(share, bar_width), Look::Plain)
-            }
+            Some(share) if row.tail.is_empty() => Cell::new(bar(share, bar_width), Look::Plain),
             Some(_) if bar_width == 0 => Cell::default(),
             _ => row.tail.clone(),
         };
@@ -158,15 +157,19 @@ fn title(server: &ServerView) -> String {
         seconds => format!(", clients stick for {}", length(seconds.into())),
     };
     let kind = paint(
-        &format!("{}, {}{affinity}", server.kind, server.scheduler),
+        format!("{}, {}{affinity}", server.kind, server.scheduler),
         Look::Quiet,
     );
-    format!("{}  {}  {kind}", paint(&name, Look::Strong), place)
+    format!(
+        "{}  {}  {kind}",
+        paint(&name, Look::Strong),
+        Plain::from(place)
+    )
 }
 
 /// The policy in words, what was out of the ordinary, what is wrong.
 fn notes(server: &ServerView) -> Vec<String> {
-    let mut notes = vec![server.policy.words.clone()];
+    let mut notes = vec![Plain::from(&server.policy.words).to_string()];
     notes.extend(
         server
             .notes
@@ -174,10 +177,7 @@ fn notes(server: &ServerView) -> Vec<String> {
             .map(|note| paint(&note.words, Look::Warn)),
     );
     if let Some(refusal) = &server.refusal {
-        notes.push(paint(
-            &format!("clients are refused: {refusal}"),
-            Look::Warn,
-        ));
+        notes.push(paint(format!("clients are refused: {refusal}"), Look::Warn));
     }
     if let Some(kernel) = &server.kernel
         && let Some(error) = &kernel.error

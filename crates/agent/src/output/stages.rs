@@ -139,7 +139,16 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
 fn who(view: &ExplainView, width: Option<usize>) -> String {
     let mut text = String::from("\n");
     if let Some(node) = &view.node {
-        let _written = writeln!(text, "Seen from   {}", wrap(&place(node), 12, width));
+        let look = if node.missing.is_empty() {
+            Look::Plain
+        } else {
+            Look::Warn
+        };
+        let _written = writeln!(
+            text,
+            "Seen from   {}",
+            paint(wrap(place(node), 12, width), look)
+        );
     }
     let _written = writeln!(
         text,
@@ -185,7 +194,7 @@ fn place(node: &PlaceView) -> String {
             missing.join(", ")
         ),
     };
-    format!("{}: {labels}{}", node.name, paint(&missing, Look::Warn))
+    format!("{}: {labels}{missing}", node.name)
 }
 
 /// A line or more for each stage that had something to do; the others share one.
@@ -219,7 +228,7 @@ fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
             .map(|stage| format!("{} {}", stage.stage, stage.name))
             .collect();
         let line = format!("nothing to do in {}", names.join(", "));
-        let _written = writeln!(text, "  {}", paint(&wrap(&line, 4, width), Look::Quiet));
+        let _written = writeln!(text, "  {}", paint(wrap(&line, 4, width), Look::Quiet));
     }
     text
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::grid::{Look, paint};
+use super::plain::Plain;
 use super::server::{Detail, table};
 use super::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
 use super::time::length;
@@ -33,13 +34,14 @@ pub fn status(view: &StatusView, detail: Detail, width: Option<usize>) -> String
 
 fn head_lines(head: &HeadView) -> String {
     let line = |label: &str, words: &str| {
-        let label = paint(&format!("{label:<7}"), Look::Quiet);
+        let label = paint(format!("{label:<7}"), Look::Quiet);
         format!("{label} {words}\n")
     };
     let agent = &head.agent;
     let up = length(agent.uptime_seconds);
     let node = paint(&head.node, Look::Strong);
-    let process = format!("agent {} (pid {}), up {up}", agent.version, agent.pid);
+    let version = Plain::from(&agent.version);
+    let process = format!("agent {version} (pid {}), up {up}", agent.pid);
     [
         line("node", &format!("{node}, {process}")),
         line("input", &input(&head.input)),
@@ -49,7 +51,7 @@ fn head_lines(head: &HeadView) -> String {
 }
 
 fn input(input: &InputView) -> String {
-    let source = &input.source;
+    let source = Plain::from(&input.source);
     let late = late(&input.collections);
     if !input.ready {
         let words = format!("{source}, not read completely yet: nothing is changed before");
@@ -107,11 +109,11 @@ fn kernel(kernel: &KernelView) -> String {
     }
     let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
         (count @ 1.., _) => paint(
-            &format!("not in sync: {count} failed, to be tried again"),
+            format!("not in sync: {count} failed, to be tried again"),
             Look::Bad,
         ),
         (0, Some(wait)) => paint(
-            &format!("not in sync: a change waits for {}", length(wait)),
+            format!("not in sync: a change waits for {}", length(wait)),
             Look::Warn,
         ),
         (0, None) => paint("not in sync: the first pass is not done", Look::Warn),
@@ -163,7 +165,7 @@ fn section(title: &str, look: Look, lines: impl Iterator<Item = String>) -> Stri
         if text.is_empty() {
             let _written = writeln!(text, "\n{}", paint(title, look));
         }
-        let _written = writeln!(text, "  {line}");
+        let _written = writeln!(text, "  {}", Plain::from(line));
     }
     text
 }

@@ -1,27 +1,31 @@
 //! Long sentences on a narrow terminal.
 
+use super::plain::Plain;
+
 /// `text` in lines of at most `width` columns, all but the first indented by `indent` blanks; the first begins
 /// behind `indent` columns that are taken. Without a width it stays one line.
-pub fn wrap(text: &str, indent: usize, width: Option<usize>) -> String {
+pub fn wrap(text: impl Into<Plain>, indent: usize, width: Option<usize>) -> Plain {
+    let text = text.into();
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {
-        return text.to_owned();
+        return text;
     };
-    let mut wrapped = String::new();
+    let mut lines = Vec::new();
+    let mut line = String::new();
     let mut column = 0;
-    for word in text.split(' ') {
+    for word in text.as_str().split(' ') {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > room {
-            wrapped.push('\n');
-            wrapped.push_str(&" ".repeat(indent));
+            lines.push(Plain::from(std::mem::take(&mut line)));
             column = 0;
         } else if column > 0 {
-            wrapped.push(' ');
+            line.push(' ');
             column += 1;
         }
-        wrapped.push_str(word);
+        line.push_str(word);
         column += length;
     }
-    wrapped
+    lines.push(line.into());
+    Plain::lines(&lines, &format!("\n{}", " ".repeat(indent)))
 }
 
 #[cfg(test)]
@@ -32,10 +36,10 @@ mod tests {
     fn words_move_to_the_next_line_as_a_whole() {
         let text = "one two three four five six seven";
         assert_eq!(
-            wrap(text, 4, Some(28)),
+            wrap(text, 4, Some(28)).as_str(),
             "one two three four five\n    six seven"
         );
-        assert_eq!(wrap(text, 4, None), text);
-        assert_eq!(wrap("", 4, Some(28)), "");
+        assert_eq!(wrap(text, 4, None).as_str(), text);
+        assert_eq!(wrap("", 4, Some(28)).as_str(), "");
     }
 }

@@ -9,6 +9,7 @@ use super::rank::{by_unevenness, last, name};
 use super::view::{FlowView, SimulationView, StatesView};
 use crate::output::bar::percent;
 use crate::output::grid::{Cell, Column, Grid, Look, paint};
+use crate::output::plain::Plain;
 use crate::output::summary::many;
 use crate::output::wrap::wrap;
 
@@ -38,7 +39,7 @@ fn head(view: &SimulationView) -> String {
         count(view.nodes, "Node"),
         count(zones, "zone"),
         count(view.services.len(), "virtual server"),
-        view.demand
+        Plain::from(&view.demand)
     );
     for change in &view.changes {
         // Writing to a String cannot fail.
@@ -92,7 +93,7 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
 
 /// One matrix, aligned.
 fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
-    let names: Vec<&str> = zones.iter().map(|zone| zone_word(zone)).collect();
+    let names: Vec<String> = zones.iter().map(|zone| zone_word(zone)).collect();
     let wide = names
         .iter()
         .map(|name| name.chars().count())
@@ -112,10 +113,7 @@ fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
         }
         line
     };
-    let mut lines = vec![row(
-        title,
-        names.iter().map(|name| (*name).to_owned()).collect(),
-    )];
+    let mut lines = vec![row(title, names.clone())];
     let number = |part: &f64| {
         if *part <= 0.0 {
             "·".to_owned()
@@ -135,7 +133,7 @@ fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
 /// Where there are too many zones for a matrix: what leaves a zone, most first.
 fn largest(view: &SimulationView) -> String {
     let state = view.total.changed.as_ref().unwrap_or(&view.total.as_is);
-    let mut flows: Vec<(f64, &str, &str)> = Vec::new();
+    let mut flows: Vec<(f64, String, String)> = Vec::new();
     for (from, row) in view.zones.iter().zip(&state.flows) {
         for (to, part) in view.zones.iter().zip(row).filter(|(to, _)| *to != from) {
             flows.push((*part, zone_word(from), zone_word(to)));
@@ -149,8 +147,8 @@ fn largest(view: &SimulationView) -> String {
     text
 }
 
-fn zone_word(zone: &str) -> &str {
-    if zone.is_empty() { "no zone" } else { zone }
+fn zone_word(zone: &str) -> String {
+    Plain::from(if zone.is_empty() { "no zone" } else { zone }).to_string()
 }
 
 /// What the figures of loads mean.
@@ -188,14 +186,14 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
     );
     let mut text = String::from("\n");
     lines(&mut text, &columns, &rows, width);
-    let _written = writeln!(text, "  {}", paint(&wrap(LOADS, 4, width), Look::Quiet));
+    let _written = writeln!(text, "  {}", paint(wrap(LOADS, 4, width), Look::Quiet));
     for other in &states.others {
         if let Some(note) = &other.note {
             let _written = writeln!(
                 text,
                 "  {}",
                 paint(
-                    &wrap(&format!("{}: {note}", other.name), 4, width),
+                    wrap(format!("{}: {note}", other.name), 4, width),
                     Look::Quiet
                 )
             );

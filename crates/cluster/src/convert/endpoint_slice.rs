@@ -35,7 +35,7 @@ pub(crate) fn convert(
     let metadata = root.get("metadata");
     let labels = metadata.get("labels");
     let owner = labels.entry(LABEL_SERVICE_NAME);
-    let Some(service) = owner.text(report).filter(|name| !name.is_empty()) else {
+    let Some(service) = owner.name(report).filter(|name| !name.is_empty()) else {
         let message =
             format!("no label {LABEL_SERVICE_NAME}, so the endpoints belong to no Service");
         report.warn(
@@ -112,7 +112,7 @@ fn slice_port(
         return None;
     }
     let port: NonZeroU16 = ports::number(&number, report)?;
-    let name = interner.text(entry.get("name").text(report).unwrap_or_default());
+    let name = interner.text(entry.get("name").name(report).unwrap_or_default());
     Some(SlicePort {
         name,
         protocol,
@@ -220,12 +220,12 @@ fn place(
     report: &mut Report,
 ) -> Option<Arc<str>> {
     let old = [entry.get("topology"), entry.get("deprecatedTopology")];
-    let text = entry.get(field).text(report).or_else(|| {
+    let text = entry.get(field).name(report).or_else(|| {
         let [first, second] = &old;
         first
             .entry(label)
-            .text(report)
-            .or_else(|| second.entry(label).text(report))
+            .name(report)
+            .or_else(|| second.entry(label).name(report))
     });
     text.filter(|text| !text.is_empty())
         .map(|text| interner.text(text))
@@ -242,7 +242,7 @@ fn hints(entry: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Opt
         for item in listed.items(report) {
             let name = item.get("name");
             found.extend(
-                name.text(report)
+                name.name(report)
                     .filter(|name| !name.is_empty())
                     .map(|name| interner.text(name)),
             );

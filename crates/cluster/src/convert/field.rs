@@ -4,7 +4,11 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use super::report::Report;
+use crate::text::is_name;
 use crate::yaml::Node;
+
+/// What a name may be.
+const NAME: &str = "use at most 253 visible characters";
 
 /// A field of an object, present or not. Reading one never fails: what does not fit is reported
 /// and counts as absent.
@@ -115,8 +119,29 @@ impl<'a> Field<'a> {
         )
     }
 
-    /// The entries of a mapping whose values are text, such as labels; others are reported.
+    /// The entries of a mapping whose values are text, such as annotations; others are reported.
     pub(crate) fn texts<'s>(&'s self, report: &mut Report) -> Vec<(&'s str, &'s str)> {
+        self.entries(Field::text, report)
+    }
+
+    /// The entries of a mapping whose keys and values are names, such as labels; others are reported.
+    pub(crate) fn labels<'s>(&'s self, report: &mut Report) -> Vec<(&'s str, &'s str)> {
+        let mut entries = self.entries(Field::name, report);
+        entries.retain(|(key, _)| {
+            if !is_name(key) {
+                let message = "a key is too long or has hidden characters; its entry is left out";
+                report.warn(self, message, NAME);
+            }
+            is_name(key)
+        });
+        entries
+    }
+
+    fn entries<'s>(
+        &'s self,
+        read: impl Fn(&Field<'s>, &mut Report) -> Option<&'s str>,
+        report: &mut Report,
+    ) -> Vec<(&'s str, &'s str)> {
         if !self.is_present() || !self.is_map(report) {
             return Vec::new();
         }
@@ -127,7 +152,7 @@ impl<'a> Field<'a> {
                 let value = if node.is_null() {
                     Some("")
                 } else {
-                    self.label(key, node).text(report)
+                    read(&self.label(key, node), report)
                 };
                 Some((&**key, value?))
             })
@@ -161,6 +186,20 @@ impl<'a> Field<'a> {
             );
         }
         text
+    }
+
+    /// The field as a name or the value of a label; what nothing can be called counts as not written.
+    pub(crate) fn name(&self, report: &mut Report) -> Option<&'a str> {
+        let text = self.text(report)?;
+        if is_name(text) {
+            return Some(text);
+        }
+        let message = format!(
+            "{} is too long or has hidden characters, and counts as not written",
+            self.node.map(Node::describe).unwrap_or_default()
+        );
+        report.warn(self, message, NAME);
+        None
     }
 
     /// The field as a boolean.

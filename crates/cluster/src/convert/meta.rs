@@ -139,7 +139,7 @@ pub(crate) fn generation(root: &Field<'_>, report: &mut Report) -> u64 {
         .unwrap_or_default()
 }
 
-/// The shared copies of a mapping of texts, such as labels.
+/// The shared copies of a mapping of labels.
 pub(crate) fn texts(
     field: &Field<'_>,
     interner: &mut Interner,
@@ -148,14 +148,14 @@ pub(crate) fn texts(
     some_texts(field, |_key| true, interner, report)
 }
 
-/// The shared copies of some entries of a mapping of texts, by their keys.
+/// The shared copies of some labels, by their keys.
 pub(crate) fn some_texts(
     field: &Field<'_>,
     is_wanted: impl Fn(&str) -> bool,
     interner: &mut Interner,
     report: &mut Report,
 ) -> Vec<(Arc<str>, Arc<str>)> {
-    let entries = field.texts(report);
+    let entries = field.labels(report);
     entries
         .into_iter()
         .filter(|(key, _)| is_wanted(key))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::field::Field;
+use crate::text::shorten;
 use crate::warning::Warning;
 
 /// So many warnings of one object are kept; the rest are counted in one more.
@@ -33,7 +34,7 @@ impl Report {
 
     /// Says how the object is called in the warnings from here on.
     pub(crate) fn name(&mut self, object: String) {
-        self.object = Some(object.into_boxed_str());
+        self.object = Some(shorten(object));
     }
 
     /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
@@ -46,7 +47,7 @@ impl Report {
         let warning = Warning {
             kind: Arc::clone(&self.kind),
             object: self.object.clone(),
-            field: field.to_string().into_boxed_str(),
+            field: shorten(field.to_string()),
             ..Warning::of_file(&self.file, field.line(), message, remedy)
         };
         // Some fields are read for two purposes; what is wrong with them is said once.

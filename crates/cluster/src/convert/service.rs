@@ -199,7 +199,7 @@ fn service_port(
         return None;
     }
     let port = ports::number(&number, report)?;
-    let name = interner.text(entry.get("name").text(report).unwrap_or_default());
+    let name = interner.text(entry.get("name").name(report).unwrap_or_default());
     Some(ServicePort {
         name,
         protocol,

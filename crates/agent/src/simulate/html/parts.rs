@@ -3,16 +3,18 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use cluster::text::one_line;
+
 use super::super::figures::{Figures, OVERLOADED};
 use super::super::view::{FlowView, LoadView, StatesView};
 
 /// Bars end at so many times an even split.
 const LONGEST: f64 = 3.0;
 
-/// Text that may stand between tags and in attributes.
+/// Text that may stand between tags and in attributes, and reads in the order in which it is written.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in one_line(text).chars() {
         match character {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),

@@ -9,6 +9,7 @@ use super::super::view::{FlowView, LoadView};
 use super::times;
 use crate::output::bar::{bar, percent};
 use crate::output::grid::{Cell, Column, Grid, Look, paint};
+use crate::output::plain::Plain;
 
 /// Endpoints that are drawn; more are counted.
 const DRAWN: usize = 60;
@@ -53,13 +54,13 @@ pub(super) fn text(flow: &FlowView, width: Option<usize>) -> String {
 fn head(flow: &FlowView) -> String {
     let mut text = format!(
         "\n{}  {}\n  {}\n",
-        paint(&name(flow), Look::Strong),
-        flow.frontend,
-        flow.policy
+        paint(name(flow), Look::Strong),
+        Plain::from(&flow.frontend),
+        Plain::from(&flow.policy)
     );
     if let Some(policy) = &flow.changed_policy {
         // Writing to a String cannot fail.
-        let _written = writeln!(text, "  changed: {policy}");
+        let _written = writeln!(text, "  changed: {}", Plain::from(policy));
     }
     for empty in &flow.empty_levels {
         let words = format!(

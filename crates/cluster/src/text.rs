@@ -1,0 +1,176 @@
+//! Text from objects and files, made safe to show: on one line, without hidden characters, and not too long.
+//!
+//! Whoever may write an `EndpointSlice` chooses its `zone`, which the API server does not check. Shown as it is, such a
+//! text could command the terminal, forge a line, or change the order in which a line reads.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io;
+
+/// Bytes of the longest text that a message repeats whole.
+const LONGEST: usize = 1000;
+
+/// Bytes of the longest name of anything in Kubernetes (RFC 1123 subdomain).
+const LONGEST_NAME: usize = 253;
+
+/// Whether a character moves, hides or reorders what stands around it instead of showing itself.
+///
+/// These are control characters (Unicode Cc), the marks, embeddings and isolates that change the direction of text,
+/// the characters without a width, line and paragraph separators, and tags (Unicode 16, section 23).
+pub const fn is_hidden(character: char) -> bool {
+    matches!(character,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Whether a text can be the name or the label of anything: short, and nothing in it is hidden.
+pub fn is_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME && !text.contains(is_hidden)
+}
+
+/// Text with every hidden character escaped as Rust writes it: `a\nb`, `\u{1b}[31m`.
+#[derive(Debug, Clone, Copy)]
+pub struct OneLine<'a>(pub &'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            if is_hidden(character) {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                f.write_char(character)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// [`OneLine`] as text; borrowed where nothing is hidden.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains(is_hidden) {
+        Cow::Owned(OneLine(text).to_string())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Both ends of a text of more than 1,000 bytes, and how long it is; a shorter text as it is.
+pub fn shorten(text: impl Into<Box<str>>) -> Box<str> {
+    let text = text.into();
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let bounds = |from: usize| (from..from + 4).find(|at| text.is_char_boundary(*at));
+    let head = bounds(LONGEST / 2).and_then(|at| text.get(..at));
+    let tail = bounds(text.len() - LONGEST / 4).and_then(|at| text.get(at..));
+    let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+    format!("{head} ... ({} bytes) ... {tail}", text.len()).into()
+}
+
+/// JSON with every hidden character escaped as JSON has it, but for the line breaks between its values.
+///
+/// JSON allows most of them in its strings as they are (RFC 8259, section 7), and has them nowhere else.
+pub fn safe_json(json: &str) -> Cow<'_, str> {
+    escape(json, |character| character == '\n')
+}
+
+/// `text` with hidden characters as `\uXXXX`, except those that are `kept`.
+fn escape(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let hides = |character: char| is_hidden(character) && !kept(character);
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if hides(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _written = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(character);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Writes log lines, each handed over in one piece: a line break within one is escaped, and whatever else is hidden.
+///
+/// ESC passes, because the colours of a log have it; `tracing-subscriber` escapes those of the values (since 0.3.20).
+#[derive(Debug)]
+pub struct LogWriter<W>(pub W);
+
+impl<W: io::Write> io::Write for LogWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let end = text.get(line.len()..).unwrap_or_default();
+        let line = escape(line, |character| character == '\u{1b}');
+        self.0.write_all(line.as_bytes())?;
+        self.0.write_all(end.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_or_forges_a_line_is_shown_and_not_done() {
+        let attack =
+            "a\u{1b}]0;title\u{7}\nforged\r\u{202e}cba\u{2028}\u{2029}\u{9b}2J\u{200b}\u{e0041}";
+        let shown = one_line(attack);
+        assert_eq!(
+            shown,
+            r"a\u{1b}]0;title\u{7}\nforged\r\u{202e}cba\u{2028}\u{2029}\u{9b}2J\u{200b}\u{e0041}"
+        );
+        for honest in ["shop/cart", "Zürich-1", "区域", "a b"] {
+            assert!(matches!(one_line(honest), Cow::Borrowed(_)), "{honest}");
+            assert!(is_name(honest));
+        }
+        assert!(!is_name(attack) && !is_name(&"a".repeat(254)));
+    }
+
+    #[test]
+    fn json_stays_the_same_value_and_hides_nothing() {
+        let value =
+            serde_json::json!({ "zone": "a\u{202e}b\u{9b}\u{2028}\u{e0041}\n", "list": [1] });
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let safe = safe_json(&text);
+        assert!(
+            !safe.contains(|one: char| is_hidden(one) && one != '\n'),
+            "{safe}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&safe).unwrap(),
+            value
+        );
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_ends_and_says_its_length() {
+        let long = format!("{}ä and the end", "ä".repeat(26_000_000));
+        let short = shorten(long);
+        assert!(short.len() < 1000, "{}", short.len());
+        assert!(short.starts_with("ää") && short.ends_with("and the end"));
+        assert!(short.contains("(52000014 bytes)"), "{short}");
+        assert_eq!(&*shorten("fine"), "fine");
+    }
+
+    #[test]
+    fn a_log_line_stays_one_line() {
+        let mut written = Vec::new();
+        let line = "INFO zone=\"a\nWARN forged\u{2028}\u{202e}\"\n";
+        LogWriter(&mut written).write_all(line.as_bytes()).unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert_eq!(text, "INFO zone=\"a\\u000aWARN forged\\u2028\\u202e\"\n");
+    }
+}
