@@ -54,7 +54,7 @@ impl fmt::Display for LocalRoute {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RangeRefused {
     pub(crate) range: Cidr,
-    /// The node address or link network it would swallow, in words.
+    /// The address of this node or the link network it would swallow, in words.
     pub(crate) swallows: String,
 }
 
@@ -69,25 +69,25 @@ impl fmt::Display for RangeRefused {
     }
 }
 
-/// The ranges that may have a route: none inside another, and none that would take the node's own
+/// The ranges that may have a route: none inside another, and none that would take this machine's own
 /// traffic away from it.
+///
+/// `own` are the addresses of this machine's Node object. Those of other Nodes do not count: each
+/// kubelet writes its own, and one of them may not change the routes of every machine.
 pub(crate) fn usable_ranges(
     ranges: &[Cidr],
-    nodes: &[(&str, IpAddr)],
+    own: &[IpAddr],
     interfaces: &[Interface],
 ) -> (BTreeSet<Cidr>, Vec<RangeRefused>) {
     let mut usable = BTreeSet::new();
     let mut refused = Vec::new();
     for &range in ranges {
-        let node = nodes
-            .iter()
-            .filter(|(_, address)| range.contains(*address))
-            .min();
+        let own = own.iter().find(|address| range.contains(**address));
         let link = interfaces
             .iter()
             .find(|interface| interface.network_overlaps(&range));
-        let swallows = match (node, link) {
-            (Some((name, address)), _) => Some(format!("{address} of node {name}")),
+        let swallows = match (own, link) {
+            (Some(address), _) => Some(format!("{address} of this Node")),
             (None, Some(link)) => Some(format!("the network {link}")),
             (None, None) => None,
         };

@@ -7,6 +7,8 @@ pub enum Topic {
     Settings,
     /// The node's own addresses and the Service ranges.
     Addresses,
+    /// Nodes that claim addresses inside the Service ranges.
+    NodeClaim,
     /// Our routes.
     Routes,
     /// Our tables.
@@ -34,6 +36,7 @@ impl Topic {
         match self {
             Self::Settings => "Settings",
             Self::Addresses => "Addresses",
+            Self::NodeClaim => "NodeClaim",
             Self::Routes => "Routes",
             Self::Guard => "Guard",
             Self::Record => "Record",

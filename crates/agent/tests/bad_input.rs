@@ -215,3 +215,30 @@ fn what_owner_limits_do_not_allow_is_clipped_or_left_to_the_next_source() {
     let refused = render(annotations, &limits("allowedModes: [Prefer]"));
     served(&refused, "clusterDefault", "prefer");
 }
+
+/// A kubelet writes the addresses of its Node itself.
+#[test]
+fn d13_a_node_that_claims_the_cluster_ips_of_others_removes_no_service() {
+    let range = "---\napiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: kubernetes}\n\
+                 spec: {cidrs: [10.96.0.0/12]}\n";
+    let api = "---\napiVersion: v1\nkind: Service\nmetadata: {name: kubernetes, namespace: default}\n\
+               spec: {clusterIP: 10.96.0.1, ports: [{port: 443}]}\n";
+    let node = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\nstatus: {{addresses: [{{type: InternalIP, \
+             address: 10.96.0.1}}, {{type: InternalIP, address: 10.96.0.10}}]}}\n"
+        )
+    };
+    let honest = render("", &format!("{range}{api}"));
+    assert_eq!(honest["virtualServers"].as_array().unwrap().len(), 2);
+    let attacked = render("", &format!("{range}{api}{}", node("zz")));
+    assert_eq!(attacked["virtualServers"], honest["virtualServers"]);
+    let warnings = attacked["warnings"].as_array().unwrap();
+    let claim = warnings
+        .iter()
+        .find(|warning| warning["code"] == "NodeClaim");
+    assert_eq!(claim.unwrap()["object"], "Node zz", "{warnings:?}");
+    // Without a range nothing tells which of the two is right.
+    let unknown = render("", &format!("{api}{}", node("zz")));
+    assert_eq!(unknown["virtualServers"].as_array().unwrap().len(), 0);
+}

@@ -24,10 +24,10 @@ use topology_core::snapshot::Snapshot;
 
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
-use crate::idle;
 use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
+use crate::{claims, idle};
 
 pub(crate) use catalog::last_good_stays;
 use catalog::{Catalog, Files};
@@ -211,10 +211,12 @@ fn tell_list(
 
 fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, ReadError> {
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
-    warnings.extend(idle::warnings(index.snapshot(), now, |key| {
+    let place = |key: &ObjectKey| {
         let (file, line) = catalog.place_of(key)?;
         Some((Arc::clone(file), line))
-    }));
+    };
+    warnings.extend(idle::warnings(index.snapshot(), now, place));
+    warnings.extend(claims::warnings(index.snapshot(), place));
     warnings.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
     if catalog.is_useless() {
         return Err(ReadError::Unusable { warnings });

@@ -166,7 +166,7 @@ impl PortView<'_> {
         if let Some(problem) = candidates::special(address) {
             return Some(FindingKind::BadClusterIp { address, problem });
         }
-        if let Some(node) = self.snapshot.node_with_address(address) {
+        if let Some(node) = self.snapshot.node_that_keeps(address, &self.me.node) {
             let node = node.name.clone();
             return Some(FindingKind::NodeAddress { address, node });
         }

@@ -171,7 +171,7 @@ impl Snapshot {
         cidrs.dedup();
         if cidrs != self.service_cidrs {
             self.service_cidrs = cidrs;
-            self.marks.routes();
+            self.marks.ranges();
         }
     }
 
@@ -196,9 +196,33 @@ impl Snapshot {
         self.tallies.of(key)
     }
 
-    /// The Node that has `address` as one of its own, the first by name.
-    pub fn node_with_address(&self, address: IpAddr) -> Option<&Node> {
-        self.nodes.get(self.holders.get(&address)?.first()?)
+    /// The Node that keeps Services on the node `me` from using `address`.
+    ///
+    /// Outside of the Service ranges it is the first Node by name that claims the address. Inside of them only the Node
+    /// `me` can: kubelets write their own addresses, and the claim of another one may not remove a Service here.
+    pub fn node_that_keeps(&self, address: IpAddr, me: &str) -> Option<&Node> {
+        let holders = self.holders.get(&address)?;
+        let name = if self.is_in_service_cidr(address) {
+            holders.get(me)?
+        } else {
+            holders.first()?
+        };
+        self.nodes.get(name)
+    }
+
+    /// Every address inside the Service ranges that a Node claims as its own, and the first of these Nodes by name; in no
+    /// order.
+    pub fn claims_of_nodes(&self) -> impl Iterator<Item = (IpAddr, &Arc<str>)> {
+        let claims = self.holders.iter();
+        claims
+            .filter(|(address, _)| self.is_in_service_cidr(**address))
+            .filter_map(|(address, holders)| Some((*address, holders.first()?)))
+    }
+
+    /// Whether cluster IPs come from a range that `address` is in.
+    pub fn is_in_service_cidr(&self, address: IpAddr) -> bool {
+        let mut ranges = self.service_cidrs.iter();
+        ranges.any(|range| range.contains(address))
     }
 
     /// The Service of that name.

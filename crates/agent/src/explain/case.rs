@@ -73,6 +73,7 @@ fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
     for node in from.nodes() {
         part.set_node(node.clone());
     }
+    part.set_service_cidrs(from.service_cidrs().to_vec());
     for slice in from.slices(service) {
         part.set_slice(slice.clone());
     }

@@ -32,6 +32,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.next_check = Instant::now() + self.config.check_period;
         self.follow_calendar().await;
         self.prepare().await;
+        self.note_claims();
         let moved = self.read_place().await;
         self.host.begin_guard_look().await;
         self.agenda.visit(&Item::Look, Some(self.now() + LOOK));

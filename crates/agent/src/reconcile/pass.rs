@@ -109,6 +109,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .copied()
                 .collect();
         }
+        self.note_claims();
         let done = self.pass(work).await;
         self.report(&done, since);
         done

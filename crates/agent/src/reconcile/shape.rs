@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use cluster::claims;
 use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -80,12 +81,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What routes and tables shall be now, as everything is wished for.
     pub(super) fn shape(&mut self) -> Shape {
         let snapshot = self.index.snapshot();
-        let nodes: Vec<(&str, IpAddr)> = snapshot
-            .nodes()
-            .flat_map(|node| node.addresses.iter().map(|address| (&*node.name, *address)))
-            .collect();
+        let own = snapshot.node(&self.me.node);
+        let own: &[IpAddr] = own.map_or(&[], |node| &node.addresses);
         let (ranges, refused) =
-            routes::usable_ranges(snapshot.service_cidrs(), &nodes, &self.place.interfaces);
+            routes::usable_ranges(snapshot.service_cidrs(), own, &self.place.interfaces);
         let node_ips = self.node_ips();
         let mut lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
         let vips: BTreeSet<IpAddr> = self.books.vips().collect();
@@ -106,6 +105,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             routes,
             guard,
         }
+    }
+
+    /// Tells of Nodes that claim addresses of Services. At the start and with each periodic check only: a Node that
+    /// changes its addresses all the time costs one line a check.
+    pub(super) fn note_claims(&mut self) {
+        let claims = claims::warnings(self.index.snapshot(), |_key| None);
+        let lines = claims.iter().map(ToString::to_string).collect();
+        self.warnings.set(Topic::NodeClaim, lines);
     }
 
     fn node_ips(&self) -> NodeIps {

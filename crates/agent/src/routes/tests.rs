@@ -47,8 +47,8 @@ fn d2_one_route_for_a_range_and_one_for_each_address_outside() {
 }
 
 #[test]
-fn a_range_that_covers_a_node_or_a_link_is_refused() {
-    let nodes = [("n2", ip("10.96.4.2"))];
+fn a_range_that_covers_this_node_or_a_link_is_refused() {
+    let own = [ip("10.96.4.2")];
     let links = [
         interface("eth0", "172.20.0.5", 16),
         interface("dns", "10.100.0.10", 32),
@@ -58,7 +58,7 @@ fn a_range_that_covers_a_node_or_a_link_is_refused() {
         cidr("10.100.0.0/16"),
         cidr("172.20.8.0/24"),
     ];
-    let (usable, refused) = usable_ranges(&ranges, &nodes, &links);
+    let (usable, refused) = usable_ranges(&ranges, &own, &links);
     assert_eq!(usable, BTreeSet::from([cidr("10.100.0.0/16")]));
     let words: Vec<_> = refused
         .iter()
@@ -67,7 +67,7 @@ fn a_range_that_covers_a_node_or_a_link_is_refused() {
     assert_eq!(
         words,
         [
-            "10.96.4.2 of node n2",
+            "10.96.4.2 of this Node",
             "the network 172.20.0.5/16 of link eth0"
         ]
     );

@@ -20,6 +20,10 @@ fn t03_an_address_of_a_node_is_never_programmed_and_the_node_stays_reachable() {
     node.write("mine.yaml", &web("mine", &[NODE_V4]).yaml());
     node.write("link.yaml", &web("link", &["10.96.0.77"]).yaml());
     node.write("good.yaml", &web("good", &["10.96.0.10"]).yaml());
+    // Another kubelet says that a Service's address is its own.
+    let thief = "apiVersion: v1\nkind: Node\nmetadata: {name: a1}\n\
+                 status: {addresses: [{type: InternalIP, address: 10.96.0.10}]}\n";
+    node.write("thief.yaml", thief);
     node.start();
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr"]);
     for (service, address) in [

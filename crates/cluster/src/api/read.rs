@@ -10,10 +10,10 @@ use super::connection::Connection;
 use super::error::{ApiError, Fault};
 use super::watch::{Board, NodeSource, Phase, watch};
 use crate::event::Completeness;
-use crate::idle;
 use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
 use crate::warning::Warning;
+use crate::{claims, idle};
 
 /// Between two looks at what stands in the way.
 const LOOK: Duration = Duration::from_millis(200);
@@ -64,6 +64,7 @@ pub fn read(
     let index = runtime.block_on(whole(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
     warnings.extend(idle::warnings(index.snapshot(), options.now, |_| None));
+    warnings.extend(claims::warnings(index.snapshot(), |_| None));
     Ok(Loaded {
         warnings,
         skipped: index.skipped(),

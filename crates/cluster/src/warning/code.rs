@@ -17,6 +17,8 @@ pub enum Code {
     Object,
     /// A field that Kubernetes knows too.
     Field,
+    /// A Node that claims an address inside a Service range.
+    NodeClaim,
     /// Annotations of ours; none of the Service's is used.
     TopologyInvalid,
     /// `spec.topologyKeys`; none of them is used.
@@ -42,6 +44,7 @@ impl Code {
             Self::MapUnfit => "MapUnfit",
             Self::Object => "Object",
             Self::Field => "Field",
+            Self::NodeClaim => "NodeClaim",
             Self::TopologyInvalid => "TopologyInvalid",
             Self::TopologyKeysInvalid => "TopologyKeysInvalid",
             Self::PolicyInvalid => "PolicyInvalid",

@@ -28,7 +28,8 @@ pub enum FindingKind {
         /// Who has it.
         owner: ObjectName,
     },
-    /// The virtual address is a node's own; programming it would cut the node off (T03).
+    /// The virtual address is this Node's own, or outside of the Service ranges that of another Node; programming it
+    /// would cut that node off (T03).
     NodeAddress {
         /// The address.
         address: IpAddr,

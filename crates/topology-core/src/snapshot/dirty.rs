@@ -36,6 +36,8 @@ pub(super) struct Marks {
     /// Drains that came or went, and those that changed as they were and as they are.
     drains: Vec<Drain>,
     routes: bool,
+    /// Whether the Service ranges changed, and with them which claims of Nodes count.
+    ranges: bool,
 }
 
 /// What changed about one Node.
@@ -64,8 +66,8 @@ impl Marks {
         self.drains.push(drain);
     }
 
-    pub(super) fn routes(&mut self) {
-        self.routes = true;
+    pub(super) fn ranges(&mut self) {
+        self.ranges = true;
     }
 
     /// Marks the routes if the Service's addresses differ.
@@ -95,9 +97,10 @@ impl Marks {
     /// What the marks touch on the node `me`.
     pub(super) fn dirty(self, snapshot: &Snapshot, me: &str) -> Dirty {
         let mine = self.nodes.get(me);
-        let routes = self.routes || mine.is_some_and(|change| !change.addresses.is_empty());
+        let routes =
+            self.routes || self.ranges || mine.is_some_and(|change| !change.addresses.is_empty());
         let mut services = BTreeSet::new();
-        if !self.nodes.is_empty() || !self.drains.is_empty() {
+        if !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges {
             let all = snapshot.services.iter();
             let touched = all.filter(|(_, entry)| self.touch(snapshot, me, entry));
             services.extend(touched.map(|(name, _)| name.clone()));
@@ -115,10 +118,26 @@ impl Marks {
         let drained = |drain| drained::touches(drain, snapshot, me, &policies, entry);
         let mine = self.nodes.get(me);
         let mut nodes = self.nodes.values();
-        nodes.any(|change| holds_address(change, service) || policies.count_on(change))
+        nodes.any(|change| policies.count_on(change))
+            || self.touch_address(snapshot, me, service)
             || mine.is_some_and(|change| moves_me(change, &policies, entry))
             || moves_endpoint(&self.nodes, &policies, entry)
             || self.drains.iter().any(drained)
+    }
+
+    /// Whether a Node keeps an address from the Service on the node `me` now that did not before, or the other way round.
+    /// What other Nodes claim inside the Service ranges never counts, so it touches nothing while the ranges stay.
+    fn touch_address(&self, snapshot: &Snapshot, me: &str, service: &Service) -> bool {
+        let came_or_went = |address: &IpAddr| {
+            let counts = self.ranges || !snapshot.is_in_service_cidr(*address);
+            let mut nodes = self.nodes.iter();
+            nodes.any(|(name, change)| {
+                (counts || **name == *me) && change.addresses.contains(address)
+            })
+        };
+        let claimed = |address: &IpAddr| self.ranges && snapshot.holders.contains_key(address);
+        let mut addresses = service.cluster_ips.iter();
+        addresses.any(|address| came_or_went(address) || claimed(address))
     }
 }
 
@@ -137,13 +156,6 @@ fn addresses(node: Option<&Node>) -> BTreeSet<IpAddr> {
 
 fn difference<T: Ord + Clone>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Vec<T> {
     old.symmetric_difference(new).cloned().collect()
-}
-
-fn holds_address(change: &NodeChange, service: &Service) -> bool {
-    service
-        .cluster_ips
-        .iter()
-        .any(|address| change.addresses.contains(address))
 }
 
 /// This node stands somewhere else now.

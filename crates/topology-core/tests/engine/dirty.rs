@@ -151,6 +151,41 @@ fn the_own_nodes_addresses_touch_routes_and_services_with_such_an_address() {
 }
 
 #[test]
+fn d13_what_another_node_claims_inside_the_service_ranges_touches_nothing() {
+    let claims = |snapshot: &mut Snapshot, address: &str| {
+        let mut other = node("n1", &[(ZONE, "a"), ("rack", "1")]);
+        other.addresses = vec![address.parse().unwrap()];
+        snapshot.set_node(other);
+    };
+    let ranges = |snapshot: &mut Snapshot, text: &str| {
+        snapshot.set_service_cidrs(vec![text.parse().unwrap()]);
+    };
+    let mut snapshot = snapshot();
+    claims(&mut snapshot, "10.96.0.1");
+    assert_eq!(names(&snapshot.take_dirty(ME)), "plain");
+    ranges(&mut snapshot, "10.96.0.0/12");
+    assert_eq!(
+        names(&snapshot.take_dirty(ME)),
+        "plain",
+        "the claim counts no more"
+    );
+    for address in ["10.96.0.2", "10.96.0.1", "10.96.0.3"] {
+        claims(&mut snapshot, address);
+        assert!(snapshot.take_dirty(ME).is_empty());
+    }
+    ranges(&mut snapshot, "10.200.0.0/16");
+    assert_eq!(
+        names(&snapshot.take_dirty(ME)),
+        "zone",
+        "and now it does again"
+    );
+    // The claim goes and the ranges change before anybody looks.
+    claims(&mut snapshot, "192.0.2.1");
+    ranges(&mut snapshot, "10.96.0.0/12");
+    assert_eq!(names(&snapshot.take_dirty(ME)), "zone");
+}
+
+#[test]
 fn routes_are_touched_by_addresses_and_ranges_only() {
     let routes = |change: &dyn Fn(&mut Snapshot)| {
         let mut snapshot = snapshot();

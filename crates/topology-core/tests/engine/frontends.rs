@@ -1,6 +1,6 @@
 //! Virtual servers and real servers: whose they are, which are refused, and in which order they come.
 
-use topology_core::model::{ObjectName, Protocol};
+use topology_core::model::{Node, ObjectName, Protocol};
 use topology_core::resolve::{Reason, Viewpoint, resolve};
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
@@ -35,6 +35,27 @@ fn t03_a_cluster_ip_that_is_a_nodes_own_address_is_not_programmed() {
     world.snapshot.set_node(with_address);
     assert_eq!(world.resolve().servers, []);
     assert!(findings(&mut world)[0].contains("10.96.0.10 is an address of Node n1"));
+}
+
+/// A kubelet writes the addresses of its Node itself.
+#[test]
+fn d13_inside_the_service_ranges_only_this_nodes_own_claim_keeps_a_service_away() {
+    let mut world = World::new("me").endpoints([ep(1)]);
+    let claims = |name: &str| Node {
+        addresses: vec!["10.96.0.10".parse().unwrap()],
+        ..node(name, &[])
+    };
+    world.snapshot.set_node(claims("n1"));
+    let ranges = |text: &str| vec![text.parse().unwrap()];
+    world.snapshot.set_service_cidrs(ranges("10.96.0.0/12"));
+    assert_eq!(world.resolve().servers.len(), 1);
+    assert_eq!(world.resolve().findings, []);
+    world.snapshot.set_service_cidrs(ranges("10.200.0.0/16"));
+    assert_eq!(world.resolve().servers, [], "outside of the ranges");
+    world.snapshot.set_service_cidrs(ranges("10.96.0.0/12"));
+    world.snapshot.set_node(claims("me"));
+    assert_eq!(world.resolve().servers, []);
+    assert!(findings(&mut world)[0].contains("10.96.0.10 is an address of Node me"));
 }
 
 #[test]

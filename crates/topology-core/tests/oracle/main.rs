@@ -4,6 +4,8 @@
 //! are the same in every run if it is not set either.
 
 #[cfg(test)]
+mod addresses;
+#[cfg(test)]
 mod agree;
 #[cfg(test)]
 mod cluster;

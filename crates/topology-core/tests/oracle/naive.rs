@@ -3,6 +3,7 @@
 //! It answers one question: which endpoints of a Service port does a node use, with which weights. Nothing is
 //! remembered between steps that could be looked up again, and every list is walked from its beginning.
 
+pub(crate) mod claims;
 mod hold;
 mod levels;
 mod place;

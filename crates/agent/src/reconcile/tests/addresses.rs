@@ -26,8 +26,8 @@ async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own
     agent.check().await;
     assert_eq!(agent.save().len(), 3);
     // And back.
-    agent.apply([node("n9", "10.96.0.10")]).await;
-    assert_eq!(agent.save(), [""; 0], "now it is another node's");
+    agent.apply([node("n1", "10.96.0.10")]).await;
+    assert_eq!(agent.save(), [""; 0], "its own Node has it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -58,4 +58,34 @@ async fn t03_an_address_that_comes_or_goes_is_acted_on_without_waiting_for_the_c
     agent.world().reads = 0;
     agent.reconciler.addresses_moved().await;
     assert_eq!((agent.journal().len(), agent.world().reads), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_another_node_that_claims_a_service_address_again_and_again_changes_nothing_here() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let (before, routes) = (agent.save(), agent.world().routes.clone());
+    assert_eq!(before.len(), 3);
+    agent.journal();
+    for _ in 0..5 {
+        for address in ["10.96.0.10", "10.100.0.1", "192.0.2.9"] {
+            agent.apply([node("n9", address)]).await;
+            agent.reconciler.full_pass().await;
+        }
+    }
+    assert_eq!(agent.journal(), [""; 0]);
+    assert_eq!(
+        (agent.save(), agent.world().routes.clone()),
+        (before, routes)
+    );
+    agent.apply([node("n9", "10.96.0.10")]).await;
+    agent.check().await;
+    let said: Vec<&str> = agent
+        .reconciler
+        .warnings
+        .all()
+        .iter()
+        .map(|w| w.topic.code())
+        .collect();
+    assert!(said.contains(&"NodeClaim"), "{said:?}");
 }

@@ -1,0 +1,77 @@
+//! Nodes that claim an address inside a Service range as their own.
+//!
+//! A kubelet writes the addresses of its Node itself, so such a claim is either a mistake in the ranges or an attempt to
+//! take a Service away. It has no effect on other nodes, and the operator should know of it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use topology_core::snapshot::Snapshot;
+
+use crate::idle::Place;
+use crate::object::{Kind, ObjectKey};
+use crate::warning::{Code, Warning};
+
+/// How many Nodes are named.
+const NAMED: usize = 10;
+
+/// One warning for each of the first Nodes by name that claim such addresses; `place` says where an object is written, if
+/// that is known.
+pub fn warnings(snapshot: &Snapshot, place: impl Fn(&ObjectKey) -> Option<Place>) -> Vec<Warning> {
+    let mut nodes: BTreeMap<&Arc<str>, (IpAddr, usize)> = BTreeMap::new();
+    for (address, node) in snapshot.claims_of_nodes() {
+        let (first, count) = nodes.entry(node).or_insert((address, 0));
+        *first = address.min(*first);
+        *count += 1;
+    }
+    let warning = |(node, (address, count)): (&Arc<str>, (IpAddr, usize))| {
+        let key = ObjectKey::global(Kind::Node, node);
+        let (file, line) = place(&key).unwrap_or_default();
+        let more = match count {
+            0 | 1 => String::new(),
+            _ => format!(" (and {} more)", count - 1),
+        };
+        let message =
+            format!("{address}{more} is inside a Service range; other nodes ignore this address");
+        Warning {
+            field: "status.addresses".into(),
+            own_code: Some(Code::NodeClaim),
+            ..Warning::of_object(
+                &file,
+                line,
+                &key,
+                message,
+                "find out why its kubelet reports it, or correct the ServiceCIDR",
+            )
+        }
+    };
+    nodes.into_iter().take(NAMED).map(warning).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::{Options, read_text};
+
+    #[test]
+    fn nodes_that_claim_addresses_of_services_are_named_and_their_number_is_bounded() {
+        let mut text = "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: k}\nspec: {cidrs: [10.96.0.0/12]}\n".to_owned();
+        let addresses = "{type: InternalIP, address: 10.96.0.1}, {type: InternalIP, address: 10.96.0.10}, {type: InternalIP, address: 192.0.2.1}";
+        for number in 10..30 {
+            let own = format!("{{type: InternalIP, address: 10.97.0.{number}}}");
+            let all = if number == 10 { addresses } else { &own };
+            text.push_str(&format!(
+                "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n{number}}}\nstatus: {{addresses: [{all}]}}\n"
+            ));
+        }
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        let words: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(words.len(), 10, "{words:#?}");
+        assert_eq!(
+            words[0],
+            "a.yaml:6: Node n10: status.addresses: 10.96.0.1 (and 1 more) is inside a Service range; other nodes \
+             ignore this address; find out why its kubelet reports it, or correct the ServiceCIDR"
+        );
+        assert_eq!(loaded.warnings[0].code().word(), "NodeClaim");
+    }
+}

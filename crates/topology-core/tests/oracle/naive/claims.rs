@@ -1,0 +1,24 @@
+//! Which addresses a node leaves alone because a Node has them.
+
+use std::net::IpAddr;
+
+use topology_core::model::{Cidr, Node};
+
+/// Whether the node `me` may not program `address`: some Node has it, and either the address is in no Service range or
+/// that Node is `me`.
+pub(crate) fn keeps(nodes: &[Node], ranges: &[Cidr], me: &str, address: IpAddr) -> bool {
+    nodes
+        .iter()
+        .filter(|node| node.addresses.contains(&address))
+        .any(|node| *node.name == *me || !ranges.iter().any(|range| is_in(range, address)))
+}
+
+/// Whether the leading bits are the same.
+fn is_in(range: &Cidr, address: IpAddr) -> bool {
+    let text = |address: IpAddr| match address {
+        IpAddr::V4(v4) => format!("{:032b}", v4.to_bits()),
+        IpAddr::V6(v6) => format!("{:0128b}", v6.to_bits()),
+    };
+    let (range_bits, bits) = (text(range.address()), text(address));
+    range_bits.len() == bits.len() && bits.starts_with(&range_bits[..usize::from(range.prefix())])
+}
