@@ -60,9 +60,8 @@ mod tests {
         for number in 10..30 {
             let own = format!("{{type: InternalIP, address: 10.97.0.{number}}}");
             let all = if number == 10 { addresses } else { &own };
-            text.push_str(&format!(
-                "---\napiVersion: v1\nkind: Node\nmetadata: {{name: n{number}}}\nstatus: {{addresses: [{all}]}}\n"
-            ));
+            let node = format!("apiVersion: v1\nkind: Node\nmetadata: {{name: n{number}}}");
+            text = format!("{text}---\n{node}\nstatus: {{addresses: [{all}]}}\n");
         }
         let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
         let words: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();

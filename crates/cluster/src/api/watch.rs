@@ -18,6 +18,7 @@ mod collection;
 mod hub;
 mod input;
 mod machine;
+mod relist_pace;
 mod runner;
 mod version;
 

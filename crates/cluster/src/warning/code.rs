@@ -13,6 +13,8 @@ pub enum Code {
     Input,
     /// A map of the Nodes that cannot stand for them.
     MapUnfit,
+    /// An object that uses a label which is not known of every Node yet.
+    LabelUnread,
     /// An object as a whole.
     Object,
     /// A field that Kubernetes knows too.
@@ -42,6 +44,7 @@ impl Code {
             Self::File => "File",
             Self::Input => "Input",
             Self::MapUnfit => "MapUnfit",
+            Self::LabelUnread => "LabelUnread",
             Self::Object => "Object",
             Self::Field => "Field",
             Self::NodeClaim => "NodeClaim",

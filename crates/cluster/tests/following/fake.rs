@@ -56,6 +56,8 @@ pub(crate) struct World {
     pub(crate) always: BTreeMap<String, Deed>,
     /// Whether lists can be streamed.
     pub(crate) streams: bool,
+    /// How long requests for a collection wait for their answer.
+    pub(crate) delays: BTreeMap<String, Duration>,
     /// Every request: path with query.
     pub(crate) seen: Vec<String>,
     open: BTreeMap<String, Vec<(Line, Only)>>,
@@ -113,6 +115,20 @@ impl Fake {
         });
     }
 
+    /// Replaces the object of that name, and tells those who listen.
+    pub(crate) fn replace(&self, collection: &str, object: Value) {
+        self.world(|world| {
+            let object = world.stamped(object);
+            let objects = world.objects.get_mut(collection).unwrap();
+            let mut objects = objects.iter_mut();
+            let name = &object["metadata"]["name"];
+            *objects
+                .find(|old| old["metadata"]["name"] == *name)
+                .unwrap() = object.clone();
+            world.tell(collection, "MODIFIED", &object);
+        });
+    }
+
     /// Removes the object of that name, and tells those who listen.
     pub(crate) fn remove(&self, collection: &str, name: &str) {
         self.world(|world| {
@@ -142,7 +158,11 @@ impl Fake {
         let fake = self.clone();
         let router = Router::new().fallback(move |request: Request| {
             let fake = fake.clone();
-            async move { fake.world(|world| world.answer(request.uri())) }
+            async move {
+                let delay = fake.world(|world| world.delays.get(request.uri().path()).copied());
+                tokio::time::sleep(delay.unwrap_or_default()).await;
+                fake.world(|world| world.answer(request.uri()))
+            }
         });
         Connection::of_client(kube::Client::new(router, "default"))
     }

@@ -87,11 +87,7 @@ async fn a_list_of_nodes_is_waited_for_however_long_it_takes_and_one_serves_all_
                     (going_by(followed), known(followed)),
                     (vec![ROW.to_owned()], vec![ROW.to_owned()])
                 );
-                assert_eq!(
-                    followed.services(),
-                    [""; 0],
-                    "new, and not known where to send its traffic"
-                );
+                assert_eq!(followed.services(), ["cart"], "served without its policy");
             }
             _ => {}
         },
@@ -119,4 +115,92 @@ async fn what_nobody_may_read_keeps_nodes_waiting_for_a_second_only() {
         assert!(second < 2 || known == 3, "{:?}", server.requests(NODES));
     })
     .await;
+}
+
+/// A Service whose annotation names a label that no Service named before.
+fn fickle(number: u32) -> Value {
+    let mut service = service("fickle");
+    let keys = format!("example.com/k{number},*");
+    service["metadata"]["annotations"] = json!({"topology.ipvs-topo.io/keys": keys});
+    service
+}
+
+/// Changes the Service every 0.1 s, for ever.
+fn attack(fake: &Fake) -> tokio::task::JoinHandle<()> {
+    let fake = fake.clone();
+    tokio::spawn(async move {
+        for number in 1.. {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            fake.replace(SERVICES, fickle(number));
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_label_keys_that_change_all_the_time_neither_stop_a_start_nor_list_nodes_again_and_again()
+ {
+    let fake = cluster();
+    fake.add(SERVICES, fickle(0));
+    fake.add(SERVICES, service("cart"));
+    fake.world(|world| {
+        let slow = Duration::from_millis(300);
+        world.delays.insert(NODES.to_owned(), slow);
+    });
+    let attack = attack(&fake);
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    let lists = move || {
+        server
+            .requests(NODES)
+            .iter()
+            .filter(|one| one.contains("sendInitialEvents"))
+            .count()
+    };
+    let at = lists.clone();
+    fake.follow_with(
+        &mut followed,
+        7 * MINUTE,
+        move |second, followed| match second {
+            5 => {
+                assert!(followed.is_whole(), "{} lists", at());
+                assert_eq!(followed.services(), ["cart", "fickle"], "both are served");
+                assert_eq!(at(), 2);
+            }
+            115 => assert_eq!(at(), 2, "two minutes between lists"),
+            // Half a minute at most for the nodes to spread.
+            185 => assert_eq!(at(), 3),
+            355 => assert_eq!(at(), 3, "then four"),
+            _ => {}
+        },
+    )
+    .await;
+    attack.abort();
+    assert!(lists() <= 4, "{}", lists());
+    let words: Vec<String> = followed.index.warnings().map(ToString::to_string).collect();
+    assert!(
+        words
+            .iter()
+            .any(|one| one.starts_with("Service shop/fickle: uses a label")),
+        "{words:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_policy_of_the_administrators_does_not_wait_for_the_labels_of_tenants() {
+    let fake = cluster();
+    fake.add(SERVICES, fickle(0));
+    let attack = attack(&fake);
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    fake.follow_with(
+        &mut followed,
+        2 * MINUTE,
+        move |second, followed| match second {
+            30 => server.add(POLICIES, policy("near", "row")),
+            95 => assert_eq!(going_by(followed), ["row"]),
+            _ => {}
+        },
+    )
+    .await;
+    attack.abort();
 }

@@ -277,30 +277,55 @@ async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_does_not_wait_for_a_label_that_no_controller_will_tell() {
+async fn d13_an_annotation_with_a_label_outside_the_map_makes_nobody_read_all_nodes() {
     let fake = mapped();
     fake.add(MAPS, map("shard-0", &TOLD));
-    let mut followed = Followed::mapped("n1");
-    let server = fake.clone();
     let mut asking = service("cart");
     asking["metadata"]["annotations"] = json!({"topology.ipvs-topo.io/keys": format!("{RACK},*")});
-    let passing = |followed: &Followed| followed.state(THE_MAP).lack.is_none();
+    fake.add(SERVICES, asking.clone());
+    let mut followed = Followed::mapped("n1");
+    let server = fake.clone();
+    let keys = |followed: &Followed| {
+        let service = followed.index.snapshot().services().next();
+        let policy = service.and_then(|service| service.policy.as_ref());
+        policy.map_or(0, |policy| policy.label_keys().count())
+    };
     fake.follow_with(
         &mut followed,
-        MINUTE,
+        10 * MINUTE,
         move |second, followed| match second {
-            2 => server.add(SERVICES, asking.clone()),
-            15 => {
-                assert!(reads_all(&server));
+            2 => {
+                assert!(followed.is_whole());
                 assert_eq!(followed.services(), ["cart"]);
-                assert!(!passing(followed));
-                server.remove(SERVICES, "cart");
+                assert_eq!(keys(followed), 0, "every endpoint alike until then");
+                let words: Vec<String> =
+                    followed.index.warnings().map(ToString::to_string).collect();
+                assert!(
+                    words[0].starts_with("Service shop/cart: uses a label"),
+                    "{words:?}"
+                );
+            }
+            3..300 if second % 2 == 1 => server.remove(SERVICES, "cart"),
+            3..300 => server.add(SERVICES, asking.clone()),
+            300 => {
+                server.add(SERVICES, asking.clone());
+                let racks = [("n1", "a", Some("r1")), ("n2", "a", Some("r1"))];
+                server.add(MAPS, map("shard-0", &racks));
+            }
+            302 => {
+                assert_eq!(keys(followed), 1);
+                assert!(known(followed, RACK)[1].starts_with("n2 r1"));
             }
             _ => {}
         },
     )
     .await;
-    assert!(passing(&followed) && !reads_all(&fake));
+    let requests = fake.requests(NODES);
+    assert!(
+        requests.iter().all(|one| one.contains("fieldSelector")),
+        "{requests:?}"
+    );
+    assert_eq!(followed.index.warnings().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,29 +23,50 @@ pub(super) fn plan(world: &World) -> Vec<Write> {
         .collect()
 }
 
-/// The labels to tell: those that anything looks at.
+/// The labels to tell: those that anything looks at. Where there are more than fit, those of administrators come first,
+/// and then each namespace gives one after the other: a namespace that names many only pushes out its own.
 fn keys(world: &World) -> Vec<String> {
-    let mut found: BTreeSet<String> = world.extra_keys.clone();
-    for collection in [
-        Collection::ClusterPolicies,
-        Collection::Policies,
-        Collection::Drains,
-    ] {
-        for (_, object) in world.of(collection) {
-            let Some(read) = read(object, None) else {
-                continue;
-            };
-            let policies = read.snapshot.policies();
-            let levels = policies.flat_map(|one| one.policy.label_keys());
-            let drains = read.snapshot.drains().filter_map(|drain| drain.key.label());
-            found.extend(levels.chain(drains).map(ToString::to_string));
-        }
+    let mut sure: BTreeSet<String> = world.extra_keys.clone();
+    sure.extend(used(world, Collection::ClusterPolicies).map(|(_, key)| key));
+    sure.extend(used(world, Collection::Drains).map(|(_, key)| key));
+    let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (namespace, key) in used(world, Collection::Policies) {
+        namespaces.entry(namespace).or_default().insert(key);
     }
-    let others = found
-        .into_iter()
-        .filter(|key| !KEYS_ALWAYS_TOLD.contains(&&**key));
+    let most = MAX_KEYS - KEYS_ALWAYS_TOLD.len();
+    let mut chosen: BTreeSet<String> = sure.into_iter().filter(is_special).take(most).collect();
+    while chosen.len() < most && !namespaces.is_empty() {
+        for keys in namespaces.values_mut() {
+            // One that is told already costs the namespace nothing.
+            let mut left = std::iter::from_fn(|| keys.pop_first());
+            let next = left.find(|key| is_special(key) && !chosen.contains(key));
+            if chosen.len() < most {
+                chosen.extend(next);
+            }
+        }
+        namespaces.retain(|_, keys| !keys.is_empty());
+    }
     let always = KEYS_ALWAYS_TOLD.map(str::to_owned).into_iter();
-    always.chain(others).take(MAX_KEYS).collect()
+    always.chain(chosen).collect()
+}
+
+fn is_special(key: &String) -> bool {
+    !KEYS_ALWAYS_TOLD.contains(&&**key)
+}
+
+/// The labels that the objects of a collection use, each with the namespace of the object.
+fn used(world: &World, collection: Collection) -> impl Iterator<Item = (String, String)> {
+    world.of(collection).flat_map(|((namespace, _), object)| {
+        let snapshot = read(object, None).map(|read| read.snapshot);
+        let mut keys: Vec<String> = Vec::new();
+        if let Some(snapshot) = snapshot {
+            let levels = snapshot.policies().flat_map(|one| one.policy.label_keys());
+            let drains = snapshot.drains().filter_map(|drain| drain.key.label());
+            keys.extend(levels.chain(drains).map(ToString::to_string));
+        }
+        let namespace = namespace.clone();
+        keys.into_iter().map(move |key| (namespace.clone(), key))
+    })
 }
 
 /// The Nodes of each shard.

@@ -114,6 +114,37 @@ fn the_map_tells_the_labels_that_anything_looks_at() {
 }
 
 #[test]
+fn d13_a_namespace_with_many_labels_pushes_no_others_out_of_the_map() {
+    let mut world = World::new(["example.com/row".to_owned()]);
+    world.exists(Collection::Nodes, node("n1", "a", true));
+    world.exists(Collection::ClusterPolicies, near());
+    let policy = |namespace: &str, name: String, key: String| {
+        json!({
+            "apiVersion": "topology.ipvs-topo.io/v1alpha1", "kind": "TopologyPolicy",
+            "metadata": {"name": name, "namespace": namespace, "generation": 1},
+            "spec": {"mode": "Prefer", "levels": [{"key": key}, {"any": true}]},
+        })
+    };
+    for number in 0..60 {
+        let many = policy(
+            "aaa",
+            format!("p{number}"),
+            format!("aaa.example/k{number:02}"),
+        );
+        world.exists(Collection::Policies, many);
+    }
+    let shop = policy("shop", "near".to_owned(), "zzz.example/shelf".to_owned());
+    world.exists(Collection::Policies, shop);
+    settle(&mut world, NOW);
+    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let keys = world.objects[&key]["spec"]["keys"].as_array().unwrap();
+    assert_eq!(keys.len(), 32);
+    for real in ["example.com/rack", "example.com/row", "zzz.example/shelf"] {
+        assert!(keys.iter().any(|key| key == real), "{real}: {keys:?}");
+    }
+}
+
+#[test]
 fn a_policy_is_programmed_when_every_node_that_it_is_for_acts_by_it() {
     let mut world = World::default();
     for name in ["n1", "n2"] {

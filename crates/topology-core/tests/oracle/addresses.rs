@@ -64,9 +64,13 @@ proptest! {
             for change in batch {
                 match change.clone() {
                     Change::Nodes(now) => {
-                        nodes.iter().for_each(|node| snapshot.remove_node(&node.name));
+                        for node in &nodes {
+                            snapshot.remove_node(&node.name);
+                        }
                         nodes.clone_from(&now);
-                        now.into_iter().for_each(|node| snapshot.set_node(node));
+                        for node in now {
+                            snapshot.set_node(node);
+                        }
                     }
                     Change::Ranges(now) => {
                         ranges.clone_from(&now);

@@ -1,10 +1,11 @@
-//! Nodes are read again when something comes to go by a label that was not kept of them.
+//! Lists Nodes again when a policy uses a label that was not kept of them.
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout_at};
 
 use super::input::NODES;
+use super::relist_pace::{Asker, RelistPaces};
 use super::runner::{Shared, chance};
 
 /// As many Nodes as there are agents ask for the same list at the same time: on average one in half of this.
@@ -12,19 +13,33 @@ const APART: Duration = Duration::from_millis(10);
 /// Nobody waits for longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Asks for a list whenever something waits for one. Does not end.
+/// Asks for a list whenever something waits for one and the pace allows it. Does not end.
 pub(super) async fn read_anew(shared: &Shared) {
+    let mut paces = RelistPaces::default();
     loop {
-        while !shared.hub.borrow().lacks_labels() {
+        let Some(asker) = asker(shared) else {
             shared.lacking.notified().await;
+            continue;
+        };
+        let allowed = paces.not_before(asker);
+        if shared.epoch.elapsed() < allowed {
+            // What comes meanwhile may have to wait for less.
+            shared.hub.borrow_mut().delay_nodes();
+            let _early = timeout_at(shared.epoch + allowed, shared.lacking.notified()).await;
+            continue;
         }
         sleep(pause(shared, chance())).await;
         let mut hub = shared.hub.borrow_mut();
-        if hub.lacks_labels() {
+        if hub.asker_for_labels() == Some(asker) {
+            paces.asked(asker, shared.epoch.elapsed());
             hub.ask_for_nodes();
             shared.turned.notify_one();
         }
     }
+}
+
+fn asker(shared: &Shared) -> Option<Asker> {
+    shared.hub.borrow().asker_for_labels()
 }
 
 /// What comes meanwhile is read with the same list. Before anything is known everything waits for it.

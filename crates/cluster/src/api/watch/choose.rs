@@ -11,8 +11,6 @@ use super::runner::{Shared, chance};
 /// How long a map that told enough may lack something before all Nodes are read, up to twice as long: the controller
 /// writes what it lacks within seconds, and a thousand agents that read all Nodes at once are a burden.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The same for what no controller will write by itself.
-const IN_VAIN: Duration = Duration::from_secs(5);
 
 /// Turns from one to the other. Ends when nobody listens any more.
 pub(super) async fn choose(shared: &Shared) -> Option<()> {
@@ -23,9 +21,8 @@ pub(super) async fn choose(shared: &Shared) -> Option<()> {
             (Some(Fitness::Lacks(_)), Reading::Own) if !complete => {
                 turn(shared, Reading::All).await?;
             }
-            (Some(Fitness::Lacks(lack)), Reading::Own) => {
-                let patience = if lack.stays() { IN_VAIN } else { PATIENCE };
-                let patience = patience.mul_f64(1.0 + chance());
+            (Some(Fitness::Lacks(_)), Reading::Own) => {
+                let patience = PATIENCE.mul_f64(1.0 + chance());
                 if timeout(patience, until_fit(shared)).await.is_err() {
                     turn(shared, Reading::All).await?;
                 }

@@ -50,6 +50,10 @@ pub(crate) struct Hub {
     /// What stands in the way of reading a collection.
     troubles: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
+    /// The objects that are named as waiting for labels.
+    waiting: Vec<ObjectKey>,
+    /// Whether a list of Nodes that they wait for has to wait itself.
+    delayed: bool,
     batch: Batch,
 }
 
@@ -79,12 +83,15 @@ impl Hub {
             warned: BTreeSet::new(),
             troubles: BTreeMap::new(),
             completeness: None,
+            waiting: Vec::new(),
+            delayed: false,
             batch: Event::Begin.into(),
         }
     }
 
     /// The next of what has to be told, if there is anything left.
     pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.report_waiting();
         let Batch { events, reports } = &mut self.batch;
         if events.len() > BATCH {
             let later = events.split_off(BATCH);
@@ -171,7 +178,7 @@ impl Hub {
     pub(crate) fn settle_for_less(&mut self) {
         let required =
             |(input, told): (&Input, &Told)| input.need != Need::Always || told.is_listed();
-        let ready = self.completeness.is_none() && self.knows_nodes() && self.holds_nothing();
+        let ready = self.completeness.is_none() && self.knows_nodes() && self.can_begin();
         if ready && INPUTS.iter().zip(&self.inputs).all(required) {
             self.complete(Completeness::Partial);
         }
@@ -196,10 +203,11 @@ impl Hub {
                     return;
                 }
                 let state = State::Good(fingerprint(&object));
+                let shown = self.was_good(input, &key);
                 let news = self.put(input, &key, state);
                 self.report(&key, warnings);
                 if news {
-                    self.apply(&key, object);
+                    self.apply(&key, object, shown);
                 }
             }
             Outcome::Ignored(key, reason) => {
@@ -236,11 +244,7 @@ impl Hub {
     }
 
     fn invalid(&mut self, input: Number, key: ObjectKey, mut warnings: Vec<Warning>) {
-        let was_good = self
-            .inputs
-            .get(input)
-            .is_some_and(|told| told.was_good(&key.name));
-        if was_good {
+        if self.was_good(input, &key) {
             warnings.push(last_good_stays(&"".into(), 0, &key));
         }
         let news = self.put(input, &key, State::Invalid);
@@ -248,6 +252,12 @@ impl Hub {
         if news {
             self.batch.events.push(Event::Keep(key));
         }
+    }
+
+    /// Whether the object could be used at some time.
+    fn was_good(&self, input: Number, key: &ObjectKey) -> bool {
+        let told = self.inputs.get(input);
+        told.is_some_and(|told| told.was_good(&key.name))
     }
 
     fn put(&mut self, input: Number, key: &ObjectKey, state: State) -> bool {
@@ -321,7 +331,7 @@ impl Hub {
         });
         if all
             && self.knows_nodes()
-            && self.holds_nothing()
+            && self.can_begin()
             && self.completeness != Some(Completeness::Whole)
         {
             self.complete(Completeness::Whole);
@@ -329,6 +339,7 @@ impl Hub {
     }
 
     fn complete(&mut self, completeness: Completeness) {
+        self.stand_in_for_all();
         self.completeness = Some(completeness);
         self.batch.events.push(Event::Complete(completeness));
     }

@@ -8,7 +8,7 @@ use topology_core::model::Node;
 
 use super::interest::Interest;
 use crate::convert::NodeMap;
-use crate::object::{Kind, ObjectKey};
+use crate::object::ObjectKey;
 use crate::schema::KEYS_ALWAYS_TOLD;
 
 /// What is read of the Nodes while a map may stand for them.
@@ -137,7 +137,9 @@ impl Atlas {
             let key = Arc::from(*key);
             return Some(Lack::Label { key, user: None });
         }
-        if let Some((key, user)) = interest.labels().find(|(key, _)| !self.tells(key)) {
+        // What tenants use does not make all agents read all Nodes: it waits until the map tells it.
+        let mut used = interest.labels_of_administrators();
+        if let Some((key, user)) = used.find(|(key, _)| !self.tells(key)) {
             return Some(Lack::Label {
                 key: Arc::clone(key),
                 user: Some(user.clone()),
@@ -196,15 +198,6 @@ impl fmt::Display for Lack {
 }
 
 impl Lack {
-    /// Whether the controller cannot know what is lacking: it does not read Services.
-    pub(crate) fn stays(&self) -> bool {
-        let user = match self {
-            Self::Label { user, .. } => user.as_ref(),
-            _ => None,
-        };
-        user.is_some_and(|user| user.kind == Kind::Service)
-    }
-
     /// What helps.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -216,7 +209,7 @@ impl Lack {
             }
             Self::Sense(_) => "apply manifests/crds of this version; the controller writes it anew",
             Self::Label { .. } => {
-                "name the label in the controller's --label-keys if a Service goes by it; for others the controller adds it by itself"
+                "see whether ipvs-topo-controller runs, which adds the label by itself"
             }
         }
     }

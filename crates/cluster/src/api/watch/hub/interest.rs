@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::watch::relist_pace::Asker;
 use crate::convert::OtherNodes;
-use crate::object::{Object, ObjectKey};
+use crate::object::{Kind, Object, ObjectKey};
 use crate::schema::KEYS_ALWAYS_TOLD;
 
 /// Everything that goes by labels, and the labels of the Nodes that are read.
@@ -36,6 +37,8 @@ struct User {
     keys: BTreeSet<Arc<str>>,
     /// Those of the version that was told, which decides until the newest is told.
     told: BTreeSet<Arc<str>>,
+    /// Whether any version was told.
+    shown: bool,
 }
 
 impl Interest {
@@ -53,10 +56,14 @@ impl Interest {
         }
     }
 
-    /// Each label that anything goes by, and the first that does.
-    pub(super) fn labels(&self) -> impl Iterator<Item = (&Arc<str>, &ObjectKey)> {
+    /// Each label that an object of the administrators uses, and the first of these objects.
+    pub(super) fn labels_of_administrators(&self) -> impl Iterator<Item = (&Arc<str>, &ObjectKey)> {
         let users = self.by_label.iter();
-        users.filter_map(|(label, users)| Some((label, users.first()?)))
+        users.filter_map(|(label, users)| {
+            let mut users = users.iter();
+            let user = users.find(|user| asker(user) == Asker::Administrator)?;
+            Some((label, user))
+        })
     }
 
     /// What the newest version of an object goes by, if it is anything.
@@ -64,13 +71,18 @@ impl Interest {
         self.users.get(key).map(|user| &user.keys)
     }
 
-    /// Takes note of what an object goes by now. Returns whether that is something else than before.
-    pub(super) fn uses(&mut self, key: &ObjectKey, object: &Object) -> bool {
+    /// Takes note of what an object goes by now; `shown` if a version without such labels was told before. Returns whether
+    /// that is something else than before.
+    pub(super) fn uses(&mut self, key: &ObjectKey, object: &Object, shown: bool) -> bool {
         let keys = self.special_keys(object);
         if keys.is_empty() {
             return self.forget(key);
         }
-        let user = self.users.entry(key.clone()).or_default();
+        let new = User {
+            shown,
+            ..User::default()
+        };
+        let user = self.users.entry(key.clone()).or_insert(new);
         if user.keys == keys {
             return false;
         }
@@ -92,7 +104,29 @@ impl Interest {
     pub(super) fn tell(&mut self, key: &ObjectKey) -> Option<Object> {
         let user = self.users.get_mut(key)?;
         user.told.clone_from(&user.keys);
+        user.shown = true;
         self.held.remove(key)
+    }
+
+    /// What is told of a held Service of which no version was told, so that it is served while it waits: the Service
+    /// without its policy. A boundary stays as it is; without the labels it lets less through, never more.
+    pub(super) fn stand_in(&mut self, key: &ObjectKey) -> Option<Object> {
+        let Object::Service(service) = self.held.get(key)? else {
+            return None;
+        };
+        let user = self.users.get_mut(key).filter(|user| !user.shown)?;
+        user.shown = true;
+        let mut service = service.clone();
+        if service
+            .policy
+            .as_ref()
+            .is_some_and(|policy| policy.is_bounded())
+        {
+            user.told.clone_from(&user.keys);
+        } else {
+            service.policy = None;
+        }
+        Some(Object::Service(service))
     }
 
     /// The objects that are held.
@@ -153,10 +187,27 @@ impl Interest {
         }
     }
 
-    /// Whether something waits for labels that are not kept of the Nodes, though no list is on its way.
-    pub(super) fn lacks(&self) -> bool {
+    /// Whose objects wait for labels that are not kept of the Nodes, if any do and no list is on its way. Administrators
+    /// come first.
+    pub(super) fn lacks(&self) -> Option<Asker> {
         let waits = |keys: &BTreeSet<Arc<str>>| !keys.is_subset(&self.kept);
-        !self.listing && self.held().filter_map(|key| self.keys(key)).any(waits)
+        let waiting = self.held().filter(|key| self.keys(key).is_some_and(waits));
+        let mut askers = waiting.map(asker).peekable();
+        if self.listing {
+            return None;
+        }
+        askers.peek()?;
+        let administrator = askers.any(|asker| asker == Asker::Administrator);
+        Some(if administrator {
+            Asker::Administrator
+        } else {
+            Asker::Tenant
+        })
+    }
+
+    /// Whether a list was asked for and has ended: at the start nothing waits for another.
+    pub(super) fn has_listed_again(&self) -> bool {
+        self.round > 0 && !self.listing
     }
 
     /// Asks for a list of Nodes.
@@ -193,5 +244,18 @@ impl Interest {
         };
         keys.retain(|key| !KEYS_ALWAYS_TOLD.contains(&&**key));
         keys
+    }
+}
+
+/// Whose object it is.
+pub(super) fn asker(key: &ObjectKey) -> Asker {
+    match key.kind {
+        Kind::Service | Kind::TopologyPolicy => Asker::Tenant,
+        Kind::ClusterTopologyPolicy
+        | Kind::TopologyDrain
+        | Kind::Node
+        | Kind::EndpointSlice
+        | Kind::ServiceCidr
+        | Kind::Namespace => Asker::Administrator,
     }
 }

@@ -7,6 +7,7 @@ use super::atlas::{Atlas, Fitness, Lack, Reading};
 use super::interest::Interest;
 use super::told::Told;
 use super::{Hub, MAPS, NODES};
+use crate::api::watch::relist_pace::Asker;
 use crate::convert;
 use crate::event::Event;
 use crate::object::{Kind, Object, ObjectKey};
@@ -16,6 +17,10 @@ use crate::yaml::Node;
 
 /// What is said of the map is reported under this name.
 const REPORT: &str = "TopologyMap";
+/// What waits for labels is reported under this name.
+const WAITING: &str = "labels";
+/// How many objects that wait are named.
+const NAMED: usize = 10;
 
 /// What is asked of the server about objects: anew if it is not what was asked before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,15 +57,23 @@ impl Hub {
         }
     }
 
-    /// Whether something waits for labels of all Nodes that no list on its way will tell.
-    pub(crate) fn lacks_labels(&self) -> bool {
+    /// Whose objects wait for labels of all Nodes that no list on its way will tell.
+    pub(crate) fn asker_for_labels(&self) -> Option<Asker> {
         let is_read = self.inputs.get(NODES).is_some_and(Told::is_listed);
         let interest = self.interest.as_ref();
-        self.reading() == Reading::All && is_read && interest.is_some_and(Interest::lacks)
+        interest
+            .filter(|_| self.reading() == Reading::All && is_read)
+            .and_then(Interest::lacks)
+    }
+
+    /// The list that some objects wait for is not asked for yet, as Nodes were listed not long ago.
+    pub(crate) fn delay_nodes(&mut self) {
+        self.delayed = true;
     }
 
     /// Asks for a list of Nodes, with the labels that are lacking.
     pub(crate) fn ask_for_nodes(&mut self) {
+        self.delayed = false;
         if let Some(interest) = &mut self.interest {
             interest.ask();
         }
@@ -132,10 +145,12 @@ impl Hub {
     /// Tells of the Nodes that changed in a map that was fit before and is.
     fn map_changed(&mut self, changed: &BTreeSet<Arc<str>>) {
         let was_fit = self.fitness() == Some(&Fitness::Fit);
-        self.judge();
+        self.weigh();
         if was_fit && self.is_read_from_map() {
             self.sync(changed);
         }
+        self.release();
+        self.gate();
     }
 
     /// A list has ended: that of the map, or one that some objects wait for.
@@ -228,11 +243,12 @@ impl Hub {
     }
 
     /// Tells of an object, as soon as the labels are known that it goes by: until then it is as it was before.
-    pub(super) fn apply(&mut self, key: &ObjectKey, object: Object) {
+    /// `shown` if an earlier version was told.
+    pub(super) fn apply(&mut self, key: &ObjectKey, object: Object, shown: bool) {
         let Some(interest) = &mut self.interest else {
             return self.batch.events.push(Event::Apply(object));
         };
-        let differs = interest.uses(key, &object);
+        let differs = interest.uses(key, &object, shown);
         match interest.keys(key) {
             Some(_) => interest.hold(key, object),
             None => self.batch.events.push(Event::Apply(object)),
@@ -241,6 +257,8 @@ impl Hub {
             self.release();
         } else if self.knows_labels(key) {
             self.tell(key);
+        } else if self.is_complete() {
+            self.stand_in(key);
         }
         self.gate();
     }
@@ -253,10 +271,51 @@ impl Hub {
         }
     }
 
-    /// Whether nothing waits for labels.
-    pub(super) fn holds_nothing(&self) -> bool {
+    /// Whether nothing waits for labels, or everything can begin without what does: the map does not tell them, or Nodes
+    /// were listed once more.
+    pub(super) fn can_begin(&self) -> bool {
         let interest = self.interest.as_ref();
-        interest.is_none_or(|interest| interest.held().next().is_none())
+        interest.is_none_or(|interest| {
+            interest.held().next().is_none()
+                || self.is_read_from_map()
+                || interest.has_listed_again()
+        })
+    }
+
+    /// Tells of every Service that waits for labels and of which nothing was told.
+    pub(super) fn stand_in_for_all(&mut self) {
+        let held = self.interest.iter().flat_map(Interest::held);
+        let held: Vec<ObjectKey> = held.cloned().collect();
+        for key in &held {
+            self.stand_in(key);
+        }
+    }
+
+    /// Tells of a Service that waits for labels, if nothing was told of it.
+    fn stand_in(&mut self, key: &ObjectKey) {
+        let interest = self.interest.as_mut();
+        let object = interest.and_then(|interest| interest.stand_in(key));
+        self.batch.events.extend(object.map(Event::Apply));
+    }
+
+    /// Names the first objects that wait for labels, if they are others than those that were named.
+    pub(super) fn report_waiting(&mut self) {
+        if self.completeness.is_none() {
+            return;
+        }
+        // A policy waits for the controller for some seconds, anything else for a list that is on its way.
+        let reading = self.reading();
+        let waits_long = |key: &&ObjectKey| match reading {
+            Reading::Own => key.kind == Kind::Service,
+            Reading::All => self.delayed,
+        };
+        let held = self.interest.iter().flat_map(Interest::held);
+        let held: Vec<ObjectKey> = held.filter(waits_long).take(NAMED).cloned().collect();
+        if held != self.waiting {
+            let warnings = held.iter().map(waits).collect();
+            self.waiting = held;
+            self.report_on(WAITING.into(), warnings);
+        }
     }
 
     /// Whether the labels are known of every Node that the newest version of an object goes by.
@@ -295,5 +354,15 @@ fn warning(lack: &Lack) -> Warning {
         kind: REPORT.into(),
         own_code: Some(Code::MapUnfit),
         ..Warning::of_file(&"".into(), 0, message, lack.remedy())
+    }
+}
+
+fn waits(key: &ObjectKey) -> Warning {
+    let message = "uses a label that is not known of the other Nodes yet; its last version stays in use, and a Service that \
+                   has none is served without its policy";
+    let remedy = "wait for the next list of Nodes, or for the map to have the label (the controller's --label-keys)";
+    Warning {
+        own_code: Some(Code::LabelUnread),
+        ..Warning::of_object(&"".into(), 0, key, message, remedy)
     }
 }

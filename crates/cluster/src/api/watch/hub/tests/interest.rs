@@ -84,7 +84,9 @@ impl World {
                 self.bench.hub.gone(POLICIES, &policy(&name, &key(0), None));
                 self.policies.remove(&name);
             }
-            Turn::List if self.list.is_some() || self.bench.hub.lacks_labels() => self.list(),
+            Turn::List if self.list.is_some() || self.bench.hub.asker_for_labels().is_some() => {
+                self.list()
+            }
             Turn::List => {}
             Turn::Anew => self.begin(),
         }
@@ -185,7 +187,7 @@ proptest! {
             world.check();
         }
         // In the end everything is known, after the list that is being read and one more.
-        while world.list.is_some() || world.bench.hub.lacks_labels() {
+        while world.list.is_some() || world.bench.hub.asker_for_labels().is_some() {
             world.list();
             world.check();
         }

@@ -80,15 +80,15 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
     bench.list(NODES, nodes());
     bench.tell();
     assert_eq!(bench.going_by(), [ROW]);
-    assert!(!bench.hub.lacks_labels());
+    assert!(!bench.hub.asker_for_labels().is_some());
 
     bench
         .hub
         .exists(POLICIES, &policy("near", RACK, Some(SPARE)));
     assert_eq!(bench.hub.take(), None);
-    assert!(bench.hub.lacks_labels());
+    assert!(bench.hub.asker_for_labels().is_some());
     bench.hub.ask_for_nodes();
-    assert!(!bench.hub.lacks_labels(), "asked for once");
+    assert!(!bench.hub.asker_for_labels().is_some(), "asked for once");
     bench.hub.begin(NODES, 0);
     bench.hub.exists(NODES, &nodes()[0]);
     bench.tell();
@@ -123,13 +123,13 @@ fn a_label_that_comes_into_use_while_nodes_are_read_is_asked_for_after_that() {
     bench.hub.begin(NODES, 0);
     bench.hub.exists(POLICIES, &policy("near", RACK, None));
     assert!(
-        !bench.hub.lacks_labels(),
+        !bench.hub.asker_for_labels().is_some(),
         "a list that is read is not broken off"
     );
     bench.hub.listed(NODES);
-    assert!(bench.hub.lacks_labels());
+    assert!(bench.hub.asker_for_labels().is_some());
     bench.hub.gone(POLICIES, &policy("near", RACK, None));
-    assert!(!bench.hub.lacks_labels());
+    assert!(!bench.hub.asker_for_labels().is_some());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn at_the_start_nothing_is_programmed_without_what_waits_for_labels() {
     }
     bench.hub.settle_for_less();
     bench.tell();
-    assert!(bench.hub.knows_interest() && bench.hub.lacks_labels());
+    assert!(bench.hub.knows_interest() && bench.hub.asker_for_labels().is_some());
     assert_eq!(bench.index.completeness(), None);
     bench.hub.exists(POLICIES, &policy("near", ROW, None));
     bench.hub.exists(POLICIES, &policy("near", RACK, None));
