@@ -29,6 +29,7 @@ pub mod object;
 pub mod schema;
 pub mod source;
 pub mod text;
+pub mod topology_agent;
 pub mod warning;
 
 mod answer;

@@ -29,12 +29,15 @@ mod tests;
 mod write;
 
 use agent::AGENT;
-pub use agent::{MAX_FALLBACKS, MAX_REPORTED};
+pub use agent::{MAX_FALLBACKS, MAX_REPORT_BYTES, MAX_REPORTED, MIN_REPORT_BYTES};
 pub(crate) use check::check;
 pub(crate) use complete::complete;
 pub(crate) use drain::{DRAIN, MAX_AHEAD_HOURS};
 pub(crate) use map::MAP;
-pub use map::{KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, NODES_PER_SHARD};
+pub use map::{
+    KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
+    map_node_fault,
+};
 pub(crate) use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub(crate) use property::Resource;
 

@@ -10,8 +10,10 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cluster::topology_agent::FallbackReason;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use topology_core::model::PolicyName;
 
 pub use words::HINTS_LEFT;
 use words::{APPLIED, words};
@@ -35,8 +37,8 @@ pub type Key = (String, &'static str);
 /// What a Service gets instead of what it asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instead {
-    /// Who asked: a policy; empty = annotations.
-    pub policy: String,
+    /// Who asked: a policy; none = annotations.
+    pub policy: Option<PolicyName>,
     /// What was asked; empty = that cannot be told.
     pub from: String,
     /// What decides instead.
@@ -92,7 +94,7 @@ struct Said {
 }
 
 /// The key of a report's reason; none for a reason of a later version.
-pub fn key(service: &str, reason: &str) -> Option<Key> {
+pub fn key(service: &str, reason: FallbackReason) -> Option<Key> {
     words(reason).map(|(word, _)| (service.to_owned(), word))
 }
 

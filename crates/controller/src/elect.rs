@@ -1,11 +1,15 @@
 //! The Lease in the API server: reads, writes, and the loop around [`Election`].
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use cluster::api::{ApiError, Connection, Fault};
+use anyhow::Context as _;
+use cluster::api::{Access, ApiError, Connection, Fault};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::lease::{Ask, Election, Heard, Record};
@@ -23,8 +27,76 @@ pub struct Seat {
     pub me: String,
 }
 
+/// An election that goes on in a thread of its own, so that nothing that this process computes delays a renewal.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    /// Nothing once its end is known.
+    end: Option<oneshot::Receiver<anyhow::Result<()>>>,
+}
+
+impl Running {
+    /// Begins. `connection` counts the requests; `lead` is told until when this replica leads.
+    pub fn start(
+        access: Access,
+        connection: Connection,
+        seat: Seat,
+        lead: watch::Sender<Option<Instant>>,
+    ) -> anyhow::Result<Self> {
+        let (stop, stops) = watch::channel(false);
+        let (end, ends) = oneshot::channel();
+        let work = move || {
+            let done = alone(&access, &connection, seat, lead, stops);
+            // Nobody waits any more where the process ends.
+            drop(end.send(done));
+        };
+        let thread = std::thread::Builder::new().name("election".to_owned());
+        thread.spawn(work).context("starting a thread")?;
+        Ok(Self {
+            stop,
+            end: Some(ends),
+        })
+    }
+
+    /// Waits until it has ended, which it does by itself only in trouble.
+    pub async fn ended(&mut self) -> anyhow::Result<()> {
+        let Some(end) = &mut self.end else {
+            return Ok(());
+        };
+        let ended = end.await;
+        self.end = None;
+        ended.context("its thread ended")?
+    }
+
+    /// Gives the Lease up, if it is held.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.stop.send_replace(true);
+        self.ended().await
+    }
+}
+
+/// Takes part in a runtime of its own.
+fn alone(
+    access: &Access,
+    connection: &Connection,
+    seat: Seat,
+    lead: watch::Sender<Option<Instant>>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    runtime.block_on(async {
+        // A connection works in the runtime in which it was opened.
+        let own = connection.beside(access).await?;
+        elect(own, seat, lead, stop).await;
+        Ok(())
+    })
+}
+
 /// Takes part until `stop` says so; then gives the Lease up, if it is held. Tells `lead` until when this replica leads.
-pub async fn elect(
+async fn elect(
     connection: Connection,
     seat: Seat,
     lead: watch::Sender<Option<Instant>>,

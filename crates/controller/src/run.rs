@@ -17,7 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::budget::Budget;
 use crate::chronicle::{Chronicle, HINTS_LEFT};
 use crate::cli::Args;
-use crate::elect::{Seat, elect};
+use crate::elect::{Running, Seat};
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::trouble::Trouble;
@@ -50,14 +50,13 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
     tracing::info!(server = connection.server(), "started");
     let (ready, metrics) = (Ready::default(), Metrics::default());
     let (lead, leads) = watch::channel(None);
-    let (stop, stops) = watch::channel(false);
     let seat = seat(args);
     let chronicle = Chronicle::new(&seat.me);
     let mut followed = Collection::ALWAYS.to_vec();
     if args.write_hints {
         followed.extend(Collection::FOR_HINTS);
     }
-    let mut election = tokio::spawn(elect(connection.clone(), seat, lead, stops));
+    let mut election = Running::start(access, connection.clone(), seat, lead)?;
     let working = Loop {
         connection: connection.clone(),
         world: World::new(args.label_keys.iter().cloned()),
@@ -71,17 +70,17 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         trouble: Trouble::default(),
         untold: Trouble::default(),
+        left_out: BTreeSet::new(),
         dirty: true,
     };
     let ended = tokio::select! {
         ended = serve(args.bind_address, ready, metrics, connection) => ended,
         ended = working.run() => ended,
-        ended = &mut election => bail!("the election ended by itself: {ended:?}"),
+        ended = election.ended() => bail!("the election ended by itself: {ended:?}"),
         told = told() => told,
     };
     // The loop is dropped by now, so that nothing is written after the Lease is given up.
-    stop.send_replace(true);
-    election.await.context("the election ended badly")?;
+    election.stop().await.context("the election ended badly")?;
     ended
 }
 
@@ -128,6 +127,8 @@ struct Loop {
     trouble: Trouble,
     /// With Events.
     untold: Trouble,
+    /// Nodes that have no place in the map, as the log has it.
+    left_out: BTreeSet<String>,
     /// Whether anything was heard since the last plan that left nothing to write.
     dirty: bool,
 }
@@ -211,7 +212,7 @@ impl Loop {
             self.look(now);
         }
         self.tell().await;
-        if self.dirty || self.world.has_drains() {
+        if self.dirty || self.world.waits() {
             self.write().await;
         }
     }
@@ -247,10 +248,22 @@ impl Loop {
         }
     }
 
+    /// One line for each Node that has lost its place in the map.
+    fn tell_left_out(&mut self) {
+        let left_out = self.world.left_out();
+        for (node, why) in left_out {
+            if !self.left_out.contains(node) {
+                tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
+            }
+        }
+        self.left_out = left_out.keys().cloned().collect();
+    }
+
     /// Writes what may be written now.
     async fn write(&mut self) {
         let planned = self.world.plan(Timestamp::now().as_millisecond());
         self.dirty = !planned.is_empty();
+        self.tell_left_out();
         for write in self.budget.allow(self.epoch.elapsed(), planned) {
             if !self.leads() {
                 return;

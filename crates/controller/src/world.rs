@@ -17,6 +17,7 @@ mod value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::schema::{GROUP, VERSION};
+use cluster::topology_agent::AgentStatus;
 use serde_json::Value;
 use topology_core::hints::Zones;
 
@@ -24,8 +25,10 @@ use crate::chronicle::{Instead, Key};
 
 use hints::Hints;
 pub use hints::{Count, News};
+use judge::{JudgedDrain, JudgedPolicy};
 pub use nodes::Place;
-use report::Report;
+use policy::Chosen;
+use report::Reports;
 pub(crate) use value::put;
 
 /// As whom the API server knows what is patched.
@@ -97,7 +100,9 @@ impl Collection {
         match self {
             Self::Nodes | Self::Services => "v1".to_owned(),
             Self::Slices => "discovery.k8s.io/v1".to_owned(),
-            _ => format!("{GROUP}/{VERSION}"),
+            Self::ClusterPolicies | Self::Policies | Self::Drains | Self::Agents | Self::Maps => {
+                format!("{GROUP}/{VERSION}")
+            }
         }
     }
 
@@ -126,7 +131,12 @@ impl Collection {
                 "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless%2C\
                  endpointslice.kubernetes.io%2Fmanaged-by%21%3Dendpointslice-controller.k8s.io"
             }
-            _ => "",
+            Self::Nodes
+            | Self::ClusterPolicies
+            | Self::Policies
+            | Self::Drains
+            | Self::Agents
+            | Self::Maps => "",
         }
     }
 
@@ -190,7 +200,19 @@ pub struct World {
     nodes: BTreeMap<String, Place>,
     /// Policies, drains and maps as they were seen.
     objects: BTreeMap<(Collection, Name), Value>,
-    reports: BTreeMap<String, Report>,
+    /// What the policies among the objects are.
+    policies: BTreeMap<(Collection, Name), JudgedPolicy>,
+    /// Which generation of a policy is known, and since when, in milliseconds since 1970.
+    generations: BTreeMap<(Collection, Name), (u64, i64)>,
+    /// What the drains among the objects are.
+    drains: BTreeMap<Name, JudgedDrain>,
+    reports: Reports,
+    /// How many Nodes the selectors of policies choose.
+    chosen: Chosen,
+    /// Whether time alone may change the status of a policy.
+    waits: bool,
+    /// Nodes that have no place in the map, and why.
+    left_out: BTreeMap<String, String>,
     hints: Hints,
 }
 
@@ -215,28 +237,115 @@ impl World {
         match collection {
             Collection::Nodes => {
                 let place = nodes::place(&object);
-                self.nodes.insert(name.1, place.clone()) != Some(place)
+                let is_news = self.nodes.get(&name.1) != Some(&place);
+                if is_news {
+                    self.nodes.insert(name.1, place);
+                    self.chosen.forget();
+                }
+                is_news
             }
-            Collection::Agents => {
-                let report = Report::read(&object);
-                self.reports.insert(name.1, report.clone()) != Some(report)
-            }
-            _ => {
-                let key = (collection, name);
-                let is_newer = self.objects.get(&key) != Some(&object);
-                self.objects.insert(key, object);
-                is_newer
+            Collection::Agents => self.reported(&name.1, report::read(&object)),
+            Collection::ClusterPolicies
+            | Collection::Policies
+            | Collection::Drains
+            | Collection::Maps => self.written(collection, name, object),
+            // They are known to `hints` alone.
+            Collection::Services | Collection::Slices => false,
+        }
+    }
+
+    /// Takes note of what an agent reports; none = nothing.
+    fn reported(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
+        let had = self.reports.has(node);
+        if had != status.is_some() {
+            self.chosen.forget();
+        }
+        self.reports.set(node, status)
+    }
+
+    /// Takes note of an object that is kept whole.
+    fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
+        let key = (collection, name);
+        let before = self.objects.get(&key);
+        if before == Some(&object) {
+            return false;
+        }
+        // A status that was written changes nothing about what the object is.
+        let same_spec = before.is_some_and(|before| {
+            let parts = [
+                "/spec",
+                "/metadata/generation",
+                "/metadata/creationTimestamp",
+            ];
+            parts
+                .iter()
+                .all(|part| before.pointer(part) == object.pointer(part))
+        });
+        if !same_spec {
+            self.policies.remove(&key);
+            if collection == Collection::Drains {
+                self.drains.remove(&key.1);
             }
         }
+        self.objects.insert(key, object);
+        true
+    }
+
+    /// Judges policies and drains that were not judged since they changed.
+    fn judge(&mut self, now: i64) {
+        for (key, object) in &self.objects {
+            match key.0 {
+                Collection::ClusterPolicies | Collection::Policies => {
+                    let judged = self.policies.entry(key.clone());
+                    judged.or_insert_with(|| JudgedPolicy::of(object));
+                    let generation = value::number(object, "/metadata/generation");
+                    let known = self.generations.get(key);
+                    if known.is_none_or(|(known, _)| *known != generation) {
+                        self.generations.insert(key.clone(), (generation, now));
+                    }
+                }
+                Collection::Drains => {
+                    let known = self.drains.get(&key.1);
+                    if known.is_none_or(|known| known.is_outdated(now)) {
+                        let judged = JudgedDrain::of(object, now);
+                        self.drains.insert(key.1.clone(), judged);
+                    }
+                }
+                Collection::Nodes
+                | Collection::Agents
+                | Collection::Maps
+                | Collection::Services
+                | Collection::Slices => {}
+            }
+        }
+        let mut chosen = std::mem::take(&mut self.chosen);
+        for judged in self.policies.values() {
+            chosen.count(self, &judged.nodes);
+        }
+        self.chosen = chosen;
     }
 
     /// Takes note that an object is gone. Returns whether that matters.
     pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
         match collection {
-            Collection::Nodes => self.nodes.remove(&name.1).is_some(),
-            Collection::Agents => self.reports.remove(&name.1).is_some(),
+            Collection::Nodes => {
+                self.chosen.forget();
+                self.nodes.remove(&name.1).is_some()
+            }
+            Collection::Agents => self.reported(&name.1, None),
             Collection::Services | Collection::Slices => self.hints.gone(collection, name),
-            _ => self.objects.remove(&(collection, name.clone())).is_some(),
+            Collection::ClusterPolicies
+            | Collection::Policies
+            | Collection::Drains
+            | Collection::Maps => {
+                let key = (collection, name.clone());
+                self.policies.remove(&key);
+                self.generations.remove(&key);
+                if collection == Collection::Drains {
+                    self.drains.remove(name);
+                }
+                self.objects.remove(&key).is_some()
+            }
         }
     }
 
@@ -245,9 +354,12 @@ impl World {
         let global = |name: &String| (String::new(), name.clone());
         match collection {
             Collection::Nodes => self.nodes.keys().map(global).collect(),
-            Collection::Agents => self.reports.keys().map(global).collect(),
+            Collection::Agents => self.reports.nodes().map(global).collect(),
             Collection::Services | Collection::Slices => self.hints.names(collection),
-            _ => self.of(collection).map(|(name, _)| name.clone()).collect(),
+            Collection::ClusterPolicies
+            | Collection::Policies
+            | Collection::Drains
+            | Collection::Maps => self.of(collection).map(|(name, _)| name.clone()).collect(),
         }
     }
 
@@ -288,9 +400,15 @@ impl World {
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
 
-    /// Whether there are drains, whose status changes with time.
-    pub fn has_drains(&self) -> bool {
-        self.of(Collection::Drains).next().is_some()
+    /// Whether time alone may change something: the status of a drain, or of a policy that nodes may not have
+    /// reported yet.
+    pub fn waits(&self) -> bool {
+        self.waits || self.of(Collection::Drains).next().is_some()
+    }
+
+    /// Nodes that have no place in the map, as of the last [`World::plan`], and why.
+    pub const fn left_out(&self) -> &BTreeMap<String, String> {
+        &self.left_out
     }
 
     /// How many Nodes there are.
@@ -299,25 +417,33 @@ impl World {
     }
 
     /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`World::look`].
-    pub fn plan(&self, now: i64) -> Vec<Write> {
-        let mut writes = map::plan(self);
-        for collection in [Collection::ClusterPolicies, Collection::Policies] {
-            writes
-                .extend(self.of(collection).filter_map(|(name, object)| {
-                    policy::plan(self, collection, name, object, now)
-                }));
+    pub fn plan(&mut self, now: i64) -> Vec<Write> {
+        self.judge(now);
+        let map::Plan {
+            mut writes,
+            left_out,
+        } = map::plan(self);
+        let mut waits = false;
+        for ((collection, name), judged) in &self.policies {
+            let known = self.generations.get(&(*collection, name.clone()));
+            let since = known.map_or(now, |(_, since)| *since);
+            let (write, is_open) = policy::plan(self, *collection, name, judged, since, now);
+            writes.extend(write);
+            waits |= is_open;
         }
-        writes.extend(
-            self.of(Collection::Drains)
-                .filter_map(|(name, object)| drain::plan(self, name, object, now)),
-        );
+        let drains = self.of(Collection::Drains);
+        writes.extend(drains.filter_map(|(name, object)| {
+            let judged = self.drains.get(name)?;
+            drain::plan(self, name, object, judged, now)
+        }));
         writes.extend(self.hints.plan());
+        (self.waits, self.left_out) = (waits, left_out);
         writes
     }
 
     /// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
     pub fn fallbacks(&self) -> (BTreeMap<Key, Instead>, bool) {
-        report::fallbacks(&self.reports)
+        self.reports.fallbacks()
     }
 
     fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {

@@ -1,6 +1,6 @@
 //! The part of a cluster that one Service's decision hangs on, to try changes in.
 
-use topology_core::model::{EndpointSlice, ObjectName, Service};
+use topology_core::model::{EndpointSlice, ObjectName, PolicyName, Service};
 use topology_core::resolve::{Decision, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
@@ -67,12 +67,12 @@ impl<'a> Lab<'a> {
         decision
     }
 
-    /// What would be decided without the policy object of this title.
-    pub(super) fn without_policy(&mut self, title: &str) -> Option<Decision> {
+    /// What would be decided without this policy object.
+    pub(super) fn without_policy(&mut self, name: &PolicyName) -> Option<Decision> {
         let policy = self
             .snapshot
             .policies()
-            .find(|policy| policy.to_string() == title)?
+            .find(|policy| policy.id() == *name)?
             .clone();
         self.snapshot
             .remove_policy(policy.namespace.as_deref(), &policy.name);

@@ -139,8 +139,11 @@ impl Trials<'_> {
             (PolicySource::TopologyKeys, _) => {
                 ("topologyKeys".to_owned(), self.lab.without_own_policy())
             }
-            (_, Some(title)) => (title.to_string(), self.lab.without_policy(&title)),
-            _ => return,
+            (_, Some(policy)) => {
+                let after = self.lab.without_policy(&policy);
+                (policy.to_string(), after)
+            }
+            (_, None) => return,
         };
         self.tell(|| format!("without {what}"), after);
     }

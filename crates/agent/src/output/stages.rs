@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use topology_core::model::PolicyName;
 use topology_core::policy::PolicySource;
 use topology_core::quantise::Stage;
 use topology_core::resolve::{Decision, Lost, ResolvedServer, StageRecord};
@@ -28,8 +29,8 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
         server: describe::server(resolved),
         decided_by: DeciderView {
             source: decision.source.word().to_owned(),
-            policy: decision.policy.as_deref().map(str::to_owned),
-            words: source_words(decision.source, decision.policy.as_deref()),
+            policy: decision.policy.as_ref().map(PolicyName::to_string),
+            words: source_words(decision.source, decision.policy.as_ref()),
         },
         lost: decision.lost.iter().map(lost).collect(),
         stages: decision
@@ -47,14 +48,14 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
 fn lost(lost: &Lost) -> LostView {
     LostView {
         source: lost.source.word().to_owned(),
-        policy: lost.policy.as_deref().map(str::to_owned),
-        words: source_words(lost.source, lost.policy.as_deref()),
+        policy: lost.policy.as_ref().map(PolicyName::to_string),
+        words: source_words(lost.source, lost.policy.as_ref()),
         why: lost.why.to_string(),
         code: lost.why.code().to_owned(),
     }
 }
 
-fn source_words(source: PolicySource, policy: Option<&str>) -> String {
+fn source_words(source: PolicySource, policy: Option<&PolicyName>) -> String {
     let words = match source {
         PolicySource::TrafficPolicyLocal => "internalTrafficPolicy: Local",
         PolicySource::ClusterOverride => "a ClusterTopologyPolicy that overrides",
@@ -65,7 +66,7 @@ fn source_words(source: PolicySource, policy: Option<&str>) -> String {
         PolicySource::Hints => "hints in the EndpointSlices",
         PolicySource::Uniform => "nothing, so every ready endpoint is used",
     };
-    policy.map_or_else(|| words.to_owned(), str::to_owned)
+    policy.map_or_else(|| words.to_owned(), PolicyName::to_string)
 }
 
 fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {

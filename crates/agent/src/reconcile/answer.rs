@@ -40,7 +40,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Question::Plan(reply) => drop(reply.send(self.dry_run().await)),
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
             Question::Account(reply) => {
-                let account = self.ledger.account(self.index.snapshot(), self.clock.now());
+                let (snapshot, node) = (self.index.snapshot(), &self.me.node);
+                let account = self.ledger.account(snapshot, self.clock.now(), node);
                 drop(reply.send(account));
             }
             Question::Ping(reply) => drop(reply.send(())),

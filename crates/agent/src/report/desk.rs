@@ -6,7 +6,7 @@ use cluster::api::{ApiError, Connection, Fault, Patch};
 use cluster::schema::{GROUP, VERSION};
 use serde_json::{Value, json};
 
-use super::Report;
+use cluster::topology_agent::AgentStatus;
 
 /// The collection of reports.
 const REPORTS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents";
@@ -35,11 +35,16 @@ impl Desk {
         Self { connection, node }
     }
 
+    /// Whose report it is.
+    pub(super) fn node(&self) -> &str {
+        &self.node
+    }
+
     /// The report as it was written last; none if there is none that can be read.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn read(&self) -> Result<Option<Report>, ApiError> {
+    pub async fn read(&self) -> Result<Option<AgentStatus>, ApiError> {
         match self.connection.get(&self.path()).await {
             Ok(mut object) => {
                 let status = object.get_mut("status").map(Value::take);
@@ -54,7 +59,7 @@ impl Desk {
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn file(&self, report: &Report, known: bool) -> Result<Filed, ApiError> {
+    pub async fn file(&self, report: &AgentStatus, known: bool) -> Result<Filed, ApiError> {
         if known {
             match self.patch(report).await {
                 Err(error) if error.fault == Fault::NotFound => {}
@@ -78,7 +83,7 @@ impl Desk {
         self.patch(report).await.map(|_| Filed::Written)
     }
 
-    async fn patch(&self, report: &Report) -> Result<Value, ApiError> {
+    async fn patch(&self, report: &AgentStatus) -> Result<Value, ApiError> {
         let path = format!("{}/status", self.path());
         let status = json!({ "status": report });
         self.connection.patch(&path, Patch::Merge, &status).await

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use cluster::api::{Access, ApiError, Board, InputState, Phase as Reading};
 use cluster::schema::GROUP;
+use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::pace::{AMOUNTS, Pace, SELDOM};
-use super::{Account, Counts, Desk, Filed, Phase, Report};
+use super::compare::{difference, keep_times};
+use super::pace::{AMOUNTS, Load, Pace, SELDOM};
+use super::{Account, Desk, Filed};
 use crate::state::{AgentHandle, Pulse, Stopped};
 
 /// Changes are gathered for so long before the loop is asked what they amount to.
@@ -54,7 +56,7 @@ struct Keeper {
     /// Whether the API server ever said what it has: times that were told before must not be lost.
     was_read: bool,
     /// What the API server has, as far as is known.
-    filed: Option<Report>,
+    filed: Option<AgentStatus>,
     /// When the API server is asked again what it has.
     look: Duration,
     /// What stands in the way, in the words that were logged.
@@ -65,11 +67,11 @@ impl Keeper {
     /// Nothing is asked or written yet.
     fn new(desk: Desk, handle: AgentHandle, board: Board) -> Self {
         Self {
-            desk,
             handle,
             board,
             epoch: Instant::now(),
-            pace: Pace::default(),
+            pace: Pace::of(desk.node()),
+            desk,
             was_read: false,
             filed: None,
             look: Duration::ZERO,
@@ -94,12 +96,16 @@ impl Keeper {
             return Ok(Some(self.look));
         }
         let report = self.compose(now).await?;
-        let due = report.as_ref().and_then(|report| {
-            let difference = report.differs(self.filed.as_ref());
-            self.pace.due(difference)
+        let due = report.as_ref().and_then(|(report, nodes)| {
+            let load = Load {
+                nodes: *nodes,
+                bytes: length(report),
+            };
+            let difference = difference(report, self.filed.as_ref());
+            self.pace.due(now, difference, load)
         });
         match (report, due) {
-            (Some(report), Some(due)) if due <= now => {
+            (Some((report, _)), Some(due)) if due <= now => {
                 self.file(now, report).await;
                 Ok(None)
             }
@@ -118,19 +124,21 @@ impl Keeper {
         Ok(())
     }
 
-    /// What there is to report; nothing while the agent starts, or where our kinds of objects are not installed.
-    async fn compose(&self, now: Duration) -> Result<Option<Report>, Stopped> {
+    /// What there is to report, and how many nodes there are; nothing while the agent starts, or where our kinds of
+    /// objects are not installed.
+    async fn compose(&self, now: Duration) -> Result<Option<(AgentStatus, u64)>, Stopped> {
         let (pulse, inputs) = (self.handle.pulse(), self.board.inputs());
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
             return Ok(None);
         }
         let account = self.handle.account().await?;
+        let nodes = account.nodes;
         let phase = phase(&pulse, &inputs, Timestamp::now());
         let mut report = compose(&pulse, phase, account);
         if let Some(filed) = &self.filed {
-            report.keep_times(filed);
+            keep_times(&mut report, filed);
         }
-        Ok(Some(report))
+        Ok(Some((report, nodes)))
     }
 
     async fn read(&mut self, now: Duration) {
@@ -150,7 +158,7 @@ impl Keeper {
         }
     }
 
-    async fn file(&mut self, now: Duration, report: Report) {
+    async fn file(&mut self, now: Duration, report: AgentStatus) {
         let words = match self.desk.file(&report, self.filed.is_some()).await {
             Ok(Filed::Written) => {
                 self.pace.wrote(now);
@@ -193,34 +201,42 @@ fn is_not_installed(input: &InputState) -> bool {
     input.phase == Reading::Absent && input.name.ends_with(GROUP)
 }
 
+/// The length of a report as JSON.
+fn length(report: &AgentStatus) -> u64 {
+    serde_json::to_vec(report).map_or(0, |text| text.len() as u64)
+}
+
 /// The report of this moment.
-fn compose(pulse: &Pulse, phase: Phase, account: Account) -> Report {
+fn compose(pulse: &Pulse, phase: AgentPhase, account: Account) -> AgentStatus {
     let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
-    Report {
+    AgentStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         phase,
-        counts: Counts {
+        counts: AgentCounts {
             services: pulse.services,
             virtual_servers: sum(|family| family.virtual_servers),
             real_servers: sum(|family| family.active + family.draining),
             failed: pulse.waiting,
+            policies: account.deciding,
             fallbacks: pulse.fallbacks,
         },
-        account,
+        policies: account.policies,
+        drains: account.drains,
+        fallbacks: account.fallbacks,
     }
 }
 
 /// How it goes, as the loop and the collections say.
-fn phase(pulse: &Pulse, inputs: &[InputState], now: Timestamp) -> Phase {
+fn phase(pulse: &Pulse, inputs: &[InputState], now: Timestamp) -> AgentPhase {
     let is_stale = |input: &InputState| {
         let silence = input.last_heard.map(|heard| now.duration_since(heard));
         input.phase == Reading::Stale && silence.is_none_or(|silence| silence > STALE)
     };
     if !pulse.ready || inputs.iter().any(|input| input.phase == Reading::Listing) {
-        Phase::Starting
+        AgentPhase::Starting
     } else if pulse.waiting > 0 || inputs.iter().any(is_stale) {
-        Phase::Degraded
+        AgentPhase::Degraded
     } else {
-        Phase::Serving
+        AgentPhase::Serving
     }
 }

@@ -5,25 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cluster::schema::{MAX_FALLBACKS, MAX_REPORTED};
+use cluster::topology_agent::rate::report_bytes;
+use cluster::topology_agent::{DrainInUse, Fallback, PolicyInUse};
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
-use topology_core::model::{Drain, ObjectName, TopologyPolicy};
+use topology_core::model::{Drain, ObjectName, PolicyName, TopologyPolicy};
 use topology_core::snapshot::Snapshot;
 
+use super::share::{Room, by_turns, first, number_of};
 use super::told::{Instead, Told, Touched};
-use super::{ActedBy, Drained, Fallback};
 
-/// What an agent acts by, and what it does instead.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// What decides on a node, and what Services get instead of what they ask, as far as a report has room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     /// Those of the cluster first, by namespace and name.
-    pub policies: Vec<ActedBy>,
+    pub policies: Vec<PolicyInUse>,
     /// By name.
-    pub drains: Vec<Drained>,
+    pub drains: Vec<DrainInUse>,
     /// The latest first.
     pub fallbacks: Vec<Fallback>,
+    /// Policies that decide for a Service, with room or without.
+    pub deciding: u64,
+    /// Nodes of the cluster: so many agents report.
+    pub nodes: u64,
 }
 
 /// What every Service tells, and what it amounts to.
@@ -31,7 +35,7 @@ pub struct Account {
 pub struct Ledger {
     services: FxHashMap<ObjectName, Entry>,
     /// For how many Services each policy decides.
-    policies: BTreeMap<Arc<str>, u64>,
+    policies: BTreeMap<PolicyName, u64>,
     drains: BTreeMap<Arc<str>, Sum>,
     /// The latest first.
     fallbacks: BTreeSet<(Reverse<i64>, ObjectName)>,
@@ -95,21 +99,49 @@ impl Ledger {
         }
     }
 
-    /// What there is to report of the cluster that is known; `now` in milliseconds since 1970.
-    pub fn account(&self, snapshot: &Snapshot, now: i64) -> Account {
-        let policies = snapshot.policies().take(MAX_REPORTED);
+    /// What `node` has to report of the cluster that is known; `now` in milliseconds since 1970.
+    ///
+    /// Policies have half of the bytes, drains a quarter, fallbacks the rest.
+    pub fn account(&self, snapshot: &Snapshot, now: i64, node: &str) -> Account {
+        let nodes = snapshot.nodes().count() as u64;
+        let (bytes, turn) = (report_bytes(nodes), number_of(node));
+        let room = |part: usize, entries: usize| Room {
+            bytes: bytes / part,
+            entries,
+        };
         let drains = snapshot.drains().filter(|drain| now < drain.expires);
-        let fallbacks = self.fallbacks.iter().take(MAX_FALLBACKS);
+        let drains = drains.map(|drain| self.drained(drain));
+        let fallbacks = self
+            .fallbacks
+            .iter()
+            .filter_map(|(_, service)| Some((&*service.namespace, self.fallback(service)?)));
         Account {
-            policies: policies.map(|policy| self.acted_by(policy)).collect(),
-            drains: drains
-                .take(MAX_REPORTED)
-                .map(|drain| self.drained(drain))
-                .collect(),
-            fallbacks: fallbacks
-                .filter_map(|(_, service)| self.fallback(service))
-                .collect(),
+            policies: self.policies(snapshot, room(2, MAX_REPORTED), turn),
+            drains: first(drains, &mut room(4, MAX_REPORTED)),
+            fallbacks: by_turns(fallbacks, &mut room(4, MAX_FALLBACKS), turn),
+            deciding: self.policies.len() as u64,
+            nodes,
         }
+    }
+
+    /// Policies that decide for a Service here. Those of the cluster have half of the room, and of the rest every
+    /// namespace has its share.
+    fn policies(&self, snapshot: &Snapshot, mut room: Room, turn: u64) -> Vec<PolicyInUse> {
+        let deciding = || snapshot.policies().filter_map(|policy| self.in_use(policy));
+        let of_cluster = deciding().filter(|one| one.policy.namespace.is_none());
+        let mut half = Room {
+            bytes: room.bytes / 2,
+            entries: room.entries / 2,
+        };
+        let before = half;
+        let mut policies = first(of_cluster, &mut half);
+        room.bytes = room
+            .bytes
+            .saturating_sub(before.bytes.saturating_sub(half.bytes));
+        room.entries = room.entries.saturating_sub(policies.len());
+        let of_namespaces = deciding().filter_map(|one| Some((one.policy.namespace.clone()?, one)));
+        policies.extend(by_turns(of_namespaces, &mut room, turn));
+        policies
     }
 
     /// How many Services get something else than asked, reported or not.
@@ -117,21 +149,20 @@ impl Ledger {
         self.fallbacks.len() as u64
     }
 
-    fn acted_by(&self, policy: &TopologyPolicy) -> ActedBy {
-        let title = policy.to_string();
-        let (kind, _) = title.split_once(' ').unwrap_or((&title, ""));
-        ActedBy {
-            kind: kind.to_owned(),
-            namespace: policy.namespace.as_ref().map(ToString::to_string),
-            name: policy.name.to_string(),
+    /// The policy, if it decides for a Service.
+    fn in_use(&self, policy: &TopologyPolicy) -> Option<PolicyInUse> {
+        let id = policy.id();
+        let services = *self.policies.get(&id)?;
+        Some(PolicyInUse {
+            policy: id,
             generation: policy.generation,
-            services: self.policies.get(&*title).copied().unwrap_or_default(),
-        }
+            services,
+        })
     }
 
-    fn drained(&self, drain: &Drain) -> Drained {
+    fn drained(&self, drain: &Drain) -> DrainInUse {
         let sum = self.drains.get(&drain.name).copied().unwrap_or_default();
-        Drained {
+        DrainInUse {
             name: drain.name.to_string(),
             generation: drain.generation,
             endpoints: sum.endpoints,
@@ -150,8 +181,8 @@ impl Ledger {
         let since = Timestamp::from_second(entry.since.div_euclid(1000)).unwrap_or_default();
         Some(Fallback {
             service: service.to_string(),
-            policy: policy.as_ref().map(|title| title.replacen(' ', "/", 1)),
-            reason: why.word().to_owned(),
+            policy: policy.clone(),
+            reason: *why,
             from: from.map(str::to_owned),
             to: (*to).to_owned(),
             since: since.to_string(),
@@ -177,12 +208,12 @@ fn step(count: u64, by: u64, comes: bool) -> u64 {
 }
 
 /// Changes the count under a key; what has come to nothing is forgotten.
-fn change<T: Default + PartialEq>(
-    counts: &mut BTreeMap<Arc<str>, T>,
-    key: &Arc<str>,
+fn change<K: Ord + Clone, T: Default + PartialEq>(
+    counts: &mut BTreeMap<K, T>,
+    key: &K,
     change: impl FnOnce(&mut T),
 ) {
-    let count = counts.entry(Arc::clone(key)).or_default();
+    let count = counts.entry(key.clone()).or_default();
     change(count);
     if *count == T::default() {
         counts.remove(key);

@@ -1,22 +1,44 @@
-//! When a report may be written: at once, but no more than twice a minute. No clock of its own.
+//! When a report may be written: no more than twice a minute, less often in a large cluster, and at another moment on
+//! every node. No clock of its own.
 
 use std::time::Duration;
 
-use super::Difference;
+use cluster::topology_agent::rate::{round, two_reports};
 
-/// In any such time there are two reports at most.
-const MINUTE: Duration = Duration::from_secs(60);
-/// Amounts alone change with every endpoint of the cluster, and nobody waits for them: so seldom that the agents of a large
-/// cluster together are no load.
+use super::compare::Difference;
+use super::share::number_of;
+
+/// Numbers alone change with every endpoint of the cluster, and nobody waits for them: so seldom that the agents of a
+/// large cluster together are no load.
 pub(super) const AMOUNTS: Duration = Duration::from_secs(600);
 /// After a failure; twice as long after each further one.
 const RETRY: Duration = Duration::from_secs(15);
 /// What a failure waits at most, and what a report waits that has no place to go.
 pub(super) const SELDOM: Duration = Duration::from_secs(300);
 
+/// What a report costs the API server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    /// Nodes of the cluster; each has a report.
+    pub(super) nodes: u64,
+    /// The length of the report as JSON.
+    pub(super) bytes: u64,
+}
+
+impl Load {
+    /// The time in which every node may write such a report once.
+    fn round(self) -> Duration {
+        round(self.nodes, self.bytes)
+    }
+}
+
 /// What was written lately.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
+    /// The node's own moment in a round, in thousandths of it.
+    moment: u32,
+    /// What the report differs in from the last one, and since when.
+    differs: Option<(Difference, Duration)>,
     /// When the last report was written, and the one before.
     written: [Option<Duration>; 2],
     failures: u32,
@@ -24,15 +46,32 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// When a report that differs so from the last one may be written; never if it does not differ.
-    pub(crate) fn due(&self, difference: Difference) -> Option<Duration> {
-        let [last, before] = self.written;
+    /// Nothing was written yet.
+    pub(super) fn of(node: &str) -> Self {
+        Self {
+            moment: u32::try_from(number_of(node) % 1000).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// When a report that differs so at `now` may be written; never if it does not differ.
+    pub(super) fn due(
+        &mut self,
+        now: Duration,
+        difference: Difference,
+        load: Load,
+    ) -> Option<Duration> {
+        let since = self.differs.filter(|(known, _)| *known == difference);
+        let since = since.map_or(now, |(_, since)| since);
+        self.differs = Some((difference, since));
+        let (round, [last, before]) = (load.round(), self.written);
         let earliest = match difference {
             Difference::None => return None,
-            Difference::Amounts => last.map(|last| last + AMOUNTS),
-            Difference::News => before.map(|before| before + MINUTE),
+            Difference::Amounts => last.map(|last| last + AMOUNTS.max(round)),
+            Difference::News => before.map(|before| before + two_reports(round)),
         };
-        Some(earliest.unwrap_or_default().max(self.not_before))
+        let own = since + round.saturating_mul(self.moment) / 1000;
+        Some(earliest.unwrap_or_default().max(own).max(self.not_before))
     }
 
     /// When it may be tried again after a failure.
@@ -44,6 +83,7 @@ impl Pace {
     pub(crate) fn wrote(&mut self, now: Duration) {
         let [last, _] = self.written;
         *self = Self {
+            moment: self.moment,
             written: [Some(now), last],
             ..Self::default()
         };
@@ -64,9 +104,16 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use cluster::topology_agent::rate::{BYTES_PER_SECOND, WRITES_PER_SECOND};
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Three nodes: a round takes nothing to speak of.
+    const SMALL: Load = Load {
+        nodes: 3,
+        bytes: 1000,
+    };
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -75,13 +122,16 @@ mod tests {
     #[test]
     fn news_go_out_at_once_and_amounts_wait() {
         let mut pace = Pace::default();
-        assert_eq!(pace.due(Difference::None), None);
-        assert_eq!(pace.due(Difference::Amounts), Some(Duration::ZERO));
-        pace.wrote(seconds(100));
-        assert_eq!(pace.due(Difference::News), Some(Duration::ZERO));
-        assert_eq!(pace.due(Difference::Amounts), Some(seconds(100) + AMOUNTS));
+        let now = seconds(100);
+        assert_eq!(pace.due(now, Difference::None, SMALL), None);
+        assert_eq!(pace.due(now, Difference::Amounts, SMALL), Some(now));
+        pace.wrote(now);
+        let later = Some(now + AMOUNTS);
+        assert_eq!(pace.due(now, Difference::Amounts, SMALL), later);
+        assert_eq!(pace.due(now, Difference::News, SMALL), Some(now));
         pace.wrote(seconds(101));
-        assert_eq!(pace.due(Difference::News), Some(seconds(160)));
+        let next = Some(seconds(160));
+        assert_eq!(pace.due(seconds(101), Difference::News, SMALL), next);
     }
 
     #[test]
@@ -90,15 +140,43 @@ mod tests {
         let waits: Vec<Duration> = (0..7)
             .map(|_| {
                 pace.failed(Duration::ZERO, None);
-                pace.due(Difference::News).unwrap()
+                pace.due(Duration::ZERO, Difference::News, SMALL).unwrap()
             })
             .collect();
         assert_eq!(waits[..2], [RETRY, RETRY * 2]);
         assert!(waits.is_sorted() && waits[6] == SELDOM, "{waits:?}");
         pace.failed(seconds(1000), Some(seconds(900)));
-        assert_eq!(pace.due(Difference::News), Some(seconds(1900)));
+        let due = pace.due(Duration::ZERO, Difference::News, SMALL);
+        assert_eq!(due, Some(seconds(1900)));
         pace.wrote(seconds(2000));
-        assert_eq!(pace.due(Difference::News), Some(Duration::ZERO));
+        let due = pace.due(seconds(2000), Difference::News, SMALL);
+        assert_eq!(due, Some(seconds(2000)));
+    }
+
+    #[test]
+    fn in_a_large_cluster_each_node_writes_at_its_own_moment() {
+        let load = Load {
+            nodes: 5000,
+            bytes: 1000,
+        };
+        assert_eq!(load.round(), seconds(100));
+        let due = |node: u32| {
+            let mut pace = Pace::of(&format!("node-{node}"));
+            pace.due(seconds(7), Difference::News, load).unwrap()
+        };
+        let mut tenths = [0; 10];
+        for node in 0..5000 {
+            let wait = due(node).saturating_sub(seconds(7));
+            tenths[usize::try_from(wait.as_secs() / 10).unwrap()] += 1;
+        }
+        assert!(
+            tenths.iter().all(|count| (400..600).contains(count)),
+            "{tenths:?}"
+        );
+        // What it waits for does not move away while more happens.
+        let mut pace = Pace::of("node-1");
+        let first = pace.due(seconds(7), Difference::News, load);
+        assert_eq!(pace.due(seconds(8), Difference::News, load), first);
     }
 
     proptest! {
@@ -107,14 +185,38 @@ mod tests {
             let (mut pace, mut now, mut written) = (Pace::default(), Duration::ZERO, Vec::new());
             for wait in waits {
                 now += seconds(wait);
-                if pace.due(Difference::News).unwrap() <= now {
+                if pace.due(now, Difference::News, SMALL).unwrap() <= now {
                     pace.wrote(now);
                     written.push(now);
                 }
             }
             for three in written.windows(3) {
-                prop_assert!(three[2] >= three[0] + MINUTE, "{written:?}");
+                prop_assert!(three[2] >= three[0] + two_reports(SMALL.round()), "{written:?}");
             }
+        }
+
+        /// News every second on every node: in the time of two rounds each writes twice at most, whatever their number.
+        #[test]
+        fn the_rate_of_a_cluster_does_not_grow_with_its_nodes(nodes in 1..20_000_u64, bytes in 100..130_000_u64) {
+            let load = Load { nodes, bytes };
+            let two = two_reports(load.round());
+            let mut pace = Pace::of(&format!("node-{nodes}"));
+            let mut written = Vec::new();
+            let step = (two / 40).max(seconds(1));
+            for turn in 0..400 {
+                let now = step * turn;
+                if pace.due(now, Difference::News, load).unwrap() <= now {
+                    pace.wrote(now);
+                    written.push(now);
+                }
+            }
+            for three in written.windows(3) {
+                prop_assert!(three[2] >= three[0] + two, "{written:?}");
+            }
+            // In thousandths of a second; the last one may be cut off.
+            let two = u64::try_from(two.as_millis()).unwrap() + 2;
+            prop_assert!(2 * nodes * bytes * 1000 <= BYTES_PER_SECOND * two);
+            prop_assert!(2 * nodes * 1000 <= u64::from(WRITES_PER_SECOND) * two);
         }
     }
 }

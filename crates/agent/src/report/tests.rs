@@ -1,11 +1,16 @@
 //! What reports say of clusters.
 
+mod storm;
+
+use cluster::schema::MAX_FALLBACKS;
 use cluster::source::{Loaded, Options, read_text};
+use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, DrainInUse, Fallback};
 use proptest::prelude::*;
-use topology_core::model::ObjectName;
+use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
+use super::compare::{Difference, difference, keep_times};
 use super::*;
 
 /// 2026-11-21T20:00:00Z.
@@ -90,7 +95,7 @@ fn account_in(snapshot: &Snapshot, node: &str) -> Account {
     for service in snapshot.services() {
         ledger.replace(&service.name, told(snapshot, node, &service.name), NOW);
     }
-    ledger.account(snapshot, NOW)
+    ledger.account(snapshot, NOW, node)
 }
 
 /// Reason, from and to of the only fallback.
@@ -103,7 +108,7 @@ fn only(account: &Account) -> [&str; 3] {
     else {
         panic!("{account:?}");
     };
-    [reason, from.as_deref().unwrap_or_default(), to]
+    [reason.word(), from.as_deref().unwrap_or_default(), to]
 }
 
 #[test]
@@ -148,8 +153,8 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
     let account = account(&panics);
     assert_eq!(only(&account), ["Panic", "Prefer", "Uniform"]);
     assert_eq!(
-        account.fallbacks[0].policy.as_deref(),
-        Some("TopologyPolicy/shop/near")
+        account.fallbacks[0].policy,
+        Some(PolicyName::namespaced("shop", "near"))
     );
     let unknown = [service(1, "keys: 'zone,*'", &["n1"])];
     assert_eq!(
@@ -170,14 +175,14 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
         "all",
         "{enforcement: Override, mode: None}",
     );
-    let near = "TopologyPolicy/shop/near";
+    let near = Some(PolicyName::namespaced("shop", "near"));
     let cases = [
-        (vec![bad(&["n1", "n3"])], ["Invalid", "", "Uniform"], ""),
-        (vec![bad(&[])], ["Invalid", "", "Uniform"], ""),
+        (vec![bad(&["n1", "n3"])], ["Invalid", "", "Uniform"], None),
+        (vec![bad(&[])], ["Invalid", "", "Uniform"], None),
         (
             vec![bad(&["n1"]), policy("")],
             ["Invalid", "", "Prefer"],
-            "",
+            None,
         ),
         // What befalls the policy that decides is graver.
         (
@@ -191,8 +196,7 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
         assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
         let account = account_in(&loaded.snapshot, "n1");
         assert_eq!(only(&account), wanted, "{parts:?}");
-        let policy = account.fallbacks[0].policy.as_deref();
-        assert_eq!(policy.unwrap_or_default(), asked);
+        assert_eq!(account.fallbacks[0].policy, asked);
     }
     // Valid ones would not have decided either.
     let account = account_in(&load(&[bad(&["n1"]), overrides]).snapshot, "n1");
@@ -211,12 +215,16 @@ fn what_happens_as_asked_is_no_fallback() {
     ];
     for (annotation, nodes) in cases {
         let account = account(&[service(1, annotation, nodes)]);
-        assert_eq!(account, Account::default(), "{annotation} {nodes:?}");
+        let nothing = Account {
+            nodes: 3,
+            ..Account::default()
+        };
+        assert_eq!(account, nothing, "{annotation} {nodes:?}");
     }
 }
 
 #[test]
-fn policies_are_told_with_their_generation_and_the_services_they_decide_for() {
+fn policies_that_decide_are_told_with_their_generation_and_no_others() {
     let spec = "{mode: Prefer, levels: [{key: zone}, {any: true}]}";
     let parts = [
         ours("TopologyPolicy", "near", spec),
@@ -230,7 +238,6 @@ fn policies_are_told_with_their_generation_and_the_services_they_decide_for() {
     assert_eq!(
         shown,
         serde_json::json!([
-            { "kind": "ClusterTopologyPolicy", "name": "all", "generation": 3, "services": 0 },
             { "kind": "TopologyPolicy", "namespace": "shop", "name": "near", "generation": 3, "services": 2 },
         ])
     );
@@ -247,7 +254,7 @@ fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
         service(3, "keys: 'zone'", &["n1", "n3"]),
     ];
     let account = account(&parts);
-    let drained = |name: &str, endpoints, services_skipped| Drained {
+    let drained = |name: &str, endpoints, services_skipped| DrainInUse {
         name: name.to_owned(),
         generation: 3,
         endpoints,
@@ -260,7 +267,7 @@ fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
     assert_eq!(only(&account), ["DrainIgnored", "None", "None"]);
     let over = [drain("a", zone_a), service(1, "", &["n1", "n3"])];
     let (snapshot, ledger) = (cluster(&over), Ledger::default());
-    assert_eq!(ledger.account(&snapshot, NOW + 7_200_000).drains, []);
+    assert_eq!(ledger.account(&snapshot, NOW + 7_200_000, "n1").drains, []);
 }
 
 #[test]
@@ -276,7 +283,7 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
         ledger.replace(&name, told.clone(), NOW + number * 1000);
         ledger.replace(&name, told, NOW + 3_600_000);
     }
-    let account = ledger.account(&snapshot, NOW);
+    let account = ledger.account(&snapshot, NOW, "n1");
     assert_eq!(
         (ledger.fallbacks(), account.fallbacks.len()),
         (70, MAX_FALLBACKS)
@@ -294,10 +301,9 @@ fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
         since: since.to_owned(),
         ..Fallback::default()
     };
-    let report = |fallbacks: &[Fallback]| {
-        let mut report = Report::default();
-        report.account.fallbacks = fallbacks.to_vec();
-        report
+    let report = |fallbacks: &[Fallback]| AgentStatus {
+        fallbacks: fallbacks.to_vec(),
+        ..AgentStatus::default()
     };
     let before = report(&[
         fallback("b", "2026-11-21T20:00:00Z"),
@@ -307,20 +313,20 @@ fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
         fallback("a", "2026-11-21T21:00:00Z"),
         fallback("b", "2026-11-21T21:00:00Z"),
     ]);
-    after.keep_times(&before);
+    keep_times(&mut after, &before);
     let wanted = [
         fallback("a", "2026-11-21T21:00:00Z"),
         fallback("b", "2026-11-21T20:00:00Z"),
     ];
-    assert_eq!(after.account.fallbacks, wanted);
-    assert_eq!(after.differs(Some(&before)), Difference::News);
-    assert_eq!(after.differs(None), Difference::News);
+    assert_eq!(after.fallbacks, wanted);
+    assert_eq!(difference(&after, Some(&before)), Difference::News);
+    assert_eq!(difference(&after, None), Difference::News);
     let mut more = after.clone();
-    assert_eq!(more.differs(Some(&after)), Difference::None);
+    assert_eq!(difference(&more, Some(&after)), Difference::None);
     more.counts.real_servers = 9;
-    assert_eq!(more.differs(Some(&after)), Difference::Amounts);
-    more.counts.failed = 1;
-    assert_eq!(more.differs(Some(&after)), Difference::News);
+    assert_eq!(difference(&more, Some(&after)), Difference::Amounts);
+    more.phase = AgentPhase::Degraded;
+    assert_eq!(difference(&more, Some(&after)), Difference::News);
 }
 
 #[test]
@@ -331,18 +337,24 @@ fn a_report_that_was_written_is_read_as_it_was() {
         drain("b", "match: {key: zone, values: [b]}"),
         service(1, "", &["n3"]),
     ];
-    let report = Report {
+    let account = account(&parts);
+    let report = AgentStatus {
         version: "0.1.0".to_owned(),
-        phase: Phase::Degraded,
-        account: account(&parts),
-        counts: Counts {
+        phase: AgentPhase::Degraded,
+        policies: account.policies,
+        drains: account.drains,
+        fallbacks: account.fallbacks,
+        counts: AgentCounts {
             services: 1,
-            ..Counts::default()
+            ..AgentCounts::default()
         },
     };
-    assert_eq!(report.account.fallbacks.len(), 1);
+    assert_eq!(report.fallbacks.len(), 1);
     let written = serde_json::to_value(&report).unwrap();
-    assert_eq!(serde_json::from_value::<Report>(written).unwrap(), report);
+    assert_eq!(
+        serde_json::from_value::<AgentStatus>(written).unwrap(),
+        report
+    );
 }
 
 proptest! {
@@ -370,6 +382,6 @@ proptest! {
         for (name, kind) in last {
             fresh.replace(&name, told(&worlds[kind], "n1", &name), NOW);
         }
-        prop_assert_eq!(running.account(&worlds[0], NOW), fresh.account(&worlds[0], NOW));
+        prop_assert_eq!(running.account(&worlds[0], NOW, "n1"), fresh.account(&worlds[0], NOW, "n1"));
     }
 }

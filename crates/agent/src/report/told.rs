@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use topology_core::model::Family;
+use cluster::topology_agent::FallbackReason;
+use topology_core::model::{Family, PolicyName};
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{Decision, Fact, LostBecause, Note, Refusal, Resolution};
 
 /// What one Service adds to the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The policy objects that decide, as `TopologyPolicy shop/near`.
-    pub(super) policies: BTreeSet<Arc<str>>,
+    /// The policy objects that decide.
+    pub(super) policies: BTreeSet<PolicyName>,
     /// By drain.
     pub(super) drains: BTreeMap<Arc<str>, Touched>,
     /// What it gets instead.
@@ -31,33 +32,12 @@ pub(super) struct Touched {
 /// What a Service gets instead of what it asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Instead {
-    pub(super) why: Why,
+    pub(super) why: FallbackReason,
     /// The policy object that asked; none for annotations.
-    pub(super) policy: Option<Arc<str>>,
+    pub(super) policy: Option<PolicyName>,
     /// The mode that was asked; none where that cannot be told.
     pub(super) from: Option<&'static str>,
     pub(super) to: &'static str,
-}
-
-/// Why a Service gets something else than asked; the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Why {
-    /// Nothing is left inside the boundary.
-    NoMatch,
-    /// The Node object is not known.
-    NodeUnknown,
-    /// Too few endpoints are ready altogether.
-    Panic,
-    /// A drain would have left nothing.
-    DrainIgnored,
-    /// A level has fewer ready endpoints than it needs.
-    BelowMin,
-    /// The levels have no endpoint.
-    Empty,
-    /// No whole numbers give the shares.
-    WeightClamped,
-    /// One of the Service's annotations is not valid, so none is used, and all is well with what decides instead.
-    Invalid,
 }
 
 /// What decides where topology does not.
@@ -76,22 +56,6 @@ impl Touched {
             Family::V6 => &mut self.v6,
         };
         *most = endpoints.max(*most);
-    }
-}
-
-impl Why {
-    /// The word in the report.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::NoMatch => "NoMatch",
-            Self::NodeUnknown => "NodeUnknown",
-            Self::Panic => "Panic",
-            Self::DrainIgnored => "DrainIgnored",
-            Self::BelowMin => "BelowMin",
-            Self::Empty => "Empty",
-            Self::WeightClamped => "WeightClamped",
-            Self::Invalid => "Invalid",
-        }
     }
 }
 
@@ -141,9 +105,12 @@ impl Told {
 /// What one port gets instead of what was asked, if it does.
 fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
-        Some(Refusal::NoMatch | Refusal::Avoided) => Some((Why::NoMatch, "Nothing")),
-        Some(Refusal::OwnNodeUnknown) => Some((Why::NodeUnknown, "Nothing")),
-        Some(_) => None,
+        Some(Refusal::NoMatch | Refusal::Avoided) => Some((FallbackReason::NoMatch, "Nothing")),
+        Some(Refusal::OwnNodeUnknown) => Some((FallbackReason::NodeUnknown, "Nothing")),
+        // As asked, or no matter of topology.
+        Some(Refusal::NoEndpoints | Refusal::NoneReady | Refusal::NoneLocal | Refusal::Drained) => {
+            None
+        }
         None => noted(decision),
     };
     let of_what_decides = why.map(|(why, to)| Instead {
@@ -162,10 +129,14 @@ fn invalid(decision: &Decision) -> Option<Instead> {
     let to = match decision.source {
         PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => return None,
         PolicySource::Uniform => UNIFORM,
-        _ => decision.mode.title(),
+        PolicySource::Annotation
+        | PolicySource::TopologyKeys
+        | PolicySource::NamespacePolicy
+        | PolicySource::ClusterDefault
+        | PolicySource::Hints => decision.mode.title(),
     };
     Some(Instead {
-        why: Why::Invalid,
+        why: FallbackReason::Invalid,
         policy: None,
         from: None,
         to,
@@ -173,7 +144,7 @@ fn invalid(decision: &Decision) -> Option<Instead> {
 }
 
 /// The gravest that the notes tell, and what decides then.
-fn noted(decision: &Decision) -> Option<(Why, &'static str)> {
+fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
     let mode = decision.mode.title();
     let left = if only_any_is_left(decision) {
         UNIFORM
@@ -181,14 +152,19 @@ fn noted(decision: &Decision) -> Option<(Why, &'static str)> {
         mode
     };
     let notes = decision.notes.iter().filter_map(|note| match note {
-        Note::OwnNodeUnknown => Some((Why::NodeUnknown, UNIFORM)),
-        Note::Panic => Some((Why::Panic, UNIFORM)),
-        Note::DrainIgnored { .. } => Some((Why::DrainIgnored, left)),
-        Note::Merged { .. } => Some((Why::BelowMin, left)),
+        Note::OwnNodeUnknown => Some((FallbackReason::NodeUnknown, UNIFORM)),
+        Note::Panic => Some((FallbackReason::Panic, UNIFORM)),
+        Note::DrainIgnored { .. } => Some((FallbackReason::DrainIgnored, left)),
+        Note::Merged { .. } => Some((FallbackReason::BelowMin, left)),
         // That a level passes its share on is what the policy asks; that none is left is not.
-        Note::EmptyLevel { .. } => (left == UNIFORM).then_some((Why::Empty, UNIFORM)),
-        Note::WeightClamped => Some((Why::WeightClamped, mode)),
-        _ => None,
+        Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
+        Note::WeightClamped => Some((FallbackReason::WeightClamped, mode)),
+        Note::ServingTerminating
+        | Note::Clipped { .. }
+        | Note::NoSuchPolicy { .. }
+        | Note::DrainSpares { .. }
+        | Note::AvoidIgnored { .. }
+        | Note::Capped { .. } => None,
     });
     notes.min_by_key(|(why, _)| *why)
 }

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use agent::origin::Origin;
-use agent::report::{Account, Counts, Desk, Filed, Ledger, Phase, Report, Told};
+use agent::report::{Account, Desk, Filed, Ledger, Told};
 use cluster::api::{Access, Connection};
-use cluster::source::Options;
-use topology_core::model::ObjectName;
+use cluster::schema::MAX_REPORT_BYTES;
+use cluster::source::{Options, read_text};
+use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus};
+use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 
 use crate::kubectl::installed;
@@ -94,12 +96,49 @@ fn decided(kubeconfig: &str) -> Account {
     let mut ledger = Ledger::default();
     let told = Told::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
     ledger.replace(&name, told, 0);
-    ledger.account(&snapshot, 0)
+    ledger.account(&snapshot, 0, NODE)
 }
 
 async fn desk(kubeconfig: &str, node: &str) -> Desk {
     let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
     Desk::new(Connection::open(&access).await.unwrap(), node.into())
+}
+
+/// The report of one node in a cluster where 600 policies of one namespace, with names as long as may be, and one of
+/// another namespace decide for a Service each; and each Service gets something else than asked.
+fn crowded() -> AgentStatus {
+    let spec = "{mode: Hard, levels: [{key: zone}], serviceSelector: {matchLabels: {it: IT}}}";
+    let mut text = format!(
+        "{{apiVersion: v1, kind: Node, metadata: {{name: {NODE}, labels: {{topology.kubernetes.io/zone: a}}}}}}\n"
+    );
+    let mut names = Vec::new();
+    for number in 0..=600 {
+        let (namespace, name) = match number {
+            600 => ("shop", "near".to_owned()),
+            _ => ("aaa", format!("{number:0>253}")),
+        };
+        let (high, low) = (number / 250, number % 250 + 1);
+        let spec = spec.replace("IT", &format!("s{number}"));
+        text.extend([format!(
+            "---\n{{apiVersion: topology.ipvs-topo.io/v1alpha1, kind: TopologyPolicy, metadata: {{name: '{name}', namespace: {namespace}, generation: 3}}, spec: {spec}}}\n\
+             ---\n{{apiVersion: v1, kind: Service, metadata: {{name: s{number}, namespace: {namespace}, labels: {{it: s{number}}}}}, spec: {{clusterIP: 10.96.{high}.{low}, ports: [{{port: 80}}]}}}}\n\
+             ---\n{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: s{number}, namespace: {namespace}, labels: {{kubernetes.io/service-name: s{number}}}}}, addressType: IPv4, ports: [{{port: 80}}], endpoints: [{{addresses: [10.244.{high}.{low}]}}]}}\n"
+        )]);
+        names.push(ObjectName::new(namespace, format!("s{number}")));
+    }
+    let loaded = read_text("crowded", text.as_bytes(), &Options::default()).unwrap();
+    let mut ledger = Ledger::default();
+    for (at, name) in names.iter().enumerate() {
+        let told = Told::of(&resolve(&loaded.snapshot, &Viewpoint::new(NODE), name));
+        ledger.replace(name, told, i64::try_from(at).unwrap() * 1000);
+    }
+    let account = ledger.account(&loaded.snapshot, 0, NODE);
+    AgentStatus {
+        version: "0.1.0".to_owned(),
+        policies: account.policies,
+        fallbacks: account.fallbacks,
+        ..AgentStatus::default()
+    }
 }
 
 /// A field of the object.
@@ -108,31 +147,46 @@ fn field(path: &str) -> String {
     kubectl(&["get", "topologyagent", NODE, &output]).unwrap()
 }
 
+/// The API server takes the largest report there is, and no namespace is pushed out of it.
+async fn takes_the_largest(desk: &Desk) {
+    let crowded = crowded();
+    assert!(serde_json::to_vec(&crowded).unwrap().len() <= MAX_REPORT_BYTES);
+    assert_eq!(desk.file(&crowded, true).await.unwrap(), Filed::Written);
+    let read = desk.read().await.unwrap().unwrap();
+    assert_eq!(read, crowded);
+    assert!(read.policies.len() > 100, "{}", read.policies.len());
+    let near = PolicyName::namespaced("shop", "near");
+    assert!(read.policies.iter().any(|one| one.policy == near));
+    let mut fallbacks = read.fallbacks.iter();
+    assert!(fallbacks.any(|one| one.policy.as_ref() == Some(&near)));
+}
+
 #[test]
 fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = account(folder.path());
     let mut account = decided(&kubeconfig);
-    account
-        .policies
-        .retain(|policy| policy.namespace.as_deref() == Some(NAMESPACE));
     account.drains.clear();
+    assert_eq!(account.policies.len(), 1, "no other decides for a Service");
     assert_eq!(
         (account.policies[0].generation, account.policies[0].services),
         (1, 1)
     );
     assert_eq!(
-        account.fallbacks[0].policy.as_deref(),
-        Some("TopologyPolicy/test-report/near")
+        account.fallbacks[0].policy,
+        Some(PolicyName::namespaced(NAMESPACE, "near"))
     );
-    let report = Report {
+    let report = AgentStatus {
         version: "0.1.0".to_owned(),
-        phase: Phase::Serving,
-        account,
-        counts: Counts {
+        phase: AgentPhase::Serving,
+        policies: account.policies,
+        drains: account.drains,
+        fallbacks: account.fallbacks,
+        counts: AgentCounts {
             services: 1,
+            policies: 1,
             fallbacks: 1,
-            ..Counts::default()
+            ..AgentCounts::default()
         },
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -148,8 +202,10 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         assert_eq!(field(owner), format!("Node/{NODE}"));
 
         // What is gone from a report is gone from the object; an object that is gone is made again.
-        let less = Report {
-            account: Account::default(),
+        let less = AgentStatus {
+            policies: Vec::new(),
+            drains: Vec::new(),
+            fallbacks: Vec::new(),
             ..report.clone()
         };
         assert_eq!(mine.file(&less, true).await.unwrap(), Filed::Written);
@@ -157,6 +213,9 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         kubectl(&["delete", "topologyagent", NODE]).unwrap();
         assert_eq!(mine.file(&report, true).await.unwrap(), Filed::Written);
         assert_eq!(field("{.status.fallbacks[0].reason}"), "Empty");
+
+        takes_the_largest(&mine).await;
+        assert_eq!(mine.file(&report, true).await.unwrap(), Filed::Written);
 
         let other = desk(&kubeconfig, "test-report-n2").await;
         let refused = other.file(&report, false).await.unwrap_err();

@@ -3,8 +3,9 @@
 mod alone {
     //! There is one such account.
 
-    use agent::report::{Desk, Filed, Report};
+    use agent::report::{Desk, Filed};
     use cluster::api::{Access, Connection, Phase};
+    use cluster::topology_agent::AgentStatus;
 
     use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::follower::Follower;
@@ -46,7 +47,7 @@ spec:
         let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
         let desk = Desk::new(Connection::open(&access).await.unwrap(), NODE.into());
         assert_eq!(desk.read().await.unwrap(), None);
-        let report = Report::default();
+        let report = AgentStatus::default();
         assert_eq!(desk.file(&report, false).await.unwrap(), Filed::Written);
         assert_eq!(desk.read().await.unwrap(), Some(report));
     }

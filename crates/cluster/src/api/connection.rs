@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Another way, for another runtime, that counts together with this one.
-    pub(crate) async fn beside(&self, access: &Access) -> Result<Self, AccessError> {
+    pub async fn beside(&self, access: &Access) -> Result<Self, AccessError> {
         Self::counting(access, Arc::clone(&self.shared.meter)).await
     }
 

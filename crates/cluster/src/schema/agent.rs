@@ -7,6 +7,12 @@ use super::status::{AGE, COUNT, GENERATION, SERVICE, column, optional, required}
 pub const MAX_FALLBACKS: usize = 64;
 /// How many policies, and how many drains, one report names.
 pub const MAX_REPORTED: usize = 512;
+/// The most bytes of JSON that the lists of one report take.
+///
+/// With more nodes it is less, down to [`MIN_REPORT_BYTES`].
+pub const MAX_REPORT_BYTES: usize = 128 * 1024;
+/// What the lists of a report may take in any cluster, in bytes of JSON.
+pub const MIN_REPORT_BYTES: usize = 16 * 1024;
 
 /// The kind `TopologyAgent`.
 pub(crate) const AGENT: Resource = Resource {
@@ -15,7 +21,7 @@ pub(crate) const AGENT: Resource = Resource {
     short: "tagent",
     namespaced: false,
     noun: "report",
-    about: "What the agent of the Node of the same name does: by which policies and drains it acts, and where it had to do something else than asked. Each agent writes its own when something changes, at most twice a minute; where only the Services, virtual servers and real servers in counts have changed, every 10 minutes.",
+    about: "What the agent of the Node of the same name does: which policies and drains decide there, and where it had to do something else than asked. Each agent writes its own when something changes, at most twice a minute, and less often in a large cluster; where only numbers have changed, every 10 minutes.",
     spec: Object::NOTHING,
     status: Object {
         parts: &[STATUS],
@@ -88,17 +94,17 @@ const STATUS: &[Property] = &[
     optional(
         "policies",
         list(&POLICY, MAX_REPORTED),
-        "The policies that it acts by, and of which generation.",
+        "The policies that decide for a Service on the Node, and of which generation; as many of each namespace as have room.",
     ),
     optional(
         "drains",
         list(&DRAINED, MAX_REPORTED),
-        "The drains that it acts by, and of which generation.",
+        "The drains that it acts by, and of which generation; as many as have room.",
     ),
     optional(
         "fallbacks",
         list(&FALLBACK, MAX_FALLBACKS),
-        "Services that get something else than asked, the latest first.",
+        "Services that get something else than asked, the latest first; as many of each namespace as have room.",
     ),
     optional("counts", Shape::Object(&COUNTS), "How much there is."),
 ];
@@ -246,7 +252,14 @@ const COUNTS: Object = Object {
             "failed",
             "Virtual servers, routes and tables that failed, to be tried again.",
         ),
-        counted("fallbacks", "Services that get something else than asked."),
+        counted(
+            "policies",
+            "Policies that decide for a Service, listed above or not.",
+        ),
+        counted(
+            "fallbacks",
+            "Services that get something else than asked, listed above or not.",
+        ),
     ]],
     rules: &[],
     atomic: false,

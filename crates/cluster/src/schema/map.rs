@@ -1,10 +1,13 @@
 //! `TopologyMap`: what agents need to know of Nodes, in few objects that seldom change.
 
+use super::check::check;
 use super::property::{
     Column, FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, Property, Resource, Shape,
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
+use crate::convert::{Field, Report};
+use crate::yaml;
 
 /// How many Nodes one `TopologyMap` tells of.
 pub const NODES_PER_SHARD: usize = 500;
@@ -13,6 +16,8 @@ pub const MAX_KEYS: usize = 32;
 
 /// How many addresses of one Node it may tell.
 pub const MAX_NODE_ADDRESSES: usize = 16;
+/// The most thousandths of a processor that it may tell of one Node: a million processors.
+pub const MAX_NODE_CPU_MILLI: u64 = 1_000_000_000;
 
 /// The labels that it tells whatever policies say: zone, region, and what an endpoint on the Node counts for. One that
 /// does not tell them is of no use to an agent.
@@ -50,6 +55,22 @@ pub(crate) const MAP: Resource = Resource {
         AGE,
     ],
 };
+
+/// Why the API server would not take what a map tells of one Node, if it would not.
+pub fn map_node_fault(entry: &serde_json::Value) -> Option<String> {
+    let mut parsed = Vec::new();
+    yaml::read(entry.to_string().as_bytes(), |node| parsed.push(node)).ok()?;
+    let node = parsed.first()?;
+    let mut report = Report::new(&"".into(), node.line, MAP.kind.into());
+    if check(&Field::root(node), &NODE, MAP.noun, &mut report) {
+        return None;
+    }
+    let warnings = report.finish();
+    let first = warnings
+        .first()
+        .map(|warning| format!("{}: {}; {}", warning.field, warning.message, warning.remedy));
+    Some(first.unwrap_or_default())
+}
 
 const SPEC: &[Property] = &[
     Property {
@@ -119,7 +140,7 @@ const NODE: Object = Object {
             name: "cpuMilli",
             shape: Shape::Number {
                 least: 0,
-                most: 1_000_000_000,
+                most: MAX_NODE_CPU_MILLI.cast_signed(),
             },
             need: Need::Number(0),
             about: "The CPU that pods may use, in thousandths.",

@@ -425,3 +425,89 @@ fn every_annotation_that_is_documented_is_checked_at_admission() {
         assert!(text.contains(&mine), "no check of {}", one.name);
     }
 }
+
+/// The names of the properties of an object, and of those in it, as paths.
+fn paths_of(path: &str, object: &Object, found: &mut BTreeSet<String>) {
+    for property in object.properties() {
+        let path = format!("{path}.{}", property.name);
+        match &property.shape {
+            Shape::Object(inner)
+            | Shape::List {
+                of: Shape::Object(inner),
+                ..
+            } => paths_of(&path, inner, found),
+            _ => drop(found.insert(path)),
+        }
+    }
+}
+
+fn paths_in(path: &str, value: &serde_json::Value, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                paths_in(&format!("{path}.{name}"), value, found);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            for item in items {
+                paths_in(path, item, found);
+            }
+        }
+        _ => drop(found.insert(path.to_owned())),
+    }
+}
+
+/// What agents write and the controller reads is what the API server is given a description of, field by field.
+#[test]
+fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_described() {
+    use crate::topology_agent::{AgentStatus, DrainInUse, Fallback, FallbackReason, PolicyInUse};
+    use topology_core::model::PolicyName;
+
+    let policy = |policy| PolicyInUse {
+        policy,
+        generation: 3,
+        services: 4,
+    };
+    let near = PolicyName::namespaced("shop", "near");
+    let fallback = |reason| Fallback {
+        service: "shop/cart".to_owned(),
+        policy: Some(near.clone()),
+        reason,
+        from: Some("Prefer".to_owned()),
+        to: "Uniform".to_owned(),
+        since: "2026-11-21T20:00:00Z".to_owned(),
+    };
+    let status = AgentStatus {
+        version: "0.1.0".to_owned(),
+        policies: vec![policy(PolicyName::cluster("all")), policy(near.clone())],
+        drains: vec![DrainInUse {
+            name: "b".to_owned(),
+            ..DrainInUse::default()
+        }],
+        fallbacks: FallbackReason::ALL.into_iter().map(fallback).collect(),
+        ..AgentStatus::default()
+    };
+    let value = serde_json::to_value(&status).unwrap();
+    let (mut described, mut written) = (BTreeSet::new(), BTreeSet::new());
+    paths_of("", &AGENT.status, &mut described);
+    paths_in("", &value, &mut written);
+    assert_eq!(written, described);
+    let node = parse(&value.to_string());
+    let mut report = crate::convert::Report::new(&"".into(), 1, "TopologyAgent".into());
+    let field = crate::convert::Field::root(&node);
+    let is_sound = check(&field, &AGENT.status, "report", &mut report);
+    assert!(is_sound, "{:?}", report.finish());
+    let Shape::List {
+        of: Shape::Object(fallback),
+        ..
+    } = &property(&AGENT.status, "fallbacks").unwrap().shape
+    else {
+        panic!()
+    };
+    let Shape::Word(words) = &property(fallback, "reason").unwrap().shape else {
+        panic!()
+    };
+    let described: BTreeSet<&str> = words.iter().map(|word| word.name).collect();
+    let known: BTreeSet<&str> = FallbackReason::ALL.map(FallbackReason::word).into();
+    assert_eq!(described, known);
+}

@@ -7,7 +7,7 @@ const NOW: i64 = 1_795_291_200_000;
 
 fn instead(nodes: usize) -> Instead {
     Instead {
-        policy: "TopologyPolicy/shop/near".to_owned(),
+        policy: Some(PolicyName::namespaced("shop", "near")),
         from: "Prefer".to_owned(),
         to: "Uniform".to_owned(),
         since: NOW,
@@ -16,7 +16,7 @@ fn instead(nodes: usize) -> Instead {
 }
 
 fn seen(services: &[&str]) -> BTreeMap<Key, Instead> {
-    let one = |service: &&str| (key(service, "Panic").unwrap(), instead(1));
+    let one = |service: &&str| (key(service, FallbackReason::Panic).unwrap(), instead(1));
     services.iter().map(one).collect()
 }
 
@@ -48,11 +48,11 @@ fn chronicle() -> Chronicle {
 fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
     let mut chronicle = chronicle();
     let instead = Instead {
-        policy: String::new(),
+        policy: None,
         from: String::new(),
         ..instead(1)
     };
-    let key = key("shop/cart", "Invalid").unwrap();
+    let key = key("shop/cart", FallbackReason::Invalid).unwrap();
     chronicle.observe(NOW, &BTreeMap::from([(key, instead)]), true);
     let said = write(&mut chronicle, NOW);
     assert_eq!(told(&said), [("shop/cart", "TopologyInvalid")]);
@@ -66,7 +66,7 @@ fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
 fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     let mut chronicle = chronicle();
     for nodes in 1..=100 {
-        let key = key("shop/cart", "Panic").unwrap();
+        let key = key("shop/cart", FallbackReason::Panic).unwrap();
         chronicle.observe(NOW, &BTreeMap::from([(key, instead(nodes))]), true);
     }
     let said = write(&mut chronicle, NOW);
@@ -101,7 +101,7 @@ fn a_service_that_falls_back_for_another_reason_is_not_as_asked() {
     let mut chronicle = chronicle();
     chronicle.observe(NOW, &seen(&["shop/cart"]), true);
     write(&mut chronicle, NOW);
-    let key = key("shop/cart", "Empty").unwrap();
+    let key = key("shop/cart", FallbackReason::Empty).unwrap();
     chronicle.observe(NOW, &BTreeMap::from([(key, instead(1))]), true);
     assert_eq!(
         told(&write(&mut chronicle, NOW)),
@@ -155,7 +155,7 @@ fn another_leader_says_only_what_is_young_and_by_the_same_name() {
     let said = write(&mut first, NOW);
     let mut second = Chronicle::new("two");
     let mut both = seen(&["shop/cart", "shop/old"]);
-    both.entry(key("shop/old", "Panic").unwrap())
+    both.entry(key("shop/old", FallbackReason::Panic).unwrap())
         .or_default()
         .since = NOW - LATE;
     second.observe(NOW + 1, &both, true);
@@ -192,16 +192,8 @@ fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
 
 #[test]
 fn every_reason_that_an_agent_may_report_has_words() {
-    let text = include_str!("../../../../manifests/crds/topologyagents.yaml");
-    let (_, reasons) = text.split_once("reason:").unwrap();
-    let (_, words) = reasons.split_once("enum:").unwrap();
-    let listed = words
-        .lines()
-        .skip(1)
-        .map_while(|line| line.trim().strip_prefix("- "));
-    let listed: Vec<&str> = listed.collect();
-    assert_eq!(listed.len(), 8, "{listed:?}");
-    for reason in listed {
-        assert!(key("shop/cart", reason).is_some(), "{reason}");
+    for reason in FallbackReason::ALL {
+        assert!(key("shop/cart", reason).is_some(), "{reason:?}");
     }
+    assert_eq!(key("shop/cart", FallbackReason::Other), None);
 }

@@ -1,5 +1,8 @@
 //! What Events are called, and what they say.
 
+use cluster::topology_agent::FallbackReason;
+use topology_core::model::PolicyName;
+
 use super::Instead;
 
 /// Every Service gets what it asks again.
@@ -11,50 +14,6 @@ pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 /// What is no reason for concern.
 const GOOD: [&str; 2] = [APPLIED, "TopologyAwareHintsEnabled"];
 
-/// By the reason in a report: the reason of the Event, and why in a sentence.
-const WORDS: [(&str, &str, &str); 8] = [
-    (
-        "Empty",
-        "TopologyFallbackEmpty",
-        "no level has an endpoint but *",
-    ),
-    (
-        "BelowMin",
-        "TopologyFallbackBelowMin",
-        "a level has fewer ready endpoints than it needs",
-    ),
-    (
-        "Panic",
-        "TopologyFallbackPanic",
-        "too few endpoints are ready altogether",
-    ),
-    (
-        "NodeUnknown",
-        "TopologyFallbackNodeUnknown",
-        "the Node object is not known",
-    ),
-    (
-        "NoMatch",
-        "TopologyNoMatch",
-        "nothing is left inside the boundary",
-    ),
-    (
-        "Invalid",
-        "TopologyInvalid",
-        "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used",
-    ),
-    (
-        "DrainIgnored",
-        "TopologyDrainIgnored",
-        "a drain would have left nothing and is ignored",
-    ),
-    (
-        "WeightClamped",
-        "WeightClamped",
-        "no whole numbers give the shares",
-    ),
-];
-
 /// The type of the Event.
 pub(super) fn kind(word: &str) -> &'static str {
     if GOOD.contains(&word) {
@@ -64,17 +23,40 @@ pub(super) fn kind(word: &str) -> &'static str {
     }
 }
 
-/// The reason of the Event for a reason in a report, and why.
-pub(super) fn words(reason: &str) -> Option<(&'static str, &'static str)> {
-    let mut all = WORDS.iter();
-    let found = all.find(|(of, ..)| *of == reason)?;
-    Some((found.1, found.2))
+/// The reason of the Event for a reason in a report, and why in a sentence; none for a reason of a later version.
+pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'static str)> {
+    Some(match reason {
+        FallbackReason::Empty => ("TopologyFallbackEmpty", "no level has an endpoint but *"),
+        FallbackReason::BelowMin => (
+            "TopologyFallbackBelowMin",
+            "a level has fewer ready endpoints than it needs",
+        ),
+        FallbackReason::Panic => (
+            "TopologyFallbackPanic",
+            "too few endpoints are ready altogether",
+        ),
+        FallbackReason::NodeUnknown => (
+            "TopologyFallbackNodeUnknown",
+            "the Node object is not known",
+        ),
+        FallbackReason::NoMatch => ("TopologyNoMatch", "nothing is left inside the boundary"),
+        FallbackReason::Invalid => (
+            "TopologyInvalid",
+            "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used",
+        ),
+        FallbackReason::DrainIgnored => (
+            "TopologyDrainIgnored",
+            "a drain would have left nothing and is ignored",
+        ),
+        FallbackReason::WeightClamped => ("WeightClamped", "no whole numbers give the shares"),
+        FallbackReason::Other => return None,
+    })
 }
 
 /// What the Event says.
 pub(super) fn note(word: &str, instead: &Instead) -> String {
-    let why = WORDS.iter().find(|(_, of, _)| *of == word);
-    let why = why.map_or("", |(.., why)| why);
+    let mut all = FallbackReason::ALL.into_iter().filter_map(words);
+    let why = all.find(|(of, _)| *of == word).map_or("", |(_, why)| why);
     let Instead {
         policy,
         from,
@@ -82,11 +64,9 @@ pub(super) fn note(word: &str, instead: &Instead) -> String {
         nodes,
         ..
     } = instead;
-    let who = if policy.is_empty() {
-        "the Service"
-    } else {
-        policy
-    };
+    let who = policy
+        .as_ref()
+        .map_or_else(|| "the Service".to_owned(), PolicyName::path);
     let asks = if from.is_empty() {
         String::new()
     } else {

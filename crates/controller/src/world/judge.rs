@@ -1,7 +1,12 @@
 //! Whether an object can be used: judged by the reader that agents use, so that both always agree.
+//!
+//! Reading an object costs more than everything else about it, so it is done once for each change and kept.
+
+use std::collections::BTreeSet;
 
 use cluster::source::{Loaded, Options, read_text};
 use serde_json::Value;
+use topology_core::model::{Drain, Selector};
 
 /// The object as agents read it.
 pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
@@ -12,17 +17,82 @@ pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
     read_text("object", object.to_string().as_bytes(), &options).ok()
 }
 
-/// What is wrong with it, if it is not used for that; in words.
-pub(super) fn fault(loaded: Option<&Loaded>, is_used: impl Fn(&Loaded) -> bool) -> Option<String> {
-    match loaded {
-        Some(loaded) if is_used(loaded) => None,
-        Some(loaded) => {
-            let first = loaded.warnings.first();
-            Some(first.map_or_else(
-                || "it is not used".to_owned(),
-                |warning| format!("{}; {}", warning.message, warning.remedy),
-            ))
+/// What a policy is, as far as its status and the map follow from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct JudgedPolicy {
+    /// Why it cannot be used.
+    pub(super) fault: Option<String>,
+    /// The Nodes that it is for; all, if it cannot be used.
+    pub(super) nodes: Selector,
+    /// The labels of Nodes that it uses.
+    pub(super) labels: BTreeSet<String>,
+}
+
+/// A drain, and at which moment it was judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct JudgedDrain {
+    /// The drain, if it can be used.
+    pub(super) drain: Result<Drain, String>,
+    /// Milliseconds since 1970. One that ends too late may be used later.
+    at: i64,
+}
+
+impl JudgedPolicy {
+    pub(super) fn of(object: &Value) -> Self {
+        let read = read(object, None);
+        let policy = read
+            .as_ref()
+            .and_then(|read| read.snapshot.policies().next());
+        let Some(policy) = policy else {
+            return Self {
+                fault: Some(fault(read.as_ref())),
+                nodes: Selector::default(),
+                labels: BTreeSet::new(),
+            };
+        };
+        Self {
+            fault: None,
+            nodes: policy.node_selector.clone(),
+            labels: policy
+                .policy
+                .label_keys()
+                .map(ToString::to_string)
+                .collect(),
         }
-        None => Some("it cannot be read".to_owned()),
     }
+}
+
+impl JudgedDrain {
+    pub(super) fn of(object: &Value, now: i64) -> Self {
+        let read = read(object, Some(now));
+        let drain = read.as_ref().and_then(|read| read.snapshot.drains().next());
+        let drain = drain.cloned();
+        Self {
+            drain: drain.ok_or_else(|| fault(read.as_ref())),
+            at: now,
+        }
+    }
+
+    /// Whether it has to be judged again: what was refused may be allowed by now, and the clock may have been set back.
+    pub(super) fn is_outdated(&self, now: i64) -> bool {
+        now < self.at || self.drain.is_err() && now > self.at
+    }
+
+    /// The label of Nodes whose values are drained.
+    pub(super) fn label(&self) -> Option<String> {
+        let label = self.drain.as_ref().ok()?.key.label()?;
+        Some(label.to_string())
+    }
+}
+
+/// What is wrong with an object that is not used, in words.
+fn fault(loaded: Option<&Loaded>) -> String {
+    let Some(loaded) = loaded else {
+        return "it cannot be read".to_owned();
+    };
+    let first = loaded.warnings.first();
+    first.map_or_else(
+        || "it is not used".to_owned(),
+        |warning| format!("{}; {}", warning.message, warning.remedy),
+    )
 }

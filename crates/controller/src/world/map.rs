@@ -5,22 +5,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::schema::{
-    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, NODES_PER_SHARD, VERSION,
+    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
+    VERSION, map_node_fault,
 };
 use serde_json::{Map, Value, json};
 
-use super::judge::read;
+use super::judge::JudgedDrain;
 use super::value::{list, put, text};
 use super::{Collection, How, Name, Place, World, Write};
 
-/// The shards that are not as they should be.
-pub(super) fn plan(world: &World) -> Vec<Write> {
+/// What is to be written of the map.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The shards that are not as they should be.
+    pub(super) writes: Vec<Write>,
+    /// Nodes that the API server would not take, and why: each would block the others of its shard.
+    pub(super) left_out: BTreeMap<String, String>,
+}
+
+/// Compares the shards with what they should be.
+pub(super) fn plan(world: &World) -> Plan {
     let keys = keys(world);
-    let shards = shards(world);
-    let whole = shards.iter().enumerate();
-    whole
-        .filter_map(|(number, nodes)| write(world, number, &keys, nodes))
-        .collect()
+    let mut plan = Plan::default();
+    for (number, nodes) in shards(world).iter().enumerate() {
+        let write = write(world, number, &keys, nodes, &mut plan.left_out);
+        plan.writes.extend(write);
+    }
+    plan
 }
 
 /// The labels to tell: those that anything looks at. Where there are more than fit, those of administrators come first,
@@ -28,7 +39,7 @@ pub(super) fn plan(world: &World) -> Vec<Write> {
 fn keys(world: &World) -> Vec<String> {
     let mut sure: BTreeSet<String> = world.extra_keys.clone();
     sure.extend(used(world, Collection::ClusterPolicies).map(|(_, key)| key));
-    sure.extend(used(world, Collection::Drains).map(|(_, key)| key));
+    sure.extend(world.drains.values().filter_map(JudgedDrain::label));
     let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (namespace, key) in used(world, Collection::Policies) {
         namespaces.entry(namespace).or_default().insert(key);
@@ -54,18 +65,13 @@ fn is_special(key: &String) -> bool {
     !KEYS_ALWAYS_TOLD.contains(&&**key)
 }
 
-/// The labels that the objects of a collection use, each with the namespace of the object.
+/// The labels that the policies of a collection use, each with the namespace of the policy.
 fn used(world: &World, collection: Collection) -> impl Iterator<Item = (String, String)> {
-    world.of(collection).flat_map(|((namespace, _), object)| {
-        let snapshot = read(object, None).map(|read| read.snapshot);
-        let mut keys: Vec<String> = Vec::new();
-        if let Some(snapshot) = snapshot {
-            let levels = snapshot.policies().flat_map(|one| one.policy.label_keys());
-            let drains = snapshot.drains().filter_map(|drain| drain.key.label());
-            keys.extend(levels.chain(drains).map(ToString::to_string));
-        }
-        let namespace = namespace.clone();
-        keys.into_iter().map(move |key| (namespace.clone(), key))
+    let judged = world.policies.iter();
+    let judged = judged.filter(move |((of, _), _)| *of == collection);
+    judged.flat_map(|((_, (namespace, _)), judged)| {
+        let keys = judged.labels.iter();
+        keys.map(|key| (namespace.clone(), key.clone()))
     })
 }
 
@@ -107,14 +113,35 @@ fn name(number: usize) -> Name {
     (String::new(), format!("shard-{number}"))
 }
 
-fn write(world: &World, number: usize, keys: &[String], nodes: &BTreeSet<&str>) -> Option<Write> {
+fn write(
+    world: &World,
+    number: usize,
+    keys: &[String],
+    nodes: &BTreeSet<&str>,
+    left_out: &mut BTreeMap<String, String>,
+) -> Option<Write> {
     let name = name(number);
     let before = world.objects.get(&(Collection::Maps, name.clone()));
-    let nodes: BTreeMap<&str, Value> = nodes
-        .iter()
-        .filter_map(|node| Some((*node, entry(world.nodes.get(*node)?, keys))))
-        .collect();
-    let spec = json!({ "shard": number, "keys": keys, "nodes": nodes });
+    let taken = before.and_then(|before| before.pointer("/spec/nodes"));
+    let mut entries: BTreeMap<&str, Value> = BTreeMap::new();
+    for node in nodes {
+        let Some(place) = world.nodes.get(*node) else {
+            continue;
+        };
+        let entry = entry(place, keys);
+        let is_taken = taken.and_then(|taken| taken.get(*node)) == Some(&entry);
+        // What the API server has taken before is not judged again.
+        let fault = if is_taken {
+            None
+        } else {
+            map_node_fault(&entry)
+        };
+        match fault {
+            Some(fault) => drop(left_out.insert((*node).to_owned(), fault)),
+            None => drop(entries.insert(node, entry)),
+        }
+    }
+    let spec = json!({ "shard": number, "keys": keys, "nodes": entries });
     if before.and_then(|before| before.get("spec")) == Some(&spec) {
         return None;
     }
@@ -148,5 +175,7 @@ fn entry(place: &Place, keys: &[String]) -> Value {
     let values: Vec<&str> = keys.iter().map(value).collect();
     let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
     let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
-    json!({ "v": values, "ips": addresses, "cpuMilli": place.cpu_milli, "ready": place.ready })
+    // A kubelet may write any number; what is beyond is as good as the most.
+    let cpu_milli = place.cpu_milli.min(MAX_NODE_CPU_MILLI);
+    json!({ "v": values, "ips": addresses, "cpuMilli": cpu_milli, "ready": place.ready })
 }

@@ -1,134 +1,208 @@
 //! The status of a policy: whether it is valid, on how many Nodes it is in force, and where it cannot be had as asked.
+//!
+//! A report names the policies that decide for a Service on its node, and no others. A node that reports without naming a
+//! policy is one on which it decides nothing, or one that has not reported yet what it read. The second cannot be told
+//! from the first, but it is over after a while: [`every_report`] says when.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
+use cluster::topology_agent::Fallback;
+use cluster::topology_agent::rate::every_report;
 use serde_json::{Value, json};
-use topology_core::model::Selector;
+use topology_core::model::{PolicyName, Selector};
 
-use super::judge::{fault, read};
-use super::report::Fallback;
-use super::value::{Condition, number, put, status};
+use super::judge::JudgedPolicy;
+use super::value::{Condition, list, number, put, status, text};
 use super::{Collection, Name, World, Write};
 
 /// So many Services are named in a message.
 const NAMED: usize = 3;
 
-/// What to write, if the status is not as it should be.
+/// How many Nodes selectors choose, kept until a Node or the set of those that report changes.
+#[derive(Debug, Default)]
+pub(super) struct Chosen(HashMap<Selector, Nodes>);
+
+/// Nodes that a selector chooses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Nodes {
+    all: usize,
+    /// Those whose agents report.
+    reporting: usize,
+}
+
+impl Chosen {
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes note of a selector.
+    pub(super) fn count(&mut self, world: &World, selector: &Selector) {
+        if !self.0.contains_key(selector) {
+            self.0.insert(selector.clone(), Nodes::of(world, selector));
+        }
+    }
+
+    fn of(&self, selector: &Selector) -> Nodes {
+        self.0.get(selector).copied().unwrap_or_default()
+    }
+}
+
+impl Nodes {
+    fn of(world: &World, selector: &Selector) -> Self {
+        let mut nodes = Self::default();
+        for (node, place) in &world.nodes {
+            if selector.is_empty() || selector.matches(&place.labels) {
+                nodes.all += 1;
+                nodes.reporting += usize::from(world.reports.has(node));
+            }
+        }
+        nodes
+    }
+}
+
+/// Which policy an object is.
+pub(super) fn id(name: &Name) -> PolicyName {
+    let (namespace, name) = name;
+    if namespace.is_empty() {
+        PolicyName::cluster(name.as_str())
+    } else {
+        PolicyName::namespaced(namespace.as_str(), name.as_str())
+    }
+}
+
+/// What to write, if the status is not as it should be; and whether time alone may change it. `since`: when its present
+/// generation was seen first.
 pub(super) fn plan(
     world: &World,
     collection: Collection,
     name: &Name,
-    object: &Value,
+    judged: &JudgedPolicy,
+    since: i64,
     now: i64,
-) -> Option<Write> {
-    let read = read(object, None);
-    let fault = fault(read.as_ref(), |read| read.snapshot.policies().count() == 1);
-    let policy = read
-        .as_ref()
-        .and_then(|read| read.snapshot.policies().next());
-    let selector = policy.map(|policy| &policy.node_selector);
-    let force = InForce::of(world, collection, name, object, selector);
-    let fallbacks = fallbacks(world, collection, name);
-    let accepted = match fault {
+) -> (Option<Write>, bool) {
+    let Some(object) = world.objects.get(&(collection, name.clone())) else {
+        return (None, false);
+    };
+    let id = id(name);
+    let force = InForce::of(world, &id, object, &judged.nodes, now - since);
+    let fallbacks: Vec<&Fallback> = world.reports.fallbacks_of(&id).collect();
+    let accepted = match &judged.fault {
         None => Condition::new(
             "Accepted",
             "True",
             "Valid",
             "the policy is valid".to_owned(),
         ),
-        Some(fault) => Condition::new("Accepted", "False", "Invalid", fault),
+        Some(fault) => Condition::new("Accepted", "False", "Invalid", fault.clone()),
     };
     let conditions = [accepted, force.condition(), degraded(&fallbacks)];
     let mut wanted = json!({
         "matchedServices": force.services,
-        "programmedNodes": format!("{}/{}", force.nodes, force.all),
+        "programmedNodes": format!("{}/{}", force.current, force.expected()),
     });
     if let Some(last) = fallbacks
         .iter()
         .max_by_key(|one| (&one.since, &one.service))
     {
         let last = json!({
-            "service": last.service, "from": last.from, "to": last.to, "reason": last.reason,
+            "service": last.service,
+            "from": last.from.as_deref().unwrap_or_default(),
+            "to": last.to,
+            "reason": last.reason.word(),
         });
         put(&mut wanted, "lastTransition", last);
     } else if let Some(before) = object.pointer("/status/lastTransition") {
         put(&mut wanted, "lastTransition", before.clone());
     }
-    status(collection, object, &conditions, wanted, now)
+    let write = status(collection, object, &conditions, wanted, now);
+    (write, force.waits())
 }
 
 /// Where a policy is in force.
 struct InForce {
-    /// Nodes whose agents report.
-    reporting: usize,
-    /// Nodes whose agents act by its present generation.
-    nodes: usize,
     /// Nodes that it is for.
-    all: usize,
+    nodes: Nodes,
+    /// Nodes that report that it decides for a Service there.
+    naming: usize,
+    /// Those of them that use its present generation.
+    current: usize,
     services: u64,
+    /// Whether every node that reports had the time to name it.
+    is_settled: bool,
 }
 
 impl InForce {
-    fn of(
-        world: &World,
-        collection: Collection,
-        name: &Name,
-        object: &Value,
-        selector: Option<&Selector>,
-    ) -> Self {
-        let key = (collection.kind().to_owned(), name.0.clone(), name.1.clone());
+    /// `age`: for how many milliseconds the present generation is known.
+    fn of(world: &World, id: &PolicyName, object: &Value, selector: &Selector, age: i64) -> Self {
         let generation = number(object, "/metadata/generation");
-        let (mut force, all) = (
-            Self {
-                reporting: 0,
-                nodes: 0,
-                all: 0,
-                services: 0,
-            },
-            world.nodes.iter(),
-        );
-        for (node, place) in all {
-            if selector.is_some_and(|selector| !selector.matches(&place.labels)) {
-                continue;
-            }
-            force.all += 1;
-            let Some(report) = world.reports.get(node) else {
-                continue;
-            };
-            force.reporting += 1;
-            if let Some((of, services)) = report.policies.get(&key) {
-                force.nodes += usize::from(*of == generation);
-                force.services = force.services.max(*services);
+        let patience = every_report(world.nodes.len() as u64).as_millis();
+        let is_late = u128::try_from(age).is_ok_and(|age| age >= patience);
+        let mut force = Self {
+            nodes: world.chosen.of(selector),
+            naming: 0,
+            current: 0,
+            services: 0,
+            is_settled: is_late || was_programmed(object, generation),
+        };
+        for (node, told) in world.reports.of_policy(id) {
+            let place = world.nodes.get(node);
+            if place.is_some_and(|place| selector.is_empty() || selector.matches(&place.labels)) {
+                force.naming += 1;
+                force.current += usize::from(told.generation == generation);
+                force.services = force.services.max(told.services);
             }
         }
         force
     }
 
+    /// Nodes whose agents do not report.
+    fn silent(&self) -> usize {
+        self.nodes.all.saturating_sub(self.nodes.reporting)
+    }
+
+    /// Nodes on which it decides, as far as is known, and those of which nothing is known.
+    fn expected(&self) -> usize {
+        if self.is_settled {
+            self.naming + self.silent()
+        } else {
+            self.nodes.all
+        }
+    }
+
+    /// Whether it is in force but for nodes that may not have reported yet.
+    fn waits(&self) -> bool {
+        !self.is_settled && self.naming < self.nodes.all
+    }
+
     fn condition(&self) -> Condition {
-        let Self {
-            reporting,
-            nodes,
-            all,
-            ..
-        } = self;
-        let (status, reason) = match (*nodes, *all) {
-            (_, 0) => ("Unknown", "NoNodes"),
-            (nodes, all) if nodes == all => ("True", "EveryNode"),
-            _ if *reporting == 0 => ("Unknown", "NoReports"),
-            _ => ("False", "Pending"),
+        let Nodes { all, reporting } = self.nodes;
+        let expected = self.expected();
+        let (status, reason) = match (all, reporting, self.naming) {
+            (0, _, _) => ("Unknown", "NoNodes"),
+            (_, 0, _) => ("Unknown", "NoReports"),
+            (_, _, 0) if self.is_settled => ("Unknown", "DecidesNothing"),
+            _ if self.current < expected => ("False", "Pending"),
+            (all, _, naming) if naming == all => ("True", "EveryNode"),
+            _ => ("True", "WhereItDecides"),
         };
-        let message = format!("{nodes} of {all} nodes act by it; {reporting} report");
+        let current = self.current;
+        let message = if reason == "DecidesNothing" {
+            format!("no node reports that it decides for a Service; {reporting} of {all} report")
+        } else {
+            format!("{current} of {expected} nodes act by it; {reporting} report")
+        };
         Condition::new("Programmed", status, reason, message)
     }
 }
 
-/// Services that asked for this policy and get something else, on any Node.
-fn fallbacks<'w>(world: &'w World, collection: Collection, name: &Name) -> Vec<&'w Fallback> {
-    let mut parts = vec![collection.kind(), &name.0, &name.1];
-    parts.retain(|part| !part.is_empty());
-    let asked = parts.join("/");
-    let all = world.reports.values().flat_map(|report| &report.fallbacks);
-    all.filter(|one| one.policy == asked).collect()
+/// Whether the status says that this generation is in force. It stays so while Services come and go.
+fn was_programmed(object: &Value, generation: u64) -> bool {
+    let mut conditions = list(object, "/status/conditions").iter();
+    conditions.any(|one| {
+        text(one, "/type") == "Programmed"
+            && text(one, "/status") == "True"
+            && number(one, "/observedGeneration") == generation
+    })
 }
 
 fn degraded(fallbacks: &[&Fallback]) -> Condition {
@@ -143,8 +217,8 @@ fn degraded(fallbacks: &[&Fallback]) -> Condition {
     if more > 0 {
         message.extend([format!(" and {more} more")]);
     }
-    let reasons: BTreeSet<&str> = fallbacks.iter().map(|one| &*one.reason).collect();
-    let reason = reasons.first().copied().unwrap_or(&first.reason);
+    let reasons: BTreeSet<&str> = fallbacks.iter().map(|one| one.reason.word()).collect();
+    let reason = reasons.first().copied().unwrap_or(first.reason.word());
     let message = format!(
         "{message}: {}",
         reasons.into_iter().collect::<Vec<_>>().join(", ")

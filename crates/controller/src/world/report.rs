@@ -1,95 +1,146 @@
-//! What the agent of a Node reports, as far as the status of policies and drains follows from it.
+//! What agents report, by the policy or drain that it is about.
 
 use std::collections::BTreeMap;
 
 use cluster::schema::MAX_FALLBACKS;
+use cluster::topology_agent::{AgentStatus, DrainInUse, Fallback, PolicyInUse};
 use jiff::Timestamp;
 use serde_json::Value;
+use topology_core::model::PolicyName;
 
-use super::value::{list, number, text};
 use crate::chronicle::{self, Instead, Key};
 
-/// A `TopologyAgent`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Report {
-    /// By kind, namespace and name: the generation that it acts by, and for how many Services it decides.
-    pub(super) policies: BTreeMap<(String, String, String), (u64, u64)>,
-    /// By name: the generation that it acts by, how many endpoints are drained and how many Services passed over.
-    pub(super) drains: BTreeMap<String, (u64, u64, u64)>,
-    pub(super) fallbacks: Vec<Fallback>,
+/// The reports of all nodes. What is told of one policy or drain is found without reading all of them.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    by_node: BTreeMap<String, AgentStatus>,
+    policies: BTreeMap<PolicyName, BTreeMap<String, PolicyInUse>>,
+    drains: BTreeMap<String, BTreeMap<String, DrainInUse>>,
+    /// Of those that a policy asked for otherwise.
+    fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
 }
 
-/// A Service that gets something else than asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Fallback {
-    pub(super) service: String,
-    pub(super) policy: String,
-    pub(super) reason: String,
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) since: String,
+/// The status of a `TopologyAgent`; none where the agent has not reported yet, or nothing that can be read.
+pub(super) fn read(object: &Value) -> Option<AgentStatus> {
+    serde_json::from_value(object.get("status")?.clone()).ok()
 }
 
-/// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
-pub(super) fn fallbacks(reports: &BTreeMap<String, Report>) -> (BTreeMap<Key, Instead>, bool) {
-    let (mut all, mut complete) = (BTreeMap::<Key, Instead>::new(), true);
-    for report in reports.values() {
-        complete &= report.fallbacks.len() < MAX_FALLBACKS;
-        for fallback in &report.fallbacks {
-            let Some(key) = chronicle::key(&fallback.service, &fallback.reason) else {
-                continue;
-            };
-            let since = fallback.since.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-            let since = since.as_millisecond();
-            let instead = all.entry(key).or_insert_with(|| fallback.instead(since));
-            instead.since = instead.since.min(since);
-            instead.nodes += 1;
+impl Reports {
+    /// Takes note of a node's report; none = it has none. Returns whether that is another than before.
+    pub(super) fn set(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
+        if self.by_node.get(node) == status.as_ref() {
+            return false;
         }
-    }
-    (all, complete)
-}
-
-impl Fallback {
-    fn instead(&self, since: i64) -> Instead {
-        Instead {
-            policy: self.policy.clone(),
-            from: self.from.clone(),
-            to: self.to.clone(),
-            since,
-            nodes: 0,
+        if let Some(old) = self.by_node.remove(node) {
+            self.index(node, &old, false);
         }
+        if let Some(status) = status {
+            self.index(node, &status, true);
+            self.by_node.insert(node.to_owned(), status);
+        }
+        true
     }
-}
 
-impl Report {
-    pub(super) fn read(object: &Value) -> Self {
-        let own = |one: &Value, path: &str| text(one, path).to_owned();
-        let policies = list(object, "/status/policies").iter().map(|one| {
-            let key = (own(one, "/kind"), own(one, "/namespace"), own(one, "/name"));
-            (key, (number(one, "/generation"), number(one, "/services")))
-        });
-        let drains = list(object, "/status/drains").iter().map(|one| {
-            let counts = (
-                number(one, "/generation"),
-                number(one, "/endpoints"),
-                number(one, "/servicesSkipped"),
+    /// Adds what a node reports to the indexes, or takes it away.
+    fn index(&mut self, node: &str, status: &AgentStatus, comes: bool) {
+        for one in &status.policies {
+            let told = comes.then(|| one.clone());
+            put(&mut self.policies, &one.policy, node, told);
+        }
+        for one in &status.drains {
+            put(
+                &mut self.drains,
+                &one.name,
+                node,
+                comes.then(|| one.clone()),
             );
-            (own(one, "/name"), counts)
-        });
-        let fallbacks = list(object, "/status/fallbacks").iter();
-        Self {
-            policies: policies.collect(),
-            drains: drains.collect(),
-            fallbacks: fallbacks
-                .map(|one| Fallback {
-                    service: own(one, "/service"),
-                    policy: own(one, "/policy"),
-                    reason: own(one, "/reason"),
-                    from: own(one, "/from"),
-                    to: own(one, "/to"),
-                    since: own(one, "/since"),
-                })
-                .collect(),
         }
+        let mut fallbacks: BTreeMap<&PolicyName, Vec<Fallback>> = BTreeMap::new();
+        for one in &status.fallbacks {
+            if let Some(policy) = &one.policy {
+                fallbacks.entry(policy).or_default().push(one.clone());
+            }
+        }
+        for (policy, told) in fallbacks {
+            put(&mut self.fallbacks, policy, node, comes.then_some(told));
+        }
+    }
+
+    /// Whether the agent of this node reports.
+    pub(super) fn has(&self, node: &str) -> bool {
+        self.by_node.contains_key(node)
+    }
+
+    /// The nodes that report.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &String> {
+        self.by_node.keys()
+    }
+
+    /// The nodes on which a policy decides, and what they report of it.
+    pub(super) fn of_policy(
+        &self,
+        policy: &PolicyName,
+    ) -> impl Iterator<Item = (&String, &PolicyInUse)> {
+        self.policies.get(policy).into_iter().flatten()
+    }
+
+    /// What the nodes report of a drain.
+    pub(super) fn of_drain(&self, name: &str) -> impl Iterator<Item = &DrainInUse> {
+        let nodes = self.drains.get(name).into_iter();
+        nodes.flat_map(BTreeMap::values)
+    }
+
+    /// Services that asked for a policy and get something else, on any node.
+    pub(super) fn fallbacks_of(&self, policy: &PolicyName) -> impl Iterator<Item = &Fallback> {
+        let nodes = self.fallbacks.get(policy).into_iter();
+        nodes.flat_map(BTreeMap::values).flatten()
+    }
+
+    /// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
+    pub(super) fn fallbacks(&self) -> (BTreeMap<Key, Instead>, bool) {
+        let (mut all, mut complete) = (BTreeMap::<Key, Instead>::new(), true);
+        for status in self.by_node.values() {
+            let listed = status.fallbacks.len();
+            let has_all = status.counts.fallbacks <= u64::try_from(listed).unwrap_or(u64::MAX);
+            complete &= has_all && listed < MAX_FALLBACKS;
+            for fallback in &status.fallbacks {
+                let Some(key) = chronicle::key(&fallback.service, fallback.reason) else {
+                    continue;
+                };
+                let since = fallback.since.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+                let since = since.as_millisecond();
+                let told = all.entry(key).or_insert_with(|| instead(fallback, since));
+                told.since = told.since.min(since);
+                told.nodes += 1;
+            }
+        }
+        (all, complete)
+    }
+}
+
+fn instead(fallback: &Fallback, since: i64) -> Instead {
+    Instead {
+        policy: fallback.policy.clone(),
+        from: fallback.from.clone().unwrap_or_default(),
+        to: fallback.to.clone(),
+        since,
+        nodes: 0,
+    }
+}
+
+/// Sets what one node tells under a key, or forgets it; a key of which no node tells is forgotten, too.
+fn put<K: Ord + Clone, V>(
+    index: &mut BTreeMap<K, BTreeMap<String, V>>,
+    key: &K,
+    node: &str,
+    told: Option<V>,
+) {
+    let nodes = index.entry(key.clone()).or_default();
+    match told {
+        Some(told) => drop(nodes.insert(node.to_owned(), told)),
+        None => drop(nodes.remove(node)),
+    }
+    if nodes.is_empty() {
+        index.remove(key);
     }
 }

@@ -255,6 +255,10 @@ fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
         fallen("n2", 1, cluster::schema::MAX_FALLBACKS),
     );
     assert!(!world.fallbacks().1, "it may have no room for others");
+    let mut short = fallen("n2", 1, 1);
+    short["status"]["counts"] = json!({ "fallbacks": 2 });
+    world.exists(Collection::Agents, short);
+    assert!(!world.fallbacks().1, "it had no room for the other");
 }
 
 #[test]
@@ -327,6 +331,118 @@ fn what_is_gone_from_a_list_is_found() {
         assert!(names.iter().all(|name| world.gone(collection, name)));
         assert!(world.names(collection).is_empty());
     }
+}
+
+/// A policy that decides nothing on a node is not in that node's report.
+#[test]
+fn a_node_that_does_not_name_a_policy_has_time_to_report_and_then_does_not_count() {
+    let mut world = World::default();
+    for name in ["n1", "n2"] {
+        world.exists(Collection::Nodes, node(name, "a", true));
+    }
+    world.exists(Collection::ClusterPolicies, near());
+    let silent = |name: &str| {
+        let mut silent = report(name, 2);
+        silent["status"]["policies"] = json!([]);
+        silent
+    };
+    world.exists(Collection::Agents, report("n1", 2));
+    world.exists(Collection::Agents, silent("n2"));
+    let programmed = |world: &World| {
+        let status = status_of(world, Collection::ClusterPolicies, "near");
+        condition(status, "Programmed")
+    };
+    settle(&mut world, NOW);
+    let pending = ["False", "Pending", "1 of 2 nodes act by it; 2 report"];
+    assert_eq!(programmed(&world), pending);
+    assert!(world.waits());
+    settle(&mut world, NOW + 89_000);
+    assert_eq!(programmed(&world), pending);
+    settle(&mut world, NOW + 91_000);
+    let there = ["True", "WhereItDecides", "1 of 1 nodes act by it; 2 report"];
+    assert_eq!(programmed(&world), there);
+    assert!(!world.waits());
+
+    // Another generation is seen: the node that named it before has to name that one.
+    let mut edited = near();
+    edited["metadata"]["generation"] = 3.into();
+    edited["status"] = status_of(&world, Collection::ClusterPolicies, "near").clone();
+    world.exists(Collection::ClusterPolicies, edited);
+    settle(&mut world, NOW + 100_000);
+    assert_eq!(programmed(&world)[1], "Pending");
+    settle(&mut world, NOW + 900_000);
+    assert_eq!(
+        programmed(&world)[1..],
+        ["Pending", "0 of 1 nodes act by it; 2 report"]
+    );
+    world.exists(Collection::Agents, report("n1", 3));
+    settle(&mut world, NOW + 901_000);
+    assert_eq!(programmed(&world)[..2], ["True", "WhereItDecides"]);
+
+    world.exists(Collection::Agents, silent("n1"));
+    settle(&mut world, NOW + 902_000);
+    assert_eq!(
+        programmed(&world),
+        [
+            "Unknown",
+            "DecidesNothing",
+            "no node reports that it decides for a Service; 2 of 2 report"
+        ]
+    );
+}
+
+/// Review M5: a kubelet that writes more than a million processors blocked the 500 Nodes of its shard.
+#[test]
+fn a_node_with_more_processors_than_the_map_can_tell_has_the_most_that_it_can() {
+    let mut world = World::default();
+    let mut huge = node("huge", "a", true);
+    huge["status"]["allocatable"]["cpu"] = "1000001".into();
+    world.exists(Collection::Nodes, huge);
+    world.exists(Collection::Nodes, node("n1", "a", true));
+    settle(&mut world, NOW);
+    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let nodes = &world.objects[&key]["spec"]["nodes"];
+    assert_eq!(nodes["huge"]["cpuMilli"], 1_000_000_000);
+    assert_eq!(nodes["n1"]["cpuMilli"], 3800);
+    assert!(world.left_out().is_empty());
+}
+
+#[test]
+fn a_node_that_the_api_server_would_not_take_is_left_out_and_the_others_are_told() {
+    let mut world = World::default();
+    world.exists(Collection::Nodes, node("n1", "a", true));
+    // No API server has such a label; one of a later version may.
+    let place = Place {
+        labels: [("topology.kubernetes.io/zone".into(), "not a value".into())]
+            .into_iter()
+            .collect(),
+        ..Place::default()
+    };
+    world.nodes.insert("odd".to_owned(), place);
+    settle(&mut world, NOW);
+    let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
+    let nodes = world.objects[&key]["spec"]["nodes"].as_object().unwrap();
+    assert_eq!(nodes.keys().collect::<Vec<_>>(), ["n1"]);
+    let why = &world.left_out()["odd"];
+    assert!(why.starts_with("v[0]: "), "{why}");
+}
+
+#[test]
+fn a_report_that_is_taken_back_leaves_nothing_behind() {
+    let mut world = World::default();
+    world.exists(Collection::Nodes, node("n1", "a", true));
+    world.exists(Collection::ClusterPolicies, near());
+    let mut fallen = report("n1", 2);
+    fallen["status"]["fallbacks"] = json!([{
+        "service": "shop/cart", "policy": "ClusterTopologyPolicy/near", "reason": "Panic",
+        "from": "Prefer", "to": "Uniform", "since": "2026-11-21T19:00:00Z",
+    }]);
+    world.exists(Collection::Agents, fallen);
+    assert!(world.gone(Collection::Agents, &(String::new(), "n1".to_owned())));
+    assert_eq!(
+        format!("{:?}", world.reports),
+        format!("{:?}", Reports::default())
+    );
 }
 
 proptest! {

@@ -74,6 +74,22 @@ metadata: {name: map-n2}
         }
     }
 
+    /// A kubelet says that it has two million processors: the other Nodes of its shard are told all the same.
+    fn takes_any_number_of_processors() {
+        let huge = r#"{"status":{"allocatable":{"cpu":"2000001"}}}"#;
+        ok(&[
+            "patch",
+            "node",
+            "map-n2",
+            "--subresource=status",
+            "-p",
+            huge,
+        ]);
+        let cpu = "{.spec.nodes.map-n2.cpuMilli}";
+        becomes("tmap", "shard-0", cpu, "1000000000");
+        label("e");
+    }
+
     /// A fallback that two agents report is one Event, and so is its end.
     fn tells_what_is_reported() {
         let report = |node: &str, fallbacks: &str| {
@@ -173,6 +189,7 @@ metadata: {name: map-n2}
         eventually("a leader", || first.leads().then_some(()));
         let second = Controller::start(&kubeconfig, "second");
         writes_what_is_seen();
+        takes_any_number_of_processors();
         tells_what_is_reported();
 
         let before = version();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Selector;
+use super::{PolicyName, Selector};
 use crate::policy::{Mode, Policy};
 
 /// A `TopologyPolicy` or, without a namespace, a `ClusterTopologyPolicy`.
@@ -35,13 +35,20 @@ pub struct TopologyPolicy {
     pub owner_limits: Option<OwnerLimits>,
 }
 
-impl fmt::Display for TopologyPolicy {
-    /// Kind and name, as people write them: `TopologyPolicy shop/near`, `ClusterTopologyPolicy near`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "TopologyPolicy {namespace}/{}", self.name),
-            None => write!(f, "ClusterTopologyPolicy {}", self.name),
+impl TopologyPolicy {
+    /// Its identity.
+    pub fn id(&self) -> PolicyName {
+        PolicyName {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
         }
+    }
+}
+
+impl fmt::Display for TopologyPolicy {
+    /// Kind and name, as people write them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.id().fmt(f)
     }
 }
 

@@ -41,7 +41,7 @@ impl Work<'_> {
         }
         Decision {
             source: self.source,
-            policy: self.title.take(),
+            policy: self.decided_by.take(),
             lost: std::mem::take(&mut self.lost),
             mode: self.mode,
             levels: self.tiers.iter().map(level).collect(),

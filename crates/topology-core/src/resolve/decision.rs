@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::reason::Reason;
 use super::record::StageRecord;
+use crate::model::PolicyName;
 use crate::policy::{LevelKey, Mode, OnNoMatch, PolicySource};
 use crate::quantise::Stage;
 use crate::ratio::Ratio;
@@ -15,8 +16,8 @@ use crate::ratio::Ratio;
 pub struct Decision {
     /// What decided.
     pub source: PolicySource,
-    /// The policy object that decided, as `TopologyPolicy shop/near`; none for every other source.
-    pub policy: Option<Arc<str>>,
+    /// The policy object that decided; none for every other source.
+    pub policy: Option<PolicyName>,
     /// What else could have decided, and why it did not; the next best first.
     pub lost: Vec<Lost>,
     /// In which mode.
@@ -43,7 +44,7 @@ pub struct Lost {
     /// What it is.
     pub source: PolicySource,
     /// The policy object; none for annotations, `topologyKeys` and hints.
-    pub policy: Option<Arc<str>>,
+    pub policy: Option<PolicyName>,
     /// Why it did not decide.
     pub why: LostBecause,
 }
@@ -225,7 +226,7 @@ pub enum Note {
         /// The cap it gets.
         given: u32,
         /// The policy object that sets the limit.
-        by: Arc<str>,
+        by: PolicyName,
     },
     /// The annotation names a policy object that does not exist in the namespace.
     NoSuchPolicy {

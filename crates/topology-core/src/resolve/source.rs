@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::PortView;
 use super::categorize::Topology;
 use super::decision::{Lost, LostBecause, Note};
-use crate::model::{TopologyPolicy, TrafficPolicy};
+use crate::model::{PolicyName, TopologyPolicy, TrafficPolicy};
 use crate::policy::{Policy, PolicySource};
 use ranking::Ranking;
 
@@ -42,7 +42,7 @@ pub(super) enum Rule<'a> {
 pub(super) struct Choice<'a> {
     pub(super) rule: Rule<'a>,
     pub(super) source: PolicySource,
-    pub(super) title: Option<Arc<str>>,
+    pub(super) decided_by: Option<PolicyName>,
     pub(super) lost: Vec<Lost>,
     pub(super) notes: Vec<Note>,
     /// The cap in force.
@@ -54,7 +54,7 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     let mut choice = Choice {
         rule: Rule::KubeProxy(Topology::Anywhere),
         source: PolicySource::Uniform,
-        title: None,
+        decided_by: None,
         lost: Vec::new(),
         notes: Vec::new(),
         max_overload: None,
@@ -98,7 +98,7 @@ impl<'a> Choice<'a> {
     }
 
     fn lose(&mut self, source: PolicySource, object: Option<&TopologyPolicy>, why: LostBecause) {
-        let policy = object.map(|object| object.to_string().into());
+        let policy = object.map(TopologyPolicy::id);
         self.lost.push(Lost {
             source,
             policy,
@@ -118,7 +118,7 @@ impl<'a> Choice<'a> {
                     best = Some(object);
                     if self.is_open() {
                         self.take(&object.policy, source);
-                        self.title = Some(object.to_string().into());
+                        self.decided_by = Some(object.id());
                         continue;
                     }
                     LostBecause::Weaker
@@ -154,7 +154,7 @@ impl<'a> Choice<'a> {
             if let (Some(asked), Some(given)) = (policy.max_overload, self.max_overload)
                 && asked != given
             {
-                let by = object.to_string().into();
+                let by = object.id();
                 self.notes.push(Note::Clipped { asked, given, by });
             }
         }
@@ -168,7 +168,7 @@ impl<'a> Choice<'a> {
         };
         if let (None, true) = (ranked.mismatch, self.is_open()) {
             self.take(&ranked.object.policy, PolicySource::NamespacePolicy);
-            self.title = Some(ranked.object.to_string().into());
+            self.decided_by = Some(ranked.object.id());
         }
     }
 }

@@ -10,7 +10,7 @@ use super::record::{Fact, StageRecord};
 use super::source::{Choice, Rule};
 use super::{PortView, Viewpoint};
 use crate::memory::Remembered;
-use crate::model::Node;
+use crate::model::{Node, PolicyName};
 use crate::policy::{EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
 use crate::quantise::{Class, Stage};
 use crate::ratio::Ratio;
@@ -25,7 +25,7 @@ pub(super) struct Work<'a> {
     /// What decides.
     pub(super) rule: Rule<'a>,
     /// The policy object that decides, if one does.
-    pub(super) title: Option<Arc<str>>,
+    pub(super) decided_by: Option<PolicyName>,
     /// What else could have decided.
     pub(super) lost: Vec<Lost>,
     /// The drains that hold here.
@@ -141,7 +141,7 @@ impl<'a> Work<'a> {
             candidates: candidates.accepted,
             refused: candidates.refused,
             rule: Rule::KubeProxy(Topology::Anywhere),
-            title: None,
+            decided_by: None,
             lost: Vec::new(),
             drains,
             uniform: false,
@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
         }
         self.rule = choice.rule;
         self.source = choice.source;
-        self.title = choice.title;
+        self.decided_by = choice.decided_by;
         self.lost = choice.lost;
         self.notes = choice.notes;
         self.max_overload = choice.max_overload;

@@ -1,7 +1,8 @@
 //! Who decides, of several who would like to.
 
 use topology_core::model::{
-    Enforcement, Expression, Labels, Operator, OwnerLimits, Selector, TopologyPolicy, TrafficPolicy,
+    Enforcement, Expression, Labels, Operator, OwnerLimits, PolicyName, Selector, TopologyPolicy,
+    TrafficPolicy,
 };
 use topology_core::policy::{Mode, Policy, PolicySource};
 use topology_core::resolve::{Decision, LostBecause, Note};
@@ -48,15 +49,20 @@ fn decision(mut world: World) -> Decision {
     world.server().decision
 }
 
-fn winner(decision: &Decision) -> (PolicySource, Option<&str>) {
-    (decision.source, decision.policy.as_deref())
+/// Kind and name, as people write them.
+fn shown(policy: &PolicyName) -> &'static str {
+    Box::leak(policy.to_string().into_boxed_str())
+}
+
+fn winner(decision: &Decision) -> (PolicySource, Option<&'static str>) {
+    (decision.source, decision.policy.as_ref().map(shown))
 }
 
 fn lost(decision: &Decision) -> Vec<(&str, LostBecause)> {
     let lost = decision.lost.iter();
     lost.map(|lost| {
         (
-            lost.policy.as_deref().unwrap_or(lost.source.word()),
+            lost.policy.as_ref().map_or(lost.source.word(), shown),
             lost.why,
         )
     })
@@ -326,7 +332,7 @@ fn owner_limits_raise_a_cap_and_say_so() {
     };
     let found = asking(policy.clone(), limits.clone());
     assert_eq!(found.source, PolicySource::Annotation);
-    let by = "ClusterTopologyPolicy limits".into();
+    let by = PolicyName::cluster("limits");
     assert_eq!(
         found.notes[0],
         Note::Clipped {

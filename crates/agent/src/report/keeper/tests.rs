@@ -116,7 +116,7 @@ async fn an_agent_that_restarts_finds_what_it_wrote_and_writes_nothing() {
             ready: true,
             ..Pulse::default()
         },
-        Phase::Serving,
+        AgentPhase::Serving,
         Account::default(),
     );
     let (mut keeper, shared) = keeper(&[(200, json!({ "status": report }))]).await;
@@ -152,9 +152,9 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
 
 #[tokio::test]
 async fn what_was_told_before_is_read_before_anything_is_written() {
-    let old = Report {
+    let old = AgentStatus {
         version: "0.0.1".to_owned(),
-        ..Report::default()
+        ..AgentStatus::default()
     };
     let busy = json!({ "kind": "Status", "code": 503, "message": "etcd is away" });
     let answers = [(503, busy), (200, json!({ "status": old }))];
@@ -190,19 +190,23 @@ fn the_phase_is_that_of_the_worst_part() {
         ..serving.clone()
     };
     let cases = [
-        (Pulse::default(), vec![], Phase::Starting),
+        (Pulse::default(), vec![], AgentPhase::Starting),
         (
             serving.clone(),
             vec![input(Reading::Listing, 1)],
-            Phase::Starting,
+            AgentPhase::Starting,
         ),
         (
             serving.clone(),
             vec![input(Reading::Following, 999), input(Reading::Stale, 60)],
-            Phase::Serving,
+            AgentPhase::Serving,
         ),
-        (serving, vec![input(Reading::Stale, 200)], Phase::Degraded),
-        (failing, vec![], Phase::Degraded),
+        (
+            serving,
+            vec![input(Reading::Stale, 200)],
+            AgentPhase::Degraded,
+        ),
+        (failing, vec![], AgentPhase::Degraded),
     ];
     for (pulse, inputs, wanted) in cases {
         assert_eq!(phase(&pulse, &inputs, now), wanted, "{inputs:?}");

@@ -71,7 +71,7 @@ impl Fake {
     pub(super) fn settle(&mut self) -> (Vec<(&'static str, String)>, Vec<String>) {
         let mut news = self.world.look();
         let mut written = Vec::new();
-        for write in of_slices(&self.world) {
+        for write in of_slices(&mut self.world) {
             let name = write.name.1.clone();
             let slice = &self.slices[&name];
             assert_eq!(
@@ -88,7 +88,7 @@ impl Fake {
             self.world.wrote(&write, self.slices[&name].clone());
             written.push(name);
         }
-        assert_eq!(of_slices(&self.world), [], "nothing is written twice");
+        assert_eq!(of_slices(&mut self.world), [], "nothing is written twice");
         news.extend(self.world.look());
         assert_eq!(self.world.look(), [], "nothing is told twice");
         let told = news.into_iter().map(|one| (one.key.1, one.note)).collect();
@@ -104,7 +104,7 @@ impl Fake {
     }
 }
 
-pub(super) fn of_slices(world: &World) -> Vec<Write> {
+pub(super) fn of_slices(world: &mut World) -> Vec<Write> {
     let planned = world.plan(NOW).into_iter();
     planned
         .filter(|write| write.collection == Collection::Slices)

@@ -101,7 +101,7 @@ fn what_the_api_server_drops_is_not_asked_for_again() {
     fake.world.exists(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
     fake.world.look();
-    let [write] = &of_slices(&fake.world)[..] else {
+    let [write] = &of_slices(&mut fake.world)[..] else {
         panic!("one write");
     };
     let hints = &write.body["endpoints"][0]["hints"];
@@ -111,8 +111,8 @@ fn what_the_api_server_drops_is_not_asked_for_again() {
     );
     let unchanged = fake.slices["cart-1"].clone();
     fake.world.wrote(write, unchanged);
-    assert_eq!(of_slices(&fake.world), []);
+    assert_eq!(of_slices(&mut fake.world), []);
     fake.make("cart-1", &endpoints("a b c"));
     fake.world.look();
-    assert_eq!(of_slices(&fake.world).len(), 1);
+    assert_eq!(of_slices(&mut fake.world).len(), 1);
 }

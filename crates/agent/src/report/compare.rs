@@ -1,0 +1,58 @@
+//! How a report differs from the one that was written before.
+
+use cluster::schema::MAX_FALLBACKS;
+use cluster::topology_agent::{AgentCounts, AgentStatus, Fallback};
+
+/// How a report differs from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Difference {
+    /// In nothing.
+    None,
+    /// In numbers alone. They change with the Services and endpoints of the cluster.
+    Amounts,
+    /// In what somebody may wait for: the phase, or which policies, drains and fallbacks there are.
+    News,
+}
+
+/// How `report` differs from what was written before.
+pub(super) fn difference(report: &AgentStatus, before: Option<&AgentStatus>) -> Difference {
+    match before {
+        Some(before) if report == before => Difference::None,
+        Some(before) if without_amounts(report) == without_amounts(before) => Difference::Amounts,
+        None | Some(_) => Difference::News,
+    }
+}
+
+fn without_amounts(report: &AgentStatus) -> AgentStatus {
+    let mut report = report.clone();
+    report.counts = AgentCounts::default();
+    for policy in &mut report.policies {
+        policy.services = 0;
+    }
+    for drain in &mut report.drains {
+        (drain.endpoints, drain.services_skipped) = (0, 0);
+    }
+    report
+}
+
+/// A fallback that was reported before is as old as was reported, whatever restarted since.
+pub(super) fn keep_times(report: &mut AgentStatus, before: &AgentStatus) {
+    for fallback in &mut report.fallbacks {
+        let mut old = before.fallbacks.iter();
+        let old = old.find(|old| {
+            let since = fallback.since.clone();
+            let old = (*old).clone();
+            *fallback == Fallback { since, ..old }
+        });
+        if let Some(old) = old.filter(|old| old.since < fallback.since) {
+            fallback.since.clone_from(&old.since);
+        }
+    }
+    sort(&mut report.fallbacks);
+}
+
+/// The latest first, then by name; no more than one report may name.
+fn sort(fallbacks: &mut Vec<Fallback>) {
+    fallbacks.sort_by(|one, other| (&other.since, &one.service).cmp(&(&one.since, &other.service)));
+    fallbacks.truncate(MAX_FALLBACKS);
+}

@@ -1,0 +1,120 @@
+//! Who gets a place in a report that has no room for all: every namespace in turn.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde::Serialize;
+
+/// Room in a list of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Bytes of JSON.
+    pub(super) bytes: usize,
+    /// Entries.
+    pub(super) entries: usize,
+}
+
+impl Room {
+    /// Takes the room of one entry. Returns whether there was so much.
+    fn take(&mut self, entry: &impl Serialize) -> bool {
+        let length = serde_json::to_vec(entry).map_or(usize::MAX, |text| text.len());
+        // The comma behind it.
+        let left = self.bytes.checked_sub(length.saturating_add(1));
+        let (Some(bytes), Some(entries)) = (left, self.entries.checked_sub(1)) else {
+            return false;
+        };
+        *self = Self { bytes, entries };
+        true
+    }
+}
+
+/// A number that is always the same for one node, and differs between nodes.
+pub(super) fn number_of(node: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    node.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Those of one list that have room, in their order.
+pub(super) fn first<T: Serialize>(entries: impl IntoIterator<Item = T>, room: &mut Room) -> Vec<T> {
+    let entries = entries.into_iter();
+    entries.take_while(|entry| room.take(entry)).collect()
+}
+
+/// Those that have room, in the order of `entries`: one of each group, then the second of each, and so on.
+///
+/// The turn begins at another group for each `node`, so that groups that have no room in one report have it in another.
+pub(super) fn by_turns<G: Ord, T: Serialize>(
+    entries: impl IntoIterator<Item = (G, T)>,
+    room: &mut Room,
+    node: u64,
+) -> Vec<T> {
+    let mut groups: BTreeMap<G, VecDeque<(usize, T)>> = BTreeMap::new();
+    for (at, (group, entry)) in entries.into_iter().enumerate() {
+        groups.entry(group).or_default().push_back((at, entry));
+    }
+    let mut queues: VecDeque<_> = groups.into_values().collect();
+    let count = u64::try_from(queues.len()).unwrap_or(u64::MAX).max(1);
+    queues.rotate_left(usize::try_from(node % count).unwrap_or_default());
+    let mut taken = Vec::new();
+    while let Some(mut queue) = queues.pop_front() {
+        let Some((at, entry)) = queue.pop_front() else {
+            continue;
+        };
+        if room.take(&entry) {
+            taken.push((at, entry));
+            queues.push_back(queue);
+        }
+    }
+    taken.sort_by_key(|(at, _)| *at);
+    taken.into_iter().map(|(_, entry)| entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Room = Room {
+        bytes: 90,
+        entries: 20,
+    };
+
+    /// A namespace with 500 entries and three with one.
+    fn entries() -> impl Iterator<Item = (&'static str, String)> {
+        let many = (0..500).map(|number| ("a", format!("a-{number:03}")));
+        many.chain(["b", "c", "d"].map(|one| (one, format!("{one}-000"))))
+    }
+
+    #[test]
+    fn a_namespace_with_500_entries_pushes_no_other_out() {
+        for node in 0..9 {
+            let taken = by_turns(entries(), &mut ROOM.clone(), node);
+            // Each takes eight bytes with quotes and comma.
+            assert_eq!(taken.len(), 11, "{taken:?}");
+            assert!(taken.is_sorted(), "{taken:?}");
+            assert_eq!(taken[8..], ["b-000", "c-000", "d-000"]);
+        }
+    }
+
+    #[test]
+    fn groups_without_room_on_one_node_have_it_on_another() {
+        let groups = || (0..50_u32).map(|group| (group, group));
+        let room = Room {
+            bytes: 1000,
+            entries: 5,
+        };
+        let mut seen: Vec<u32> = (0..50)
+            .flat_map(|node| by_turns(groups(), &mut room.clone(), node))
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 50);
+    }
+
+    #[test]
+    fn what_is_too_long_does_not_end_the_turn_of_others() {
+        let long = "x".repeat(100);
+        let entries = [("a", long), ("b", "short".to_owned())];
+        assert_eq!(by_turns(entries, &mut ROOM.clone(), 0), ["short"]);
+    }
+}

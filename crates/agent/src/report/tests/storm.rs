@@ -1,0 +1,189 @@
+//! Many policies that change all the time, in a large cluster: what the agents write together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::schema::MIN_REPORT_BYTES;
+use cluster::topology_agent::AgentStatus;
+use topology_core::model::{Enforcement, Node, ObjectName, PolicyName, Selector, TopologyPolicy};
+use topology_core::policy::{Mode, Policy, PolicySource};
+use topology_core::snapshot::Snapshot;
+
+use super::compare::difference;
+use super::ledger::Ledger;
+use super::pace::{Load, Pace};
+use super::told::Told;
+
+const NODES: u64 = 5000;
+/// So many of the agents are looked at; the others are like them.
+const AGENTS: u64 = 5;
+const POLICIES: usize = 600;
+const STEP: Duration = Duration::from_secs(6);
+
+fn policy(id: &PolicyName, generation: u64) -> TopologyPolicy {
+    TopologyPolicy {
+        namespace: id.namespace.clone(),
+        name: id.name.clone(),
+        created: None,
+        generation,
+        priority: 0,
+        enforcement: Enforcement::Default,
+        namespace_selector: Selector::default(),
+        service_selector: Selector::default(),
+        node_selector: Selector::default(),
+        port_names: Vec::new(),
+        policy: Policy::new(PolicySource::NamespacePolicy, Mode::None, Vec::new()),
+        owner_limits: None,
+    }
+}
+
+/// Of one namespace many policies with names as long as may be.
+fn attacker(number: usize) -> PolicyName {
+    PolicyName::namespaced("aaa", format!("{number:0>253}"))
+}
+
+/// A cluster in which each policy decides for one Service.
+fn cluster(policies: &[PolicyName]) -> (Snapshot, Ledger) {
+    let (mut snapshot, mut ledger) = (Snapshot::default(), Ledger::default());
+    for node in 0..NODES {
+        snapshot.set_node(Node::new(&format!("node-{node}")));
+    }
+    for (number, id) in policies.iter().enumerate() {
+        snapshot.set_policy(policy(id, 1));
+        let told = Told {
+            policies: BTreeSet::from([id.clone()]),
+            ..Told::default()
+        };
+        let service = ObjectName::new("any", format!("s{number}"));
+        ledger.replace(&service, told, 0);
+    }
+    (snapshot, ledger)
+}
+
+/// One agent, as its keeper has it.
+struct Agent {
+    node: String,
+    pace: Pace,
+    filed: Option<AgentStatus>,
+    writes: u64,
+    bytes: u64,
+}
+
+impl Agent {
+    fn new(number: u64) -> Self {
+        let node = format!("node-{}", number * (NODES / AGENTS));
+        Self {
+            pace: Pace::of(&node),
+            node,
+            filed: None,
+            writes: 0,
+            bytes: 0,
+        }
+    }
+
+    fn turn(&mut self, now: Duration, snapshot: &Snapshot, ledger: &Ledger) {
+        let account = ledger.account(snapshot, 0, &self.node);
+        let report = AgentStatus {
+            policies: account.policies,
+            ..AgentStatus::default()
+        };
+        let bytes = serde_json::to_vec(&report).unwrap().len() as u64;
+        let load = Load {
+            nodes: account.nodes,
+            bytes,
+        };
+        let difference = difference(&report, self.filed.as_ref());
+        if self
+            .pace
+            .due(now, difference, load)
+            .is_some_and(|due| due <= now)
+        {
+            self.pace.wrote(now);
+            self.filed = Some(report);
+            self.writes += 1;
+            self.bytes += bytes;
+        }
+    }
+
+    fn generation(&self, id: &PolicyName) -> Option<u64> {
+        let mut policies = self.filed.as_ref()?.policies.iter();
+        policies
+            .find(|one| one.policy == *id)
+            .map(|one| one.generation)
+    }
+}
+
+/// Review H4: every agent wrote all of 512 policies twice a minute, 2 GB of etcd's history in each, and a namespace
+/// whose name comes first left no room for others.
+#[test]
+fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_namespace() {
+    let mut ids: Vec<PolicyName> = (0..POLICIES).map(attacker).collect();
+    let own = PolicyName::namespaced("shop", "near");
+    let cluster_wide = PolicyName::cluster("all");
+    ids.extend([own.clone(), cluster_wide.clone()]);
+    let (mut snapshot, ledger) = cluster(&ids);
+    let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
+    let mut now = Duration::ZERO;
+    for id in &ids {
+        now += STEP;
+        snapshot.set_policy(policy(id, 2));
+        for agent in &mut agents {
+            agent.turn(now, &snapshot, &ledger);
+        }
+    }
+    let scale = NODES / AGENTS;
+    let writes: u64 = scale * agents.iter().map(|agent| agent.writes).sum::<u64>();
+    let bytes: u64 = scale * agents.iter().map(|agent| agent.bytes).sum::<u64>();
+    let (seconds, mib) = (now.as_secs(), bytes / (1 << 20));
+    println!("{POLICIES} edits in {seconds} s: {writes} writes and {mib} MiB by {NODES} nodes");
+    assert!(
+        writes < 60 * seconds,
+        "{} writes a second",
+        writes / seconds
+    );
+    assert!(
+        mib < 40 * seconds / 60,
+        "{} MiB a minute",
+        mib * 60 / seconds
+    );
+    // In the end nothing changes any more, and everybody knows the last edit.
+    for _ in 0..60 {
+        now += STEP;
+        for agent in &mut agents {
+            agent.turn(now, &snapshot, &ledger);
+        }
+    }
+    for agent in &agents {
+        let filed = serde_json::to_vec(&agent.filed).unwrap();
+        assert!(filed.len() < MIN_REPORT_BYTES, "{} bytes", filed.len());
+        assert_eq!(agent.generation(&own), Some(2), "on {}", agent.node);
+        assert_eq!(
+            agent.generation(&cluster_wide),
+            Some(2),
+            "on {}",
+            agent.node
+        );
+    }
+}
+
+/// A policy that decides for nothing here is in no report, so its changes are written by nobody.
+#[test]
+fn edits_of_policies_that_decide_for_nothing_are_not_written() {
+    let id = PolicyName::namespaced("shop", "near");
+    let (mut snapshot, ledger) = cluster(&[id]);
+    let mut agent = Agent::new(1);
+    for edit in 0..1000_u32 {
+        let unused = attacker(usize::try_from(edit).unwrap() % POLICIES);
+        snapshot.set_policy(policy(&unused, edit.into()));
+        agent.turn(STEP * edit, &snapshot, &ledger);
+    }
+    assert_eq!(agent.writes, 1);
+    let named: Vec<&Arc<str>> = agent
+        .filed
+        .iter()
+        .flat_map(|filed| &filed.policies)
+        .map(|one| &one.policy.name)
+        .collect();
+    assert_eq!(named, [&Arc::from("near")]);
+}

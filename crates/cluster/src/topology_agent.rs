@@ -1,0 +1,253 @@
+//! The status of a `TopologyAgent`, as the agent writes it and the controller reads it.
+//!
+//! `schema/agent.rs` describes the same object for the API server; a test there compares the two.
+
+pub mod rate;
+
+use serde::{Deserialize, Serialize};
+use topology_core::model::{PolicyKind, PolicyName};
+
+/// The status of a `TopologyAgent`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentStatus {
+    /// The version of the agent.
+    pub version: String,
+    /// How it goes.
+    pub phase: AgentPhase,
+    /// Policies that decide for a Service on the node: those of the cluster first, then by namespace and name.
+    pub policies: Vec<PolicyInUse>,
+    /// Drains in force, by name.
+    pub drains: Vec<DrainInUse>,
+    /// Services that get something else than asked, the latest first.
+    pub fallbacks: Vec<Fallback>,
+    /// How much there is.
+    pub counts: AgentCounts,
+}
+
+/// How it goes with an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgentPhase {
+    /// Some input has not finished its first list.
+    #[default]
+    Starting,
+    /// Everything is programmed.
+    Serving,
+    /// The kernel refuses something, or what the API server says may be stale.
+    Degraded,
+}
+
+/// A policy that decides for a Service on the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PolicyFields", into = "PolicyFields")]
+pub struct PolicyInUse {
+    /// Which policy.
+    pub policy: PolicyName,
+    /// The generation of its spec that the agent uses.
+    pub generation: u64,
+    /// How many Services it decides for on the node.
+    pub services: u64,
+}
+
+/// A [`PolicyInUse`] as JSON has it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PolicyFields {
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    name: String,
+    generation: u64,
+    services: u64,
+}
+
+/// A drain that is in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DrainInUse {
+    /// Its name.
+    pub name: String,
+    /// The generation of its spec that the agent uses.
+    pub generation: u64,
+    /// How many endpoints take no new connections because of it.
+    pub endpoints: u64,
+    /// How many Services it passes over.
+    pub services_skipped: u64,
+}
+
+/// A Service that gets something else than asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Fallback {
+    /// Namespace and name: `shop/cart`.
+    pub service: String,
+    /// The policy that asked; none = annotations of the Service.
+    #[serde(with = "policy_path", skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyName>,
+    /// Why.
+    pub reason: FallbackReason,
+    /// What was asked: a mode; none where that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What decides now: a mode, `Uniform` or `Nothing`.
+    pub to: String,
+    /// Since when, as Kubernetes writes a time.
+    pub since: String,
+}
+
+/// Why a Service gets something else than asked; the gravest first.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum FallbackReason {
+    /// Nothing is left inside the boundary.
+    NoMatch,
+    /// The Node object is not known.
+    NodeUnknown,
+    /// Too few endpoints are ready altogether.
+    Panic,
+    /// A drain would have left nothing.
+    DrainIgnored,
+    /// A level has fewer ready endpoints than it needs.
+    BelowMin,
+    /// The levels have no endpoint.
+    Empty,
+    /// No whole numbers give the shares.
+    WeightClamped,
+    /// An annotation of the Service is not valid.
+    Invalid,
+    /// A reason of a later version.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// How much there is on a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentCounts {
+    /// Services that it serves.
+    pub services: u64,
+    /// Virtual servers in the kernel.
+    pub virtual_servers: u64,
+    /// Real servers in the kernel.
+    pub real_servers: u64,
+    /// Virtual servers, routes and tables that failed, to be tried again.
+    pub failed: u64,
+    /// Policies that decide for a Service, those beyond the room of a report included.
+    pub policies: u64,
+    /// Services that get something else than asked, those beyond the room of a report included.
+    pub fallbacks: u64,
+}
+
+impl FallbackReason {
+    /// Those that this version knows, the gravest first.
+    pub const ALL: [Self; 8] = [
+        Self::NoMatch,
+        Self::NodeUnknown,
+        Self::Panic,
+        Self::DrainIgnored,
+        Self::BelowMin,
+        Self::Empty,
+        Self::WeightClamped,
+        Self::Invalid,
+    ];
+
+    /// The word in the report.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NoMatch => "NoMatch",
+            Self::NodeUnknown => "NodeUnknown",
+            Self::Panic => "Panic",
+            Self::DrainIgnored => "DrainIgnored",
+            Self::BelowMin => "BelowMin",
+            Self::Empty => "Empty",
+            Self::WeightClamped => "WeightClamped",
+            Self::Invalid => "Invalid",
+            Self::Other => "Other",
+        }
+    }
+}
+
+impl From<PolicyInUse> for PolicyFields {
+    fn from(one: PolicyInUse) -> Self {
+        Self {
+            kind: one.policy.kind().title().to_owned(),
+            namespace: one.policy.namespace.map(|namespace| namespace.to_string()),
+            name: one.policy.name.to_string(),
+            generation: one.generation,
+            services: one.services,
+        }
+    }
+}
+
+impl TryFrom<PolicyFields> for PolicyInUse {
+    type Error = String;
+
+    fn try_from(fields: PolicyFields) -> Result<Self, Self::Error> {
+        let policy = PolicyName {
+            namespace: fields.namespace.map(Into::into),
+            name: fields.name.into(),
+        };
+        if policy.kind().title() != fields.kind {
+            let kind = match policy.kind() {
+                PolicyKind::Cluster => "without a namespace",
+                PolicyKind::Namespaced => "with a namespace",
+            };
+            return Err(format!("a policy {kind} is no {}", fields.kind));
+        }
+        Ok(Self {
+            policy,
+            generation: fields.generation,
+            services: fields.services,
+        })
+    }
+}
+
+/// A policy's name in one text: `TopologyPolicy/shop/near`.
+mod policy_path {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    use topology_core::model::PolicyName;
+
+    #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+    pub(super) fn serialize<S: Serializer>(
+        policy: &Option<PolicyName>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match policy {
+            Some(policy) => serializer.serialize_str(&policy.path()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PolicyName>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(de::Error::custom))
+            .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field of a later version, and a reason of one, leave the rest as it is.
+    #[test]
+    fn a_report_of_a_later_version_is_read_as_far_as_it_is_known() {
+        let text = r#"{"version": "9.9.9", "phase": "Serving", "mood": "good",
+            "fallbacks": [{"service": "shop/cart", "reason": "Eclipse", "to": "Uniform", "since": ""}]}"#;
+        let status: AgentStatus = serde_json::from_str(text).unwrap();
+        assert_eq!(status.fallbacks[0].reason, FallbackReason::Other);
+        assert_eq!(status.phase, AgentPhase::Serving);
+    }
+
+    #[test]
+    fn a_policy_of_a_kind_that_does_not_fit_its_name_is_refused() {
+        let text = r#"{"policies": [{"kind": "TopologyPolicy", "name": "near"}]}"#;
+        assert!(serde_json::from_str::<AgentStatus>(text).is_err());
+        let text = r#"{"fallbacks": [{"service": "a/b", "policy": "near"}]}"#;
+        assert!(serde_json::from_str::<AgentStatus>(text).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! An election against a small API server that keeps one Lease.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::{Json, Router};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// The Lease, its version, and who wants to know of each write.
+struct Server {
+    lease: Mutex<(Value, u64)>,
+    written: mpsc::Sender<String>,
+}
+
+async fn answer(State(server): State<Arc<Server>>, request: Request) -> (StatusCode, Json<Value>) {
+    let is_read = request.method() == Method::GET;
+    let body = axum::body::to_bytes(request.into_body(), 65_536).await;
+    let mut lease = server.lease.lock().unwrap();
+    if is_read && lease.0.is_null() {
+        let body = json!({ "kind": "Status", "code": 404, "reason": "NotFound", "message": "no" });
+        return (StatusCode::NOT_FOUND, Json(body));
+    }
+    if !is_read {
+        lease.1 += 1;
+        lease.0 = serde_json::from_slice(&body.unwrap()).unwrap();
+        let version = lease.1.to_string();
+        put(&mut lease.0["metadata"], "resourceVersion", version);
+        let holder = lease.0["spec"]["holderIdentity"].as_str().unwrap();
+        server.written.send(holder.to_owned()).unwrap();
+    }
+    (StatusCode::OK, Json(lease.0.clone()))
+}
+
+/// Starts the server in a thread of its own. Returns its address, and who wrote the Lease each time.
+fn server() -> (String, mpsc::Receiver<String>) {
+    let (written, holders) = mpsc::channel();
+    let (tell, address) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell.send(listener.local_addr().unwrap().to_string())
+                .unwrap();
+            let server = Server {
+                lease: Mutex::default(),
+                written,
+            };
+            let router = Router::new().fallback(answer).with_state(Arc::new(server));
+            axum::serve(listener, router).await.unwrap();
+        });
+    });
+    (address.recv().unwrap(), holders)
+}
+
+/// Review M6: reading ten thousand policies took the thread that renewed the Lease longer than the Lease lasts.
+#[test]
+fn the_lease_is_renewed_while_the_process_computes() {
+    let (address, holders) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: it, contexts: [{{name: it, context: {{cluster: it, user: it}}}}], clusters: [{{name: it, cluster: {{server: 'http://{address}'}}}}], users: [{{name: it, user: {{}}}}]}}"
+    );
+    std::fs::write(&path, text).unwrap();
+    let access = Access::kubeconfig(&path, "tests");
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let connection = Connection::open(&access).await.unwrap();
+        let seat = Seat {
+            namespace: "test".to_owned(),
+            name: "it".to_owned(),
+            me: "me".to_owned(),
+        };
+        let (lead, leads) = watch::channel(None);
+        let election = Running::start(access, connection, seat, lead).unwrap();
+        // The only thread of this runtime waits, as one that computes would: the Lease is made, and renewed twice.
+        for _ in 0..3 {
+            assert_eq!(holders.recv().unwrap(), "me");
+        }
+        assert!(leads.borrow().is_some_and(|until| Instant::now() < until));
+        election.stop().await.unwrap();
+        assert_eq!(holders.iter().find(String::is_empty), Some(String::new()));
+    });
+}
