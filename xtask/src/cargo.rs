@@ -21,15 +21,35 @@ pub(crate) fn command() -> Command {
 /// The variable with which libtest of a stable toolchain takes `--report-time`.
 pub(crate) const REPORTS_TIME: &str = "RUSTC_BOOTSTRAP";
 
+/// What our programs are built for; with glibc and `crt-static`, because it is there wherever Rust is.
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+
 /// `cargo SUBCOMMAND` over the whole workspace with every feature.
 ///
-/// Whatever runs on this machine is built so: what a command selects decides which features the
-/// dependencies get, and every other set of features builds a hundred crates once more.
+/// What a command selects decides which features the dependencies get, and every other set of
+/// features builds a hundred crates once more.
 pub(crate) fn whole(subcommand: &str) -> Command {
     let mut command = command();
     command.args([subcommand, "--workspace", "--all-features"]);
     command
 }
+
+/// The same for what runs in guests and images.
+pub(crate) fn whole_for_guests(subcommand: &str) -> Command {
+    let mut command = whole(subcommand);
+    as_for_guests(&mut command);
+    command
+}
+
+/// Lets a build be static, so that a guest needs none of the host's libraries, and optimised a little.
+pub(crate) fn as_for_guests(command: &mut Command) {
+    command
+        .args(["--profile", "guest", "--target", TARGET, "--locked"])
+        .env("CARGO_ENCODED_RUSTFLAGS", STATIC);
+}
+
+/// The flags for programs without libraries, as `CARGO_ENCODED_RUSTFLAGS` has them.
+pub(crate) const STATIC: &str = "-C\u{1f}target-feature=+crt-static";
 
 /// One line of `--message-format=json` that names a finished executable.
 #[derive(Deserialize)]
@@ -137,6 +157,19 @@ pub(crate) struct TestTarget {
     pub(crate) name: String,
     /// Its root file.
     source: PathBuf,
+}
+
+/// The names of the programs of the packages `names`.
+pub(crate) fn programs(names: &[&str]) -> anyhow::Result<Vec<String>> {
+    let mut programs = Vec::new();
+    for package in workspace()?.packages {
+        if names.contains(&&*package.name) {
+            let targets = package.targets.into_iter();
+            let is_program = |target: &Target| target.kind.iter().any(|kind| kind == "bin");
+            programs.extend(targets.filter(is_program).map(|target| target.name));
+        }
+    }
+    Ok(programs)
 }
 
 /// The names of the workspace's packages.

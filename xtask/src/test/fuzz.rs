@@ -150,7 +150,7 @@ fn build(folder: &Path) -> Finished {
     command
         .args(["build", "--release", "--quiet", "--bins"])
         // With a target, build scripts and procedural macros do without the flags.
-        .args(["--target", crate::vm::build::TARGET])
+        .args(["--target", cargo::TARGET])
         .arg("--manifest-path")
         .arg(folder.join("Cargo.toml"))
         .env("CARGO_TARGET_DIR", objects())
@@ -172,7 +172,7 @@ fn fuzz(fuzzed: &Crate, target: &Target) -> (Tally, String) {
             format!("{}: {error}\n", found.display()),
         );
     }
-    let program = objects().join(crate::vm::build::TARGET).join("release");
+    let program = objects().join(cargo::TARGET).join("release");
     let mut command = Command::new(program.join(name));
     command
         .current_dir(fuzzed.folder.join(".."))
@@ -197,10 +197,10 @@ fn fuzz(fuzzed: &Crate, target: &Target) -> (Tally, String) {
 
 /// The folders with inputs that are there.
 fn inputs(fuzzed: &Crate, target: &Target) -> Vec<PathBuf> {
-    let seeds = fuzzed.folder.join("seeds").join(&target.name);
+    let own = ["seeds", "corpus"].map(|folder| fuzzed.folder.join(folder).join(&target.name));
     let more = target.more.iter();
     let more = more.map(|folder| fuzzed.folder.join("..").join(folder));
-    std::iter::once(seeds)
+    own.into_iter()
         .chain(more)
         .filter(|folder| folder.is_dir())
         .collect()

@@ -1,6 +1,6 @@
-//! Builds what runs in guests: static binaries, so that a guest needs none of the host's libraries.
+//! Builds what runs in guests, and finds it among what cargo built.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -10,9 +10,6 @@ use serde::Deserialize;
 use super::image::Addition;
 use super::progress::Step;
 use crate::{cargo, paths};
-
-/// The guests' target; with glibc and `crt-static`, because it is there wherever Rust is.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The feature that marks tests for a real kernel.
 const FEATURE: &str = "kernel-tests";
@@ -36,22 +33,24 @@ pub(crate) fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
 
 /// The same for the packages `names`.
 pub(crate) fn some_programs(names: &[&str], profile: Profile) -> anyhow::Result<Vec<Addition>> {
+    let mut cargo = match profile {
+        // As images and tests, which then share every library.
+        Profile::Guest => cargo::whole_for_guests("build"),
+        Profile::Release => release(names),
+    };
+    for program in cargo::programs(names)? {
+        cargo.args(["--bin", &program]);
+    }
+    built_programs(&mut cargo, names)
+}
+
+/// Runs the build `cargo` of the programs of the packages `names`.
+fn built_programs(cargo: &mut Command, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
     let step = Step::begin(format!(
         "building what the guest runs: {}",
         names.join(", ")
     ));
-    let packages = testable_packages()?;
-    let mut cargo = cargo("build", profile);
-    for name in names {
-        cargo.args(["--package", name]);
-    }
-    // With the feature on, tests and programs are linked with the same libraries.
-    let with_feature =
-        |package: &&Testable| profile == Profile::Guest && names.contains(&package.name.as_str());
-    for package in packages.iter().filter(with_feature) {
-        cargo.args(["--features", &format!("{}/{FEATURE}", package.name)]);
-    }
-    let mut additions: Vec<Addition> = executables(&mut cargo)?
+    let mut additions: Vec<Addition> = executables(cargo)?
         .into_iter()
         .map(|built| Addition::Program {
             path: format!("usr/bin/{}", built.name),
@@ -82,24 +81,41 @@ pub(crate) fn tests(only: &[String]) -> anyhow::Result<Vec<Addition>> {
     packages.retain(|package| only.is_empty() || only.contains(&package.name));
     let needed = |name: &&str| *name == "guest" || packages.iter().any(|p| p.name == *name);
     let needed: Vec<&str> = PROGRAMS.into_iter().filter(needed).collect();
-    let mut additions = some_programs(&needed, Profile::Guest)?;
-    additions.extend(test_binaries(&packages)?);
+    if only.is_empty() {
+        let mut additions = some_programs(&needed, Profile::Guest)?;
+        additions.extend(test_binaries(
+            &mut cargo::whole_for_guests("test"),
+            &packages,
+        )?);
+        return Ok(additions);
+    }
+    let mut additions = built_programs(&mut selected("build", &needed), &needed)?;
+    let names: Vec<&str> = packages.iter().map(|package| &*package.name).collect();
+    additions.extend(test_binaries(&mut selected("test", &names), &packages)?);
     Ok(additions)
 }
 
-fn test_binaries(packages: &[Testable]) -> anyhow::Result<Vec<Addition>> {
-    let step = Step::begin("building the kernel tests");
-    let mut cargo = cargo("test", Profile::Guest);
-    cargo.arg("--no-run");
-    for package in packages {
-        cargo
-            .args(["--package", &package.name])
-            .args(["--features", &format!("{}/{FEATURE}", package.name)]);
-        for target in &package.tests {
-            cargo.args(["--test", target]);
-        }
+/// `cargo SUBCOMMAND` for the guests with the packages `names` and what they need, and no others.
+fn selected(subcommand: &str, names: &[&str]) -> Command {
+    let mut cargo = cargo::command();
+    cargo.arg(subcommand);
+    cargo::as_for_guests(&mut cargo);
+    for name in names {
+        // With the feature on, tests and programs are linked with the same libraries.
+        let feature = format!("{name}/{FEATURE}");
+        cargo.args(["--package", name, "--features", &feature]);
     }
-    let additions: Vec<Addition> = executables(&mut cargo)?
+    cargo
+}
+
+fn test_binaries(cargo: &mut Command, packages: &[Testable]) -> anyhow::Result<Vec<Addition>> {
+    let step = Step::begin("building the kernel tests");
+    cargo.arg("--no-run");
+    let targets: BTreeSet<&String> = packages.iter().flat_map(|one| &one.tests).collect();
+    for target in targets {
+        cargo.args(["--test", target]);
+    }
+    let additions: Vec<Addition> = executables(cargo)?
         .into_iter()
         .filter(|built| built.is_test)
         .map(|built| Addition::Program {
@@ -172,6 +188,7 @@ fn executables(cargo: &mut Command) -> anyhow::Result<Vec<Built>> {
         kind: Vec<String>,
     }
     let done = cargo
+        .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
@@ -205,24 +222,18 @@ fn package_name(manifest: &std::path::Path) -> anyhow::Result<String> {
         .into_owned())
 }
 
-/// `cargo SUBCOMMAND` for the guests.
-fn cargo(subcommand: &str, profile: Profile) -> Command {
-    let mut flags = vec!["-C".to_owned(), "target-feature=+crt-static".to_owned()];
-    let profile = match profile {
-        Profile::Guest => "guest",
-        Profile::Release => {
-            flags.extend(same_everywhere());
-            "release"
-        }
-    };
-    let mut cargo = Command::new(cargo_program());
+/// The build of the packages `names` as they are shipped.
+fn release(names: &[&str]) -> Command {
+    let mut flags = vec![cargo::STATIC.to_owned()];
+    flags.extend(same_everywhere());
+    let mut cargo = cargo::command();
     cargo
-        .current_dir(paths::root())
-        .arg(subcommand)
-        .args(["--profile", profile, "--target", TARGET, "--locked"])
-        .args(["--message-format", "json-render-diagnostics"])
+        .args(["build", "--release", "--target", cargo::TARGET, "--locked"])
         // A path in a flag may hold a space.
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    for name in names {
+        cargo.args(["--package", name]);
+    }
     cargo
 }
 
@@ -235,8 +246,4 @@ fn same_everywhere() -> Vec<String> {
         format!("--remap-path-prefix={cargo}=/cargo"),
         format!("--remap-path-prefix={root}=/ipvs-topo"),
     ]
-}
-
-fn cargo_program() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
