@@ -10,9 +10,9 @@ pub mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cluster::api::NodeSource;
+use cluster::api::{Following, NodeSource, Relists};
 
-use self::values::{BindAddress, NodesFrom, Period};
+use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
 use crate::simulate::change;
 
@@ -89,6 +89,15 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodesFrom::Nodes)]
     pub node_source: NodesFrom,
 
+    /// What a list of Nodes, Services or EndpointSlices is worth that was read again and lacks more than half of what is
+    /// known: what it lacks goes once a second list, a minute later, lacks it too, or at once.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm)]
+    pub relists: ListTrust,
+
+    /// Labels of Nodes that annotations of Services may use besides zone, region and capacity; default: any. Not for files.
+    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = values::label_key)]
+    pub annotation_label_keys: Option<Vec<String>>,
+
     /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
     #[arg(long, value_name = "IP", value_delimiter = ',')]
     pub node_ip: Vec<std::net::IpAddr>,
@@ -144,12 +153,20 @@ pub struct AgentArgs {
 }
 
 impl AgentArgs {
-    /// Where Nodes are read from.
-    pub fn nodes(&self) -> NodeSource {
+    /// What is followed of an API server, and how far it is believed.
+    pub fn following(&self) -> Following {
         let own = self.node_name.as_str().into();
-        match self.node_source {
-            NodesFrom::Nodes => NodeSource::Nodes { own },
-            NodesFrom::Map => NodeSource::Map { own },
+        let keys = self.annotation_label_keys.as_ref();
+        Following {
+            nodes: match self.node_source {
+                NodesFrom::Nodes => NodeSource::Nodes { own },
+                NodesFrom::Map => NodeSource::Map { own },
+            },
+            relists: match self.relists {
+                ListTrust::Confirm => Relists::Confirm,
+                ListTrust::Believe => Relists::Believe,
+            },
+            annotation_keys: keys.map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
         }
     }
 }

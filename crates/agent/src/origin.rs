@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cluster::api::{self, Access, Credentials, NodeSource};
+use cluster::api::{self, Access, Credentials, Following};
 use cluster::source::{self, Loaded, Options, Watch};
 use topology_core::model::ObjectName;
 
@@ -47,17 +47,17 @@ impl Origin {
         }
     }
 
-    /// Follows the cluster; `nodes` says where an API server's Nodes are read, files have them themselves.
+    /// Follows the cluster; `following` says what of an API server's is followed.
     ///
     /// # Errors
     /// There is no such path, or no way to know where the server is or who asks.
-    pub fn watch(&self, nodes: NodeSource) -> Result<Watch, Failure> {
+    pub fn watch(&self, following: Following) -> Result<Watch, Failure> {
         match self {
             Self::Files(path) => {
                 source::check(path).map_err(Failure::input)?;
                 source::watch(path).map_err(Failure::input)
             }
-            Self::Api(access) => api::watch(access, nodes).map_err(Failure::input),
+            Self::Api(access) => api::watch(access, following).map_err(Failure::input),
         }
     }
 

@@ -48,7 +48,7 @@ async fn work(
     started: Instant,
 ) -> Result<Outcome, Failure> {
     // The user's mistake is told before the machine's.
-    let source = args.origin.get().watch(args.nodes())?;
+    let source = args.origin.get().watch(args.following())?;
     let board = source.board().cloned();
     preflight::permission().map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)

@@ -18,4 +18,7 @@ pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
 pub use read::{FetchError, annotations, read};
-pub use watch::{Board, Change, Collection, InputState, Lack, NodeSource, Phase, follow, watch};
+pub use watch::{
+    Board, Change, Collection, Following, InputState, Lack, NodeSource, Phase, Relists, follow,
+    watch,
+};

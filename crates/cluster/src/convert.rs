@@ -10,6 +10,7 @@ mod custom;
 mod drain;
 mod endpoint_slice;
 mod field;
+mod label_keys;
 mod meta;
 mod namespace;
 mod node;
@@ -45,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) now: Option<i64>,
     /// What is kept of some Nodes; of others everything is.
     pub(crate) others: Option<OtherNodes>,
+    /// The labels that annotations may use besides those that are always known; any if it is not said.
+    pub(crate) annotation_keys: Option<BTreeSet<Arc<str>>>,
 }
 
 /// All Nodes but one, and the labels that are kept of them.
@@ -144,6 +147,7 @@ fn of_kind(
         interner,
         now,
         others,
+        annotation_keys,
     } = context;
     let others = others.as_ref();
     let converted = match key.kind {
@@ -153,7 +157,15 @@ fn of_kind(
             Ok(Some(Object::Node(node)))
         }
         Kind::Service => {
-            service::convert(root, &key, interner, report).map(|it| it.map(Object::Service))
+            let converted = service::convert(root, &key, interner, report);
+            converted.map(|service| {
+                service.map(|mut service| {
+                    if let Some(allowed) = annotation_keys {
+                        label_keys::restrict(&mut service, root, allowed, report);
+                    }
+                    Object::Service(service)
+                })
+            })
         }
         Kind::EndpointSlice => endpoint_slice::convert(root, &key, interner, report)
             .map(|it| it.map(Object::EndpointSlice)),

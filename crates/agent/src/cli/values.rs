@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use topology_core::model::{Cidr, ParseCidrError};
+use topology_core::policy::LevelKey;
 
 /// Where a server listens; `None` turns it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,16 @@ pub struct BindAddress(pub Option<SocketAddr>);
 /// A length of time as Go and Kubernetes write it: `30s`, `1m30s`, `500ms`; more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub Duration);
+
+/// What is done where a list that was read again lacks more than half of what is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ListTrust {
+    /// A second list a minute later has to agree.
+    #[default]
+    Confirm,
+    /// What it lacks is removed.
+    Believe,
+}
 
 /// Where other Nodes are known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,6 +85,17 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
         Err(_) => Err(format!(
             "{text:?} is not IP:PORT; write for example 0.0.0.0:{default_port} or [::]:{default_port}, or \"\" to turn this server off"
         )),
+    }
+}
+
+/// A label of Nodes.
+///
+/// # Errors
+/// It is none.
+pub fn label_key(text: &str) -> Result<String, String> {
+    match LevelKey::parse(text)? {
+        LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
+        LevelKey::Node | LevelKey::Any => Err("it is no label; name those of Nodes".to_owned()),
     }
 }
 

@@ -92,6 +92,10 @@ fn server(board: &Board) -> Server {
         bytes,
         heard: heard.collect(),
         node_source: if board.is_mapped() { "map" } else { "nodes" },
+        doubted: inputs
+            .iter()
+            .map(|input| (input.name, input.doubted))
+            .collect(),
         behind: inputs
             .iter()
             .map(|input| (input.name, stale(input.phase)))

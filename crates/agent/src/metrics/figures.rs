@@ -56,6 +56,8 @@ pub struct Server {
     pub heard: BTreeMap<&'static str, f64>,
     /// Whether changes of each collection are not heard now.
     pub behind: BTreeMap<&'static str, bool>,
+    /// How many objects of each collection stay although its last list lacks them.
+    pub doubted: BTreeMap<&'static str, usize>,
     /// What other Nodes are known from: `nodes` or `map`.
     pub node_source: &'static str,
 }

@@ -19,6 +19,7 @@ pub(crate) struct ServerGauges {
     bytes: Family<ResourceLabel, Counter>,
     heard: Family<InputLabel, Gauge<f64, AtomicU64>>,
     behind: Family<InputLabel, Gauge<u64, AtomicU64>>,
+    doubted: Family<InputLabel, Gauge<u64, AtomicU64>>,
     source: Family<SourceLabel, Gauge<u64, AtomicU64>>,
 }
 
@@ -68,6 +69,11 @@ impl ServerGauges {
             self.behind.clone(),
         );
         registry.register(
+            "ipvs_topo_api_doubted_objects",
+            "Objects that stay although the last list lacks them, until a second list agrees",
+            self.doubted.clone(),
+        );
+        registry.register(
             "ipvs_topo_node_source",
             "1 for what other Nodes are known from: nodes or map",
             self.source.clone(),
@@ -80,6 +86,7 @@ impl ServerGauges {
         self.bytes.clear();
         self.heard.clear();
         self.behind.clear();
+        self.doubted.clear();
         self.source.clear();
         let Some(server) = server else {
             self.client.fill("", []);
@@ -94,6 +101,10 @@ impl ServerGauges {
         }
         for (&input, &seconds) in &server.heard {
             self.heard.get_or_create(&InputLabel { input }).set(seconds);
+        }
+        for (&input, &count) in &server.doubted {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            self.doubted.get_or_create(&InputLabel { input }).set(count);
         }
         let source = server.node_source;
         self.source.get_or_create(&SourceLabel { source }).set(1);

@@ -61,6 +61,7 @@ fn server() -> Server {
         .into(),
         bytes: [("nodes".to_owned(), 4096)].into(),
         heard: [("nodes", 12.5)].into(),
+        doubted: [("services", 1990)].into(),
         behind: [("nodes", false), ("services", true)].into(),
         node_source: "map",
     }
@@ -129,6 +130,7 @@ fn samples_carry_kube_proxys_labels_and_buckets() {
         "ipvs_topo_api_received_bytes_total{resource=\"nodes\"} 4096",
         "ipvs_topo_api_last_heard_timestamp_seconds{input=\"nodes\"} 12.5",
         "ipvs_topo_api_behind{input=\"services\"} 1",
+        "ipvs_topo_api_doubted_objects{input=\"services\"} 1990",
         "ipvs_topo_node_source{source=\"map\"} 1",
     ] {
         assert!(

@@ -23,6 +23,7 @@ mod runner;
 mod version;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -69,12 +70,44 @@ pub enum NodeSource {
     },
 }
 
+/// What is followed, and how far it is believed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Following {
+    /// Where Nodes are read.
+    pub nodes: NodeSource,
+    /// Whether a list that was read again is believed at once, whatever it lacks.
+    pub relists: Relists,
+    /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
+    pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+}
+
+/// What is done where a list of Nodes, Services or `EndpointSlices` that was read again lacks more than half of what is
+/// known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Relists {
+    /// What it lacks stays until a second list, a minute later, lacks it too.
+    #[default]
+    Confirm,
+    /// What it lacks is gone.
+    Believe,
+}
+
+impl From<NodeSource> for Following {
+    fn from(nodes: NodeSource) -> Self {
+        Self {
+            nodes,
+            ..Self::default()
+        }
+    }
+}
+
 /// Follows the cluster behind `access`, in a thread of its own.
 ///
 /// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every collection was
 /// read once, then changes. An API server that cannot be reached is waited for; it is an error only when there is no
 /// way to know where it is or who asks.
-pub fn watch(access: &Access, nodes: NodeSource) -> Result<Watch, AccessError> {
+pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, AccessError> {
+    let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
     let (opened, board) = std::sync::mpsc::sync_channel(1);
     let access = access.clone();
@@ -91,7 +124,7 @@ pub fn watch(access: &Access, nodes: NodeSource) -> Result<Watch, AccessError> {
                 Ok(connection) => {
                     let board = Board::new(connection.clone());
                     drop(opened.send(Ok(board.clone())));
-                    feed(connection, board, &nodes, sender).await;
+                    feed(connection, board, &following, sender).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -108,24 +141,28 @@ pub fn watch(access: &Access, nodes: NodeSource) -> Result<Watch, AccessError> {
 
 /// The same within the caller's task, for a connection that is there: run the future beside the reading of the watch.
 /// It ends when the watch is dropped.
-pub fn follow(connection: Connection, nodes: NodeSource) -> (Watch, impl Future<Output = ()>) {
+pub fn follow(
+    connection: Connection,
+    following: impl Into<Following>,
+) -> (Watch, impl Future<Output = ()>) {
+    let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
     let board = Board::new(connection.clone());
     let watch = Watch::of_api(batches, board.clone());
-    let fed = async move { feed(connection, board, &nodes, sender).await };
+    let fed = async move { feed(connection, board, &following, sender).await };
     (watch, fed)
 }
 
 async fn feed(
     connection: Connection,
     board: Board,
-    nodes: &NodeSource,
+    following: &Following,
     batches: mpsc::Sender<Batch>,
 ) {
     let shared = Shared {
         server: connection.server().into(),
         connection,
-        hub: RefCell::new(Hub::new(nodes)),
+        hub: RefCell::new(Hub::new(following)),
         batches: batches.clone(),
         turn: Mutex::new(()),
         board,

@@ -11,6 +11,8 @@ pub enum Code {
     File,
     /// A collection of objects that the API server does not give.
     Input,
+    /// A list that lacks too much to be believed at once.
+    ListDoubted,
     /// A map of the Nodes that cannot stand for them.
     MapUnfit,
     /// An object that uses a label which is not known of every Node yet.
@@ -43,6 +45,7 @@ impl Code {
         match self {
             Self::File => "File",
             Self::Input => "Input",
+            Self::ListDoubted => "ListDoubted",
             Self::MapUnfit => "MapUnfit",
             Self::LabelUnread => "LabelUnread",
             Self::Object => "Object",

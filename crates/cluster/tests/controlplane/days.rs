@@ -104,6 +104,29 @@ fn a_minute_of_a_busy_and_of_a_broken_server_costs_few_requests_and_removes_noth
 }
 
 #[test]
+fn d13_a_server_that_has_lost_all_services_and_slices_for_a_while_removes_none() {
+    for (collection, name) in [
+        ("/services?", "services"),
+        ("/endpointslices?", "endpointslices.discovery.k8s.io"),
+    ] {
+        let namespace = Namespace::new();
+        let mut behind = Behind::new(name, &namespace.0);
+        behind.follower.until("a slice", |me| {
+            (me.index.snapshot().slice_names().next().is_some()).then_some(())
+        });
+        behind.gate.loses(collection);
+        let lacks = format!("the last list of {name} lacks");
+        behind.follower.until_warned(&[&lacks]);
+        assert!(behind.follower.state(name).doubted > 0);
+        behind.gate.open();
+        behind.follower.until("the end of the doubt", |me| {
+            (me.state(name).doubted == 0).then_some(())
+        });
+        behind.follower.assert_nothing_gone(&namespace.0);
+    }
+}
+
+#[test]
 fn a_certificate_that_is_not_valid_yet_or_no_longer_is_told_and_its_successor_is_taken() {
     installed();
     let namespace = Namespace::new();

@@ -27,15 +27,16 @@ struct Shared {
 struct State {
     /// Both ends of everything that is open.
     open: Vec<TcpStream>,
-    answer: Option<Answer>,
+    /// The first that fits is given.
+    answers: Vec<Answer>,
     /// Requests that were answered here.
     answered: usize,
 }
 
-/// What requests are answered whose first line has a word.
+/// What requests are answered whose first line has all words.
 #[derive(Clone)]
 struct Answer {
-    word: &'static str,
+    words: Vec<&'static str>,
     text: String,
 }
 
@@ -88,7 +89,32 @@ impl Gate {
         let text = format!(
             "HTTP/1.1 {code} Test\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}"
         );
-        self.shared.lock().answer = Some(Answer { word, text });
+        let words = vec![word];
+        self.shared.lock().answers = vec![Answer { words, text }];
+        self.cut();
+    }
+
+    /// Answers for a collection, such as `/services?`, as a server whose etcd was restored from an empty backup: nothing is
+    /// followed from where it was, and lists are complete and empty.
+    pub(crate) fn loses(&self, collection: &'static str) {
+        let head =
+            "HTTP/1.1 200 Test\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+        let annotations = json!({"k8s.io/initial-events-end": "true"});
+        let metadata = json!({"resourceVersion": "1", "annotations": annotations});
+        let end = json!({"type": "BOOKMARK", "object": {"metadata": metadata}});
+        let status =
+            json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "compacted"});
+        let gone = json!({"type": "ERROR", "object": status});
+        self.shared.lock().answers = vec![
+            Answer {
+                words: vec![collection, "sendInitialEvents=true"],
+                text: format!("{head}{end}\n"),
+            },
+            Answer {
+                words: vec![collection],
+                text: format!("{head}{gone}\n"),
+            },
+        ];
         self.cut();
     }
 
@@ -99,7 +125,7 @@ impl Gate {
 
     /// Lets everything pass again.
     pub(crate) fn open(&self) {
-        self.shared.lock().answer = None;
+        self.shared.lock().answers.clear();
     }
 }
 
@@ -109,12 +135,13 @@ impl Shared {
     }
 
     fn pass(&self, mut client: TcpStream) -> io::Result<()> {
-        let answer = self.lock().answer.clone();
+        let answers = self.lock().answers.clone();
         let mut first = Vec::new();
-        if let Some(answer) = answer {
+        if !answers.is_empty() {
             let head = head(&client)?;
             let line = head.lines().next().unwrap_or_default();
-            if line.contains(answer.word) {
+            let fits = |answer: &&Answer| answer.words.iter().all(|word| line.contains(word));
+            if let Some(answer) = answers.iter().find(fits) {
                 self.lock().answered += 1;
                 return client.write_all(answer.text.as_bytes());
             }

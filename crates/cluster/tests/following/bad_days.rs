@@ -323,3 +323,54 @@ async fn services_that_may_not_be_read_open_no_gate() {
     assert_eq!(followed.index.completeness(), None);
     assert!(fake.requests(SERVICES).len() < 40);
 }
+
+/// As an API server answers whose etcd was restored from an empty backup.
+#[tokio::test(start_paused = true)]
+async fn d13_a_server_that_has_lost_everything_for_half_a_minute_removes_nothing() {
+    let fake = Fake::new();
+    for name in ["cart", "web", "db"] {
+        fake.add(SERVICES, service(name));
+    }
+    let mut followed = Followed::new();
+    let server = fake.clone();
+    let empty = |server: &Fake| {
+        server.world(|world| world.objects.remove(SERVICES));
+        server.next(SERVICES, [Deed::Refuse(410, "Expired")]);
+        server.end_streams(SERVICES);
+    };
+    fake.follow_with(
+        &mut followed,
+        Duration::from_secs(400),
+        move |second, followed| match second {
+            5 => empty(&server),
+            20 => {
+                assert_eq!(followed.state("services").doubted, 3);
+                let said: Vec<String> =
+                    followed.index.warnings().map(ToString::to_string).collect();
+                assert!(
+                    said[0].contains("the last list of services lacks 3 objects"),
+                    "{said:?}"
+                );
+            }
+            35 => {
+                for name in ["cart", "web", "db"] {
+                    server.add(SERVICES, service(name));
+                }
+            }
+            100 => {
+                assert!(!deletes(followed), "nothing was removed");
+                assert_eq!(followed.index.warnings().count(), 0);
+                assert_eq!(followed.state("services").doubted, 0);
+                empty(&server);
+            }
+            155 => assert_eq!(followed.services().len(), 3),
+            190 => assert_eq!(
+                followed.services(),
+                [""; 0],
+                "it is empty a minute later, too"
+            ),
+            _ => {}
+        },
+    )
+    .await;
+}

@@ -49,6 +49,8 @@ pub struct InputState {
     pub phase: Phase,
     /// How many objects are known.
     pub objects: usize,
+    /// How many of them the last list lacks, which is too many to believe it.
+    pub doubted: usize,
     /// When it was first read in full, or changes were heard again after they had not been.
     pub synced_since: Option<Timestamp>,
     /// When the server last said anything about it.
@@ -129,6 +131,11 @@ impl Board {
             state.last_heard = Some(now);
             state.objects = objects;
         });
+    }
+
+    /// The last list lacks so many objects that stay until another does; none if it is believed.
+    pub(super) fn doubts(&self, input: usize, lacking: usize) {
+        self.change(input, |state| state.doubted = lacking);
     }
 
     /// Everything was read, or a stream of changes was opened after everything was.

@@ -13,11 +13,12 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
-use super::NodeSource;
 use super::input::{INPUTS, Input, MAPS, NODES, Need};
+use super::{Following, NodeSource, Relists};
 use crate::api::error::ApiError;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -38,6 +39,7 @@ use told::Told;
 #[derive(Debug)]
 pub(crate) struct Hub {
     context: Context,
+    relists: Relists,
     inputs: [Told; INPUTS.len()],
     /// The map that stands for the Nodes, if one may.
     atlas: Option<Atlas>,
@@ -65,8 +67,8 @@ pub(crate) type Number = usize;
 
 impl Hub {
     /// Nothing is known; the first batch begins the list of everything.
-    pub(crate) fn new(source: &NodeSource) -> Self {
-        let (atlas, interest) = match source {
+    pub(crate) fn new(following: &Following) -> Self {
+        let (atlas, interest) = match &following.nodes {
             NodeSource::Whole => (None, None),
             NodeSource::Nodes { own } => (None, Some(Interest::new(Arc::clone(own), true))),
             NodeSource::Map { own } => {
@@ -75,7 +77,11 @@ impl Hub {
             }
         };
         Self {
-            context: Context::default(),
+            context: Context {
+                annotation_keys: following.annotation_keys.clone(),
+                ..Context::default()
+            },
+            relists: following.relists,
             inputs: Default::default(),
             atlas,
             interest,
@@ -150,12 +156,20 @@ impl Hub {
         }
     }
 
-    /// A list of a collection has named everything: what it did not name has gone.
-    pub(crate) fn listed(&mut self, input: Number) {
+    /// A list of a collection has named everything: what it did not name has gone, unless that is too much to believe; see
+    /// [`Hub::doubt`]. `now` is of a clock that only grows.
+    pub(crate) fn listed(&mut self, input: Number, now: Duration) {
         let (Some(told), Some(described)) = (self.inputs.get_mut(input), INPUTS.get(input)) else {
             return;
         };
-        for key in told.end(described.kind) {
+        let is_served = matches!(
+            described.kind,
+            Kind::Node | Kind::Service | Kind::EndpointSlice
+        );
+        let confirms = is_served && self.relists == Relists::Confirm;
+        let gone = told.end(described.kind, confirms.then_some(now));
+        self.report_doubt(input);
+        for key in gone {
             match input {
                 MAPS => self.map_gone(&key.name.name),
                 _ => self.forget(&key),
@@ -165,12 +179,38 @@ impl Hub {
         self.gate();
     }
 
+    /// When a collection is to be listed again because its last list lacked more than half of what is known, and how many
+    /// objects stay until then.
+    pub(crate) fn doubt(&self, input: Number) -> Option<(Duration, usize)> {
+        self.inputs.get(input)?.doubt()
+    }
+
+    fn report_doubt(&mut self, input: Number) {
+        let name = INPUTS.get(input).map_or("", |input| input.name);
+        let warning = self.doubt(input).map(|(_, lacking)| {
+            let message = format!(
+                "the last list of {name} lacks {lacking} objects, more than half of those that are known; they stay until \
+                 a second list, a minute later, lacks them too"
+            );
+            let remedy = "see whether this is the right API server and whether its data was lost; \
+                          --relists=believe removes them at once";
+            Warning {
+                own_code: Some(Code::ListDoubted),
+                ..Warning::of_file(&"".into(), 0, message, remedy)
+            }
+        });
+        self.report_on(
+            format!("list of {name}").into(),
+            warning.into_iter().collect(),
+        );
+    }
+
     /// The server does not know the kind of object: there is none.
-    pub(crate) fn absent(&mut self, input: Number) {
+    pub(crate) fn absent(&mut self, input: Number, now: Duration) {
         if let Some(told) = self.inputs.get_mut(input) {
             told.begin();
         }
-        self.listed(input);
+        self.listed(input, now);
     }
 
     /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing

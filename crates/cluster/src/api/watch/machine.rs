@@ -71,6 +71,8 @@ pub(crate) enum Heard {
     Ended,
     /// The stream has said nothing for too long, and was left.
     Silent,
+    /// The last list is not to be believed: another is wanted now.
+    Doubted,
     /// The request, or the stream, has come to nothing.
     Failed(Fault, Option<Duration>),
 }
@@ -172,6 +174,10 @@ impl Machine {
                 self.missing = 0;
             }
             Heard::Version { version, listed } => return self.version(version, listed),
+            Heard::Doubted => {
+                self.close(now);
+                self.list_anew();
+            }
             Heard::Ended | Heard::Silent => self.ended(now, chance),
             Heard::Failed(fault, retry_after) => {
                 return self.failed(now, fault, retry_after, chance);

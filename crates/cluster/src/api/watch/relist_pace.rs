@@ -86,7 +86,13 @@ mod tests {
         for _ in 0..7 {
             now = now.max(paces.not_before(Asker::Tenant));
             paces.asked(Asker::Tenant, now);
-            intervals.push((paces.not_before(Asker::Tenant) - now).as_secs() / 60);
+            intervals.push(
+                paces
+                    .not_before(Asker::Tenant)
+                    .saturating_sub(now)
+                    .as_secs()
+                    / 60,
+            );
         }
         assert_eq!(intervals, [2, 4, 8, 16, 32, 32, 32]);
         let later = now + minutes(4 * 32);

@@ -40,6 +40,9 @@ const MANY: usize = 5;
 /// What has come already is taken within this time, a part after the other.
 const GAP: Duration = Duration::from_millis(1);
 
+/// Within this time after the earliest moment all agents list again what is in doubt.
+const AGAIN: Duration = Duration::from_secs(15);
+
 /// How long Nodes are not read because it is not known yet which of their labels are of interest.
 const INTEREST: Duration = Duration::from_secs(1);
 
@@ -100,6 +103,8 @@ pub(super) struct Runner<'s> {
     machine: Machine,
     /// How many parts of the stream were taken since the last look began.
     taken: usize,
+    /// When to list again because the last list is in doubt.
+    list_again: Option<Instant>,
     shared: &'s Shared,
 }
 
@@ -111,6 +116,7 @@ impl<'s> Runner<'s> {
             asked: Asked::default(),
             machine: Machine::new(false),
             taken: 0,
+            list_again: None,
             shared,
         };
         runner.begin_anew();
@@ -133,6 +139,24 @@ impl<'s> Runner<'s> {
         }
         while !self.is_turned() {
             self.shared.turned.notified().await;
+        }
+    }
+
+    /// Returns when the collection is to be listed again because its last list is in doubt.
+    async fn doubted(&self) {
+        match self.list_again {
+            Some(moment) => sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn list_again_if_due(&mut self) {
+        if self
+            .list_again
+            .is_some_and(|moment| moment <= Instant::now())
+        {
+            self.list_again = None;
+            self.hear(Heard::Doubted);
         }
     }
 
@@ -166,6 +190,7 @@ impl<'s> Runner<'s> {
             if self.is_turned() {
                 self.begin_anew();
             }
+            self.list_again_if_due();
             let ask = self.machine.ask(self.shared.epoch.elapsed());
             let done = match &ask {
                 Ask::Wait(until) => {
@@ -173,6 +198,7 @@ impl<'s> Runner<'s> {
                     tokio::select! {
                         () = sleep_until(until) => {}
                         () = self.turned() => {}
+                        () = self.doubted() => {}
                     }
                     continue;
                 }
@@ -291,6 +317,7 @@ impl<'s> Runner<'s> {
         let next = tokio::select! {
             biased;
             () = self.turned() => return Ok(Some(Heard::Ended)),
+            () = self.doubted() => return Ok(Some(Heard::Ended)),
             next = timeout(SILENCE, chunks.next()) => next,
         };
         let Ok(next) = next else {
@@ -353,7 +380,9 @@ impl<'s> Runner<'s> {
             .machine
             .hear(self.shared.epoch.elapsed(), heard, chance());
         if turn == Turn::Listed {
-            self.shared.hub.borrow_mut().listed(self.number);
+            let now = self.shared.epoch.elapsed();
+            self.shared.hub.borrow_mut().listed(self.number, now);
+            self.doubt();
             self.follows();
         }
         if is_answer {
@@ -364,6 +393,15 @@ impl<'s> Runner<'s> {
                 .board
                 .heard(self.number, Timestamp::now(), hub.count(self.number));
         }
+    }
+
+    /// Takes note of whether the list that has ended is in doubt. Agents list again at different moments.
+    fn doubt(&mut self) {
+        let doubt = self.shared.hub.borrow().doubt(self.number);
+        let kept = doubt.map_or(0, |(_, lacking)| lacking);
+        self.shared.board.doubts(self.number, kept);
+        self.list_again =
+            doubt.map(|(moment, _)| self.shared.epoch + moment + AGAIN.mul_f64(chance()));
     }
 
     fn follows(&self) {
@@ -377,7 +415,7 @@ impl<'s> Runner<'s> {
             .hear(self.shared.epoch.elapsed(), heard, chance());
         let mut hub = self.shared.hub.borrow_mut();
         if turn == Turn::Absent {
-            hub.absent(self.number);
+            hub.absent(self.number, self.shared.epoch.elapsed());
             hub.trouble(self.number, &self.shared.server, None);
             self.shared.board.absent(self.number, error);
             return;

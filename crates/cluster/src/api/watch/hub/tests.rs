@@ -1,5 +1,6 @@
 //! What lists and changes amount to, in whichever order they come and wherever they break.
 
+mod doubt;
 mod interest;
 mod labels;
 
@@ -48,9 +49,20 @@ struct Bench {
 }
 
 impl Bench {
+    /// Every list is believed.
     fn new() -> Self {
+        Self::with(Relists::Believe)
+    }
+
+    fn with(relists: Relists) -> Self {
+        let nodes = NodeSource::Nodes { own: "n1".into() };
+        let following = Following {
+            nodes,
+            relists,
+            annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+        };
         Self {
-            hub: Hub::new(&NodeSource::Nodes { own: "n1".into() }),
+            hub: Hub::new(&following),
             index: Index::new(Vec::new()),
         }
     }
@@ -71,7 +83,7 @@ impl Bench {
         for object in objects {
             self.hub.exists(input, &object);
         }
-        self.hub.listed(input);
+        self.hub.listed(input, Duration::ZERO);
     }
 
     /// Passes on what there is to tell. Returns the events, and the warnings that are new.
@@ -144,7 +156,7 @@ fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_fo
     bench.tell();
     assert_eq!(bench.zones().len(), 4, "nothing that still exists goes");
     bench.hub.exists(NODES, &node("n2", "a"));
-    bench.hub.listed(NODES);
+    bench.hub.listed(NODES, Duration::ZERO);
     bench.tell();
     assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["n2"]);
 }
@@ -199,7 +211,7 @@ fn a_kind_that_goes_takes_its_objects_along() {
     bench.hub.exists(POLICIES, &object(POLICIES, policy));
     bench.tell();
     assert_eq!(bench.index.snapshot().policies().count(), 1);
-    bench.hub.absent(POLICIES);
+    bench.hub.absent(POLICIES, Duration::ZERO);
     bench.tell();
     assert_eq!(bench.index.snapshot().policies().count(), 0);
 }
@@ -294,7 +306,7 @@ proptest! {
                 }
                 // A list ends only if one has begun.
                 Step::End => if let Some(named) = named.take() {
-                    bench.hub.listed(NODES);
+                    bench.hub.listed(NODES, Duration::ZERO);
                     model.retain(|name, _| named.contains(name));
                 }
             }

@@ -85,7 +85,7 @@ impl World {
                 self.policies.remove(&name);
             }
             Turn::List if self.list.is_some() || self.bench.hub.asker_for_labels().is_some() => {
-                self.list()
+                self.list();
             }
             Turn::List => {}
             Turn::Anew => self.begin(),
@@ -140,7 +140,7 @@ impl World {
     }
 
     fn end(&mut self) {
-        self.bench.hub.listed(NODES);
+        self.bench.hub.listed(NODES, Duration::ZERO);
         let known: Vec<String> = self.told.keys().cloned().collect();
         for name in known {
             if self.bench.hub.inputs[NODES].has(&ObjectName::new("", &*name)) {

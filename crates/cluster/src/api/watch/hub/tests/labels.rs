@@ -80,7 +80,7 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
     bench.list(NODES, nodes());
     bench.tell();
     assert_eq!(bench.going_by(), [ROW]);
-    assert!(!bench.hub.asker_for_labels().is_some());
+    assert!(bench.hub.asker_for_labels().is_none());
 
     bench
         .hub
@@ -88,7 +88,7 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
     assert_eq!(bench.hub.take(), None);
     assert!(bench.hub.asker_for_labels().is_some());
     bench.hub.ask_for_nodes();
-    assert!(!bench.hub.asker_for_labels().is_some(), "asked for once");
+    assert!(bench.hub.asker_for_labels().is_none(), "asked for once");
     bench.hub.begin(NODES, 0);
     bench.hub.exists(NODES, &nodes()[0]);
     bench.tell();
@@ -96,7 +96,7 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
     assert_eq!(bench.labels("n3"), format!("{ROW}=w"));
     assert_eq!(bench.going_by(), [ROW], "not all are known");
     bench.hub.exists(NODES, &nodes()[1]);
-    bench.hub.listed(NODES);
+    bench.hub.listed(NODES, Duration::ZERO);
     let (events, _) = bench.tell();
     assert!(matches!(
         &events[..],
@@ -123,13 +123,13 @@ fn a_label_that_comes_into_use_while_nodes_are_read_is_asked_for_after_that() {
     bench.hub.begin(NODES, 0);
     bench.hub.exists(POLICIES, &policy("near", RACK, None));
     assert!(
-        !bench.hub.asker_for_labels().is_some(),
+        bench.hub.asker_for_labels().is_none(),
         "a list that is read is not broken off"
     );
-    bench.hub.listed(NODES);
+    bench.hub.listed(NODES, Duration::ZERO);
     assert!(bench.hub.asker_for_labels().is_some());
     bench.hub.gone(POLICIES, &policy("near", RACK, None));
-    assert!(!bench.hub.asker_for_labels().is_some());
+    assert!(bench.hub.asker_for_labels().is_none());
 }
 
 #[test]
