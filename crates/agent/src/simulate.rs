@@ -15,6 +15,7 @@ mod flow;
 mod group;
 mod html;
 mod matrix;
+mod parallel;
 mod progress;
 mod rank;
 mod rival;
@@ -101,7 +102,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let changes = changes(args);
     let edit = edit(args, &options, &snapshot, &atlas)?;
     let steps = if changes.is_empty() { 2 } else { 3 };
-    let mut progress = Progress::new(services.len() * steps);
+    let progress = Progress::new(services.len() * steps);
     let as_is = Survey::of(&ground, &snapshot, &services, || progress.tick());
     let mut later = None;
     if !changes.is_empty() {

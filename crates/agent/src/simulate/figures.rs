@@ -60,6 +60,14 @@ impl Sum {
         }
     }
 
+    /// Adds all that another sum holds.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.matrix.add_all(&other.matrix, 1.0);
+        self.refused += other.refused;
+        self.loads.extend(&other.loads);
+        self.volume += other.volume;
+    }
+
     /// The numbers; with GiB where volumes are `measured`, with costs where there is a `price`.
     pub(crate) fn figures(&self, atlas: &Atlas, measured: bool, price: Option<f64>) -> Figures {
         let part = |amount: f64| {

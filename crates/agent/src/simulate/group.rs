@@ -1,12 +1,13 @@
 //! Nodes that must decide alike about a Service, so that one of them is asked for all.
 //!
-//! A decision depends on the Node's zone, on the labels that policies and drains name, and on what is on the Node itself: an endpoint of the Service, or a hint that names the Node. Nodes that host or are named are asked one by
-//! one; all others with the same values of those labels are one group. In a large cluster most Services have few
-//! endpoints, so a thousand Nodes become a dozen questions.
+//! A decision depends on the Node's zone, on the labels that policies and drains name, and on what is on the Node itself: an
+//! endpoint of the Service, or a hint that names the Node. Nodes that host or are named are asked one by one; all others
+//! with the same values of those labels are one group. A label that only stands for a level, or for what to avoid, is
+//! compared with the endpoints' alone: all its values that no endpoint of the Service has are alike. So a thousand Nodes
+//! become a dozen questions, even where each has a label of its own.
 //! Only where far endpoints are thinned out, which each Node does differently, all of a group are asked.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -33,11 +34,21 @@ pub(crate) struct Client {
     pub(crate) part: f64,
 }
 
-/// Finds groups, and remembers which Nodes look alike under which labels.
+/// Finds groups, and remembers what the Nodes have of the traits that some Service's decision hangs on.
 #[derive(Debug, Default)]
 pub(crate) struct Grouping {
-    /// The class of each Node, for each set of traits that some Service's decision hangs on.
-    classes: FxHashMap<Traits, Rc<Vec<usize>>>,
+    /// The class of each Node, by all that has to be equal.
+    classes: FxHashMap<Exact, Arc<[usize]>>,
+    /// The number of each Node's value of a label, by the label.
+    columns: FxHashMap<Arc<str>, Arc<Column>>,
+}
+
+/// The values that a label has on the Nodes, as numbers from 1; 0 stands for Nodes without it.
+#[derive(Debug, Default)]
+struct Column {
+    numbers: FxHashMap<Arc<str>, usize>,
+    /// By Node number.
+    of_node: Vec<usize>,
 }
 
 impl Grouping {
@@ -60,10 +71,8 @@ impl Grouping {
             .zip(parts)
             .enumerate();
         for (number, ((place, class), part)) in places {
-            let known = of_class
-                .get(class)
-                .copied()
-                .filter(|_| !special.contains(&number));
+            let is_special = special.contains(&number);
+            let known = of_class.get(class).copied().filter(|_| !is_special);
             let client = Client {
                 node: place.name.clone(),
                 part: *part,
@@ -72,7 +81,7 @@ impl Grouping {
                 group.clients.push(client);
                 continue;
             }
-            if !special.contains(&number) {
+            if !is_special {
                 of_class.insert(*class, groups.len());
             }
             groups.push(Group {
@@ -83,30 +92,91 @@ impl Grouping {
         groups
     }
 
-    fn classes(&mut self, snapshot: &Snapshot, atlas: &Atlas, service: &Service) -> Rc<Vec<usize>> {
-        let traits = Traits::of(snapshot, service);
-        let classes = self.classes.entry(traits.clone());
-        Rc::clone(classes.or_insert_with(|| Rc::new(classify(snapshot, atlas, &traits))))
+    /// A number for each Node, equal where all that a decision about `service` may hang on is alike.
+    fn classes(&mut self, snapshot: &Snapshot, atlas: &Atlas, service: &Service) -> Vec<usize> {
+        let Traits { exact, compared } = Traits::of(snapshot, service);
+        let classes = self.classes.entry(exact);
+        let classes = classes.or_insert_with_key(|exact| classify(snapshot, atlas, exact).into());
+        let mut classes = classes.to_vec();
+        for label in compared {
+            let column = self.columns.entry(label.clone());
+            let column =
+                Arc::clone(column.or_insert_with(|| Arc::new(Column::of(snapshot, atlas, &label))));
+            column.split(
+                &mut classes,
+                &column.of_endpoints(snapshot, service, &label),
+            );
+        }
+        classes
+    }
+}
+
+impl Column {
+    fn of(snapshot: &Snapshot, atlas: &Atlas, label: &str) -> Self {
+        let mut column = Self::default();
+        for place in &atlas.nodes {
+            let value = snapshot
+                .node(&place.name)
+                .and_then(|node| node.labels.get(label));
+            let number = value.map_or(0, |value| {
+                let next = column.numbers.len() + 1;
+                *column.numbers.entry(value.clone()).or_insert(next)
+            });
+            column.of_node.push(number);
+        }
+        column
+    }
+
+    /// The values, by their numbers, of the Nodes that `service` has endpoints on, whatever their condition.
+    fn of_endpoints(&self, snapshot: &Snapshot, service: &Service, label: &str) -> BTreeSet<usize> {
+        let slices = snapshot.slices(&service.name).iter();
+        let nodes = slices
+            .flat_map(|slice| &slice.endpoints)
+            .filter_map(|endpoint| snapshot.node(endpoint.node.as_deref()?));
+        nodes
+            .filter_map(|node| self.numbers.get(node.labels.get(label)?).copied())
+            .collect()
+    }
+
+    /// Tells Nodes of one class apart by a value that is `there`; those with another value stay together, and those
+    /// without the label.
+    fn split(&self, classes: &mut [usize], there: &BTreeSet<usize>) {
+        let mut known = FxHashMap::default();
+        for (class, number) in classes.iter_mut().zip(&self.of_node) {
+            let value = match number {
+                0 => None,
+                number => Some(there.get(number)),
+            };
+            let next = known.len();
+            *class = *known.entry((*class, value)).or_insert(next);
+        }
     }
 }
 
 /// What of a Node a decision about a Service may hang on, beside what is on it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Default)]
 struct Traits {
+    /// What has to be equal.
+    exact: Exact,
+    /// Labels that are only compared with those of the endpoints' Nodes.
+    compared: BTreeSet<Arc<str>>,
+}
+
+/// What has to be equal.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+struct Exact {
     labels: BTreeSet<Arc<str>>,
     /// Its allocatable CPU, which is its part of the demand.
     cpu: bool,
-    /// Its name, which a drain of clients may tell.
+    /// Its name, which a drain of clients may name.
     name: bool,
 }
 
 impl Traits {
     fn of(snapshot: &Snapshot, service: &Service) -> Self {
-        let mut traits = Self {
-            labels: BTreeSet::from([Arc::from(ZONE)]),
-            cpu: false,
-            name: false,
-        };
+        let mut traits = Self::default();
+        // The zone is where traffic starts, and hints name it.
+        traits.exact.labels.insert(ZONE.into());
         if let Some(policy) = &service.policy {
             traits.add(policy);
         }
@@ -117,33 +187,43 @@ impl Traits {
                 && (named || policy.service_selector.matches(&service.labels))
         });
         for policy in selected {
-            traits.labels.extend(policy.node_selector.keys().cloned());
+            let keys = policy.node_selector.keys().cloned();
+            traits.exact.labels.extend(keys);
             traits.add(&policy.policy);
         }
         let clients = snapshot
             .drains()
             .filter(|drain| drain.scope != DrainScope::Endpoints);
         for drain in clients {
-            traits.add_key(&drain.key);
-            traits.name |= drain.key == LevelKey::Node;
+            traits.exact.labels.extend(label(&drain.key).cloned());
+            traits.exact.name |= drain.key == LevelKey::Node;
         }
+        let Self { exact, compared } = &mut traits;
+        compared.retain(|key| !exact.labels.contains(key));
         traits
     }
 
     fn add(&mut self, policy: &Policy) {
+        let levels = policy.levels.iter().map(|level| &level.key);
         let avoided = policy.avoid.iter().map(|avoid| &avoid.key);
-        for key in policy.levels.iter().map(|level| &level.key).chain(avoided) {
-            self.add_key(key);
-        }
-        self.cpu |= policy.demand == Demand::AllocatableCpu;
+        // A cap is made of the demand of the Node's whole domain, endpoints there or not.
+        let labels = match policy.max_overload {
+            Some(_) => &mut self.exact.labels,
+            None => &mut self.compared,
+        };
+        labels.extend(levels.chain(avoided).filter_map(label).cloned());
+        self.exact.cpu |= policy.demand == Demand::AllocatableCpu;
     }
+}
 
-    fn add_key(&mut self, key: &LevelKey) {
-        if let LevelKey::Label(label) = key {
-            self.labels.insert(label.clone());
-        }
+fn label(key: &LevelKey) -> Option<&Arc<str>> {
+    match key {
+        LevelKey::Label(label) => Some(label),
+        LevelKey::Node | LevelKey::Any => None,
     }
+}
 
+impl Exact {
     /// What `node` has of them.
     fn of_node(&self, node: &Node) -> Look {
         Look {
@@ -169,7 +249,7 @@ struct Look {
 }
 
 /// A number for each Node, equal where all `traits` are.
-fn classify(snapshot: &Snapshot, atlas: &Atlas, traits: &Traits) -> Vec<usize> {
+fn classify(snapshot: &Snapshot, atlas: &Atlas, traits: &Exact) -> Vec<usize> {
     let mut known = FxHashMap::default();
     let mut class = |node: Option<&Node>| {
         let next = known.len();

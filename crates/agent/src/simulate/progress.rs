@@ -1,6 +1,7 @@
 //! How far it is, on standard error.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Between two lines that are drawn over each other on a terminal.
@@ -11,11 +12,17 @@ const LINE: Duration = Duration::from_secs(5);
 /// Counts Services, and tells now and then.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    done: usize,
     all: usize,
     started: Instant,
-    told: Instant,
     terminal: bool,
+    state: Mutex<State>,
+}
+
+/// What changes with each step, whichever thread makes it.
+#[derive(Debug)]
+struct State {
+    done: usize,
+    told: Instant,
     drawn: bool,
 }
 
@@ -25,35 +32,38 @@ impl Progress {
         let now = Instant::now();
         let terminal = std::io::stderr().is_terminal();
         Self {
-            done: 0,
             all,
             started: now,
-            told: now,
             terminal,
-            drawn: false,
+            state: Mutex::new(State {
+                done: 0,
+                told: now,
+                drawn: false,
+            }),
         }
     }
 
     /// One more is done.
-    pub(crate) fn tick(&mut self) {
-        self.done += 1;
+    pub(crate) fn tick(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.done += 1;
         let pause = if self.terminal { REDRAW } else { LINE };
-        if self.told.elapsed() >= pause && self.done < self.all {
-            self.told = Instant::now();
-            self.tell();
+        if state.told.elapsed() >= pause && state.done < self.all {
+            state.told = Instant::now();
+            state.drawn = true;
+            self.tell(state.done);
         }
     }
 
-    fn tell(&mut self) {
-        let percent = self.done * 100 / self.all.max(1);
+    fn tell(&self, done: usize) {
+        let percent = done * 100 / self.all.max(1);
         let seconds = self.started.elapsed().as_secs();
         let (before, after) = if self.terminal {
             ("\r\x1b[K", "")
         } else {
             ("", "\n")
         };
-        self.drawn = true;
-        // Nobody is left to tell that standard error is closed.
+        // No place is left to report that standard error is closed.
         let _written = write!(
             std::io::stderr().lock(),
             "{before}simulating: {percent} %, {seconds} s{after}"
@@ -64,7 +74,8 @@ impl Progress {
 impl Drop for Progress {
     /// Leaves nothing on a terminal.
     fn drop(&mut self) {
-        if self.drawn && self.terminal {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if state.drawn && self.terminal {
             let _written = write!(std::io::stderr().lock(), "\r\x1b[K");
         }
     }

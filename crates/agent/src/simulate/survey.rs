@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use topology_core::hints::Trouble;
 use topology_core::model::{ObjectName, Service};
+use topology_core::policy::LevelKey;
 use topology_core::resolve::Viewpoint;
 use topology_core::snapshot::Snapshot;
 
@@ -11,6 +12,7 @@ use super::demand::{Demand, Traffic};
 use super::figures::Sum;
 use super::flow::{Flow, flows};
 use super::group::Grouping;
+use super::parallel;
 use super::rival::{Rival, Stage};
 
 /// What does not change between one state of the cluster and the other.
@@ -47,19 +49,31 @@ impl Survey {
         ground: &Ground<'_>,
         snapshot: &Snapshot,
         services: &[ObjectName],
-        mut tick: impl FnMut(),
+        tick: impl Fn() + Sync,
     ) -> Self {
-        let mut survey = Self::default();
-        let mut grouping = Grouping::default();
-        for service in services.iter().filter_map(|name| snapshot.service(name)) {
-            let traffic = ground.demand.of(&service.name);
-            let flows = ground.flows(&mut grouping, snapshot, service, traffic);
-            survey.sum.add(&flows, traffic.volume);
-            survey.services.push((service.name.clone(), flows));
+        let decide = |grouping: &mut Grouping, name: &ObjectName| {
+            let service = snapshot.service(name)?;
+            let traffic = ground.demand.of(name);
+            let flows = ground.flows(grouping, snapshot, service, traffic);
             tick();
+            Some((name.clone(), flows))
+        };
+        let decided = parallel::map(services, Grouping::default, decide);
+        let mut survey = Self::default();
+        for (name, flows) in decided.into_iter().flatten() {
+            survey.sum.add(&flows, ground.demand.of(&name).volume);
+            survey.services.push((name, flows));
         }
         survey
     }
+}
+
+/// What the others would do with one Service.
+#[derive(Debug)]
+struct Compared {
+    service: ObjectName,
+    sums: Vec<Sum>,
+    unhinted: Option<Trouble>,
 }
 
 impl Comparison {
@@ -68,37 +82,36 @@ impl Comparison {
         ground: &Ground<'_>,
         snapshot: &Snapshot,
         survey: &Survey,
-        mut tick: impl FnMut(),
+        tick: impl Fn() + Sync,
     ) -> Self {
+        let tools = || (Stage::of(snapshot), Grouping::default());
+        let compared = parallel::map(
+            &survey.services,
+            tools,
+            |(stage, grouping), (name, flows)| {
+                let levels = flows.first().map_or(&[][..], |flow| &flow.levels);
+                let service = snapshot.service(name)?;
+                let compared = ground.compare(stage, grouping, snapshot, service, levels);
+                tick();
+                Some(compared)
+            },
+        );
         let mut comparison = Self {
             sums: vec![Sum::default(); Rival::ALL.len()],
             ..Self::default()
         };
-        let mut stage = Stage::of(snapshot);
-        let mut grouping = Grouping::default();
-        for (name, flows) in &survey.services {
-            let Some(service) = snapshot.service(name) else {
-                continue;
-            };
-            let levels = flows.first().map_or(&[][..], |flow| &flow.levels);
-            let traffic = ground.demand.of(&service.name);
-            let mut sums = vec![Sum::default(); Rival::ALL.len()];
-            for (at, rival) in Rival::ALL.into_iter().enumerate() {
-                if let Some(trouble) = stage.show(snapshot, service, levels, rival) {
-                    comparison.unhinted.insert(service.name.clone(), trouble);
-                }
-                let Some(shown) = stage.snapshot.service(&service.name) else {
-                    continue;
-                };
-                let flows = ground.flows(&mut grouping, &stage.snapshot, shown, traffic);
-                let places = [comparison.sums.get_mut(at), sums.get_mut(at)];
-                places
-                    .into_iter()
-                    .flatten()
-                    .for_each(|sum| sum.add(&flows, traffic.volume));
+        for Compared {
+            service,
+            sums,
+            unhinted,
+        } in compared.into_iter().flatten()
+        {
+            for (sum, one) in comparison.sums.iter_mut().zip(&sums) {
+                sum.merge(one);
             }
-            comparison.services.insert(service.name.clone(), sums);
-            tick();
+            let unhinted = unhinted.map(|trouble| (service.clone(), trouble));
+            comparison.unhinted.extend(unhinted);
+            comparison.services.insert(service, sums);
         }
         comparison
     }
@@ -114,5 +127,32 @@ impl Ground<'_> {
     ) -> Vec<Flow> {
         let groups = grouping.groups(snapshot, self.atlas, service, &traffic.parts);
         flows(snapshot, self.atlas, self.me, &service.name, &groups)
+    }
+
+    fn compare(
+        &self,
+        stage: &mut Stage,
+        grouping: &mut Grouping,
+        snapshot: &Snapshot,
+        service: &Service,
+        levels: &[LevelKey],
+    ) -> Compared {
+        let traffic = self.demand.of(&service.name);
+        let mut compared = Compared {
+            service: service.name.clone(),
+            sums: Vec::new(),
+            unhinted: None,
+        };
+        for rival in Rival::ALL {
+            let trouble = stage.show(snapshot, service, levels, rival);
+            compared.unhinted = trouble.or(compared.unhinted);
+            let mut sum = Sum::default();
+            if let Some(shown) = stage.snapshot.service(&service.name) {
+                let flows = self.flows(grouping, &stage.snapshot, shown, traffic);
+                sum.add(&flows, traffic.volume);
+            }
+            compared.sums.push(sum);
+        }
+        compared
     }
 }

@@ -1,5 +1,7 @@
 //! The cluster's facts of the reference (8.5), and that asking one Node of a group is asking all.
 
+mod grouped;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
