@@ -30,6 +30,7 @@ use std::sync::Arc;
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::schema::MAP;
+use crate::source::Aliases;
 use crate::warning::Warning;
 use crate::yaml::Node;
 
@@ -48,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) others: Option<OtherNodes>,
     /// The labels that annotations may use besides those that are always known; any if it is not said.
     pub(crate) annotation_keys: Option<BTreeSet<Arc<str>>>,
+    /// What the aliases of files stand for.
+    pub(crate) aliases: Aliases,
 }
 
 /// All Nodes but one, and the labels that are kept of them.
@@ -148,6 +151,7 @@ fn of_kind(
         now,
         others,
         annotation_keys,
+        aliases: _,
     } = context;
     let others = others.as_ref();
     let converted = match key.kind {

@@ -4,6 +4,7 @@
 //! Both go through the same steps: list the files, parse what changed in them, compare with what
 //! was told before, tell the difference. `read` feeds the events to an [`Index`] at once.
 
+mod aliases;
 mod annotations;
 mod catalog;
 mod disk;
@@ -29,6 +30,7 @@ use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
 use crate::{claims, idle};
 
+pub(crate) use aliases::Aliases;
 pub(crate) use catalog::last_good_stays;
 use catalog::{Catalog, Files};
 use disk::Disk;

@@ -20,7 +20,7 @@ use std::io::BufRead;
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
-pub(crate) use build::MAX_DEPTH;
+pub(crate) use build::{MAX_ALIASED, MAX_DEPTH};
 pub(crate) use node::{Node, Text, Value};
 
 use build::Builder;
@@ -54,18 +54,28 @@ pub(crate) enum SyntaxError {
 ///
 /// Lines are counted from 1. Empty documents are skipped. After an error nothing more is delivered, and what was delivered
 /// before it should be dropped by callers to whom half a text is worth nothing.
-pub(crate) fn read(reader: impl BufRead, mut sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
+pub(crate) fn read(reader: impl BufRead, sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
+    read_within(&mut MAX_ALIASED.clone(), reader, sink)
+}
+
+/// The same for a part of an input whose aliases may stand for `budget` values more; what they do is taken from it.
+pub(crate) fn read_within(
+    budget: &mut u64,
+    reader: impl BufRead,
+    mut sink: impl FnMut(Node),
+) -> Result<(), SyntaxError> {
     let mut options = granit_parser::options! {
         flow_nesting_limit: MAX_DEPTH as usize,
         block_nesting_limit: MAX_DEPTH as usize,
     };
     options.set_emit_comments(false);
-    let mut builder = Builder::default();
+    let mut builder = Builder::new(*budget);
     for event in Parser::new_from_fallible_iter_with_options(Chars::new(reader), options) {
         let (event, span) = event.map_err(|error| scan_error(&error))?;
         let line = line_number(span.start.line());
         builder.event(event, line, &mut sink)?;
     }
+    *budget = builder.budget;
     Ok(())
 }
 

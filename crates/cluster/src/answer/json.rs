@@ -1,5 +1,6 @@
 //! JSON: what nothing reads and what is large is left out while reading, `managedFields` and the images of a Node.
 
+mod entries;
 mod event;
 mod list;
 mod tree;

@@ -63,7 +63,10 @@ impl Files for Disk {
         }
         for _ in 0..ATTEMPTS {
             let file = match File::open(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.context.aliases.end(name, 0);
+                    return Ok(None);
+                }
                 result => result.map_err(cannot)?,
             };
             let metadata = file.metadata().map_err(cannot)?;

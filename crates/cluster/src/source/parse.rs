@@ -17,6 +17,8 @@ use crate::yaml::{self, SyntaxError};
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
     pub(crate) part: Part,
+    /// What its aliases stand for.
+    pub(crate) aliased: u64,
     /// The objects of ours, in the order of the text; nearly always one.
     pub(crate) claims: SmallVec<[Claim; 1]>,
     /// The rest, which most chunks do not have.
@@ -77,7 +79,9 @@ pub(crate) fn parse(
 ) -> Result<Chunk, Warning> {
     let mut claims = SmallVec::new();
     let mut rest = Rest::default();
-    let result = yaml::read(reader, |node| {
+    let before = context.aliases.left;
+    let mut left = before;
+    let result = yaml::read_within(&mut left, reader, |node| {
         let Converted {
             line,
             outcome,
@@ -114,6 +118,7 @@ pub(crate) fn parse(
         claims.push(Claim { key, line, state });
     });
     result.map_err(|error| refused(&error, file, first_line))?;
+    context.aliases.left = left;
     claims.shrink_to_fit();
     let Rest {
         warnings,
@@ -123,6 +128,7 @@ pub(crate) fn parse(
     let empty = warnings.is_empty() && skipped.is_empty() && *unknown == 0;
     Ok(Chunk {
         part,
+        aliased: before.saturating_sub(left),
         claims,
         rest: (!empty).then(|| Arc::new(rest)),
     })

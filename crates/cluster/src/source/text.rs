@@ -37,12 +37,14 @@ pub(crate) fn read(
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let parts = parts::cut(&mut reader).map_err(unreadable)?;
     reader.rewind().map_err(unreadable)?;
+    context.aliases.begin(file);
     let mut chunks = Vec::with_capacity(parts.len());
     let mut first_line = 1_u32;
     for part in parts {
         if let Some(chunk) = known.get(&part) {
             let length = i64::try_from(part.length).unwrap_or(i64::MAX);
             reader.seek_relative(length).map_err(unreadable)?;
+            context.aliases.spend(chunk.aliased);
             chunks.push((*chunk).clone());
         } else {
             let mut text = reader.by_ref().take(part.length);
@@ -52,6 +54,8 @@ pub(crate) fn read(
         }
         first_line = first_line.saturating_add(part.lines);
     }
+    let aliased = chunks.iter().map(|chunk| chunk.aliased);
+    context.aliases.end(file, aliased.sum());
     Ok(Text {
         chunks: chunks.into(),
     })

@@ -18,9 +18,20 @@ pub(crate) const MAX_DEPTH: u32 = 64;
 /// An `EndpointSlice` of 1,000 endpoints weighs about 25,000.
 pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
 
+/// What the aliases of a whole input may stand for together: all documents of all files that are read. A million values
+/// take about half a second and 13 MB.
+pub(crate) const MAX_ALIASED: u64 = 2_000_000;
+
 /// Turns the events of one text into objects.
-#[derive(Default)]
 pub(super) struct Builder {
+    /// What the aliases of the rest of the input may stand for.
+    pub(super) budget: u64,
+    document: Document,
+}
+
+/// What is known of the document that is being read.
+#[derive(Default)]
+struct Document {
     stack: Vec<Frame>,
     /// Finished anchored values of the current document, by the parser's anchor number.
     anchors: FxHashMap<usize, Built>,
@@ -60,6 +71,14 @@ struct Built {
 const MERGE_KEY: &str = "<<";
 
 impl Builder {
+    /// A text of an input whose aliases may stand for `budget` values more.
+    pub(super) fn new(budget: u64) -> Self {
+        Self {
+            budget,
+            document: Document::default(),
+        }
+    }
+
     /// Takes the next event; `line` is its line in the file.
     pub(super) fn event(
         &mut self,
@@ -94,7 +113,7 @@ impl Builder {
                 self.place(built, 0, sink)
             }
             Event::DocumentStart(..) | Event::DocumentEnd => {
-                *self = Self::default();
+                self.document = Document::default();
                 Ok(())
             }
             _ => Ok(()),
@@ -103,6 +122,7 @@ impl Builder {
 
     fn alias(&mut self, id: usize, line: u32) -> Result<Built, SyntaxError> {
         let built = self
+            .document
             .anchors
             .get(&id)
             .cloned()
@@ -110,16 +130,22 @@ impl Builder {
                 line,
                 message: "an alias inside the value it stands for".to_owned(),
             })?;
-        self.aliased = self.aliased.saturating_add(built.weight);
-        if self.aliased > MAX_WEIGHT {
+        self.document.aliased = self.document.aliased.saturating_add(built.weight);
+        if self.document.aliased > MAX_WEIGHT {
             let message = format!("aliases that stand for more than {MAX_WEIGHT} values");
             return Err(SyntaxError::TooMuch { line, message });
         }
+        let Some(budget) = self.budget.checked_sub(built.weight) else {
+            let message =
+                format!("aliases of the whole input that stand for more than {MAX_ALIASED} values");
+            return Err(SyntaxError::TooMuch { line, message });
+        };
+        self.budget = budget;
         Ok(built)
     }
 
     fn open(&mut self, line: u32, anchor: usize, open: Open) {
-        self.stack.push(Frame {
+        self.document.stack.push(Frame {
             line,
             anchor,
             weight: 1,
@@ -135,7 +161,7 @@ impl Builder {
             weight,
             depth,
             open,
-        }) = self.stack.pop()
+        }) = self.document.stack.pop()
         else {
             return Ok(());
         };
@@ -166,14 +192,14 @@ impl Builder {
         if anchor != 0 {
             let line = built.node.line;
             built.node = Node::new(line, Value::Shared(Rc::new(built.node)));
-            self.anchors.insert(anchor, built.clone());
+            self.document.anchors.insert(anchor, built.clone());
         }
         if let Some(list) = self.streaming(&built.node) {
             list::deliver(list::inherit(built.node, &list), sink);
             return Ok(());
         }
-        let level = u32::try_from(self.stack.len()).unwrap_or(u32::MAX);
-        if let Some(frame) = self.stack.last_mut() {
+        let level = u32::try_from(self.document.stack.len()).unwrap_or(u32::MAX);
+        if let Some(frame) = self.document.stack.last_mut() {
             return frame.take(built, level);
         }
         list::deliver(built.node, sink);
@@ -190,7 +216,7 @@ impl Builder {
                 ..
             },
             items,
-        ] = &*self.stack
+        ] = &*self.document.stack
         else {
             return None;
         };
@@ -206,6 +232,7 @@ impl Builder {
             return None;
         }
         let list = self
+            .document
             .list
             .get_or_insert_with(|| Rc::new(ListKind::of(entries)));
         (node.get("kind").is_some() || list.kind.is_some()).then(|| Rc::clone(list))

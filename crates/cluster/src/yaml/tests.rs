@@ -187,3 +187,18 @@ fn bytes_that_are_not_utf8_are_an_error_and_not_a_panic() {
 fn half_a_flow_text_is_an_error() {
     assert!(objects("{\"kind\": \"A\", \"metadata\": {\"na").is_err());
 }
+
+#[test]
+fn d13_aliases_have_one_limit_for_all_documents_of_a_text() {
+    // A hundred values, used a hundred times in each document.
+    let items = "- *a\n".repeat(100);
+    let document = format!("---\na: &a [{}]\nb:\n{items}", "x,".repeat(100));
+    let text = document.repeat(400);
+    let mut built = 0;
+    let error = read(text.as_bytes(), |_| built += 1).unwrap_err();
+    assert!(
+        matches!(&error, SyntaxError::TooMuch { message, .. } if message.contains("whole input")),
+        "{error:?}"
+    );
+    assert_eq!(built, 198, "so many documents of 10,100 values");
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::entries::Entries;
 use crate::answer::{flag, plain, quoted};
 use crate::yaml::{MAX_DEPTH, Node, Text, Value};
 
@@ -110,7 +111,7 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut entries: Vec<(Text, Node)> = Vec::new();
+        let mut entries = Entries::default();
         while let Some(key) = map.next_key::<String>()? {
             if self.leaves_out(&key) {
                 let _skipped: IgnoredAny = map.next_value()?;
@@ -118,12 +119,8 @@ impl<'de> Visitor<'de> for Tree {
             }
             let value = map.next_value_seed(self.under(&key))?;
             // No server writes a key twice; if one did, the last would count, as in Go.
-            match entries.iter_mut().find(|(name, _)| *name == key) {
-                Some((_, old)) => *old = value,
-                None => entries.push((key.into(), value)),
-            }
+            entries.put(Text::from(key), value);
         }
-        entries.shrink_to_fit();
-        Ok(Node::new(0, Value::Map(entries)))
+        Ok(Node::new(0, Value::Map(entries.into_list())))
     }
 }

@@ -35,10 +35,11 @@ impl Catalog {
         };
         let mut warnings: Vec<Warning> = file.text.warnings().collect();
         warnings.extend(file.refused.as_deref().cloned());
-        warnings.extend(file.text.repeats(name));
+        let lost = self.contested.iter().filter_map(|key| self.lost(name, key));
+        let repeats = file.text.repeats(name).into_iter().chain(lost);
+        warnings.extend(some(repeats, name));
         warnings.extend(file.held.iter().map(|claim| held(name, claim, file)));
         warnings.extend(file.claims().filter_map(|claim| self.stays(name, &claim)));
-        warnings.extend(self.contested.iter().filter_map(|key| self.lost(name, key)));
         warnings.sort_by_key(|warning| warning.line);
         FileReport {
             file: Arc::clone(name),
@@ -64,6 +65,20 @@ impl Catalog {
         let place = format!("{}:{}", winner.file, winner.line);
         Some(repeated(key, file, here.line, &place))
     }
+}
+
+/// How many objects of a file are named that are written again.
+const NAMED: usize = 20;
+
+/// The first warnings of many that are alike, and how many more there are.
+fn some(mut all: impl Iterator<Item = Warning>, file: &Arc<str>) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = all.by_ref().take(NAMED).collect();
+    let more = all.count();
+    if more > 0 {
+        let message = format!("{more} more objects are written again");
+        warnings.push(Warning::of_file(file, 0, message, "remove one of each two"));
+    }
+    warnings
 }
 
 /// That an object cannot be used as it is now and stays as it was.

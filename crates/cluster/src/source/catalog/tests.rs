@@ -404,3 +404,22 @@ fn only_the_parts_that_changed_are_parsed_again() {
     )]);
     assert_eq!(script.disk.taken, 1);
 }
+
+#[test]
+fn d13_objects_that_are_written_again_are_named_up_to_twenty_and_then_counted() {
+    let mut script = Script::default();
+    let many: String = (0..500)
+        .map(|number| node(&format!("n{number}"), 1))
+        .collect();
+    let twice = many.clone() + &many;
+    let told = script.step(&[("a", Some(&twice))]);
+    let again: Vec<&String> = told
+        .iter()
+        .filter(|line| line.contains("written again"))
+        .collect();
+    assert_eq!(again.len(), 21, "{again:?}");
+    assert!(
+        again.iter().any(|line| line.contains("480 more objects")),
+        "{again:?}"
+    );
+}
