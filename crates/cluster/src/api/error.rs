@@ -105,7 +105,20 @@ pub struct ApiError {
     pub retry_after: Option<Duration>,
 }
 
+/// What a server says of a kind of object whose definition it got a moment ago.
+const INITIALIZING: &str = "storage is (re)initializing";
+
+/// So many answers in a row that a kind is not ready yet are nothing to tell of: with the waits between them half a minute.
+const READY_SOON: u32 = 5;
+
 impl ApiError {
+    /// Whether the server is only preparing a kind of object whose definition is new, after so many failures in a row.
+    pub(super) fn is_initializing(&self, failures: u32) -> bool {
+        self.fault == Fault::TooManyRequests
+            && self.message.contains(INITIALIZING)
+            && failures <= READY_SOON
+    }
+
     pub(super) fn new(
         verb: Verb,
         target: &Target,

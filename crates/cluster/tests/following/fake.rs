@@ -25,6 +25,8 @@ use tokio::time::Instant;
 pub(crate) enum Deed {
     /// Refuses it.
     Refuse(u16, &'static str),
+    /// Refuses it as long as the definition of the kind is new.
+    Initialize,
     /// Refuses it and says when to come again.
     Later(u64),
     /// Opens the stream, sends these lines as they are, and ends it.
@@ -315,6 +317,10 @@ impl World {
     fn misbehave(&mut self, path: &str, deed: Deed) -> Response {
         match deed {
             Deed::Refuse(code, reason) => status(code, reason, "no"),
+            Deed::Initialize => {
+                let body = status(429, "TooManyRequests", "storage is (re)initializing");
+                ([("retry-after", "1")], body).into_response()
+            }
             Deed::Later(seconds) => {
                 let headers = [("retry-after", seconds.to_string())];
                 (StatusCode::TOO_MANY_REQUESTS, headers, "slow down").into_response()

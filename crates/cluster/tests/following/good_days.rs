@@ -256,3 +256,19 @@ async fn a_change_that_comes_alone_is_told_at_once_and_many_in_a_row_together() 
     assert!((5..=7).contains(&many.len()), "{many:?}");
     assert!(*many.last().unwrap() <= 32_160, "{many:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_definition_is_new_is_waited_for_without_a_warning_unless_that_lasts() {
+    for (answers, lasts) in [(4, false), (1000, true)] {
+        let fake = Fake::new();
+        fake.next(POLICIES, vec![Deed::Initialize; answers]);
+        let mut followed = Followed::new();
+        fake.follow_with(&mut followed, 2 * MINUTE, |second, followed| {
+            let warned = followed.index.warnings().next().is_some();
+            assert!(!warned || (lasts && second > 15), "after {second} s");
+        })
+        .await;
+        assert_eq!(followed.is_whole(), !lasts);
+        assert_eq!(followed.index.warnings().count(), usize::from(lasts));
+    }
+}

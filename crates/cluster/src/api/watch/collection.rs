@@ -74,7 +74,9 @@ impl Collection {
                 self.stream = None;
                 let error = told_apart(&self.connection, self.input.path, error).await;
                 let heard = Heard::Failed(error.fault, error.retry_after);
-                if self.hear(heard) != Turn::Absent {
+                let turn = self.hear(heard);
+                let passes = error.is_initializing(self.machine.failures());
+                if turn != Turn::Absent && !passes {
                     self.ready.push_back(Change::Trouble(error));
                 }
             }

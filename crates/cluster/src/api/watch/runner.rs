@@ -425,6 +425,9 @@ impl<'s> Runner<'s> {
             // Only the form of the request was not to the server's taste.
             return;
         }
+        if error.is_initializing(self.machine.failures()) {
+            return;
+        }
         self.shared.board.failed(self.number, error);
         // A stream that breaks is nothing that anybody must know; what does not come back is.
         if self.machine.failures() > 1 {
