@@ -158,7 +158,12 @@ impl Index {
     fn set(&mut self, object: Object) {
         match object {
             Object::Node(node) => self.snapshot.set_node(node),
-            Object::Service(service) => self.snapshot.set_service(service),
+            Object::Service(mut service) => {
+                if let Some(last) = self.snapshot.service(&service.name) {
+                    service.keep_last_good(last);
+                }
+                self.snapshot.set_service(service);
+            }
             Object::EndpointSlice(slice) => self.snapshot.set_slice(slice),
             Object::ServiceCidr(cidr) => {
                 self.cidrs.insert(cidr.name, cidr.cidrs);

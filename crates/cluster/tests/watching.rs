@@ -15,9 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cluster::event::{Completeness, Event};
+use cluster::index::Index;
 use cluster::object::Object;
 use cluster::source::{Watch, watch};
 use tempfile::TempDir;
+use topology_core::model::{Faults, ObjectName};
 
 /// A watched folder or file, and what is told about it.
 struct Followed {
@@ -333,4 +335,46 @@ fn many_objects_come_in_batches_and_all_of_them_come() {
     let dir = folder(&[("a.yaml", many)]);
     let mut followed = Followed::new(dir.path());
     assert_eq!(followed.first().len(), 2002);
+}
+
+#[test]
+fn in_a_file_too_levels_that_cannot_be_read_leave_the_last_good_version() {
+    let service = |keys: &str| {
+        format!(
+            "kind: Service\napiVersion: v1\nmetadata: {{name: s, namespace: t}}\nspec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}], topologyKeys: {keys}}}\n"
+        )
+    };
+    let dir = folder(&[("a.yaml", service("[kubernetes.io/hostname]"))]);
+    let mut followed = Followed::new(dir.path());
+    let mut index = Index::new(Vec::new());
+    let name = ObjectName::new("t", "s");
+    let mut levels_after = |text: Option<String>| {
+        if let Some(text) = text {
+            replace(&dir.path().join("a.yaml"), &text);
+        }
+        loop {
+            let batch = followed.runtime.block_on(common::next(&mut followed.watch));
+            let is_news = batch
+                .events
+                .iter()
+                .any(|event| matches!(event, Event::Apply(_)));
+            index.apply(batch);
+            if is_news {
+                let service = index.snapshot().service(&name).unwrap();
+                return (
+                    service.faults,
+                    service.policy.as_ref().unwrap().levels.len(),
+                );
+            }
+        }
+    };
+    assert_eq!(levels_after(None), (Faults::None, 1));
+    assert_eq!(
+        levels_after(Some(service("['*', kubernetes.io/hostname]"))),
+        (Faults::LastGood, 1)
+    );
+    assert_eq!(
+        levels_after(Some(service("[topology.kubernetes.io/zone, '*']"))),
+        (Faults::None, 2)
+    );
 }

@@ -19,5 +19,5 @@ pub use name::ObjectName;
 pub use node::{CAPACITY_LABEL, Node};
 pub use policy_name::{ParsePolicyNameError, PolicyKind, PolicyName};
 pub use selector::{Expression, Operator, Selector};
-pub use service::{Service, ServicePort, TrafficPolicy, Unprogrammed};
+pub use service::{Faults, Service, ServicePort, TrafficPolicy, Unprogrammed};
 pub use topology_policy::{Enforcement, OwnerLimits, TopologyPolicy};

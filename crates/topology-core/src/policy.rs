@@ -14,14 +14,16 @@ mod topology_keys;
 
 use std::sync::Arc;
 
-pub use annotations::{ANNOTATIONS, Annotation, Asked, PREFIX, Value, from_annotations};
+pub use annotations::{
+    ANNOTATIONS, Annotation, Asked, PREFIX, Reading, Value, from_annotations, read_annotations,
+};
 pub use error::{PolicyError, PolicyWarning};
 pub(crate) use level::ZONE;
 pub use level::{Level, LevelKey};
 pub use mode::Mode;
 pub use parts::{Avoid, Demand, EmptyTier, MinReady, OnNoMatch, Residual, Weighting};
 pub use source::PolicySource;
-pub use topology_keys::from_topology_keys;
+pub use topology_keys::{KeysReading, from_topology_keys, read_topology_keys};
 
 /// The most levels a policy may have; the limit `topologyKeys` had.
 pub const MAX_LEVELS: usize = 16;
@@ -64,6 +66,8 @@ pub struct Policy {
     pub slow_start: u32,
     /// The kernel's scheduler for this Service; none = the agent's.
     pub scheduler: Option<Arc<str>>,
+    /// Whether it says nothing about levels: what it avoids and its scheduler are added to what decides.
+    pub adds: bool,
 }
 
 impl Policy {
@@ -87,6 +91,7 @@ impl Policy {
             subset_max_weight: None,
             slow_start: 0,
             scheduler: None,
+            adds: false,
         }
     }
 

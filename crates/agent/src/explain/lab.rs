@@ -1,6 +1,6 @@
 //! The part of a cluster that one Service's decision hangs on, to try changes in.
 
-use topology_core::model::{EndpointSlice, ObjectName, PolicyName, Service};
+use topology_core::model::{EndpointSlice, Faults, ObjectName, PolicyName, Service};
 use topology_core::resolve::{Decision, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
@@ -59,7 +59,7 @@ impl<'a> Lab<'a> {
         self.snapshot.set_service(Service {
             policy: None,
             named_policy: None,
-            annotations_invalid: false,
+            faults: Faults::None,
             ..self.service.clone()
         });
         let decision = self.decide();

@@ -430,7 +430,9 @@ fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Vir
 fn is_silent(decision: &Decision) -> bool {
     let no_match = matches!(
         decision.refusal,
-        Some(Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided)
+        Some(
+            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
+        )
     );
     no_match && decision.on_no_match == OnNoMatch::Drop
 }

@@ -107,6 +107,7 @@ fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
         Some(Refusal::NoMatch | Refusal::Avoided) => Some((FallbackReason::NoMatch, "Nothing")),
         Some(Refusal::OwnNodeUnknown) => Some((FallbackReason::NodeUnknown, "Nothing")),
+        Some(Refusal::BoundaryUnread) => Some((FallbackReason::Invalid, "Nothing")),
         // As asked, or no matter of topology.
         Some(Refusal::NoEndpoints | Refusal::NoneReady | Refusal::NoneLocal | Refusal::Drained) => {
             None
@@ -122,10 +123,19 @@ fn instead(decision: &Decision) -> Option<Instead> {
     of_what_decides.or_else(|| invalid(decision))
 }
 
-/// What decides instead of annotations that are not valid, unless it would have decided over valid ones, too.
+/// What decides where some annotations are not valid, unless it would have decided over valid ones, too.
 fn invalid(decision: &Decision) -> Option<Instead> {
     let mut lost = decision.lost.iter();
-    lost.find(|lost| lost.why == LostBecause::Invalid)?;
+    let all_lost = lost.any(|lost| lost.why == LostBecause::Invalid);
+    let is_fault = |note: &Note| {
+        matches!(
+            note,
+            Note::PartlyInvalid | Note::BoundaryUnread | Note::LastGoodStays
+        )
+    };
+    if !all_lost && !decision.notes.iter().any(is_fault) {
+        return None;
+    }
     let to = match decision.source {
         PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => return None,
         PolicySource::Uniform => UNIFORM,
@@ -159,7 +169,11 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         // That a level passes its share on is what the policy asks; that none is left is not.
         Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
         Note::WeightClamped => Some((FallbackReason::WeightClamped, mode)),
-        Note::ServingTerminating
+        // Faults of the Service's own policy are told last: see `invalid`.
+        Note::PartlyInvalid
+        | Note::BoundaryUnread
+        | Note::LastGoodStays
+        | Note::ServingTerminating
         | Note::Clipped { .. }
         | Note::NoSuchPolicy { .. }
         | Note::DrainSpares { .. }

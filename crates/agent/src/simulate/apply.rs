@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use topology_core::model::{
-    Drain, Endpoint, EndpointSlice, Family, Node, ObjectName, Service, TopologyPolicy,
+    Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
 use topology_core::policy::{Asked, LevelKey, from_annotations};
 use topology_core::snapshot::Snapshot;
@@ -133,7 +133,7 @@ impl Edit {
             self.services.push(Service {
                 policy,
                 named_policy,
-                annotations_invalid: false,
+                faults: Faults::None,
                 ..known(snapshot, name)?.clone()
             });
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
-use topology_core::model::{EndpointSlice, Node, Service};
+use topology_core::model::{EndpointSlice, Faults, Node, Service};
 use topology_core::policy::{LevelKey, Policy, from_topology_keys};
 use topology_core::snapshot::Snapshot;
 
@@ -98,7 +98,7 @@ impl Stage {
         self.snapshot.set_service(Service {
             policy,
             named_policy: None,
-            annotations_invalid: false,
+            faults: Faults::None,
             ..service.clone()
         });
         for slice in &self.shown {

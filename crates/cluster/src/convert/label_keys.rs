@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use topology_core::model::Service;
+use topology_core::model::{Faults, Service};
 use topology_core::policy::{PREFIX, PolicySource};
 
 use super::field::Field;
@@ -40,5 +40,5 @@ pub(super) fn restrict(
         "use a label that --annotation-label-keys of the agents names, or have it named there",
     );
     service.policy = None;
-    service.annotations_invalid = true;
+    service.faults = Faults::Some;
 }

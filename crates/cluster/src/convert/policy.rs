@@ -1,92 +1,139 @@
 //! What a Service asks of topology: our annotations, or the old `spec.topologyKeys`.
+//!
+//! A fault costs the annotation that has it. Where the levels of a hard policy cannot be read, the Service asks for a
+//! boundary that holds nothing; the index puts the last good version in its place, if there is one.
 
-use topology_core::model::TrafficPolicy;
-use topology_core::policy::{self, Asked, PREFIX, Policy, PolicyError};
+use topology_core::model::{Faults, TrafficPolicy};
+use topology_core::policy::{self, Asked, KeysReading, PREFIX, Policy, PolicyError, Reading};
 
 use super::field::Field;
 use super::report::Report;
 
-/// What a Service asks, and whether its annotations are not valid. Annotations win over `topologyKeys`;
-/// a source that is not valid is ignored as a whole, with a warning, and the next one or none is used.
+/// What is done about a fault in an annotation.
+const NOT_USED: &str = "it is not used";
+/// What is done about levels of a hard policy that cannot be read.
+const KEPT: &str = "the levels of a hard policy cannot be read, so the last good version stays in use, or connections are refused if there is none";
+
+/// What a Service asks, and what is wrong with it. Annotations with levels, or a named policy, win over `topologyKeys`;
+/// annotations without add to them.
 pub(crate) fn of_service(
     root: &Field<'_>,
     spec: &Field<'_>,
     external: TrafficPolicy,
     report: &mut Report,
-) -> (Option<Asked>, bool) {
+) -> (Option<Asked>, Faults) {
     let keys = spec.get("topologyKeys");
-    let annotated = annotated(root, report);
-    let annotations_invalid = annotated.is_err();
-    let asked = match annotated.ok().flatten() {
-        Some(asked) if keys.is_present() => {
-            let message = "not used, because annotations say what is wanted";
-            report.warn(&keys, message, "remove one of the two");
-            Some(asked)
+    let (annotated, faults) = annotated(root, report);
+    let added = match annotated {
+        Some(Asked::Policy(policy)) if policy.adds => Some(policy),
+        None => None,
+        Some(asked) => {
+            if keys.is_present() {
+                let message = "not used, because annotations say what is wanted";
+                report.warn(&keys, message, "remove one of the two");
+            }
+            return (Some(asked), faults);
         }
-        Some(asked) => Some(asked),
-        None => from_keys(&keys, external, report).map(|policy| Asked::Policy(Box::new(policy))),
     };
-    (asked, annotations_invalid)
+    let (from_keys, faults_of_keys) = from_keys(&keys, external, report);
+    let asked = match (from_keys, added) {
+        (Some(policy), Some(added)) => Some(Policy {
+            avoid: added.avoid,
+            on_no_match: added.on_no_match,
+            scheduler: added.scheduler,
+            ..policy
+        }),
+        (policy, added) => policy.or(added.map(|added| *added)),
+    };
+    let faults = match (faults, faults_of_keys) {
+        (faults, Faults::None) => faults,
+        (_, faults) => faults,
+    };
+    (asked.map(|policy| Asked::Policy(Box::new(policy))), faults)
 }
 
-/// Annotations of which one is not valid; the report tells which.
-struct Invalid;
-
-fn annotated(root: &Field<'_>, report: &mut Report) -> Result<Option<Asked>, Invalid> {
+fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<Asked>, Faults) {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);
-    // One of ours that is not even text spoils the set like any other fault in it.
-    if annotations
-        .keys()
-        .any(|key| key.starts_with(PREFIX) && !texts.iter().any(|(known, _)| *known == key))
-    {
-        return Err(Invalid);
+    let text_of = |key: &str| texts.iter().find(|(known, _)| *known == key);
+    let ours = annotations.keys().filter(|key| key.starts_with(PREFIX));
+    let ours: Vec<_> = ours
+        .map(|key| (key, text_of(key).map(|(_, text)| *text)))
+        .collect();
+    let is_not_text = ours.iter().any(|(_, text)| text.is_none());
+    let Reading {
+        asked,
+        errors,
+        boundary_unread,
+    } = policy::read_annotations(ours);
+    for error in &errors {
+        warn(
+            &annotations.entry(&error.field),
+            error,
+            if boundary_unread && is_about_levels(error) {
+                KEPT
+            } else {
+                NOT_USED
+            },
+            report,
+        );
     }
-    policy::from_annotations(texts).map_err(|errors| {
-        for error in errors {
-            let field = annotations.entry(&error.field);
-            warn(
-                &field,
-                &error,
-                "all topology annotations of the Service are ignored",
-                report,
-            );
-        }
-        Invalid
-    })
+    let faults = match (boundary_unread, errors.is_empty() && !is_not_text) {
+        (true, _) => Faults::Boundary,
+        (false, false) => Faults::Some,
+        (false, true) => Faults::None,
+    };
+    (asked, faults)
+}
+
+/// Whether a fault is one of levels and mode.
+fn is_about_levels(error: &PolicyError) -> bool {
+    let name = error.field.strip_prefix(PREFIX);
+    name.is_some_and(|name| ["mode", "keys", "weights"].contains(&name))
 }
 
 /// The field of Kubernetes 1.17 to 1.21, with the rules of its validation (1.18).
-fn from_keys(keys: &Field<'_>, external: TrafficPolicy, report: &mut Report) -> Option<Policy> {
+fn from_keys(
+    keys: &Field<'_>,
+    external: TrafficPolicy,
+    report: &mut Report,
+) -> (Option<Policy>, Faults) {
     let texts: Vec<&str> = keys
         .items(report)
         .map(|entry| entry.text(report).unwrap_or_default())
         .collect();
     if !texts.is_empty() && external == TrafficPolicy::Local {
-        let message = "not used: Kubernetes forbade topologyKeys with externalTrafficPolicy Local";
+        let message = "Kubernetes forbade topologyKeys with externalTrafficPolicy Local; they hold for inside traffic";
         report.warn(keys, message, "remove one of the two");
-        return None;
     }
-    match policy::from_topology_keys(&texts) {
-        Ok((policy, warnings)) => {
-            for warning in warnings {
-                report.warn(&element(keys, &warning.field), warning.message, "");
-            }
-            policy
-        }
-        Err(errors) => {
-            for error in errors {
-                warn(
-                    &element(keys, &error.field),
-                    &error,
-                    "all topologyKeys are ignored",
-                    report,
-                );
-            }
-            None
-        }
+    let is_list = keys
+        .node()
+        .is_none_or(|node| node.is_null() || node.list().is_some());
+    let reading = if is_list {
+        policy::read_topology_keys(&texts)
+    } else {
+        KeysReading::unread()
+    };
+    for warning in reading.warnings {
+        report.warn(&element(keys, &warning.field), warning.message, "");
     }
+    for error in &reading.errors {
+        let consequence = if reading.boundary_unread {
+            KEPT
+        } else if reading.policy.is_some() {
+            NOT_USED
+        } else {
+            "all topologyKeys are ignored"
+        };
+        warn(&element(keys, &error.field), error, consequence, report);
+    }
+    let faults = match (reading.boundary_unread, reading.errors.is_empty()) {
+        (true, _) => Faults::Boundary,
+        (false, false) => Faults::Some,
+        (false, true) => Faults::None,
+    };
+    (reading.policy, faults)
 }
 
 /// The element of the list that a finding such as `spec.topologyKeys[2]` is about, or the list.

@@ -40,7 +40,7 @@ pub(crate) fn convert(
     }
     let unprogrammed = unprogrammed::list(root, &spec, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
-    let (asked, annotations_invalid) = policy::of_service(root, &spec, external, report);
+    let (asked, faults) = policy::of_service(root, &spec, external, report);
     let (policy, named_policy) = match asked {
         Some(Asked::Policy(policy)) => (Some(interner.policy(*policy)), None),
         Some(Asked::Named(name)) => (None, Some(name)),
@@ -60,7 +60,7 @@ pub(crate) fn convert(
         externally_accessible: unprogrammed.externally_accessible,
         policy,
         named_policy,
-        annotations_invalid,
+        faults,
         unprogrammed: unprogrammed.parts,
     }))
 }

@@ -231,7 +231,7 @@ const REASONS: &[Word] = &[
     },
     Word {
         name: "Invalid",
-        about: "an annotation of the Service is not valid, so none of them is used",
+        about: "an annotation of the Service is not valid and not used",
     },
     Word {
         name: "DrainIgnored",

@@ -41,8 +41,9 @@ fn taken(value: &Value) -> String {
             format!("levels, nearest first: `node,zone,*`; at most {MAX_LEVELS}, none twice")
         }
         Value::Weights { most } => format!(
-            "`node=80,zone=15,*=5`; whole numbers from 0 to {most}, their sum is free; at most {MAX_LEVELS} levels"
+            "`node=80,zone=15,*=5`, with or without `%`; whole numbers from 0 to {most}, or 0% to 100%, their sum is free; at most {MAX_LEVELS} levels"
         ),
+        Value::Number { least, most } => format!("a whole number from {least} to {most}"),
         Value::Thresholds { most } => {
             format!("`zone=2`, `zone=50%`, several with commas; 1 to {most}, or 0% to 100%")
         }

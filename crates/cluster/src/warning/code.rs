@@ -23,9 +23,9 @@ pub enum Code {
     Field,
     /// A Node that claims an address inside a Service range.
     NodeClaim,
-    /// Annotations of ours; none of the Service's is used.
+    /// Annotations of ours that are not used.
     TopologyInvalid,
-    /// `spec.topologyKeys`; none of them is used.
+    /// `spec.topologyKeys`.
     TopologyKeysInvalid,
     /// A `TopologyPolicy` or `ClusterTopologyPolicy`.
     PolicyInvalid,

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use cluster::object::Object;
-use topology_core::model::{Drain, Endpoint, EndpointSlice, Labels, Node, Service, TopologyPolicy};
+use topology_core::model::{
+    Drain, Endpoint, EndpointSlice, Faults, Labels, Node, Service, TopologyPolicy,
+};
 
 /// An object in a few lines.
 pub(crate) fn show(object: &Object) -> String {
@@ -109,8 +111,8 @@ fn show_service(service: &Service) -> String {
             write!(text, " {}={}", level.key, level.weight).unwrap();
         }
     }
-    if service.annotations_invalid {
-        text.push_str("\n  annotations not valid");
+    if service.faults != Faults::None {
+        write!(text, "\n  faults: {:?}", service.faults).unwrap();
     }
     for part in &service.unprogrammed {
         write!(text, "\n  not programmed: {}: {}", part.field, part.reason).unwrap();

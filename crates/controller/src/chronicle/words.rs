@@ -42,7 +42,7 @@ pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'sta
         FallbackReason::NoMatch => ("TopologyNoMatch", "nothing is left inside the boundary"),
         FallbackReason::Invalid => (
             "TopologyInvalid",
-            "a topology annotation is not valid (ipvs-topo explain names it), so none of the Service's is used",
+            "a topology annotation is not valid (ipvs-topo explain names it) and not used",
         ),
         FallbackReason::DrainIgnored => (
             "TopologyDrainIgnored",

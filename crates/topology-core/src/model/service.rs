@@ -32,10 +32,36 @@ pub struct Service {
     pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
     pub named_policy: Option<Arc<str>>,
-    /// Whether its annotations of ours are not valid, so that none of them is used.
-    pub annotations_invalid: bool,
+    /// What is wrong with its annotations of ours or its `topologyKeys`.
+    pub faults: Faults,
     /// What it asks for and this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
+}
+
+/// What is wrong with the annotations or `topologyKeys` of a Service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Faults {
+    /// Nothing.
+    #[default]
+    None,
+    /// Some are not valid and do not count; the others do.
+    Some,
+    /// The levels of a hard policy cannot be read, and there is no earlier version: `policy` is a boundary that holds
+    /// no endpoint.
+    Boundary,
+    /// The levels of a hard policy cannot be read: `policy` and `named_policy` are those of the last good version.
+    LastGood,
+}
+
+impl Service {
+    /// Puts what `last` asked in the place of a boundary that cannot be read; `last` is what was known of the Service.
+    pub fn keep_last_good(&mut self, last: &Self) {
+        if self.faults == Faults::Boundary && last.faults != Faults::Boundary {
+            self.faults = Faults::LastGood;
+            self.policy.clone_from(&last.policy);
+            self.named_policy.clone_from(&last.named_policy);
+        }
+    }
 }
 
 /// One port of a Service.

@@ -1,7 +1,12 @@
 //! The annotations `topology.ipvs-topo.io/...` of a Service.
+//!
+//! A fault costs the annotation that has it and no other, except that a boundary is never opened by a mistake: where
+//! the levels of a hard policy cannot be read, the reading stands for a boundary that holds nothing
+//! ([`Reading::boundary_unread`]).
 
 mod check;
 mod describe;
+mod mode;
 mod values;
 
 pub use describe::{ANNOTATIONS, Annotation, Value};
@@ -22,33 +27,71 @@ pub enum Asked {
     Named(Arc<str>),
 }
 
-/// The policy that `annotations` ask for; `None` if none of them is ours.
+/// What annotations amount to, faulty or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// What the annotations without a fault ask for; `None` if that is nothing.
+    pub asked: Option<Asked>,
+    /// Everything that is wrong, not only the first fault.
+    pub errors: Vec<PolicyError>,
+    /// Whether the levels of a hard policy cannot be read. `asked` is then a boundary that holds no endpoint.
+    pub boundary_unread: bool,
+}
+
+/// The policy that `annotations` ask for, if all of them are sound; `None` if none of them is ours.
 ///
 /// # Errors
-/// Everything that is wrong, not only the first fault. The set is then ignored as a whole: half a policy is
-/// never applied.
+/// Everything that is wrong, not only the first fault.
 pub fn from_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<Asked>, Vec<PolicyError>> {
+    let annotations = annotations.into_iter();
+    let reading = read_annotations(annotations.map(|(key, value)| (key, Some(value))));
+    if reading.errors.is_empty() {
+        Ok(reading.asked)
+    } else {
+        Err(reading.errors)
+    }
+}
+
+/// What `annotations` ask for without those that have a fault. A value of `None` is one that is not text, which
+/// somebody else reports.
+pub fn read_annotations<'a>(
+    annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+) -> Reading {
     let mut set = AnnotationSet::default();
     for (key, value) in annotations {
         if let Some(name) = key.strip_prefix(PREFIX) {
-            set.read(name, value.trim());
+            set.read(name, value.map(str::trim));
         }
     }
     set.finish()
 }
 
-/// Levels as they were written.
+/// A list of levels as an annotation has it.
 struct Listed<'a> {
     text: &'a str,
-    levels: Vec<Level>,
+    /// None: it cannot be read.
+    levels: Option<Vec<Level>>,
+}
+
+impl Listed<'_> {
+    /// Whether it lets in only what is in its levels. One that cannot be read does unless it ends in `*`.
+    fn is_boundary(&self) -> bool {
+        match &self.levels {
+            Some(levels) => levels.last().is_none_or(|level| level.key != LevelKey::Any),
+            None => {
+                let last = self.text.rsplit(',').next().unwrap_or_default();
+                last.split('=').next().unwrap_or_default().trim() != "*"
+            }
+        }
+    }
 }
 
 struct AnnotationSet<'a> {
     /// Name and value of each, as they came.
     found: Vec<(&'a str, &'a str)>,
-    mode: Option<&'a str>,
+    mode: Option<Mode>,
     keys: Option<Listed<'a>>,
     weights: Option<Listed<'a>>,
     min_ready: Vec<(LevelKey, MinReady)>,
@@ -85,19 +128,32 @@ impl Default for AnnotationSet<'_> {
 }
 
 impl<'a> AnnotationSet<'a> {
-    fn read(&mut self, name: &'a str, value: &'a str) {
-        self.found.push((name, value));
-        if let Err(problem) = self.take(name, value) {
-            self.fail(name, value, problem);
+    /// Reads one annotation; `None` is a value that is not text.
+    fn read(&mut self, name: &'a str, value: Option<&'a str>) {
+        let unread = || {
+            Some(Listed {
+                text: "",
+                levels: None,
+            })
+        };
+        match (name, value) {
+            ("keys", None) => self.keys = unread(),
+            ("weights", None) => self.weights = unread(),
+            (_, None) => {}
+            (_, Some(value)) => {
+                self.found.push((name, value));
+                if let Err(problem) = self.apply(name, value) {
+                    self.fail(name, value, problem);
+                }
+            }
         }
     }
 
-    fn take(&mut self, name: &str, text: &'a str) -> Result<(), String> {
-        let listed = |levels| Some(Listed { text, levels });
+    fn apply(&mut self, name: &str, text: &'a str) -> Result<(), String> {
         match name {
-            "mode" => self.mode = Some(text),
-            "keys" => self.keys = listed(values::keys(text)?),
-            "weights" => self.weights = listed(values::weights(text)?),
+            "mode" => self.mode = Some(values::mode(text)?),
+            "keys" => self.keys = Some(self.listed(name, text, values::keys(text))),
+            "weights" => self.weights = Some(self.listed(name, text, values::weights(text))),
             "weighting" => self.draft.weighting = values::weighting(text)?,
             "empty-tier" => self.draft.empty_tier = values::empty_tier(text)?,
             "min-ready" => self.min_ready = values::min_ready(text)?,
@@ -109,6 +165,7 @@ impl<'a> AnnotationSet<'a> {
             "avoid" => self.draft.avoid = values::avoid(text)?,
             "on-no-match" => self.draft.on_no_match = values::on_no_match(text)?,
             "slow-start" => self.draft.slow_start = values::slow_start(text)?,
+            "subset" => self.draft.subset_max_weight = Some(values::subset(text)?),
             "policy" => self.named = Some(values::object_name(text)?.into()),
             "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?.into()),
             _ => {
@@ -119,6 +176,23 @@ impl<'a> AnnotationSet<'a> {
         Ok(())
     }
 
+    /// The list in `text`, as far as it can be read.
+    fn listed(
+        &mut self,
+        name: &str,
+        text: &'a str,
+        read: Result<Vec<Level>, values::ListFault>,
+    ) -> Listed<'a> {
+        let levels = read.map_or_else(
+            |fault| {
+                self.fail(name, text, fault.problem);
+                fault.levels
+            },
+            Some,
+        );
+        Listed { text, levels }
+    }
+
     fn fail(&mut self, name: &str, value: &str, problem: String) {
         self.errors.push(PolicyError {
             field: format!("{PREFIX}{name}"),
@@ -127,44 +201,30 @@ impl<'a> AnnotationSet<'a> {
         });
     }
 
-    fn finish(mut self) -> Result<Option<Asked>, Vec<PolicyError>> {
-        if self.found.is_empty() {
-            return Ok(None);
-        }
-        // Faults of single values are told first; the whole is judged once they are sound.
-        let asked = if self.errors.is_empty() {
-            self.asked()
-        } else {
-            None
-        };
-        if self.errors.is_empty() {
-            Ok(asked)
-        } else {
-            Err(self.errors)
+    fn finish(mut self) -> Reading {
+        let (asked, boundary_unread) = self.asked();
+        Reading {
+            asked,
+            errors: self.errors,
+            boundary_unread,
         }
     }
 
-    fn asked(&mut self) -> Option<Asked> {
+    /// What is asked for, and whether it is a boundary that cannot be read.
+    fn asked(&mut self) -> (Option<Asked>, bool) {
         if let Some(name) = self.named.take() {
-            return self.stands_alone().then_some(Asked::Named(name));
+            if !self.forms_boundary() {
+                self.fail_beside_name();
+                return (Some(Asked::Named(name)), false);
+            }
+            self.fail_found(
+                "policy",
+                "the named policy says all; remove the other annotations, or this one",
+            );
         }
-        let mode = self.judge_mode()?;
-        let listed = self.weights.take().or_else(|| self.keys.take());
-        let levels = listed
-            .filter(|_| mode != Mode::None)
-            .map_or_else(Vec::new, |listed| listed.levels);
-        let mut policy = Policy {
-            mode,
-            levels,
-            ..self.draft.clone()
-        };
-        policy.max_overload = match self.max_overload {
-            Overload::Percent(percent) => Some(percent),
-            Overload::Off => None,
-            Overload::Unsaid => (mode == Mode::Balanced).then_some(0),
-        };
-        self.judge_choices(&policy);
-        self.give_min_ready(&mut policy);
-        Some(Asked::Policy(Box::new(policy)))
+        let meant = self.meant();
+        let unread = meant == mode::Meant::Unread;
+        let policy = self.policy_of(meant);
+        (policy.map(|policy| Asked::Policy(Box::new(policy))), unread)
     }
 }

@@ -74,7 +74,8 @@ impl LevelKey {
 }
 
 impl fmt::Display for LevelKey {
-    /// The alias where there is one.
+    /// The alias where there is one. A label that is called like an alias (only `topologyKeys` can name one) is
+    /// shown as `label zone`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Node => "node",
@@ -82,6 +83,7 @@ impl fmt::Display for LevelKey {
             Self::Label(key) => match &**key {
                 ZONE => "zone",
                 REGION => "region",
+                alias @ ("node" | "zone" | "region") => return write!(f, "label {alias}"),
                 other => other,
             },
         })

@@ -2,42 +2,95 @@
 
 use super::{Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource, PolicyWarning};
 
+/// What a list of keys amounts to, faulty or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeysReading {
+    /// What it means, as far as it can be read; none for an empty list (V1).
+    pub policy: Option<Policy>,
+    /// What its owner should know.
+    pub warnings: Vec<PolicyWarning>,
+    /// Every element that validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by its index.
+    pub errors: Vec<PolicyError>,
+    /// Whether it is a boundary that cannot be read. `policy` is then a boundary that holds no endpoint.
+    pub boundary_unread: bool,
+}
+
+impl KeysReading {
+    /// A boundary that cannot be read.
+    pub fn unread() -> Self {
+        Self {
+            policy: Some(Policy::new(
+                PolicySource::TopologyKeys,
+                Mode::Hard,
+                Vec::new(),
+            )),
+            warnings: Vec::new(),
+            errors: Vec::new(),
+            boundary_unread: true,
+        }
+    }
+}
+
 /// The policy that the list `keys` meant, with what its owner should know; none for an empty list (V1).
-///
-/// An empty text as the last element meant "any node" in the first draft of the KEP and is read as `*` with a
-/// warning; anywhere else it is an error, since a stray element would turn a hard rule into a soft one.
 ///
 /// # Errors
 /// Every element that validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by its index.
 pub fn from_topology_keys<T: AsRef<str>>(
     keys: &[T],
 ) -> Result<(Option<Policy>, Vec<PolicyWarning>), Vec<PolicyError>> {
+    let reading = read_topology_keys(keys);
+    if reading.errors.is_empty() {
+        Ok((reading.policy, reading.warnings))
+    } else {
+        Err(reading.errors)
+    }
+}
+
+/// What the list `keys` means, as far as it can be read.
+///
+/// An empty text as the last element meant "any node" in the first draft of the KEP and is read as `*` with a
+/// warning; anywhere else it is an error, since a stray element would turn a hard rule into a soft one.
+/// Of a key that stands twice the first holds. With any other error the list cannot be read: one that ends in `*` then
+/// means nothing, any other is a boundary.
+pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> KeysReading {
     let mut levels: Vec<Level> = Vec::with_capacity(keys.len());
-    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
-    let mut seen = Vec::with_capacity(keys.len());
+    let (mut warnings, mut errors, mut is_unread) = (Vec::new(), Vec::new(), false);
     for (at, text) in keys.iter().map(AsRef::as_ref).enumerate() {
         let last = at + 1 == keys.len();
         let field = format!("spec.topologyKeys[{at}]");
-        let parsed = if text.is_empty() && last {
+        if text.is_empty() && last {
             let message = "an empty key means any node; write `*`".to_owned();
-            warnings.push(PolicyWarning {
-                field: field.clone(),
-                message,
-            });
-            Ok(LevelKey::Any)
-        } else {
-            key(text)
-        };
-        match parsed.and_then(|key| admit(key, last, &mut seen)) {
-            Ok(key) => levels.push(Level::new(key, if at == 0 { 100 } else { 0 })),
-            Err(problem) => errors.push(PolicyError {
-                field,
-                value: text.to_owned(),
-                problem,
-            }),
+            let field = field.clone();
+            warnings.push(PolicyWarning { field, message });
         }
+        let problem = match key(text, last) {
+            Ok(key) if levels.iter().any(|level| level.key == key) => {
+                format!("`{key}` stands twice; keep the first")
+            }
+            Ok(key) => {
+                let misplaced = key == LevelKey::Any && !last;
+                let weight = if levels.is_empty() { 100 } else { 0 };
+                levels.push(Level::new(key, weight));
+                if !misplaced {
+                    continue;
+                }
+                is_unread = true;
+                "`*` must be the last key".to_owned()
+            }
+            Err(problem) => {
+                is_unread = true;
+                problem
+            }
+        };
+        let value = text.to_owned();
+        errors.push(PolicyError {
+            field,
+            value,
+            problem,
+        });
     }
     if keys.len() > MAX_LEVELS {
+        is_unread = true;
         let problem = format!("{} keys; at most {MAX_LEVELS} are allowed", keys.len());
         errors.push(PolicyError {
             field: "spec.topologyKeys".to_owned(),
@@ -45,10 +98,19 @@ pub fn from_topology_keys<T: AsRef<str>>(
             problem,
         });
     }
-    if errors.is_empty() {
-        Ok((policy(levels), warnings))
-    } else {
-        Err(errors)
+    let ends_open = keys
+        .last()
+        .is_some_and(|last| matches!(last.as_ref(), "" | "*"));
+    let unread = KeysReading::unread();
+    KeysReading {
+        policy: match (is_unread, ends_open) {
+            (false, _) => policy(levels),
+            (true, true) => None,
+            (true, false) => unread.policy,
+        },
+        warnings,
+        errors,
+        boundary_unread: is_unread && !ends_open,
     }
 }
 
@@ -59,23 +121,17 @@ fn policy(levels: Vec<Level>) -> Option<Policy> {
 }
 
 /// The field knew no aliases: `zone` is the label `zone`.
-fn key(text: &str) -> Result<LevelKey, String> {
+fn key(text: &str, last: bool) -> Result<LevelKey, String> {
     match text {
         "node" | "zone" | "region" => Ok(LevelKey::Label(text.into())),
+        "" if last => Ok(LevelKey::Any),
         "" => {
             Err("an empty key is allowed only as the last one; remove it or write `*`".to_owned())
         }
-        _ => LevelKey::parse(text),
+        _ => LevelKey::parse(text).map_err(|_| {
+            format!(
+                "`{text}` is not a label key; use a key such as kubernetes.io/hostname or topology.kubernetes.io/zone, or `*`"
+            )
+        }),
     }
-}
-
-fn admit(key: LevelKey, last: bool, seen: &mut Vec<LevelKey>) -> Result<LevelKey, String> {
-    if seen.contains(&key) {
-        return Err(format!("`{key}` stands twice; keep the first"));
-    }
-    seen.push(key.clone());
-    if key == LevelKey::Any && !last {
-        return Err("`*` must be the last key".to_owned());
-    }
-    Ok(key)
 }

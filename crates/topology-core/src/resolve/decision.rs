@@ -68,7 +68,7 @@ pub enum LostBecause {
     NotNamed,
     /// The limits of a cluster policy do not allow it.
     NotAllowed,
-    /// Annotations: one is not valid, so none is used.
+    /// Annotations: they are not valid, and those that are say nothing that could decide.
     Invalid,
     /// Hints: some ready endpoint has none, so none counts.
     PartlyHinted,
@@ -109,7 +109,7 @@ impl fmt::Display for LostBecause {
             Self::LaterName => "another of the same priority and age has a name that comes first",
             Self::NotNamed => "the Service's annotation names another",
             Self::NotAllowed => "the owner limits of a cluster policy do not allow it",
-            Self::Invalid => "one annotation is not valid, so none is used",
+            Self::Invalid => "they are not valid, and nothing is left of them that could decide",
             Self::PartlyHinted => "a ready endpoint has no hint, so none counts",
             Self::NodeWithoutZone => "they name zones, and this Node has no zone",
             Self::HintedElsewhere => "none names this Node or its zone",
@@ -181,6 +181,8 @@ pub enum Refusal {
     Drained,
     /// Every usable one is in a domain that the policy avoids.
     Avoided,
+    /// The levels of the Service's own hard policy cannot be read, and there is no earlier version of them.
+    BoundaryUnread,
 }
 
 impl Refusal {
@@ -194,6 +196,7 @@ impl Refusal {
             Self::OwnNodeUnknown => "OwnNodeUnknown",
             Self::Drained => "Drained",
             Self::Avoided => "Avoided",
+            Self::BoundaryUnread => "BoundaryUnread",
         }
     }
 }
@@ -208,6 +211,9 @@ impl fmt::Display for Refusal {
             Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
             Self::Drained => "every usable endpoint is drained, and the drain is forced",
             Self::Avoided => "every usable endpoint is in a domain that the policy avoids",
+            Self::BoundaryUnread => {
+                "the levels of the hard policy cannot be read, so it matches nothing"
+            }
         })
     }
 }
@@ -233,6 +239,12 @@ pub enum Note {
         /// The name.
         name: Arc<str>,
     },
+    /// An annotation or a key of `topologyKeys` is not valid and does not count; the others do.
+    PartlyInvalid,
+    /// The levels of the Service's own hard policy cannot be read, and there is no earlier version of them.
+    BoundaryUnread,
+    /// The levels of the Service's own hard policy cannot be read; what the last good version asks stays.
+    LastGoodStays,
     /// S1: a drain is ignored, because no other endpoint remains.
     DrainIgnored {
         /// Its name.
@@ -285,6 +297,9 @@ impl Note {
             Self::ServingTerminating => "ServingTerminating",
             Self::Clipped { .. } => "Clipped",
             Self::NoSuchPolicy { .. } => "NoSuchPolicy",
+            Self::PartlyInvalid => "PartlyInvalid",
+            Self::BoundaryUnread => "BoundaryUnread",
+            Self::LastGoodStays => "LastGoodStays",
             Self::DrainIgnored { .. } => "DrainIgnored",
             Self::DrainSpares { .. } => "DrainSpares",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
@@ -299,7 +314,12 @@ impl Note {
     /// The number of the stage, 0 to 11.
     pub const fn stage(&self) -> u8 {
         match self {
-            Self::Clipped { .. } | Self::NoSuchPolicy { .. } | Self::ServingTerminating => 0,
+            Self::Clipped { .. }
+            | Self::NoSuchPolicy { .. }
+            | Self::PartlyInvalid
+            | Self::BoundaryUnread
+            | Self::LastGoodStays
+            | Self::ServingTerminating => 0,
             Self::DrainIgnored { .. } | Self::DrainSpares { .. } => 1,
             Self::AvoidIgnored { .. } => 2,
             Self::Panic => 3,
@@ -322,6 +342,15 @@ impl fmt::Display for Note {
             Self::NoSuchPolicy { name } => write!(
                 f,
                 "there is no TopologyPolicy {name} in the namespace, the next source decides"
+            ),
+            Self::PartlyInvalid => {
+                f.write_str("a topology annotation is not valid and not used, the others are")
+            }
+            Self::BoundaryUnread => f.write_str(
+                "the levels of the Service's own hard policy cannot be read, connections are refused until they can",
+            ),
+            Self::LastGoodStays => f.write_str(
+                "the levels of the Service's own hard policy cannot be read, its last good version stays in use",
             ),
             Self::DrainIgnored { drain } => {
                 write!(f, "drain {drain} is ignored, no other endpoint remains")

@@ -3,37 +3,60 @@
 //! A hard entry takes out every endpoint that shares this node's value of its key. A soft one does so only if another
 //! usable endpoint remains; several are tried in the order in which they stand, hard ones first.
 //!
+//! Where kube-proxy's rules decide, what annotations avoid goes first and hints are read among the rest.
+//!
 //! Example: `avoid: node` on a node with the only endpoint refuses (L14); `avoid: node:soft` uses it (L13). Source: the
 //! design of Service topology (anti-affinity is the domain's outside).
 
 use super::candidates::Candidate;
 use super::reason::Reason;
 use super::record::Fact;
+use super::source::Rule;
 use super::work::Work;
-use super::{Note, Refusal};
+use super::{Note, Refusal, s00_usable};
+use crate::model::TrafficPolicy;
 use crate::policy::{Avoid, LevelKey};
 
 /// Takes out what is to be avoided.
 pub(super) fn run(work: &mut Work<'_>) {
-    let Some(policy) = work.policy() else {
+    let avoided = work.avoided();
+    if avoided.is_empty() {
         return;
-    };
+    }
     let before = work.chosen();
-    for avoid in policy.avoid.iter().filter(|avoid| !avoid.soft) {
+    for avoid in avoided.iter().filter(|avoid| !avoid.soft) {
         take_out(work, avoid);
     }
+    read_hints_again(work);
     if before > 0 && work.chosen() == 0 {
         work.refusal = Some(Refusal::Avoided);
     }
-    for avoid in policy.avoid.iter().filter(|avoid| avoid.soft) {
-        let chosen = |candidate: &&Candidate<'_>| candidate.reason.is_chosen();
-        let mut usable = work.candidates.iter().filter(chosen);
+    for avoid in avoided.iter().filter(|avoid| avoid.soft) {
+        let mut usable = work
+            .candidates
+            .iter()
+            .filter(|candidate| is_usable(candidate));
         if usable.any(|candidate| !is_near(work, candidate, &avoid.key)) {
             take_out(work, avoid);
+            read_hints_again(work);
         } else if work.chosen() > 0 {
             let key = avoid.key.clone();
             work.notes.push(Note::AvoidIgnored { key });
         }
+    }
+}
+
+/// Under kube-proxy's rules hints are read among what is left, so that one that is hinted elsewhere is usable, too.
+fn is_usable(candidate: &Candidate<'_>) -> bool {
+    let hinted_elsewhere = candidate.reason == Reason::HintedElsewhere && !candidate.gone;
+    candidate.reason.is_chosen() || hinted_elsewhere
+}
+
+/// Under kube-proxy's rules hints are read among what is left.
+fn read_hints_again(work: &mut Work<'_>) {
+    let is_left = |candidate: &Candidate<'_>| !candidate.gone && candidate.endpoint.ready;
+    if matches!(work.rule, Rule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
+        s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
     }
 }
 

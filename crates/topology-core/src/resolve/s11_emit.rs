@@ -48,6 +48,11 @@ fn refusal(work: &Work<'_>) -> Refusal {
         Refusal::NoneReady
     } else if work.source == PolicySource::TrafficPolicyLocal {
         Refusal::NoneLocal
+    } else if work
+        .levelled()
+        .is_some_and(|policy| policy.levels.is_empty())
+    {
+        Refusal::BoundaryUnread
     } else {
         Refusal::NoMatch
     }

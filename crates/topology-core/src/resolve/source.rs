@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::PortView;
 use super::categorize::Topology;
 use super::decision::{Lost, LostBecause, Note};
-use crate::model::{PolicyName, TopologyPolicy, TrafficPolicy};
+use crate::model::{Faults, PolicyName, Service, TopologyPolicy, TrafficPolicy};
 use crate::policy::{Policy, PolicySource};
 use ranking::Ranking;
 
@@ -45,6 +45,8 @@ pub(super) struct Choice<'a> {
     pub(super) decided_by: Option<PolicyName>,
     pub(super) lost: Vec<Lost>,
     pub(super) notes: Vec<Note>,
+    /// What annotations without levels add to what decides.
+    pub(super) added: Option<&'a Policy>,
     /// The cap in force.
     pub(super) max_overload: Option<u32>,
 }
@@ -57,6 +59,7 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
         decided_by: None,
         lost: Vec::new(),
         notes: Vec::new(),
+        added: None,
         max_overload: None,
     };
     let ranking = Ranking::of(view);
@@ -130,15 +133,18 @@ impl<'a> Choice<'a> {
 
     /// What the owner of the Service wrote.
     fn consider_owner(&mut self, view: &PortView<'a>, ranking: &Ranking<'a>) {
-        if view.service.annotations_invalid {
-            self.lose(PolicySource::Annotation, None, LostBecause::Invalid);
-        }
-        if let Some(name) = &view.service.named_policy {
+        let service = view.service;
+        self.consider_faults(service);
+        if let Some(name) = &service.named_policy {
             self.consider_named(name, ranking);
         }
         let Some(policy) = view.service.policy.as_deref() else {
             return;
         };
+        if policy.adds {
+            self.added = (self.source != PolicySource::ClusterOverride).then_some(policy);
+            return;
+        }
         if !self.is_open() {
             self.lose(policy.source, None, LostBecause::Weaker);
             return;
@@ -157,6 +163,19 @@ impl<'a> Choice<'a> {
                 let by = object.id();
                 self.notes.push(Note::Clipped { asked, given, by });
             }
+        }
+    }
+
+    /// What is not valid of what the owner wrote.
+    fn consider_faults(&mut self, service: &Service) {
+        match service.faults {
+            Faults::None => {}
+            Faults::Some if service.policy.is_none() && service.named_policy.is_none() => {
+                self.lose(PolicySource::Annotation, None, LostBecause::Invalid);
+            }
+            Faults::Some => self.notes.push(Note::PartlyInvalid),
+            Faults::Boundary => self.notes.push(Note::BoundaryUnread),
+            Faults::LastGood => self.notes.push(Note::LastGoodStays),
         }
     }
 

@@ -11,7 +11,7 @@ use super::source::{Choice, Rule};
 use super::{PortView, Viewpoint};
 use crate::memory::Remembered;
 use crate::model::{Node, PolicyName};
-use crate::policy::{EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
+use crate::policy::{Avoid, EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
 use crate::quantise::{Class, Stage};
 use crate::ratio::Ratio;
 use crate::virtual_server::RealServer;
@@ -26,6 +26,8 @@ pub(super) struct Work<'a> {
     pub(super) rule: Rule<'a>,
     /// The policy object that decides, if one does.
     pub(super) decided_by: Option<PolicyName>,
+    /// What annotations without levels add to the rule.
+    pub(super) added: Option<&'a Policy>,
     /// What else could have decided.
     pub(super) lost: Vec<Lost>,
     /// The drains that hold here.
@@ -142,6 +144,7 @@ impl<'a> Work<'a> {
             refused: candidates.refused,
             rule: Rule::KubeProxy(Topology::Anywhere),
             decided_by: None,
+            added: None,
             lost: Vec::new(),
             drains,
             uniform: false,
@@ -173,7 +176,11 @@ impl<'a> Work<'a> {
         } else if matches!(choice.rule, Rule::Local) {
             self.mode = Mode::Hard;
         }
+        if let (None, Some(added)) = (choice.policy(), choice.added) {
+            self.on_no_match = added.on_no_match;
+        }
         self.rule = choice.rule;
+        self.added = choice.added;
         self.source = choice.source;
         self.decided_by = choice.decided_by;
         self.lost = choice.lost;
@@ -195,6 +202,18 @@ impl<'a> Work<'a> {
             Rule::Policy(policy) => Some(policy),
             Rule::Local | Rule::KubeProxy(_) => None,
         }
+    }
+
+    /// The domains that the policy avoids, and those that annotations add; a key that both name is the policy's.
+    pub(super) fn avoided(&self) -> Vec<&'a Avoid> {
+        if matches!(self.rule, Rule::Local) {
+            return Vec::new();
+        }
+        let of = |policy: Option<&'a Policy>| policy.map_or(&[][..], |policy| &policy.avoid);
+        let own = of(self.policy());
+        let named = |key: &LevelKey| own.iter().any(|avoid| avoid.key == *key);
+        let added = of(self.added).iter().filter(|avoid| !named(&avoid.key));
+        own.iter().chain(added).collect()
     }
 
     /// The policy, where levels are used: not for mode none, nor while all endpoints are alike.

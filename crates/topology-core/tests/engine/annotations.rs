@@ -2,6 +2,7 @@
 
 mod choices;
 mod documented;
+mod faults;
 
 use topology_core::policy::{
     Asked, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
@@ -134,7 +135,7 @@ fn a_fault_names_annotation_and_remedy_and_keeps_the_value() {
     let errors = read(&[("weights", "node=80,zone=x")]).unwrap_err();
     assert_eq!(
         errors[0].to_string(),
-        "topology.ipvs-topo.io/weights: the weight in `zone=x` is out of range; give a whole number from 0 to 10000"
+        "topology.ipvs-topo.io/weights: the weight in `zone=x` is out of range; give a whole number from 0 to 10000, or 0% to 100%"
     );
     assert_eq!(errors[0].value, "node=80,zone=x");
 }
@@ -146,11 +147,7 @@ fn every_fault_is_reported_at_once() {
         ("keys", "node,,zone"),
         ("weigths", "node=1"),
     ]);
-    assert_eq!(
-        errors.unwrap_err().len(),
-        2,
-        "the mode is judged once the levels are sound"
-    );
+    assert_eq!(errors.unwrap_err().len(), 3,);
     refused(&[("mode", "Hard"), ("keys", "zone")], "in lower case");
 }
 
@@ -168,7 +165,8 @@ fn weights_are_whole_numbers_in_range() {
         "zone=+1",
         "zone=1.5",
         "zone=",
-        "zone=80%",
+        "zone=101%",
+        "zone=%",
     ] {
         refused(
             &[("weights", bad)],

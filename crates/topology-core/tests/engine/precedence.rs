@@ -1,11 +1,11 @@
 //! Who decides, of several who would like to.
 
 use topology_core::model::{
-    Enforcement, Expression, Labels, Operator, OwnerLimits, PolicyName, Selector, TopologyPolicy,
-    TrafficPolicy,
+    Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector,
+    TopologyPolicy, TrafficPolicy,
 };
-use topology_core::policy::{Mode, Policy, PolicySource};
-use topology_core::resolve::{Decision, LostBecause, Note};
+use topology_core::policy::{Avoid, LevelKey, Mode, Policy, PolicySource};
+use topology_core::resolve::{Decision, LostBecause, Note, Refusal};
 
 use crate::world::{World, ZONE, cluster_policy, ep, weighted};
 
@@ -303,7 +303,7 @@ fn a_name_that_nobody_has_leaves_it_to_the_next() {
 #[test]
 fn annotations_that_are_not_valid_leave_the_decision_to_the_next() {
     let mut world = with([in_namespace("near")]);
-    world.service.annotations_invalid = true;
+    world.service.faults = Faults::Some;
     let found = decision(world);
     assert_eq!(winner(&found).1, Some("TopologyPolicy t/near"));
     assert_eq!(lost(&found), [("annotation", LostBecause::Invalid)]);
@@ -363,4 +363,89 @@ fn the_scheduler_of_the_policy_is_the_servers() {
     let server = with([object]).server();
     assert_eq!(&*server.server.scheduler, "mh");
     assert_eq!(&*world().server().server.scheduler, "wrr");
+}
+
+/// Annotations without levels.
+fn added(avoid: &[(LevelKey, bool)], scheduler: Option<&str>) -> Policy {
+    let mut policy = Policy::new(PolicySource::Annotation, Mode::None, Vec::new());
+    policy.adds = true;
+    policy.scheduler = scheduler.map(Into::into);
+    let avoid = avoid.iter().cloned();
+    policy.avoid = avoid.map(|(key, soft)| Avoid { key, soft }).collect();
+    policy
+}
+
+/// Endpoint 1 here, 2 elsewhere in this zone, 3 in the other; each is hinted for its own zone.
+fn hinted() -> World {
+    World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .node("n2", &[(ZONE, "a")])
+        .node("n3", &[(ZONE, "b")])
+        .endpoints([
+            ep(1).on("me").for_zones(&["a"]),
+            ep(2).on("n2").for_zones(&["a"]),
+            ep(3).on("n3").for_zones(&["b"]),
+        ])
+}
+
+fn used(world: World) -> (PolicySource, Vec<String>, String) {
+    let mut world = world;
+    let server = world.server();
+    let mut addresses: Vec<String> = (server.server.real_servers.iter())
+        .map(|real| real.address.to_string())
+        .collect();
+    addresses.sort();
+    (
+        server.decision.source,
+        addresses,
+        server.server.scheduler.to_string(),
+    )
+}
+
+#[test]
+fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
+    let (source, addresses, scheduler) = used(hinted().policy(added(&[], Some("mh"))));
+    assert_eq!((source, &*scheduler), (PolicySource::Hints, "mh"));
+    assert_eq!(addresses, ["10.244.0.1", "10.244.0.2"]);
+    let mut world = with([object("usual")]);
+    world.service.policy = Some(added(&[], Some("mh")).into());
+    let (source, _, scheduler) = used(world);
+    assert_eq!((source, &*scheduler), (PolicySource::ClusterDefault, "mh"));
+    let mut world = with([TopologyPolicy {
+        enforcement: Enforcement::Override,
+        ..object("usual")
+    }]);
+    world.service.policy = Some(added(&[], Some("mh")).into());
+    assert_eq!(used(world).2, "wrr", "an override beats annotations");
+}
+
+#[test]
+fn avoid_alone_is_added_to_hints() {
+    let node = |soft| added(&[(LevelKey::Node, soft)], None);
+    for soft in [false, true] {
+        let (source, addresses, _) = used(hinted().policy(node(soft)));
+        assert_eq!(source, PolicySource::Hints);
+        assert_eq!(addresses, ["10.244.0.2"], "{soft}");
+    }
+    // Nothing that is hinted for here is left: the hints do not count, as in kube-proxy.
+    let zone = added(&[(LevelKey::Label(ZONE.into()), false)], None);
+    let (source, addresses, _) = used(hinted().policy(zone));
+    assert_eq!(source, PolicySource::Uniform);
+    assert_eq!(addresses, ["10.244.0.3"]);
+}
+
+#[test]
+fn a_boundary_that_cannot_be_read_refuses_unless_an_override_decides() {
+    let unread = Policy::new(PolicySource::Annotation, Mode::Hard, Vec::new());
+    let mut world = hinted().policy(unread.clone());
+    world.service.faults = Faults::Boundary;
+    let found = decision(world);
+    assert_eq!(found.refusal, Some(Refusal::BoundaryUnread));
+    assert_eq!(found.notes, [Note::BoundaryUnread]);
+    let mut world = with([TopologyPolicy {
+        enforcement: Enforcement::Override,
+        ..object("usual")
+    }]);
+    (world.service.policy, world.service.faults) = (Some(unread.into()), Faults::Boundary);
+    assert_eq!(decision(world).source, PolicySource::ClusterOverride);
 }

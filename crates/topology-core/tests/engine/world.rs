@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use topology_core::model::{
-    Drain, Endpoint, EndpointSlice, Enforcement, Family, Hints, Labels, Node, ObjectName, Protocol,
-    Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
+    Drain, Endpoint, EndpointSlice, Enforcement, Family, Faults, Hints, Labels, Node, ObjectName,
+    Protocol, Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
 use topology_core::policy::{Level, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -73,7 +73,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         externally_accessible: false,
         policy: None,
         named_policy: None,
-        annotations_invalid: false,
+        faults: Faults::None,
         labels: Labels::default(),
         unprogrammed: Vec::new(),
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use topology_core::model::{
-    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, HardServices,
-    Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol, Selector,
-    Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
+    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults,
+    HardServices, Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol,
+    Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
 use topology_core::policy::{
     Avoid, Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource,
@@ -19,7 +19,7 @@ use topology_core::policy::{
 
 use crate::cluster::Cluster;
 pub(crate) use policy::policy_object;
-use policy::{annotated, topology_keys};
+use policy::{added, annotated, topology_keys};
 
 /// The node that looks; it is not always known.
 pub(crate) const ME: &str = "n0";
@@ -153,6 +153,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
     let asks = prop_oneof![
         1 => Just(Asks::Nothing),
         4 => annotated().prop_map(|policy| Asks::Policy(Box::new(policy))),
+        1 => added().prop_map(|policy| Asks::Policy(Box::new(policy))),
         1 => topology_keys().prop_map(|policy| Asks::Policy(Box::new(policy))),
         1 => select(&["p0", "p1", "p3"][..]).prop_map(Asks::Named),
     ];
@@ -200,7 +201,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 externally_accessible: false,
                 policy,
                 named_policy,
-                annotations_invalid: false,
+                faults: Faults::None,
                 unprogrammed: Vec::new(),
             }
         },

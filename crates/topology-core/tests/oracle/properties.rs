@@ -267,9 +267,7 @@ fn stays_inside(port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String
 fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String> {
     let rule = port.rule();
     let hard = rule.policy().is_some_and(is_hard);
-    let avoids = rule
-        .policy()
-        .is_some_and(|policy| policy.avoid.iter().any(|avoid| !avoid.soft));
+    let avoids = rule.avoided().iter().any(|avoid| !avoid.soft);
     let local = port.service.internal_traffic_policy == TrafficPolicy::Local;
     let forced = cluster.drains.iter().any(|drain| {
         drain.on_last_domain == OnLastDomain::Force && drain.scope != DrainScope::Clients

@@ -136,6 +136,10 @@ fn annotate(policy: &Policy, annotations: &mut Map<String, Value>) {
             Value::String(value),
         );
     };
+    if policy.adds {
+        say("avoid", avoided(policy));
+        return;
+    }
     say("mode", policy.mode.word().to_owned());
     let list = |part: &dyn Fn(&Level) -> Option<String>| {
         policy
@@ -173,11 +177,7 @@ fn annotate(policy: &Policy, annotations: &mut Map<String, Value>) {
         say("max-overload", percent.to_string());
     }
     if !policy.avoid.is_empty() {
-        let avoid = policy
-            .avoid
-            .iter()
-            .map(|avoid| format!("{}{}", avoid.key, if avoid.soft { ":soft" } else { "" }));
-        say("avoid", avoid.collect::<Vec<_>>().join(","));
+        say("avoid", avoided(policy));
     }
     if policy.on_no_match == OnNoMatch::Drop {
         say("on-no-match", "drop".to_owned());
@@ -185,6 +185,15 @@ fn annotate(policy: &Policy, annotations: &mut Map<String, Value>) {
     if policy.slow_start != 0 {
         say("slow-start", policy.slow_start.to_string());
     }
+}
+
+/// `node,zone:soft`.
+fn avoided(policy: &Policy) -> String {
+    let avoid = policy
+        .avoid
+        .iter()
+        .map(|avoid| format!("{}{}", avoid.key, if avoid.soft { ":soft" } else { "" }));
+    avoid.collect::<Vec<_>>().join(",")
 }
 
 /// `zone=2,zone=50%`.

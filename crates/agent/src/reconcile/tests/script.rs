@@ -9,8 +9,8 @@ use std::time::Duration;
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
 use topology_core::model::{
-    Endpoint, EndpointSlice, Family, Labels, Node, ObjectName, Protocol, Service, ServicePort,
-    SlicePort, TrafficPolicy,
+    Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
+    ServicePort, SlicePort, TrafficPolicy,
 };
 
 use super::fake::{Shared, World};
@@ -143,7 +143,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
     Object::Service(Service {
         labels: Labels::default(),
         named_policy: None,
-        annotations_invalid: false,
+        faults: Faults::None,
         name: ObjectName::new("t", name),
         created: None,
         cluster_ips: vec![ip.parse().unwrap()],

@@ -123,10 +123,6 @@ fn together(policy: &mut Policy) {
         format!("!({weights} && {keys})"),
         "keys: weights is set too; keep one of them",
     );
-    must(
-        format!("variables.ours.size() == 0 || {mode} || {keys} || {weights} || {named}"),
-        "...: needs weights or keys beside it; or add mode none to keep all endpoints alike",
-    );
     modes(&mut must);
     choices(&mut must);
 }
@@ -160,6 +156,21 @@ fn choices(must: &mut impl FnMut(String, &str)) {
         "min-ready",
         "overprovision",
         "max-overload",
+        "subset",
+        "slow-start",
+    ] {
+        must(
+            format!("!({}) || variables.meant != 'nothing'", has(name)),
+            &format!("{name}: needs weights or keys beside it; add one of them"),
+        );
+    }
+    for name in [
+        "weighting",
+        "empty-tier",
+        "min-ready",
+        "overprovision",
+        "max-overload",
+        "subset",
     ] {
         must(
             format!("!({}) || variables.meant != 'none'", has(name)),
@@ -168,7 +179,7 @@ fn choices(must: &mut impl FnMut(String, &str)) {
     }
     must(
         format!(
-            "!({}) || variables.meant in ['weighted', 'none']",
+            "!({}) || variables.meant in ['weighted', 'none', 'nothing']",
             has("weighting")
         ),
         "weighting: says what weights mean; give weights instead of keys",
@@ -183,7 +194,7 @@ fn choices(must: &mut impl FnMut(String, &str)) {
     let hard = "variables.avoidParts.exists(p, p.size() == 1 || p[1] == 'hard')";
     must(
         format!(
-            "!({}) || (variables.meant != 'none' && variables.isBounded) || {hard}",
+            "!({}) || (!(variables.meant in ['none', 'nothing']) && variables.isBounded) || {hard}",
             has("on-no-match")
         ),
         "on-no-match: this policy always finds an endpoint; remove it, or the `*` of the list",

@@ -45,6 +45,10 @@ pub(super) fn conditions(name: &str, value: &Value, text: &str) -> Conditions {
             number(text, 0, *most),
             format!("give whole seconds from 0 to {most}"),
         ),
+        Value::Number { least, most } => conditions.check(
+            number(text, *least, *most),
+            format!("give a whole number from {least} to {most}"),
+        ),
         Value::Name => conditions.check(
             format!(
                 "{text}.size() <= {} && {}",
@@ -115,12 +119,13 @@ fn levels(conditions: &mut Conditions, name: &str, keys: &str) {
 
 fn weights(conditions: &mut Conditions, name: &str, text: &str, most: u32) {
     let pairs = conditions.variable(format!("{name}Pairs"), pairs(text));
+    let percent = number(&without_last("p[1]"), 0, 100);
+    let whole = number("p[1]", 0, most);
     conditions.check(
+        format!("{pairs}.all(p, p.size() == 2 && (p[1].endsWith('%') ? {percent} : {whole}))"),
         format!(
-            "{pairs}.all(p, p.size() == 2 && {})",
-            number("p[1]", 0, most)
+            "write level=weight, such as node=80 or node=80%, with whole numbers from 0 to {most} or 0% to 100%"
         ),
-        format!("write level=weight, such as node=80, with whole numbers from 0 to {most}"),
     );
     levels(conditions, name, &format!("{pairs}.map(p, p[0])"));
 }

@@ -1,10 +1,21 @@
-//! What annotations say together.
+//! The choices beside the levels: one that contradicts them is reported and does not count.
 
+use super::mode::Meant;
 use super::{AnnotationSet, Overload};
-use crate::policy::{LevelKey, Mode, Policy};
+use crate::policy::{EmptyTier, Mode, OnNoMatch, Policy, Weighting};
+
+/// Choices about levels, which mean nothing without any.
+const ABOUT_LEVELS: [&str; 6] = [
+    "weighting",
+    "empty-tier",
+    "min-ready",
+    "overprovision",
+    "max-overload",
+    "subset",
+];
 
 impl AnnotationSet<'_> {
-    fn fail_found(&mut self, name: &str, problem: &str) {
+    pub(super) fn fail_found(&mut self, name: &str, problem: &str) {
         let value = self.found.iter().find(|(found, _)| *found == name);
         let value = value.map_or("", |(_, value)| *value).to_owned();
         self.fail(name, &value, problem.to_owned());
@@ -14,105 +25,109 @@ impl AnnotationSet<'_> {
         self.found.iter().any(|(found, _)| *found == name)
     }
 
-    /// Whether `policy` is the only annotation, as it must be.
-    pub(super) fn stands_alone(&mut self) -> bool {
+    /// Reports everything that stands beside the annotation `policy`.
+    pub(super) fn fail_beside_name(&mut self) {
         let others: Vec<&str> = self.found.iter().map(|(name, _)| *name).collect();
-        for name in others.iter().filter(|name| **name != "policy") {
+        for name in others.into_iter().filter(|name| *name != "policy") {
             self.fail_found(
                 name,
                 "the named policy says all; remove this one, or the annotation policy",
             );
         }
-        self.errors.is_empty()
     }
 
-    /// What is meant as a whole: said by `mode`, or by what is listed.
-    pub(super) fn judge_mode(&mut self) -> Option<Mode> {
-        if let (Some(_), Some(keys)) = (&self.weights, &self.keys) {
-            let text = keys.text.to_owned();
-            self.fail(
-                "keys",
-                &text,
-                "weights is set too; keep one of them".to_owned(),
-            );
-            return None;
-        }
-        let listed = self.weights.as_ref().or(self.keys.as_ref());
-        let last = listed.and_then(|listed| listed.levels.last());
-        let bounded = last.is_none_or(|level| level.key != LevelKey::Any);
-        let lists = (self.weights.is_some(), listed.is_some());
-        let Some(word) = self.mode else {
-            return match lists {
-                (true, _) => Some(Mode::Weighted),
-                (false, true) if bounded => Some(Mode::Hard),
-                (false, true) => Some(Mode::Prefer),
-                (false, false) => self.fail_without_levels(),
-            };
+    /// The policy that the choices and the levels are together.
+    pub(super) fn policy_of(&mut self, meant: Meant) -> Option<Policy> {
+        let mut policy = self.draft.clone();
+        policy.max_overload = match self.max_overload {
+            Overload::Percent(percent) => Some(percent),
+            Overload::Off | Overload::Unsaid => None,
         };
-        match mode(word, lists, bounded) {
-            Ok(mode) => Some(mode),
-            Err(problem) => {
-                self.fail("mode", word, problem.to_owned());
-                None
-            }
-        }
-    }
-
-    fn fail_without_levels(&mut self) -> Option<Mode> {
-        let names: Vec<&str> = self.found.iter().map(|(name, _)| *name).collect();
-        for name in names {
-            self.fail_found(
-                name,
-                "needs weights or keys beside it; or add mode none to keep all endpoints alike",
-            );
-        }
-        None
-    }
-
-    /// Choices that contradict the mode or the levels.
-    pub(super) fn judge_choices(&mut self, policy: &Policy) {
-        let without_levels = [
-            "weighting",
-            "empty-tier",
-            "min-ready",
-            "overprovision",
-            "max-overload",
-        ];
-        for name in without_levels {
-            if policy.mode == Mode::None && self.has(name) {
-                self.fail_found(
-                    name,
-                    "mode none has no levels; remove this one, or choose another mode",
+        match meant {
+            Meant::Levels(mode, levels) => (policy.mode, policy.levels) = (mode, levels),
+            Meant::Unread => policy.mode = Mode::Hard,
+            Meant::Alike => self.without_levels(
+                &mut policy,
+                "mode none has no levels; remove this one, or choose another mode",
+            ),
+            Meant::Nothing => {
+                policy.adds = true;
+                self.without_levels(
+                    &mut policy,
+                    "needs weights or keys beside it; add one of them",
                 );
             }
         }
-        if self.has("weighting") && policy.mode != Mode::Weighted && policy.mode != Mode::None {
+        if !policy.levels.is_empty() {
+            self.judge_weighting(&mut policy);
+            self.judge_cap(&mut policy);
+            self.give_min_ready(&mut policy);
+        }
+        self.judge_on_no_match(&mut policy);
+        let adds_nothing = policy.avoid.is_empty() && policy.scheduler.is_none();
+        (!policy.adds || !adds_nothing).then_some(policy)
+    }
+
+    /// Takes back every choice about levels.
+    fn without_levels(&mut self, policy: &mut Policy, problem: &str) {
+        // What is wrong with the list was reported, and the choice may go well with it.
+        let is_unread = policy.adds && (self.has("keys") || self.has("weights"));
+        for name in ABOUT_LEVELS {
+            if self.has(name) && !is_unread {
+                self.fail_found(name, problem);
+            }
+        }
+        if policy.adds && self.has("slow-start") && !is_unread {
+            self.fail_found("slow-start", problem);
+        }
+        policy.weighting = Weighting::default();
+        policy.empty_tier = EmptyTier::default();
+        (policy.overprovision, policy.max_overload) = (None, None);
+        policy.subset_max_weight = None;
+    }
+
+    fn judge_weighting(&mut self, policy: &mut Policy) {
+        if self.has("weighting") && policy.mode != Mode::Weighted {
             self.fail_found(
                 "weighting",
                 "says what weights mean; give weights instead of keys",
             );
+            policy.weighting = Weighting::default();
         }
-        if policy.mode == Mode::Balanced && self.max_overload == Overload::Off {
+    }
+
+    fn judge_cap(&mut self, policy: &mut Policy) {
+        if policy.mode != Mode::Balanced {
+            return;
+        }
+        if self.max_overload == Overload::Off {
             self.fail_found(
                 "max-overload",
                 "balanced lives by its cap; give a percentage, or use mode prefer",
             );
         }
+        policy.max_overload.get_or_insert(0);
+    }
+
+    fn judge_on_no_match(&mut self, policy: &mut Policy) {
         let may_refuse = policy.is_bounded() || policy.avoid.iter().any(|avoid| !avoid.soft);
         if self.has("on-no-match") && !may_refuse {
             self.fail_found(
                 "on-no-match",
                 "this policy always finds an endpoint; remove it, or the `*` of the list",
             );
+            policy.on_no_match = OnNoMatch::default();
         }
     }
 
-    /// Gives the levels what they must have.
-    pub(super) fn give_min_ready(&mut self, policy: &mut Policy) {
+    /// Gives the levels what they must have, unless one of the entries is at fault.
+    fn give_min_ready(&mut self, policy: &mut Policy) {
         let outermost = policy.levels.len().saturating_sub(1);
+        let mut levels = policy.levels.clone();
+        let before = self.errors.len();
         for (key, min_ready) in std::mem::take(&mut self.min_ready) {
-            let at = policy.levels.iter().position(|level| level.key == key);
-            match at.and_then(|at| Some((at, policy.levels.get_mut(at)?))) {
+            let at = levels.iter().position(|level| level.key == key);
+            match at.and_then(|at| Some((at, levels.get_mut(at)?))) {
                 Some((at, level)) if at < outermost => level.min_ready = min_ready,
                 Some(_) => self.fail_found(
                     "min-ready",
@@ -124,27 +139,8 @@ impl AnnotationSet<'_> {
                 ),
             }
         }
-    }
-}
-
-/// The mode that `word` names, if it goes with what is listed.
-fn mode(word: &str, (weighted, listed): (bool, bool), bounded: bool) -> Result<Mode, &'static str> {
-    match word {
-        "none" => Ok(Mode::None),
-        "hard" | "prefer" if !listed => Err("needs keys, such as keys: node,zone"),
-        "balanced" if !listed => Err("needs keys, such as keys: zone,*"),
-        "hard" | "prefer" | "balanced" if weighted => {
-            Err("shares are given in weights; use mode weighted, or keys instead of weights")
+        if self.errors.len() == before {
+            policy.levels = levels;
         }
-        "hard" if bounded => Ok(Mode::Hard),
-        "hard" => Err("`*` in a hard list would let everything in; remove `*`, or use mode prefer"),
-        "prefer" | "balanced" if bounded => {
-            Err("it falls back to any endpoint; end the keys with `*`, or use mode hard")
-        }
-        "prefer" => Ok(Mode::Prefer),
-        "balanced" => Ok(Mode::Balanced),
-        "weighted" if weighted => Ok(Mode::Weighted),
-        "weighted" => Err("needs weights, such as weights: node=80,zone=15,*=5"),
-        _ => Err("unknown mode; use hard, prefer, weighted, balanced or none, in lower case"),
     }
 }

@@ -1,7 +1,8 @@
 //! What each annotation takes: the ranges that are held to, and what the documentation says.
 
 use super::values::{
-    LEAST_OVERPROVISION, MAX_COUNT, MAX_PERCENT, MAX_SECONDS, MAX_WEIGHT, OFF, SCHEDULERS,
+    LEAST_OVERPROVISION, MAX_COUNT, MAX_PERCENT, MAX_SECONDS, MAX_SUBSET, MAX_WEIGHT, OFF,
+    SCHEDULERS,
 };
 
 /// An annotation of ours, without its prefix.
@@ -50,6 +51,13 @@ pub enum Value {
         /// The largest number.
         most: u32,
     },
+    /// A whole number.
+    Number {
+        /// The smallest.
+        least: u32,
+        /// The largest.
+        most: u32,
+    },
     /// The name of an object.
     Name,
     /// A scheduler of the kernel, such as these.
@@ -57,7 +65,7 @@ pub enum Value {
 }
 
 /// Every annotation of ours on a Service.
-pub const ANNOTATIONS: [Annotation; 13] = [
+pub const ANNOTATIONS: [Annotation; 14] = [
     Annotation {
         name: "mode",
         value: Value::Word(&["hard", "prefer", "weighted", "balanced", "none"]),
@@ -118,7 +126,7 @@ pub const ANNOTATIONS: [Annotation; 13] = [
         name: "avoid",
         value: Value::Domains,
         default: "",
-        about: "no endpoint that shares this with the client's node; `:soft` gives way where nothing else remains",
+        about: "no endpoint that shares this with the client's node; `:soft` gives way where nothing else remains; without levels it is added to what decides",
     },
     Annotation {
         name: "on-no-match",
@@ -133,6 +141,15 @@ pub const ANNOTATIONS: [Annotation; 13] = [
         about: "a new endpoint grows from a tenth of its share to all of it",
     },
     Annotation {
+        name: "subset",
+        value: Value::Number {
+            least: 1,
+            most: MAX_SUBSET,
+        },
+        default: "never thinned out",
+        about: "the largest weight before the farthest level is thinned out, each node keeping others",
+    },
+    Annotation {
         name: "policy",
         value: Value::Name,
         default: "",
@@ -142,6 +159,6 @@ pub const ANNOTATIONS: [Annotation; 13] = [
         name: "scheduler",
         value: Value::Scheduler(&SCHEDULERS),
         default: "the agent's, `wrr`",
-        about: "the kernel's scheduler for this Service; `explain` says what weights mean under it",
+        about: "the kernel's scheduler for this Service; `explain` says what weights mean under it; without levels it changes nothing else",
     },
 ];

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::policy::{
-    Avoid, EmptyTier, Level, LevelKey, MAX_LEVELS, MinReady, OnNoMatch, Weighting,
+    Avoid, EmptyTier, Level, LevelKey, MAX_LEVELS, MinReady, Mode, OnNoMatch, Weighting,
 };
 
 /// The most a level may weigh.
@@ -18,13 +18,38 @@ pub(super) const MAX_PERCENT: u32 = 10_000;
 pub(super) const MAX_SECONDS: u32 = 86_400;
 /// The longest name of a scheduler (`IP_VS_SCHEDNAME_MAXLEN` less its zero).
 const MAX_SCHEDULER: usize = 15;
+/// The largest weight that `subset` may allow: the largest there is.
+pub(super) const MAX_SUBSET: u32 = 65_535;
 /// The word for no percentage.
 pub(super) const OFF: &str = "off";
 /// Schedulers of the kernel that are used most.
 pub(super) const SCHEDULERS: [&str; 4] = ["wrr", "mh", "wlc", "sh"];
 
+/// A list of levels that is not as it should be.
+pub(super) struct ListFault {
+    pub(super) problem: String,
+    /// The levels, where they can be told all the same.
+    pub(super) levels: Option<Vec<Level>>,
+}
+
+impl From<String> for ListFault {
+    fn from(problem: String) -> Self {
+        Self {
+            problem,
+            levels: None,
+        }
+    }
+}
+
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
+    let known = Mode::ALL.into_iter().find(|mode| mode.word() == text);
+    known.ok_or_else(|| {
+        "unknown mode; use hard, prefer, weighted, balanced or none, in lower case".to_owned()
+    })
+}
+
 /// `node,zone,*`: the first level takes all, the others wait.
-pub(super) fn keys(text: &str) -> Result<Vec<Level>, String> {
+pub(super) fn keys(text: &str) -> Result<Vec<Level>, ListFault> {
     let keys = text.split(',').map(|part| LevelKey::parse(part.trim()));
     let level = |(at, key): (usize, Result<LevelKey, String>)| {
         Ok(Level::new(key?, if at == 0 { 100 } else { 0 }))
@@ -33,49 +58,78 @@ pub(super) fn keys(text: &str) -> Result<Vec<Level>, String> {
     check_levels(levels?)
 }
 
-/// `node=80,zone=15,*=5`.
-pub(super) fn weights(text: &str) -> Result<Vec<Level>, String> {
+/// `node=80,zone=15,*=5`, with or without percent signs.
+pub(super) fn weights(text: &str) -> Result<Vec<Level>, ListFault> {
     let parts = text.split(',');
     let levels: Result<Vec<Level>, String> = parts.map(|part| weight(part.trim())).collect();
     check_levels(levels?)
 }
 
 fn weight(part: &str) -> Result<Level, String> {
-    let Some((key, weight)) = part.rsplit_once('=') else {
+    let Some((key, text)) = part.rsplit_once('=') else {
         return Err(format!(
             "`{part}` has no weight; write level=weight, such as node=80"
         ));
     };
-    let weight = number(weight.trim()).filter(|weight| *weight <= MAX_WEIGHT);
-    let weight = weight.ok_or_else(|| {
-        format!(
-            "the weight in `{part}` is out of range; give a whole number from 0 to {MAX_WEIGHT}"
-        )
-    })?;
-    Ok(Level::new(LevelKey::parse(key.trim())?, weight))
+    let (key, text) = (key.trim(), text.trim());
+    let (digits, most) = match text.strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100),
+        None => (text, MAX_WEIGHT),
+    };
+    let weight = number(digits).filter(|weight| *weight <= most);
+    let weight = weight.ok_or_else(|| weight_problem(part, key, text))?;
+    Ok(Level::new(LevelKey::parse(key)?, weight))
 }
 
-/// The rules that `topologyKeys` had (V3-V6).
-fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, String> {
-    if levels.len() > MAX_LEVELS {
-        return Err(format!(
-            "{} levels; at most {MAX_LEVELS} are allowed",
-            levels.len()
-        ));
+/// What is wrong with the weight `text` of the level `key`; a part of one is shown as a percentage.
+fn weight_problem(part: &str, key: &str, text: &str) -> String {
+    let hundredths = text
+        .strip_prefix("0.")
+        .and_then(|digits| match digits.len() {
+            1 => number::<u32>(digits).map(|tenths| tenths * 10),
+            2 => number::<u32>(digits),
+            _ => None,
+        });
+    match hundredths {
+        Some(percent) => format!(
+            "the weight in `{part}` is not a whole number; write {key}={percent} or {key}={percent}%, and the others in percent too"
+        ),
+        None => format!(
+            "the weight in `{part}` is out of range; give a whole number from 0 to {MAX_WEIGHT}, or 0% to 100%"
+        ),
     }
-    for (at, level) in levels.iter().enumerate() {
-        let mut earlier = levels.iter().take(at);
-        if earlier.any(|earlier| earlier.key == level.key) {
-            return Err(format!(
+}
+
+/// The rules that `topologyKeys` had (V3-V6). Of a level that stands twice the first holds.
+fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, ListFault> {
+    if levels.len() > MAX_LEVELS {
+        return Err(format!("{} levels; at most {MAX_LEVELS} are allowed", levels.len()).into());
+    }
+    let mut inner = levels.iter().rev().skip(1);
+    if inner.any(|level| level.key == LevelKey::Any) {
+        return Err("`*` stands before another level; write it last"
+            .to_owned()
+            .into());
+    }
+    let mut once: Vec<Level> = Vec::with_capacity(levels.len());
+    let mut problem = None;
+    for level in levels {
+        if once.iter().any(|earlier| earlier.key == level.key) {
+            problem = Some(format!(
                 "level `{}` stands twice; keep the first",
                 level.key
             ));
-        }
-        if level.key == LevelKey::Any && at + 1 != levels.len() {
-            return Err("`*` stands before another level; write it last".to_owned());
+        } else {
+            once.push(level);
         }
     }
-    Ok(levels)
+    match problem {
+        None => Ok(once),
+        Some(problem) => Err(ListFault {
+            problem,
+            levels: Some(once),
+        }),
+    }
 }
 
 pub(super) fn weighting(text: &str) -> Result<Weighting, String> {
@@ -199,6 +253,13 @@ pub(super) fn slow_start(text: &str) -> Result<u32, String> {
     let seconds = number(text).filter(|seconds| *seconds <= MAX_SECONDS);
     seconds.ok_or_else(|| {
         format!("`{text}` is out of range; give whole seconds from 0 to {MAX_SECONDS}")
+    })
+}
+
+pub(super) fn subset(text: &str) -> Result<u32, String> {
+    let weight = number(text).filter(|weight| (1..=MAX_SUBSET).contains(weight));
+    weight.ok_or_else(|| {
+        format!("`{text}` is out of range; give a whole number from 1 to {MAX_SUBSET}, such as 256")
     })
 }
 

@@ -158,10 +158,6 @@ fn choices_without_anything_to_choose_about_are_refused() {
         refused(&[(name, value)], "needs weights or keys beside it");
     }
     refused(
-        &[("scheduler", "mh")],
-        "or add mode none to keep all endpoints alike",
-    );
-    refused(
         &[("keys", "zone,*"), ("weighting", "endpoint-bias")],
         "give weights instead of keys",
     );

@@ -38,6 +38,10 @@ fn ends(value: &Value) -> (Vec<String>, Vec<String>) {
             vec!["0".to_owned(), most.to_string()],
             vec![(most + 1).to_string(), "1s".to_owned()],
         ),
+        Value::Number { least, most } => (
+            vec![least.to_string(), most.to_string()],
+            vec![(least - 1).to_string(), (most + 1).to_string()],
+        ),
         Value::Levels => (vec!["node,zone,*".to_owned()], vec!["*,zone".to_owned()]),
         Value::Domains => (
             vec!["node,zone:soft".to_owned()],

@@ -89,6 +89,20 @@ pub(super) fn annotated() -> impl Strategy<Value = Policy> {
     })
 }
 
+/// Annotations without levels, which add to what decides.
+pub(super) fn added() -> impl Strategy<Value = Policy> {
+    proptest::collection::vec((key(), any::<bool>()), 1..3).prop_map(|avoid| {
+        let mut policy = Policy::new(PolicySource::Annotation, Mode::None, Vec::new());
+        policy.adds = true;
+        for (key, soft) in avoid {
+            if !policy.avoid.iter().any(|known: &Avoid| known.key == key) {
+                policy.avoid.push(Avoid { key, soft });
+            }
+        }
+        policy
+    })
+}
+
 /// A policy as an administrator can say it.
 fn administered() -> impl Strategy<Value = Policy> {
     let zones = proptest::collection::vec(0..60_u32, 3).prop_map(|percents| {

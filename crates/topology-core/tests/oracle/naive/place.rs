@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use topology_core::model::{Drain, DrainScope, Endpoint, OnLastDomain};
-use topology_core::policy::{LevelKey, Mode, Policy};
+use topology_core::policy::{Avoid, LevelKey, Mode, Policy};
 
 use super::source::Rule;
 use super::{Ep, Id, Port, ZONE, is_hard};
@@ -71,10 +71,11 @@ impl<'a> Port<'a> {
                     .collect();
                 Placed::alike(&usable(&here))
             }
-            Rule::KubeProxy => {
+            Rule::KubeProxy(avoid) => {
                 let used = usable(all);
                 let wanted: BTreeSet<Id> = self.hinted(&used).iter().map(|ep| ep.id).collect();
                 let (rest, mut drained) = self.drain(used, drains);
+                let (rest, _) = self.avoid(avoid, rest);
                 let mut placed = Placed::alike(&self.hinted(&rest));
                 // One that hints kept away has no connections to finish.
                 drained.retain(|ep| wanted.contains(&ep.id));
@@ -103,7 +104,7 @@ impl<'a> Port<'a> {
         let mut uniform = policy.mode == Mode::None || (unknown && !hard);
         uniform |= !hard && !may.iter().any(|ep| ep.endpoint.ready);
         let (rest, drained) = self.drain(may, drains);
-        let (rest, avoided) = self.avoid(policy, rest);
+        let (rest, avoided) = self.avoid(&policy.avoid, rest);
         let holding = self.holding(&allowed, drains);
         // Those that do not terminate, and are neither drained nor avoided, are all there is.
         let gone = |ep: &Ep<'_>| {
@@ -174,15 +175,12 @@ impl<'a> Port<'a> {
     /// S2: who is left, and which keys were avoided.
     fn avoid<'p>(
         &self,
-        policy: &'p Policy,
+        all: &'p [Avoid],
         mut rest: Vec<Ep<'a>>,
     ) -> (Vec<Ep<'a>>, Vec<&'p LevelKey>) {
         let mut avoided = Vec::new();
-        if policy.mode == Mode::None {
-            return (rest, avoided);
-        }
         for soft in [false, true] {
-            for avoid in policy.avoid.iter().filter(|avoid| avoid.soft == soft) {
+            for avoid in all.iter().filter(|avoid| avoid.soft == soft) {
                 let outside: Vec<_> = rest
                     .iter()
                     .filter(|ep| !self.is_near(ep.endpoint, &avoid.key))

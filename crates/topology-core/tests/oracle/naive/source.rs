@@ -1,7 +1,7 @@
 //! What decides: the first source that applies.
 
 use topology_core::model::{Enforcement, Labels, TopologyPolicy, TrafficPolicy};
-use topology_core::policy::Policy;
+use topology_core::policy::{Avoid, Policy};
 
 use super::Port;
 
@@ -11,15 +11,25 @@ pub(crate) enum Rule {
     Local,
     /// A policy of ours.
     Policy(Policy),
-    /// Hints, or nothing.
-    KubeProxy,
+    /// Hints, or nothing, among what is not avoided.
+    KubeProxy(Vec<Avoid>),
 }
 
 impl Rule {
     pub(crate) fn policy(&self) -> Option<&Policy> {
         match self {
             Self::Policy(policy) => Some(policy),
-            Self::Local | Self::KubeProxy => None,
+            Self::Local | Self::KubeProxy(_) => None,
+        }
+    }
+}
+
+impl Rule {
+    pub(crate) fn avoided(&self) -> &[Avoid] {
+        match self {
+            Self::Policy(policy) => &policy.avoid,
+            Self::KubeProxy(avoid) => avoid,
+            Self::Local => &[],
         }
     }
 }
@@ -37,13 +47,20 @@ impl Port<'_> {
         if let Some(policy) = self.asked_by_owner() {
             return Rule::Policy(policy);
         }
-        if let Some(policy) = self.best(|policy| policy.namespace.is_some()) {
-            return Rule::Policy(policy.policy.clone());
+        let of_namespace = self.best(|policy| policy.namespace.is_some());
+        let object = of_namespace.or_else(|| self.best(|policy| policy.namespace.is_none()));
+        let added = self.service.policy.as_ref().filter(|policy| policy.adds);
+        let added = added.map_or_else(Vec::new, |policy| policy.avoid.clone());
+        let Some(object) = object else {
+            return Rule::KubeProxy(added);
+        };
+        let mut policy = object.policy.clone();
+        for avoid in added {
+            if !policy.avoid.iter().any(|known| known.key == avoid.key) {
+                policy.avoid.push(avoid);
+            }
         }
-        if let Some(policy) = self.best(|policy| policy.namespace.is_none()) {
-            return Rule::Policy(policy.policy.clone());
-        }
-        Rule::KubeProxy
+        Rule::Policy(policy)
     }
 
     /// What annotations or `topologyKeys` ask for, as far as an administrator lets them.
@@ -56,6 +73,9 @@ impl Port<'_> {
             return self.is_for_here(named).then(|| named.policy.clone());
         }
         let mut policy = (**self.service.policy.as_ref()?).clone();
+        if policy.adds {
+            return None;
+        }
         let limits = self
             .best(|policy| policy.namespace.is_none() && policy.owner_limits.is_some())
             .or_else(|| self.best(|policy| policy.owner_limits.is_some()))

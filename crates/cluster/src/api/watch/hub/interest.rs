@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use topology_core::model::Faults;
+
 use crate::api::watch::relist_pace::Asker;
 use crate::convert::OtherNodes;
 use crate::object::{Kind, Object, ObjectKey};
@@ -74,6 +76,10 @@ impl Interest {
     /// Takes note of what an object goes by now; `shown` if a version without such labels was told before. Returns whether
     /// that is something else than before.
     pub(super) fn uses(&mut self, key: &ObjectKey, object: &Object, shown: bool) -> bool {
+        // What the last good version goes by still decides.
+        if matches!(object, Object::Service(service) if service.faults == Faults::Boundary) {
+            return false;
+        }
         let keys = self.special_keys(object);
         if keys.is_empty() {
             return self.forget(key);

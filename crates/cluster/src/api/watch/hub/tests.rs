@@ -7,6 +7,7 @@ mod labels;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use topology_core::model::Faults;
 
 use super::*;
 use crate::answer::Form;
@@ -314,4 +315,64 @@ proptest! {
             prop_assert_eq!(bench.zones(), model.clone());
         }
     }
+}
+
+fn annotated(keys: &str, port: u32) -> Node {
+    let annotations =
+        format!(r#"{{"topology.ipvs-topo.io/mode":"hard","topology.ipvs-topo.io/keys":"{keys}"}}"#);
+    let spec = format!(r#"{{"clusterIP":"10.96.0.1","ports":[{{"port":{port}}}]}}"#);
+    object(
+        SERVICES,
+        &format!(
+            r#"{{"metadata":{{"name":"cart","namespace":"shop","annotations":{annotations}}},"spec":{spec}}}"#
+        ),
+    )
+}
+
+#[test]
+fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_follows() {
+    let mut bench = Bench::listed(&[("n1", "a")]);
+    let asked = |bench: &Bench| {
+        let name = ObjectName::new("shop", "cart");
+        let service = bench.index.snapshot().service(&name).unwrap();
+        let policy = service.policy.as_ref().unwrap();
+        let levels: Vec<String> = (policy.levels.iter())
+            .map(|level| level.key.to_string())
+            .collect();
+        (
+            service.faults,
+            levels.join(","),
+            service.ports[0].port.get(),
+        )
+    };
+    bench.hub.exists(SERVICES, &annotated("zo ne", 80));
+    assert!(bench.tell().1[0].contains("the levels of a hard policy cannot be read"));
+    assert_eq!(asked(&bench), (Faults::Boundary, String::new(), 80));
+    bench
+        .hub
+        .exists(SERVICES, &annotated("example.com/rack", 80));
+    bench.list(NODES, [node("n1", "a")]);
+    bench.tell();
+    let good = "example.com/rack".to_owned();
+    assert_eq!(asked(&bench), (Faults::None, good.clone(), 80));
+    bench
+        .hub
+        .exists(SERVICES, &annotated("example.com/ rack", 81));
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::LastGood, good.clone(), 81));
+    let keeps = |bench: &Bench| {
+        let others = bench.hub.context.others.as_ref().unwrap();
+        others.keys.contains("example.com/rack")
+    };
+    bench.list(SERVICES, [annotated("example.com/ rack", 82)]);
+    bench.list(NODES, [node("n1", "a")]);
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::LastGood, good, 82));
+    assert!(
+        keeps(&bench),
+        "the labels of the last good version are kept"
+    );
+    bench.hub.exists(SERVICES, &annotated("zone", 82));
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::None, "zone".to_owned(), 82));
 }

@@ -1,0 +1,220 @@
+//! A fault costs the annotation that has it, and never opens a boundary: every row of the table in docs/topology.md.
+
+use topology_core::policy::{Asked, PREFIX, Policy, Reading, read_annotations, read_topology_keys};
+
+fn read(annotations: &[(&str, &str)]) -> Reading {
+    let long: Vec<(String, &str)> = annotations
+        .iter()
+        .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
+        .collect();
+    read_annotations(long.iter().map(|(name, value)| (&**name, Some(*value))))
+}
+
+fn levels(policy: &Policy) -> String {
+    let levels = policy.levels.iter();
+    let levels: Vec<String> = levels
+        .map(|level| format!("{}={}", level.key, level.weight))
+        .collect();
+    format!("{} {}", policy.mode.word(), levels.join(","))
+}
+
+/// What holds of annotations that have a fault, in a word or two.
+fn holds(reading: &Reading) -> String {
+    match &reading.asked {
+        Some(_) if reading.boundary_unread => "refuse".to_owned(),
+        Some(Asked::Policy(policy)) if policy.adds => "added".to_owned(),
+        Some(Asked::Policy(policy)) => levels(policy),
+        Some(Asked::Named(name)) => format!("policy {name}"),
+        None => "nothing".to_owned(),
+    }
+}
+
+#[test]
+fn a_fault_costs_its_annotation_and_never_opens_a_boundary() {
+    let hard = [("mode", "hard"), ("keys", "zone")];
+    let beside = |name, value| vec![hard[0], hard[1], (name, value)];
+    let soft = |name, value| vec![("keys", "zone,*"), (name, value)];
+    let rows: Vec<(Vec<(&str, &str)>, &str)> = vec![
+        // A choice that cannot be read, is unknown, or contradicts the levels.
+        (beside("slow-start", "5m"), "hard zone=100"),
+        (beside("weigths", "node=1"), "hard zone=100"),
+        (beside("weighting", "endpoint-bias"), "hard zone=100"),
+        (beside("min-ready", "node=2"), "hard zone=100"),
+        (beside("avoid", "zone:gently"), "hard zone=100"),
+        (soft("on-no-match", "drop"), "prefer zone=100,*=0"),
+        (
+            vec![
+                ("mode", "balanced"),
+                ("keys", "zone,*"),
+                ("max-overload", "off"),
+            ],
+            "balanced zone=100,*=0",
+        ),
+        (vec![("mode", "none"), ("overprovision", "140")], "none "),
+        // A mode that cannot be read: the levels say it.
+        (vec![("mode", "Hard"), ("keys", "zone")], "hard zone=100"),
+        (
+            vec![("mode", "Hard"), ("keys", "zone,*")],
+            "prefer zone=100,*=0",
+        ),
+        (
+            vec![("mode", "hrad"), ("weights", "node=8,zone=2")],
+            "weighted node=8,zone=2",
+        ),
+        (vec![("mode", "Hard")], "nothing"),
+        // Mode and levels that contradict each other: the stricter one holds.
+        (vec![("mode", "hard"), ("keys", "zone,*")], "hard zone=100"),
+        (vec![("mode", "hard"), ("keys", "*")], "refuse"),
+        (
+            vec![("mode", "hard"), ("weights", "node=8,*=2")],
+            "weighted node=8",
+        ),
+        (vec![("mode", "prefer"), ("keys", "zone")], "hard zone=100"),
+        (
+            vec![("mode", "balanced"), ("keys", "zone")],
+            "hard zone=100",
+        ),
+        (
+            vec![("mode", "weighted"), ("keys", "zone")],
+            "hard zone=100",
+        ),
+        (
+            vec![("keys", "zone"), ("weights", "zone=1,*=1")],
+            "hard zone=100",
+        ),
+        (
+            vec![("keys", "zone,*"), ("weights", "zone=1")],
+            "weighted zone=1",
+        ),
+        (
+            vec![("keys", "zone,*"), ("weights", "zone=1,*=1")],
+            "weighted zone=1,*=1",
+        ),
+        (vec![("policy", "near"), ("keys", "zone")], "hard zone=100"),
+        (vec![("policy", "near"), ("keys", "zone,*")], "policy near"),
+        (vec![("policy", "near"), ("scheduler", "mh")], "policy near"),
+        // A level that stands twice: the first holds.
+        (vec![("keys", "zone,zone")], "hard zone=100"),
+        (
+            vec![("weights", "zone=3,zone=1,*=1")],
+            "weighted zone=3,*=1",
+        ),
+        // Levels of a hard policy that cannot be read.
+        (vec![("mode", "hard")], "refuse"),
+        (vec![("mode", "hard"), ("keys", "zo ne")], "refuse"),
+        (vec![("mode", "hard"), ("keys", "zo ne,*")], "refuse"),
+        (vec![("keys", "node,,zone")], "refuse"),
+        (vec![("keys", "*,zone")], "refuse"),
+        (vec![("weights", "node=80,zone=x")], "refuse"),
+        (vec![("weights", "node=0.8,zone=0.2")], "refuse"),
+        (vec![("mode", "Hard"), ("keys", "a b")], "refuse"),
+        // Levels of another policy that cannot be read.
+        (vec![("keys", "zo ne,*")], "nothing"),
+        (vec![("keys", "zo ne,*"), ("scheduler", "mh")], "added"),
+        (vec![("weights", "node=x,*=5")], "nothing"),
+        (vec![("mode", "prefer"), ("keys", "zo ne")], "nothing"),
+        (vec![("mode", "none"), ("keys", "zo ne")], "none "),
+        (vec![("mode", "prefer")], "nothing"),
+    ];
+    for (annotations, expected) in rows {
+        let reading = read(&annotations);
+        assert!(!reading.errors.is_empty(), "{annotations:?}");
+        assert_eq!(holds(&reading), expected, "{annotations:?}: {reading:?}");
+    }
+}
+
+#[test]
+fn a_list_that_is_not_text_is_a_boundary_unless_the_mode_says_otherwise() {
+    let keys = format!("{PREFIX}keys");
+    let mode = format!("{PREFIX}mode");
+    let reading = read_annotations([(&*keys, None)]);
+    assert_eq!(holds(&reading), "refuse");
+    let reading = read_annotations([(&*keys, None), (&*mode, Some("prefer"))]);
+    assert_eq!(holds(&reading), "nothing");
+}
+
+#[test]
+fn topology_keys_that_kubernetes_refused_never_open_a_boundary() {
+    let many: Vec<String> = (0..17).map(|at| format!("k{at}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let (zone, rack) = ("topology.kubernetes.io/zone", "example.com/rack");
+    let rows: [(&[&str], &str); 6] = [
+        (&[zone, zone], "hard zone=100"),
+        (&["*", zone], "refuse"),
+        (&[zone, "", rack], "refuse"),
+        (&["not a label!"], "refuse"),
+        (&["not a label!", "*"], "nothing"),
+        (&many, "refuse"),
+    ];
+    for (keys, expected) in rows {
+        let reading = read_topology_keys(keys);
+        assert!(!reading.errors.is_empty(), "{keys:?}");
+        let holds = match &reading.policy {
+            Some(_) if reading.boundary_unread => "refuse".to_owned(),
+            Some(policy) => levels(policy),
+            None => "nothing".to_owned(),
+        };
+        assert_eq!(holds, expected, "{keys:?}");
+    }
+}
+
+#[test]
+fn the_word_zone_in_topology_keys_is_a_label_and_shown_as_one() {
+    let reading = read_topology_keys(&["zone", "topology.kubernetes.io/zone"]);
+    let policy = reading.policy.unwrap();
+    assert_eq!(levels(&policy), "hard label zone=100,zone=0");
+    let bad = read_topology_keys(&["a b"]);
+    assert!(
+        bad.errors[0]
+            .problem
+            .contains("topology.kubernetes.io/zone"),
+        "{:?}",
+        bad.errors
+    );
+}
+
+#[test]
+fn weights_may_be_percentages_and_a_fraction_is_explained() {
+    let reading = read(&[("weights", "node=80%,*= 20 %")]);
+    assert_eq!(reading.errors, []);
+    assert_eq!(holds(&reading), "weighted node=80,*=20");
+    for (written, words) in [
+        ("0.8", "node=80 or node=80%"),
+        ("0.05", "node=5 or node=5%"),
+    ] {
+        let reading = read(&[("weights", &format!("node={written},*=1"))]);
+        let problem = &reading.errors[0].problem;
+        assert!(problem.contains(words), "{problem}");
+    }
+}
+
+#[test]
+fn avoid_and_scheduler_need_no_levels() {
+    for set in [
+        &[("scheduler", "mh")][..],
+        &[("avoid", "node")],
+        &[("avoid", "zone:soft"), ("scheduler", "sh")],
+        &[("avoid", "node"), ("on-no-match", "drop")],
+    ] {
+        let reading = read(set);
+        assert_eq!(reading.errors, [], "{set:?}");
+        assert_eq!(holds(&reading), "added", "{set:?}");
+    }
+    for name in ["on-no-match", "slow-start", "subset", "min-ready"] {
+        let value = match name {
+            "on-no-match" => "drop",
+            "min-ready" => "zone=2",
+            _ => "10",
+        };
+        assert_eq!(read(&[(name, value)]).errors.len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn subset_is_an_annotation() {
+    let reading = read(&[("weights", "zone=99,*=1"), ("subset", "256")]);
+    let Some(Asked::Policy(policy)) = reading.asked else {
+        panic!("no policy");
+    };
+    assert_eq!(policy.subset_max_weight, Some(256));
+}
