@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use cluster::api::{Board, Count, Phase};
 use exposition::ClientRequests;
 use topology_core::model::ObjectName;
-use topology_core::policy::{Mode, PolicySource};
+use topology_core::policy::Mode;
 use topology_core::resolve::{Refusal, ResolvedServer};
 
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
@@ -166,10 +166,7 @@ fn add_overview(figures: &mut Figures, overview: &Overview) {
 /// The levels of a virtual server whose Service has a policy with levels.
 fn shares(server: &ResolvedServer, family: &'static str) -> impl Iterator<Item = TierShare> {
     let decision = &server.decision;
-    let asked = matches!(
-        decision.source,
-        PolicySource::Annotation | PolicySource::TopologyKeys
-    );
+    let asked = decision.source.is_policy();
     let levels = decision
         .levels
         .iter()
@@ -188,4 +185,66 @@ fn since_1970(time: SystemTime) -> f64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::source::{Options, read_text};
+    use topology_core::resolve::{Viewpoint, resolve};
+
+    use super::*;
+
+    const SPEC: &str =
+        "{mode: Weighted, levels: [{key: zone, weight: 80}, {any: true, weight: 20}]";
+
+    /// The levels that the gauge has of a Service with these annotations beside these policies.
+    fn tiers(annotations: &str, policies: &str) -> Vec<String> {
+        let text = format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: n1, labels: {{topology.kubernetes.io/zone: a}}}}}}\n\
+             ---\n{{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: shop, annotations: {{{annotations}}}}}, spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]}}}}\n\
+             ---\n{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: s, namespace: shop, labels: {{kubernetes.io/service-name: s}}}}, addressType: IPv4, ports: [{{port: 80}}], endpoints: [{{addresses: [10.244.0.1], nodeName: n1}}, {{addresses: [10.244.0.2]}}]}}\n\
+             {policies}"
+        );
+        let loaded = read_text("test", text.as_bytes(), &Options::default()).unwrap();
+        assert_eq!(loaded.warnings, []);
+        let name = ObjectName::new("shop", "s");
+        let decided = resolve(&loaded.snapshot, &Viewpoint::new("n1"), &name).servers;
+        let overview = Overview {
+            decided,
+            input_warnings: Vec::new(),
+        };
+        let mut figures = Figures::default();
+        add_overview(&mut figures, &overview);
+        figures.shares.into_iter().map(|share| share.tier).collect()
+    }
+
+    fn policy(kind: &str, more: &str) -> String {
+        format!(
+            "---\n{{apiVersion: topology.ipvs-topo.io/v1alpha1, kind: {kind}, metadata: {{name: near, namespace: shop}}, spec: {SPEC}{more}}}}}\n"
+        )
+    }
+
+    #[test]
+    fn the_shares_of_levels_are_told_whatever_policy_decides() {
+        let named = "topology.ipvs-topo.io/policy: near";
+        let unselected = ", serviceSelector: {matchLabels: {no: one}}";
+        let cases = [
+            (
+                "topology.ipvs-topo.io/weights: 'zone=80,*=20'",
+                String::new(),
+            ),
+            ("", policy("TopologyPolicy", "")),
+            ("", policy("ClusterTopologyPolicy", "")),
+            (
+                "",
+                policy("ClusterTopologyPolicy", ", enforcement: Override"),
+            ),
+            (named, policy("TopologyPolicy", unselected)),
+        ];
+        for (annotations, policies) in cases {
+            let tiers = tiers(annotations, &policies);
+            assert_eq!(tiers, ["zone", "*"], "{annotations} {policies}");
+        }
+        assert_eq!(tiers("", ""), Vec::<String>::new());
+    }
 }

@@ -210,6 +210,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let snapshot = self.index.snapshot();
         let decided = snapshot.services().filter(|service| {
             service.policy.is_some()
+                || service.named_policy.is_some()
                 || service.internal_traffic_policy == TrafficPolicy::Local
                 || snapshot.policies_for(service).next().is_some()
         });
@@ -258,6 +259,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What the explanation of a Service of the namespace `t` needs.
     pub(super) fn case_of(&self, name: &str) -> Case {
         self.case(&ObjectName::new("t", name)).unwrap()
+    }
+
+    /// The Services that the overview has.
+    pub(super) fn overview_of(&self) -> Vec<String> {
+        let decided = self.overview(9).decided.into_iter();
+        decided.map(|server| server.service.to_string()).collect()
     }
 
     /// A page of the namespace `t`.

@@ -22,6 +22,18 @@ pub enum PolicySource {
 }
 
 impl PolicySource {
+    /// Whether it is a policy of ours: of the owner, a namespace or the cluster. Every other source has one level.
+    pub const fn is_policy(self) -> bool {
+        match self {
+            Self::ClusterOverride
+            | Self::Annotation
+            | Self::TopologyKeys
+            | Self::NamespacePolicy
+            | Self::ClusterDefault => true,
+            Self::TrafficPolicyLocal | Self::Hints | Self::Uniform => false,
+        }
+    }
+
     /// The word for it in output.
     pub const fn word(self) -> &'static str {
         match self {

@@ -133,3 +133,16 @@ async fn a_plan_deletes_nothing_for_want_of_input() {
     let gone = ["ipvsadm -D -t 10.96.0.10:80".to_owned()];
     assert_eq!(planned(&mut again).await.unwrap(), gone);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_names_a_policy_is_in_the_overview_whatever_the_policy_selects() {
+    let mut agent = Loop::over(&Shared::default());
+    let mut objects = vec![service("plain", "10.96.0.1", TCP)];
+    let Object::Service(mut named) = service("named", "10.96.0.2", TCP) else {
+        panic!()
+    };
+    named.named_policy = Some("near".into());
+    objects.push(Object::Service(named));
+    agent.start(objects).await;
+    assert_eq!(agent.reconciler.overview_of(), ["t/named"]);
+}
