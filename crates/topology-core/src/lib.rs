@@ -43,3 +43,4 @@ pub mod ratio;
 pub mod resolve;
 pub mod snapshot;
 pub mod virtual_server;
+pub mod words;

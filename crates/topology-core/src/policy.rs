@@ -21,7 +21,9 @@ pub use error::{PolicyError, PolicyWarning};
 pub(crate) use level::ZONE;
 pub use level::{Level, LevelKey};
 pub use mode::Mode;
-pub use parts::{Avoid, Demand, EmptyTier, MinReady, OnNoMatch, Residual, Weighting};
+pub use parts::{
+    Avoid, AvoidMode, Demand, DemandKind, EmptyTier, MinReady, OnNoMatch, Residual, Weighting,
+};
 pub use source::PolicySource;
 pub use topology_keys::{KeysReading, from_topology_keys, read_topology_keys};
 

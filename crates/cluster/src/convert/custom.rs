@@ -4,8 +4,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use topology_core::model::{Expression, Operator, Selector};
+use topology_core::model::{Expression, Selector};
 use topology_core::policy::LevelKey;
+use topology_core::words::UnknownWord;
 
 use super::field::Field;
 use super::meta;
@@ -57,6 +58,14 @@ fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option
     None
 }
 
+/// One of the words that the schema lists, which has refused every other one.
+pub(crate) fn word<T: FromStr<Err = UnknownWord>>(
+    field: &Field<'_>,
+    report: &mut Report,
+) -> Option<T> {
+    field.parse("a known word", "", report)
+}
+
 /// A number that is in its range.
 pub(crate) fn number<T: FromStr>(field: &Field<'_>, report: &mut Report) -> Option<T> {
     field.parse("a whole number", "", report)
@@ -97,13 +106,7 @@ pub(crate) fn selector(
     for item in listed.items(report) {
         expressions.push(Expression {
             key: interner.text(item.get("key").text(report)?),
-            operator: match item.get("operator").text(report)? {
-                "In" => Operator::In,
-                "NotIn" => Operator::NotIn,
-                "Exists" => Operator::Exists,
-                "DoesNotExist" => Operator::DoesNotExist,
-                _ => return None,
-            },
+            operator: word(&item.get("operator"), report)?,
             values: names(&item.get("values"), interner, report),
         });
     }

@@ -1,9 +1,9 @@
 //! `TopologyDrain`: domains that shall take no new connections for a while.
 
 use jiff::{Span, Timestamp};
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::model::Drain;
 
-use super::custom::{key, names, number, sound};
+use super::custom::{key, names, number, sound, word};
 use super::field::Field;
 use super::meta;
 use super::report::Report;
@@ -38,22 +38,12 @@ pub(crate) fn convert(
         generation: meta::generation(root, report),
         key: key(&matched.get("key"), report)?,
         values: names(&matched.get("values"), interner, report),
-        scope: match spec.get("scope").text(report)? {
-            "Clients" => DrainScope::Clients,
-            "Both" => DrainScope::Both,
-            _ => DrainScope::Endpoints,
-        },
+        scope: word(&spec.get("scope"), report)?,
         starts: starts.unwrap_or_default().as_millisecond(),
         expires: expires.as_millisecond(),
         ramp_seconds,
-        on_last_domain: match spec.get("onLastDomain").text(report)? {
-            "Force" => OnLastDomain::Force,
-            _ => OnLastDomain::Ignore,
-        },
-        hard_services: match spec.get("hardServices").text(report)? {
-            "Apply" => HardServices::Apply,
-            _ => HardServices::Ignore,
-        },
+        on_last_domain: word(&spec.get("onLastDomain"), report)?,
+        hard_services: word(&spec.get("hardServices"), report)?,
         reason: interner.text(spec.get("reason").text(report)?),
     })
 }

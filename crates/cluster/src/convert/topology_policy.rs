@@ -2,11 +2,10 @@
 
 use topology_core::model::{Enforcement, OwnerLimits, TopologyPolicy};
 use topology_core::policy::{
-    Avoid, Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource,
-    Residual, Weighting,
+    Avoid, AvoidMode, Demand, DemandKind, Level, LevelKey, MinReady, Mode, Policy, PolicySource,
 };
 
-use super::custom::{key, names, number, selector, sound};
+use super::custom::{key, names, number, selector, sound, word};
 use super::field::Field;
 use super::meta;
 use super::report::Report;
@@ -30,10 +29,7 @@ pub(crate) fn convert(
     let whole = sound(root, resource, report)?;
     let whole = Field::root(&whole);
     let spec = whole.get("spec");
-    let enforcement = match spec.get("enforcement").text(report)? {
-        "Override" => Enforcement::Override,
-        _ => Enforcement::Default,
-    };
+    let enforcement = word(&spec.get("enforcement"), report)?;
     let source = match (namespaced, enforcement) {
         (true, _) => PolicySource::NamespacePolicy,
         (false, Enforcement::Override) => PolicySource::ClusterOverride,
@@ -61,41 +57,25 @@ fn policy(
     interner: &mut Interner,
     report: &mut Report,
 ) -> Option<Policy> {
-    let mode = mode(spec.get("mode").text(report)?)?;
+    let mode = word(&spec.get("mode"), report)?;
     let policy = Policy::new(source, mode, levels(&spec.get("levels"), mode, report)?);
     let (spill, guard) = (spec.get("spill"), spec.get("guard"));
     let max_overload = number(&guard.get("maxOverloadPercent"), report);
     Some(Policy {
-        weighting: match spec.get("weighting").text(report)? {
-            "EndpointBias" => Weighting::EndpointBias,
-            _ => Weighting::TierShare,
-        },
-        empty_tier: match spec.get("emptyTier").text(report)? {
-            "Renormalize" => EmptyTier::Renormalize,
-            _ => EmptyTier::Cascade,
-        },
+        weighting: word(&spec.get("weighting"), report)?,
+        empty_tier: word(&spec.get("emptyTier"), report)?,
         overprovision: number(&spill.get("overprovisionPercent"), report),
         recovery_hold: number(&spill.get("recoveryHoldSeconds"), report)?,
         max_overload: max_overload.or(policy.max_overload),
         demand: demand(&guard, interner, report)?,
-        residual: match guard.get("residual").text(report)? {
-            "Even" => Residual::Even,
-            _ => Residual::Capacity,
-        },
+        residual: word(&guard.get("residual"), report)?,
         min_endpoints: number(&guard.get("minEndpoints"), report)?,
         panic_percent: number(&guard.get("panicPercent"), report)?,
         avoid: avoid(&spec.get("avoid"), report)?,
-        on_no_match: match spec.get("onNoMatch").text(report)? {
-            "Drop" => OnNoMatch::Drop,
-            _ => OnNoMatch::Reject,
-        },
+        on_no_match: word(&spec.get("onNoMatch"), report)?,
         subset_max_weight: number(&spec.get("subset").get("maxWeight"), report),
         ..policy
     })
-}
-
-fn mode(word: &str) -> Option<Mode> {
-    Mode::ALL.into_iter().find(|mode| mode.title() == word)
 }
 
 /// The levels; where the mode gives the shares, the first takes all and the others wait.
@@ -126,10 +106,10 @@ fn levels(field: &Field<'_>, mode: Mode, report: &mut Report) -> Option<Vec<Leve
 }
 
 fn demand(guard: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Option<Demand> {
-    match guard.get("demand").text(report)? {
-        "NodeCount" => return Some(Demand::NodeCount),
-        "AllocatableCPU" => return Some(Demand::AllocatableCpu),
-        _ => {}
+    match word(&guard.get("demand"), report)? {
+        DemandKind::NodeCount => return Some(Demand::NodeCount),
+        DemandKind::AllocatableCpu => return Some(Demand::AllocatableCpu),
+        DemandKind::Static => {}
     }
     let listed = guard.get("staticDemand");
     let mut zones = Vec::new();
@@ -146,7 +126,7 @@ fn avoid(field: &Field<'_>, report: &mut Report) -> Option<Vec<Avoid>> {
     for item in field.items(report) {
         avoid.push(Avoid {
             key: key(&item.get("key"), report)?,
-            soft: item.get("mode").text(report)? == "Soft",
+            soft: word::<AvoidMode>(&item.get("mode"), report)? == AvoidMode::Soft,
         });
     }
     Some(avoid)
@@ -159,7 +139,7 @@ fn owner_limits(field: &Field<'_>, report: &mut Report) -> Option<OwnerLimits> {
     let mut allowed_modes = Vec::new();
     let listed = field.get("allowedModes");
     for item in listed.items(report) {
-        allowed_modes.extend(item.text(report).and_then(mode));
+        allowed_modes.extend(word::<Mode>(&item, report));
     }
     Some(OwnerLimits {
         allowed_modes,

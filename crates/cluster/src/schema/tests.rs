@@ -511,3 +511,53 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
     let known: BTreeSet<&str> = FallbackReason::ALL.map(FallbackReason::word).into();
     assert_eq!(described, known);
 }
+
+/// The words that a description lists are those that the engine knows, for every enum that has both.
+#[test]
+fn the_words_that_are_described_are_those_that_are_known() {
+    use topology_core::model::{DrainScope, Enforcement, HardServices, OnLastDomain};
+    use topology_core::policy::{
+        AvoidMode, DemandKind, EmptyTier, Mode, OnNoMatch, Residual, Weighting,
+    };
+
+    fn described(object: &'static Object, path: &str) -> Vec<&'static str> {
+        let (outer, list) = path.split_once("[].").unwrap_or((path, ""));
+        match (&property(object, outer).unwrap().shape, list) {
+            (Shape::Word(words), "") => words.iter().map(|word| word.name).collect(),
+            (
+                Shape::List {
+                    of: Shape::Object(item),
+                    ..
+                },
+                inner,
+            ) => described(item, inner),
+            (other, _) => panic!("{path} is {other:?}"),
+        }
+    }
+    let of = |path: &str| described(&CLUSTER_POLICY.spec, path);
+    assert_eq!(of("mode"), Mode::ALL.map(Mode::title));
+    macro_rules! same {
+        ($of:expr, $known:ident) => {{
+            let known: Vec<&str> = $known::ALL.iter().map(|one| one.title()).collect();
+            let (mut described, mut sorted) = ($of, known.clone());
+            described.sort_unstable();
+            sorted.sort_unstable();
+            assert_eq!(described, sorted);
+            for (word, value) in known.iter().zip($known::ALL) {
+                assert_eq!(word.parse(), Ok(*value));
+            }
+            assert!("Odd".parse::<$known>().is_err());
+        }};
+    }
+    same!(of("enforcement"), Enforcement);
+    same!(of("weighting"), Weighting);
+    same!(of("emptyTier"), EmptyTier);
+    same!(of("guard.residual"), Residual);
+    same!(of("guard.demand"), DemandKind);
+    same!(of("onNoMatch"), OnNoMatch);
+    same!(of("avoid[].mode"), AvoidMode);
+    let of = |path: &str| described(&DRAIN.spec, path);
+    same!(of("scope"), DrainScope);
+    same!(of("onLastDomain"), OnLastDomain);
+    same!(of("hardServices"), HardServices);
+}

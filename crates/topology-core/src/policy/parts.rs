@@ -54,6 +54,17 @@ pub enum Demand {
     Static(Vec<(Arc<str>, u32)>),
 }
 
+/// The kinds of [`Demand`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DemandKind {
+    /// [`Demand::NodeCount`].
+    NodeCount,
+    /// [`Demand::AllocatableCpu`].
+    AllocatableCpu,
+    /// [`Demand::Static`].
+    Static,
+}
+
 /// How what the overload cap turns away is spread over the outer levels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Residual {
@@ -71,6 +82,15 @@ pub struct Avoid {
     pub key: LevelKey,
     /// Whether it gives way where nothing else remains.
     pub soft: bool,
+}
+
+/// Whether endpoints in a domain that is avoided may be used at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AvoidMode {
+    /// Never.
+    Hard,
+    /// Where nothing else remains.
+    Soft,
 }
 
 /// What clients see where a hard policy matches nothing.
