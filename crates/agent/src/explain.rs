@@ -1,5 +1,8 @@
 //! `ipvs-topo explain`: how the real servers of one Service were chosen and weighted.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod case;
 pub(crate) mod scheduler;
 

@@ -11,6 +11,9 @@
 //! Reports of all nodes end up in one etcd, so each is bounded: in bytes (`share`) and in how often it is written
 //! (`Pace`), both by the number of nodes.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub(crate) mod keeper;
 pub(crate) mod ledger;
 pub(crate) mod pace;

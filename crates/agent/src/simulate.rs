@@ -3,6 +3,9 @@
 //! Computing (`atlas`, `demand`, `group`, `flow`, `survey`, `figures`, `rival`, `change`, `apply`) knows nothing of
 //! printing (`table`, `html`); between them stands [`view`].
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod change;
 pub mod figures;
 pub mod view;

@@ -5,6 +5,9 @@
 //! The rules are those of kube-proxy's input handling (`KP-IN-..`), and of the API server's
 //! validation where a file could hold what the API server would have refused.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod address;
 mod custom;
 mod drain;

@@ -160,7 +160,19 @@ fn failed(error: &ApiError, is_read: bool) -> Heard {
     match error.fault {
         Fault::NotFound if is_read => Heard::Missing,
         Fault::Conflict | Fault::AlreadyExists | Fault::NotFound => Heard::Lost,
-        _ => Heard::Failed,
+        Fault::Unauthorized
+        | Fault::Forbidden
+        | Fault::OtherVersion
+        | Fault::Gone
+        | Fault::Invalid
+        | Fault::TooManyRequests
+        | Fault::Unavailable
+        | Fault::Unreachable
+        | Fault::Certificate
+        | Fault::Timeout
+        | Fault::Garbled
+        | Fault::Credentials
+        | Fault::Refused => Heard::Failed,
     }
 }
 

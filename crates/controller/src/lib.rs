@@ -14,6 +14,9 @@
 //!
 //! It never sits in the way of traffic: agents go on without it, with what they know.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod budget;
 pub mod chronicle;
 pub mod cli;

@@ -32,6 +32,9 @@
 //! [`resolve::resolve`] and [`resolve::STAGES`]; then [`quantise`] for how shares become weights, and [`plan`] for how the
 //! kernel is changed without a moment in which nothing serves.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod hints;
 pub mod memory;
 pub mod mirror;

@@ -65,9 +65,12 @@ fn freed(before: &Decision, after: &Decision) -> Option<String> {
 
 fn merged(decision: &Decision) -> Vec<&LevelKey> {
     let facts = decision.stages.iter().flat_map(|stage| &stage.facts);
-    let levels = facts.filter_map(|fact| match fact {
-        Fact::Merged { level, .. } => Some(level),
-        _ => None,
+    let levels = facts.filter_map(|fact| {
+        if let Fact::Merged { level, .. } = fact {
+            Some(level)
+        } else {
+            None
+        }
     });
     levels.collect()
 }

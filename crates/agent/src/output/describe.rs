@@ -131,9 +131,10 @@ fn real_server(decision: &Decision, endpoint: &EndpointDecision) -> RealServerVi
 
 /// Whether it takes new connections.
 const fn state(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Drained => "draining",
-        _ => "active",
+    if matches!(reason, Reason::Drained) {
+        "draining"
+    } else {
+        "active"
     }
 }
 

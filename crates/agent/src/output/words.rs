@@ -105,7 +105,19 @@ fn stage_of(decision: &Decision, reason: Reason) -> u8 {
         Reason::NearerLevelTakesAll | Reason::ZoneFull => 9,
         Reason::Subset => 10,
         Reason::OutsideLevels if loses(decision, 4) => 4,
-        _ => 0,
+        Reason::OutsideLevels
+        | Reason::InLevel
+        | Reason::Ready
+        | Reason::Local
+        | Reason::NodeHint
+        | Reason::ZoneHint
+        | Reason::ServingTerminating
+        | Reason::NotReady
+        | Reason::Terminating
+        | Reason::NotLocal
+        | Reason::HintedElsewhere
+        | Reason::OwnNodeUnknown
+        | Reason::BadAddress => 0,
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use topology_core::model::ObjectName;
-use topology_core::policy::{LevelKey, PolicySource};
+use topology_core::policy::LevelKey;
 use topology_core::resolve::{
     Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint, resolve,
 };
@@ -172,15 +172,9 @@ fn is_thinned(server: &ResolvedServer) -> bool {
 
 /// The levels that a policy asks for.
 fn levels(decision: &Decision) -> Vec<LevelKey> {
-    match decision.source {
-        PolicySource::TrafficPolicyLocal | PolicySource::Hints | PolicySource::Uniform => {
-            Vec::new()
-        }
-        _ => {
-            let levels = decision.levels.iter();
-            levels.map(|level| level.key.clone()).collect()
-        }
-    }
+    let levels = decision.levels.iter();
+    let asked = levels.filter(|_| decision.source.is_policy());
+    asked.map(|level| level.key.clone()).collect()
 }
 
 /// Whether the endpoint is able to serve, wanted or not.

@@ -68,11 +68,11 @@ fn add(work: &mut Work<'_>, part: &Work<'_>) {
             continue;
         }
         candidate.tier = candidate.tier.or(other.tier);
-        candidate.reason = match candidate.reason {
-            Reason::Drained => Reason::Draining,
-            reason if reason.is_chosen() => reason,
-            _ => other.reason,
-        };
+        if candidate.reason == Reason::Drained {
+            candidate.reason = Reason::Draining;
+        } else if !candidate.reason.is_chosen() {
+            candidate.reason = other.reason;
+        }
     }
     if let Some(moment) = part.ask_again {
         work.ask_at(moment);

@@ -66,17 +66,10 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     if view.service.internal_traffic_policy == TrafficPolicy::Local {
         (choice.rule, choice.source) = (Rule::Local, PolicySource::TrafficPolicyLocal);
     }
-    for source in [
-        PolicySource::ClusterOverride,
-        PolicySource::Annotation,
-        PolicySource::NamespacePolicy,
-        PolicySource::ClusterDefault,
-    ] {
-        match source {
-            PolicySource::Annotation => choice.consider_owner(view, &ranking),
-            _ => choice.consider_objects(source, &ranking),
-        }
-    }
+    choice.consider_objects(PolicySource::ClusterOverride, &ranking);
+    choice.consider_owner(view, &ranking);
+    choice.consider_objects(PolicySource::NamespacePolicy, &ranking);
+    choice.consider_objects(PolicySource::ClusterDefault, &ranking);
     choice
 }
 

@@ -21,7 +21,7 @@ fn hostile(view: Value) -> Value {
             .into_iter()
             .map(|(key, value)| (key, hostile(value)))
             .collect(),
-        other => other,
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
     }
 }
 

@@ -34,7 +34,12 @@ pub(in crate::resolve) fn unused(work: &Work<'_>) -> Option<Lost> {
                 _ => LostBecause::HintedElsewhere,
             }
         }
-        _ => LostBecause::Weaker,
+        PolicySource::TrafficPolicyLocal
+        | PolicySource::ClusterOverride
+        | PolicySource::Annotation
+        | PolicySource::TopologyKeys
+        | PolicySource::NamespacePolicy
+        | PolicySource::ClusterDefault => LostBecause::Weaker,
     };
     Some(Lost {
         source: PolicySource::Hints,
