@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cluster::api::{Following, NodeSource, Relists};
+use cluster::clock::Clock;
 
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
@@ -167,6 +168,7 @@ impl AgentArgs {
                 ListTrust::Believe => Relists::Believe,
             },
             annotation_keys: keys.map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
+            clock: Clock::system(),
         }
     }
 }

@@ -30,6 +30,7 @@ mod unprogrammed;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::clock::Clock;
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::schema::MAP;
@@ -46,8 +47,8 @@ pub(crate) use report::Report;
 pub(crate) struct Context {
     /// The texts that objects share.
     pub(crate) interner: Interner,
-    /// Milliseconds since 1970; what depends on the time is not judged if it is not known.
-    pub(crate) now: Option<i64>,
+    /// Read for each object that is judged; what depends on the time is not judged if it is not known.
+    pub(crate) clock: Clock,
     /// What is kept of some Nodes; of others everything is.
     pub(crate) others: Option<OtherNodes>,
     /// The labels that annotations may use besides those that are always known; any if it is not said.
@@ -76,6 +77,8 @@ pub(crate) struct Converted {
     /// The object's first line.
     pub(crate) line: u32,
     pub(crate) outcome: Outcome,
+    /// When it can be used as it is, in milliseconds since 1970, if it only is too early for it.
+    pub(crate) usable_at: Option<i64>,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -124,6 +127,7 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Con
     Converted {
         line: node.line,
         outcome,
+        usable_at: report.usable_at(),
         warnings: report.finish(),
     }
 }
@@ -151,7 +155,7 @@ fn of_kind(
 ) -> Outcome {
     let Context {
         interner,
-        now,
+        clock,
         others,
         annotation_keys,
         aliases: _,
@@ -182,7 +186,7 @@ fn of_kind(
             Ok(policy.map(|policy| Object::Policy(Box::new(policy))))
         }
         Kind::TopologyDrain => {
-            Ok(drain::convert(root, &key, *now, interner, report).map(Object::Drain))
+            Ok(drain::convert(root, &key, clock.now(), interner, report).map(Object::Drain))
         }
         Kind::Namespace => Ok(Some(Object::Namespace(namespace::convert(
             root, &key, interner, report,

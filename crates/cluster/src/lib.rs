@@ -22,6 +22,7 @@
 
 pub mod api;
 pub mod claims;
+pub mod clock;
 pub mod event;
 pub mod idle;
 pub mod index;

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use topology_core::model::Cidr;
 use topology_core::snapshot::Snapshot;
 
+use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::index::Index;
@@ -123,7 +124,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
     let catalog = match Place::new(path) {
-        Place::Stdin => tell_stdin(options.now, &mut tell),
+        Place::Stdin => tell_stdin(Clock::at(options.now), &mut tell),
         Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
     };
     finish(index, &catalog, options.now)
@@ -146,7 +147,7 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
     let mut memory = Memory {
         text: Ok(text),
         context: Context {
-            now: options.now,
+            clock: Clock::at(options.now),
             ..Context::default()
         },
     };
@@ -177,19 +178,19 @@ fn tell_path(
     }
     Ok(tell_list(
         listing.files.into_keys(),
-        &mut Disk::at(now),
+        &mut Disk::judged_by(Clock::at(now)),
         tell,
     ))
 }
 
 /// Tells what standard input says, read to its end, as one full list.
-fn tell_stdin(now: Option<i64>, tell: &mut dyn FnMut(Batch)) -> Catalog {
+fn tell_stdin(clock: Clock, tell: &mut dyn FnMut(Batch)) -> Catalog {
     let mut text = Vec::new();
     let result = io::stdin().lock().read_to_end(&mut text);
     let mut memory = Memory {
         text: result.map(|_| &*text),
         context: Context {
-            now,
+            clock,
             ..Context::default()
         },
     };

@@ -27,6 +27,8 @@ mod process;
 #[path = "../../agent/tests/controlplane/random.rs"]
 #[expect(dead_code, reason = "the tests of `agent` use the rest")]
 mod random;
+#[path = "controlplane/renewals.rs"]
+mod renewals;
 #[path = "controlplane/same.rs"]
 mod same;
 #[path = "controlplane/work.rs"]

@@ -35,6 +35,7 @@ use tokio::time::Instant;
 
 use super::access::{Access, AccessError};
 use super::connection::Connection;
+use crate::clock::Clock;
 use crate::event::Batch;
 use crate::source::Watch;
 
@@ -71,7 +72,7 @@ pub enum NodeSource {
 }
 
 /// What is followed, and how far it is believed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Following {
     /// Where Nodes are read.
     pub nodes: NodeSource,
@@ -79,6 +80,8 @@ pub struct Following {
     pub relists: Relists,
     /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
     pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+    /// Judges what depends on the time.
+    pub clock: Clock,
 }
 
 /// What is done where a list of Nodes, Services or `EndpointSlices` that was read again lacks more than half of what is

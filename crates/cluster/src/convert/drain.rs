@@ -77,6 +77,9 @@ fn times(
             message,
             "write an earlier time, and renew it when it is due",
         );
+        if let Ok(from) = expires.checked_sub(limit) {
+            report.usable_from(from.as_millisecond());
+        }
         return None;
     }
     Some((created, expires))

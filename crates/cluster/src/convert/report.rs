@@ -17,6 +17,7 @@ pub(crate) struct Report {
     object: Option<Box<str>>,
     warnings: Vec<Warning>,
     untold: usize,
+    usable_at: Option<i64>,
 }
 
 impl Report {
@@ -29,6 +30,7 @@ impl Report {
             object: None,
             warnings: Vec::new(),
             untold: 0,
+            usable_at: None,
         }
     }
 
@@ -59,6 +61,16 @@ impl Report {
         } else {
             self.untold += 1;
         }
+    }
+
+    /// Says that the object can be used as it is from a time on, in milliseconds since 1970.
+    pub(crate) fn usable_from(&mut self, time: i64) {
+        self.usable_at = Some(time);
+    }
+
+    /// What [`usable_from`](Self::usable_from) said.
+    pub(crate) fn usable_at(&self) -> Option<i64> {
+        self.usable_at
     }
 
     /// The warnings in the order they were found.

@@ -9,6 +9,7 @@ use super::catalog::Files;
 use super::parse::{Found, unreadable};
 use super::place::Stamp;
 use super::text::{self, Text};
+use crate::clock::Clock;
 use crate::convert::Context;
 use crate::warning::Warning;
 
@@ -19,27 +20,16 @@ const ATTEMPTS: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     context: Context,
-    /// Whether the time is the system's at each reading.
-    is_live: bool,
 }
 
 impl Disk {
-    /// Files as they are at the moment `now`, in milliseconds since 1970.
-    pub(crate) fn at(now: Option<i64>) -> Self {
+    /// Files whose objects are judged by `clock`.
+    pub(crate) fn judged_by(clock: Clock) -> Self {
         Self {
             context: Context {
-                now,
+                clock,
                 ..Context::default()
             },
-            is_live: false,
-        }
-    }
-
-    /// Files as they are whenever they are read.
-    pub(crate) fn live() -> Self {
-        Self {
-            is_live: true,
-            ..Self::default()
         }
     }
 
@@ -58,9 +48,6 @@ impl Files for Disk {
     ) -> Result<Option<Text>, Warning> {
         let cannot = |error: io::Error| unreadable(name, &error.to_string());
         let path = Path::new(&**name);
-        if self.is_live {
-            self.context.now = Some(jiff::Timestamp::now().as_millisecond());
-        }
         for _ in 0..ATTEMPTS {
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -86,6 +86,7 @@ pub(crate) fn parse(
             line,
             outcome,
             warnings,
+            ..
         } = convert::object(&node, file, context);
         rest.warnings.extend(warnings);
         let (key, state) = match outcome {

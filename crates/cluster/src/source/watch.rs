@@ -13,6 +13,7 @@ use tokio::sync::mpsc as async_mpsc;
 use super::ReadError;
 use super::place::Place;
 use crate::api::Board;
+use crate::clock::Clock;
 use crate::event::Batch;
 
 use follow::Follower;
@@ -63,8 +64,7 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
 /// Reads standard input to its end, tells it, and waits until nobody listens any more.
 fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
     // When nobody listens, the signal below says so.
-    let now = jiff::Timestamp::now().as_millisecond();
-    drop(super::tell_stdin(Some(now), &mut |batch| {
+    drop(super::tell_stdin(Clock::system(), &mut |batch| {
         drop(batches.blocking_send(batch));
     }));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}

@@ -49,6 +49,8 @@ pub(crate) struct Hub {
     by_namespace: bool,
     /// The objects with warnings, by the name of their reports.
     warned: BTreeSet<Arc<str>>,
+    /// Objects that cannot be used yet: from when on they can, where they come from, and what they are.
+    early: BTreeMap<ObjectKey, (i64, Number, Node)>,
     /// What stands in the way of reading a collection.
     troubles: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
@@ -79,9 +81,11 @@ impl Hub {
         Self {
             context: Context {
                 annotation_keys: following.annotation_keys.clone(),
+                clock: following.clock.clone(),
                 ..Context::default()
             },
             relists: following.relists,
+            early: BTreeMap::new(),
             inputs: Default::default(),
             atlas,
             interest,
@@ -145,8 +149,7 @@ impl Hub {
     }
 
     /// A list of a collection begins.
-    pub(crate) fn begin(&mut self, input: Number, now: i64) {
-        self.context.now = Some(now);
+    pub(crate) fn begin(&mut self, input: Number) {
         self.context.interner.sweep();
         if let Some(told) = self.inputs.get_mut(input) {
             told.begin();
@@ -233,12 +236,14 @@ impl Hub {
         let Converted {
             line: _,
             outcome,
+            usable_at,
             warnings,
         } = convert::object(node, &file, &mut self.context);
         match outcome {
             Outcome::Object(object) => {
                 self.watch_selectors(&object);
                 let key = object.key();
+                self.early.remove(&key);
                 if self.is_mapped(&key) {
                     return;
                 }
@@ -258,9 +263,31 @@ impl Hub {
                     self.batch.events.push(Event::Ignore(key, reason));
                 }
             }
-            Outcome::Invalid(key) => self.invalid(input, key, warnings),
+            Outcome::Invalid(key) => {
+                match usable_at {
+                    Some(at) => drop(self.early.insert(key.clone(), (at, input, node.clone()))),
+                    None => drop(self.early.remove(&key)),
+                }
+                self.invalid(input, key, warnings);
+            }
             // A server checks names, and the kind was given by us: there is nothing to call it by.
             Outcome::OtherKind(_) | Outcome::Unknown => {}
+        }
+    }
+
+    /// Judges objects again for which it was too early. A drain is judged by the clock, and clocks differ: a renewal
+    /// that is 72 hours ahead by the clock of the controller may be more by this one.
+    pub(crate) fn judge_again(&mut self) {
+        let Some(now) = self.context.clock.now() else {
+            return;
+        };
+        let due: Vec<(i64, Number, Node)> = self
+            .early
+            .extract_if(.., |_, (at, ..)| *at <= now)
+            .map(|(_, early)| early)
+            .collect();
+        for (_, input, node) in due {
+            self.exists(input, &node);
         }
     }
 
@@ -306,6 +333,7 @@ impl Hub {
     }
 
     fn forget(&mut self, key: &ObjectKey) {
+        self.early.remove(key);
         self.report(key, Vec::new());
         self.unuse(key);
         self.batch.events.push(Event::Delete(key.clone()));

@@ -361,6 +361,8 @@ impl<'s> Runner<'s> {
                 return Err(Status::of(&event.object).error(Verb::Watch, &target));
             }
         }
+        // A bookmark comes about every minute, so nothing waits longer.
+        self.shared.hub.borrow_mut().judge_again();
         if let Some(version) = event.version() {
             let version = version.into();
             self.hear(Heard::Version { version, listed });
@@ -369,8 +371,7 @@ impl<'s> Runner<'s> {
     }
 
     fn begin(&self) {
-        let now = Timestamp::now().as_millisecond();
-        self.shared.hub.borrow_mut().begin(self.number, now);
+        self.shared.hub.borrow_mut().begin(self.number);
     }
 
     /// Tells the machine, and takes note of what it means.

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::lookout::{Lookout, Meaning};
 use super::signal::{self, Burst, Signal};
+use crate::clock::Clock;
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::source::catalog::Catalog;
 use crate::source::disk::Disk;
@@ -43,7 +44,7 @@ impl<'a> Follower<'a> {
             lookout,
             batches,
             catalog: Catalog::default(),
-            disk: Disk::live(),
+            disk: Disk::judged_by(Clock::system()),
             stamps: BTreeMap::new(),
             told: None,
             remarks: BTreeMap::new(),

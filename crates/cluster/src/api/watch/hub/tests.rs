@@ -1,6 +1,7 @@
 //! What lists and changes amount to, in whichever order they come and wherever they break.
 
 mod doubt;
+mod drains;
 mod interest;
 mod labels;
 
@@ -11,6 +12,7 @@ use topology_core::model::Faults;
 
 use super::*;
 use crate::answer::Form;
+use crate::clock::Clock;
 use crate::index::Index;
 
 const SERVICES: Number = 1;
@@ -61,6 +63,7 @@ impl Bench {
             nodes,
             relists,
             annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+            clock: Clock::at(None),
         };
         Self {
             hub: Hub::new(&following),
@@ -80,7 +83,7 @@ impl Bench {
     }
 
     fn list(&mut self, input: Number, objects: impl IntoIterator<Item = Node>) {
-        self.hub.begin(input, 0);
+        self.hub.begin(input);
         for object in objects {
             self.hub.exists(input, &object);
         }
@@ -149,11 +152,11 @@ fn a_list_that_is_read_again_tells_only_what_differs() {
 #[test]
 fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_forget() {
     let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
-    bench.hub.begin(NODES, 0);
+    bench.hub.begin(NODES);
     bench.hub.exists(NODES, &node("n1", "a"));
     bench.hub.exists(NODES, &node("n4", "a"));
     // It broke here, and begins again.
-    bench.hub.begin(NODES, 0);
+    bench.hub.begin(NODES);
     bench.tell();
     assert_eq!(bench.zones().len(), 4, "nothing that still exists goes");
     bench.hub.exists(NODES, &node("n2", "a"));
@@ -289,7 +292,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Begin => {
-                    bench.hub.begin(NODES, 0);
+                    bench.hub.begin(NODES);
                     named = Some(Vec::new());
                 }
                 Step::Exists(name, zone) => {

@@ -43,7 +43,7 @@ fn known(bench: &Bench) -> [usize; 3] {
 
 /// A list that ends after so many seconds.
 fn relist(bench: &mut Bench, second: u64, input: Number, objects: impl IntoIterator<Item = Node>) {
-    bench.hub.begin(input, 0);
+    bench.hub.begin(input);
     for object in objects {
         bench.hub.exists(input, &object);
     }
@@ -133,7 +133,7 @@ fn what_the_first_list_named_is_not_removed_by_the_second_alone() {
 #[test]
 fn the_first_list_of_a_start_and_lists_of_policies_are_believed() {
     let mut bench = Bench::with(Relists::Confirm);
-    bench.hub.begin(SERVICES, 0);
+    bench.hub.begin(SERVICES);
     bench.hub.exists(SERVICES, &service("gone", 80));
     // It broke, and begins again.
     relist(&mut bench, 0, SERVICES, []);

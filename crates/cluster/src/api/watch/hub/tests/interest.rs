@@ -119,7 +119,7 @@ impl World {
     }
 
     fn begin(&mut self) {
-        self.bench.hub.begin(NODES, 0);
+        self.bench.hub.begin(NODES);
         self.list = Some(List {
             left: self.nodes.values().cloned().collect(),
             later: Vec::new(),

@@ -89,7 +89,7 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
     assert!(bench.hub.asker_for_labels().is_some());
     bench.hub.ask_for_nodes();
     assert!(bench.hub.asker_for_labels().is_none(), "asked for once");
-    bench.hub.begin(NODES, 0);
+    bench.hub.begin(NODES);
     bench.hub.exists(NODES, &nodes()[0]);
     bench.tell();
     assert_eq!(bench.labels("n2"), format!("{RACK}=r {ROW}=w {SPARE}=s"));
@@ -120,7 +120,7 @@ fn what_goes_by_a_new_label_decides_as_before_until_all_nodes_were_read_again() 
 #[test]
 fn a_label_that_comes_into_use_while_nodes_are_read_is_asked_for_after_that() {
     let mut bench = Bench::listed(&[]);
-    bench.hub.begin(NODES, 0);
+    bench.hub.begin(NODES);
     bench.hub.exists(POLICIES, &policy("near", RACK, None));
     assert!(
         bench.hub.asker_for_labels().is_none(),
