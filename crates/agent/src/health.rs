@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use jiff::Timestamp;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
+use crate::other_proxy::mark;
 use crate::output::status::CollectionView;
 
 /// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
@@ -86,6 +88,9 @@ pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
     Router::new()
         .route("/healthz", answer(Probe::Healthz))
         .route("/livez", answer(Probe::Livez))
+        // kube-proxy has no such path: where it holds the port, this agent's pod does not get ready by its answers.
+        .route("/readyz", answer(Probe::Healthz))
+        .layer(map_response(mark))
 }
 
 fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use topology_core::model::Cidr;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -72,6 +73,9 @@ pub(crate) trait Host {
     /// warnings, one line each.
     async fn prepare(&mut self) -> (Vec<String>, Vec<String>);
 
+    /// Warnings about another proxy on this node; `None` if they are as they were when last asked. Never waits.
+    fn other_proxy(&mut self) -> Option<Vec<String>>;
+
     /// Routes (inside `ranges`) and nftables tables of others, and routes of ours, in the words of
     /// `ip` and `nft`.
     async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey;
@@ -93,6 +97,7 @@ pub(crate) struct Machine {
     nft: Nft,
     conntrack: Conntrack,
     sysctl_dir: PathBuf,
+    other_proxy: watch::Receiver<Vec<String>>,
     fuse: Arc<Fuse>,
 }
 
@@ -101,11 +106,13 @@ impl Machine {
     pub(crate) fn open(
         record: Record,
         sysctl_dir: PathBuf,
+        other_proxy: watch::Receiver<Vec<String>>,
         fuse: Arc<Fuse>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
             record,
             sysctl_dir,
+            other_proxy,
             table: Table::open()?,
             nft: Nft::open()?,
             conntrack: Conntrack::open()?,
@@ -205,6 +212,11 @@ impl Host for Machine {
             Err(error) => warnings.push(error.to_string()),
         }
         (changed, warnings)
+    }
+
+    fn other_proxy(&mut self) -> Option<Vec<String>> {
+        let is_news = self.other_proxy.has_changed().unwrap_or(false);
+        is_news.then(|| self.other_proxy.borrow_and_update().clone())
     }
 
     async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey {

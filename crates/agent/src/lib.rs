@@ -28,6 +28,7 @@ mod host;
 mod inputs;
 mod kernel;
 mod link;
+mod other_proxy;
 mod ownership;
 mod preflight;
 mod reconcile;

@@ -14,6 +14,7 @@ mod books;
 mod check;
 mod clock;
 mod counts;
+mod other_proxy;
 mod pass;
 mod report;
 mod retry;
@@ -53,6 +54,7 @@ use self::books::Books;
 use self::check::Check;
 use self::clock::Clock;
 use self::counts::Counts;
+use self::other_proxy::OtherProxy;
 use self::retry::Agenda;
 use self::shape::Place;
 use self::table::Table;
@@ -129,6 +131,7 @@ pub(crate) struct Reconciler<K, H> {
     table: Table,
     check: Option<Check>,
     next_check: Instant,
+    other_proxy: OtherProxy,
     /// `None` until the first pass is done; then whether its input was complete.
     started: Option<Completeness>,
     pending: Pending,
@@ -185,6 +188,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             table: Table::default(),
             check: None,
             next_check: epoch,
+            other_proxy: OtherProxy::default(),
             started: None,
             pending: Pending::default(),
             last_queued: None,
@@ -234,6 +238,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,
             }
+            self.see_other_proxy();
             self.publish();
         }
     }

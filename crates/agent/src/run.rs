@@ -1,5 +1,6 @@
 //! One node's data plane: started with a configuration, read through a handle, ended by a signal.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,11 +15,11 @@ use crate::fuse::Fuse;
 use crate::host::Machine;
 use crate::metrics::Metrics;
 use crate::ownership::Record;
-use crate::preflight;
 use crate::reconcile::{Parts, Reconciler};
 use crate::routes::RouteError;
 use crate::routes::moves::Moves;
 use crate::state::LoopEnds;
+use crate::{other_proxy, preflight};
 
 pub use crate::preflight::StartError;
 
@@ -47,6 +48,8 @@ pub struct AgentConfig {
     pub sysctl_dir: PathBuf,
     /// Take over virtual servers of others whose address and port the cluster asks for.
     pub adopt: bool,
+    /// Ports of this agent where a kube-proxy may answer in its place.
+    pub ports: BTreeSet<u16>,
     /// For tests: kill the process after so many writes.
     pub crash_after: Option<u64>,
 }
@@ -72,7 +75,13 @@ pub async fn run(
     let kernel = preflight::ipvs().await?;
     let fuse = Arc::new(Fuse::new(config.crash_after));
     let (record, claims) = open_record(&config)?;
-    let host = Machine::open(record, config.sysctl_dir.clone(), Arc::clone(&fuse))?;
+    let other_proxy = other_proxy::watch(config.ports.clone(), config.check_period);
+    let host = Machine::open(
+        record,
+        config.sysctl_dir.clone(),
+        other_proxy,
+        Arc::clone(&fuse),
+    )?;
     let moves = Moves::open().map_err(RouteError::from)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");

@@ -136,6 +136,10 @@ fn config(args: &AgentArgs) -> AgentConfig {
         state_dir: args.state_dir.clone(),
         sysctl_dir: args.sysctl_dir.clone(),
         adopt: args.adopt,
+        ports: [args.healthz_bind_address, args.metrics_bind_address]
+            .into_iter()
+            .filter_map(|bind| Some(bind.0?.port()))
+            .collect(),
         crash_after: args.crash_after,
     }
 }

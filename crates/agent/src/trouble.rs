@@ -19,6 +19,8 @@ pub enum Topic {
     Conntrack,
     /// Reading the kernel.
     Kernel,
+    /// A proxy beside this agent.
+    OtherProxy,
 }
 
 /// One thing that is wrong.
@@ -42,6 +44,7 @@ impl Topic {
             Self::Record => "Record",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
+            Self::OtherProxy => "OtherProxy",
         }
     }
 }

@@ -22,5 +22,7 @@ mod migration;
 mod refusal;
 #[path = "lab/traffic.rs"]
 mod traffic;
+#[path = "lab/two_proxies.rs"]
+mod two_proxies;
 #[path = "lab/web.rs"]
 mod web;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use exposition::Format;
 
 use super::Metrics;
 use super::figures::Figures;
+use crate::other_proxy::mark;
 
 /// The routes; `figures` is asked at each scrape, `config` is the body of `/configz`.
 pub fn router<F>(metrics: Metrics, config: serde_json::Value, figures: F) -> Router
@@ -26,6 +28,7 @@ where
         .route("/healthz", get(|| async { text("ok") }))
         .route("/proxyMode", get(|| async { text("ipvs") }))
         .route("/configz", get(move || async move { axum::Json(config) }))
+        .layer(map_response(mark))
 }
 
 /// Gathers the figures of one moment.

@@ -30,6 +30,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Compares everything that is small at once, lists the virtual servers for the slices, and has the tables read.
     pub(super) async fn begin_check(&mut self) {
         self.next_check = Instant::now() + self.config.check_period;
+        self.count_repairs();
         self.follow_calendar().await;
         self.prepare().await;
         self.note_claims();
@@ -187,6 +188,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let done = self.pass(work).await;
         if done.writes() == 0 {
             return;
+        }
+        if keys > 0 {
+            self.note_repair();
         }
         let steps = done.writes();
         self.metrics.repaired(cause, steps);

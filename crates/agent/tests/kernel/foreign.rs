@@ -1,7 +1,7 @@
 //! What is not ours is shown and left alone (T08, PAIN-12).
 
 use crate::agent::{Node, kernel, wait_kernel};
-use crate::lab::{Lab, sh};
+use crate::lab::{Lab, sh, wait_until};
 use crate::yaml::{NODES, slice, web};
 
 fn node() -> Node {
@@ -144,4 +144,43 @@ fn who_takes_ipvs_topo_away_by_the_document_takes_nothing_else() {
         assert_eq!(sh(&routes), "", "{family}");
     }
     assert!(!node.state().exists());
+}
+
+/// W-31: what a kube-proxy in nftables mode or in iptables mode has in the kernel is found by its name.
+#[test]
+fn traces_of_a_kube_proxy_are_a_warning_of_the_node_until_they_are_gone() {
+    let _lab = Lab::new();
+    let mut node = node().with(&["--check-period", "1s"]);
+    sh("nft add table ip6 kube-proxy");
+    node.start();
+    wait_kernel(&OURS);
+    let socket = node.socket().display().to_string();
+    let warns_of =
+        move |words: &str| sh(&format!("ipvs-topo status --socket {socket}")).contains(words);
+    wait_until("the table", || {
+        warns_of("has the nftables table kube-proxy of a kube-proxy in nftables mode")
+    });
+    sh("nft delete table ip6 kube-proxy
+        nft add table ip nat
+        nft add chain ip nat KUBE-SERVICES");
+    wait_until("the chain", || {
+        warns_of("has the chain KUBE-SERVICES of a kube-proxy in iptables mode")
+    });
+    sh("nft delete table ip nat");
+    wait_until("no traces", || !warns_of("kube-proxy"));
+}
+
+#[test]
+fn virtual_servers_that_another_program_changes_again_and_again_are_a_warning_of_the_node() {
+    let _lab = Lab::new();
+    let mut node = node().with(&["--check-period", "1s"]);
+    node.start();
+    wait_kernel(&OURS);
+    let socket = node.socket().display().to_string();
+    wait_until("the warning", || {
+        sh("ipvsadm -e -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 7");
+        sh(&format!("ipvs-topo status --socket {socket} || true"))
+            .contains("another program changed our virtual servers")
+    });
+    wait_kernel(&OURS);
 }

@@ -7,16 +7,23 @@ use crate::document::{Desk, blocks, on_every_node};
 use crate::traffic::Traffic;
 use crate::web;
 
-/// The cluster as kubeadm leaves it: kube-proxy, and nothing of ours.
+/// The cluster as kubeadm leaves it: kube-proxy in ipvs mode, and nothing of ours.
 fn start_kube_proxy() {
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
     kubectl(&["delete", "-k", base, "--ignore-not-found"]);
-    let objects = include_str!("kube-proxy.yaml").replace("VERSION", env!("CARGO_PKG_VERSION"));
-    kubectl_with(&objects, &["apply", "-f", "-"]);
+    apply_kube_proxy("ipvs");
     let rollout = ["rollout", "status", "daemonset/kube-proxy"];
     kubectl(&[&rollout[..], &["--namespace=kube-system", "--timeout=300s"]].concat());
     let blocks = blocks("Back to kube-proxy");
     on_every_node(blocks.last().unwrap());
+}
+
+/// kube-proxy in `mode`, as kubeadm makes it.
+pub(crate) fn apply_kube_proxy(mode: &str) {
+    let objects = include_str!("kube-proxy.yaml")
+        .replace("VERSION", env!("CARGO_PKG_VERSION"))
+        .replace("mode: ipvs", &format!("mode: {mode}"));
+    kubectl_with(&objects, &["apply", "-f", "-"]);
 }
 
 /// How many of a client's connections may meet the moment in which its virtual server has no scheduler: it tries again

@@ -18,7 +18,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Self {
+    /// Appends to `buffer`.
+    pub fn new(buffer: &'a mut Vec<u8>) -> Self {
         Self {
             buffer,
             too_long: false,

@@ -42,6 +42,8 @@ pub(super) struct World {
     /// How often it is asked in vain whether the tables are read.
     pub(super) guard_looks: usize,
     pub(super) forget_fails: bool,
+    /// News of another proxy.
+    pub(super) other_proxy: Option<Vec<String>>,
 }
 
 /// What goes wrong with a step.
@@ -391,6 +393,10 @@ impl Host for Shared {
 
     async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {
         (Vec::new(), Vec::new())
+    }
+
+    fn other_proxy(&mut self) -> Option<Vec<String>> {
+        self.0.borrow_mut().other_proxy.take()
     }
 
     async fn survey(&mut self, _: &BTreeSet<Cidr>) -> Survey {

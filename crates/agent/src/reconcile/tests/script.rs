@@ -44,6 +44,7 @@ impl Loop {
             check_period: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(900),
             state_dir: PathBuf::new(),
+            ports: std::collections::BTreeSet::new(),
             sysctl_dir: PathBuf::new(),
             adopt: false,
             crash_after: None,

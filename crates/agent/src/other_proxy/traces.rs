@@ -1,0 +1,136 @@
+//! What kube-proxy puts into the kernel beside virtual servers, asked for by name.
+//!
+//! Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `ip_set.h`; the names are KP-IT-01 and KP-IS-01 for
+//! iptables and ipvs mode, and `tableName` of kube-proxy's `pkg/proxy/nftables` for nftables mode.
+
+use std::path::Path;
+
+use ipvs_netlink::transport::{AsyncConnection, Batch, NetlinkProtocol, Options, Request, Writer};
+
+/// `NFT_MSG_GETTABLE` and `NFT_MSG_GETCHAIN` of the subsystem `NFNL_SUBSYS_NFTABLES`.
+const GET_TABLE: u16 = 0x0a01;
+const GET_CHAIN: u16 = 0x0a04;
+/// `IPSET_CMD_HEADER` of the subsystem `NFNL_SUBSYS_IPSET`: one set without its elements.
+const GET_SET: u16 = 0x060c;
+
+const NFTA_TABLE_NAME: u16 = 1;
+const NFTA_CHAIN_TABLE: u16 = 1;
+const NFTA_CHAIN_NAME: u16 = 3;
+const IPSET_ATTR_PROTOCOL: u16 = 1;
+const IPSET_ATTR_SETNAME: u16 = 2;
+/// Taken by every kernel since 2.6.39 (`IPSET_PROTOCOL_MIN`).
+const IPSET_PROTOCOL: u8 = 6;
+
+const NFPROTO_IPV4: u8 = 2;
+const NFPROTO_IPV6: u8 = 10;
+
+const TABLE: &str = "kube-proxy";
+const CHAIN: &str = "KUBE-SERVICES";
+const SET: &str = "KUBE-CLUSTER-IP";
+
+/// A request about a set would make the kernel load the module; without it there are no sets.
+const SET_MODULE: &str = "/sys/module/ip_set";
+
+/// What there is of kube-proxy in either family.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Traces {
+    /// The chain `KUBE-SERVICES` in the table `nat` of iptables (nft backend).
+    pub(super) chains: bool,
+    /// The set `KUBE-CLUSTER-IP`.
+    pub(super) sets: bool,
+    /// The table `kube-proxy` of nftables.
+    pub(super) tables: bool,
+}
+
+impl Traces {
+    /// What is there, as an operator would look for it.
+    pub(super) fn words(self) -> Option<String> {
+        let found = [
+            (self.chains, "the chain KUBE-SERVICES"),
+            (self.sets, "the ipset KUBE-CLUSTER-IP"),
+            (self.tables, "the nftables table kube-proxy"),
+        ];
+        let found: Vec<&str> = found
+            .into_iter()
+            .filter_map(|(there, words)| there.then_some(words))
+            .collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+
+    /// The mode that leaves such traces.
+    pub(super) fn mode(self) -> Option<&'static str> {
+        match self {
+            Self { tables: true, .. } => Some("nftables"),
+            Self { sets: true, .. } => Some("ipvs"),
+            Self { chains: true, .. } => Some("iptables"),
+            Self { .. } => None,
+        }
+    }
+}
+
+/// A socket to ask for names; none where the kernel has no netfilter, which then holds no traces.
+pub(super) struct Names {
+    connection: Option<AsyncConnection>,
+}
+
+impl Names {
+    /// Opens the socket in the current network namespace.
+    pub(super) fn open() -> Self {
+        Self {
+            connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default()).ok(),
+        }
+    }
+
+    /// Asks for every name.
+    pub(super) async fn look(&mut self) -> Traces {
+        Traces {
+            chains: self.exists(GET_CHAIN, chain).await,
+            sets: Path::new(SET_MODULE).exists() && self.exists(GET_SET, set).await,
+            tables: self.exists(GET_TABLE, table).await,
+        }
+    }
+
+    /// Whether either family has it.
+    async fn exists(&mut self, kind: u16, fill: fn(&mut Writer<'_>)) -> bool {
+        let Some(connection) = &mut self.connection else {
+            return false;
+        };
+        for family in [NFPROTO_IPV4, NFPROTO_IPV6] {
+            let mut payload = Vec::new();
+            let mut out = Writer::new(&mut payload);
+            // `struct nfgenmsg`: family, version, resource id.
+            out.bytes(&[family, 0, 0, 0]);
+            fill(&mut out);
+            let mut batch = Batch::new();
+            batch.push(Request::new(kind, 0).with_answer(), &payload);
+            let mut found = false;
+            let answered = connection.execute_with(batch, |_, _| {
+                found = true;
+                Ok(())
+            });
+            // A name that does not exist is refused with ENOENT.
+            if answered.await.is_ok() && found {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn table(out: &mut Writer<'_>) {
+    out.attribute(NFTA_TABLE_NAME, &terminated(TABLE));
+}
+
+fn chain(out: &mut Writer<'_>) {
+    out.attribute(NFTA_CHAIN_TABLE, &terminated("nat"));
+    out.attribute(NFTA_CHAIN_NAME, &terminated(CHAIN));
+}
+
+fn set(out: &mut Writer<'_>) {
+    out.attribute(IPSET_ATTR_PROTOCOL, &[IPSET_PROTOCOL]);
+    out.attribute(IPSET_ATTR_SETNAME, &terminated(SET));
+}
+
+fn terminated(name: &str) -> Vec<u8> {
+    [name.as_bytes(), &[0]].concat()
+}
