@@ -14,11 +14,11 @@ use super::kernel::{Kernel, Line as KernelLine};
 use super::machine::{Pace, Spec};
 use super::{Lab, build};
 
-/// The module of tests about what is the same on every kernel.
-const ONE_KERNEL: &str = "one_kernel";
+/// The module of tests about what is the same on every kernel, as it stands in their paths.
+const ONE_KERNEL: &str = "one_kernel::";
 
 /// The module of tests that take minutes, in every kind of test.
-pub(crate) const LONG: &str = "storm";
+pub(crate) const LONG: &str = "storm::";
 
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
@@ -123,7 +123,7 @@ fn job(args: &Args, line: KernelLine) -> Addition {
     let filter = args.filter.as_ref().map_or(String::new(), |filter| {
         format!(" --filter {}", super::shell::quote(filter))
     });
-    let skip = skipped(args.gate, line).map(|word| format!(" --skip {word}::"));
+    let skip = skipped(args.gate, line).map(|word| format!(" --skip {word}"));
     let skip = skip.collect::<String>();
     Addition::Text {
         path: "job".to_owned(),
@@ -282,6 +282,16 @@ fn indent(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_gate_leaves_out_what_is_long_and_repeats_nothing_that_is_about_the_agent() {
+        let skipped = |gate, line| skipped(gate, line).collect::<Vec<_>>();
+        assert_eq!(skipped(true, KernelLine::V6_12), [LONG]);
+        for line in [KernelLine::V6_1, KernelLine::Sid] {
+            assert_eq!(skipped(true, line), [LONG, ONE_KERNEL]);
+            assert!(skipped(false, line).is_empty());
+        }
+    }
 
     fn tally(records: Vec<Record>) -> Result<Counts, String> {
         let mut tally = Tally::new(KernelLine::Sid);
