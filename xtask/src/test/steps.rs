@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`, cheapest first.
+//! The steps of `cargo xtask test`, in their order.
 
 use std::process::Command;
 use std::time::Instant;
@@ -104,6 +104,28 @@ pub(super) const ALL: &[Step] = &[
         company: Company::Waits,
         run: |reach| controlplane("oldest", reach),
     },
+    // These three do not wait for cargo's lock, so that the step beside them finds its tests built meanwhile.
+    Step {
+        name: "browser",
+        purpose: "a browser is here for the page of simulate, or is installed",
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| browser::ensure(),
+    },
+    Step {
+        name: "dependencies",
+        purpose: "licences, banned crates and sources of every dependency",
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| deny::check(),
+    },
+    Step {
+        name: "advisories",
+        purpose: "known security advisories, where the database can be had",
+        reach: Reach::Gate,
+        company: Company::Computes,
+        run: |_| deny::advisories(),
+    },
     Step {
         name: "lints",
         purpose: "clippy has no warning, in every target and feature",
@@ -117,13 +139,6 @@ pub(super) const ALL: &[Step] = &[
         reach: Reach::All,
         company: Company::Computes,
         run: |_| alone(),
-    },
-    Step {
-        name: "browser",
-        purpose: "a browser is here for the page of simulate, or is installed",
-        reach: Reach::Gate,
-        company: Company::Computes,
-        run: |_| browser::ensure(),
     },
     Step {
         name: "tests",
@@ -152,20 +167,6 @@ pub(super) const ALL: &[Step] = &[
         reach: Reach::Gate,
         company: Company::Computes,
         run: |_| gate(xtask(&["tidy"])),
-    },
-    Step {
-        name: "dependencies",
-        purpose: "licences, banned crates and sources of every dependency",
-        reach: Reach::Gate,
-        company: Company::Computes,
-        run: |_| deny::check(),
-    },
-    Step {
-        name: "advisories",
-        purpose: "known security advisories, where the database can be had",
-        reach: Reach::Gate,
-        company: Company::Computes,
-        run: |_| deny::advisories(),
     },
     Step {
         name: "oracle",

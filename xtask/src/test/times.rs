@@ -83,11 +83,13 @@ pub(super) fn table(steps: &[Timed], mut tests: Vec<Timed>) -> String {
     tests.truncate(SLOWEST);
     let steps = steps.iter().map(row);
     let head = "test: how long the steps took, in the order they ended\n".to_owned();
-    let slowest = format!(
-        "test: the {} slowest of {count} tests with a time ({total:.0} s together)\n",
-        tests.len()
-    );
-    let rows = [head].into_iter().chain(steps).chain([slowest]);
+    let slowest = (count > 0).then(|| {
+        format!(
+            "test: the {} slowest of {count} tests with a time ({total:.0} s together)\n",
+            tests.len()
+        )
+    });
+    let rows = [head].into_iter().chain(steps).chain(slowest);
     rows.chain(tests.iter().map(row)).collect()
 }
 
