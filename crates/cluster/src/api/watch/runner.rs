@@ -1,5 +1,7 @@
 //! One collection: makes the requests that its [`Machine`] asks for, and hands what comes to the [`Hub`].
 
+mod doubt;
+
 use std::cell::RefCell;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -39,9 +41,6 @@ const MANY: usize = 5;
 
 /// What has come already is taken within this time, a part after the other.
 const GAP: Duration = Duration::from_millis(1);
-
-/// Within this time after the earliest moment all agents list again what is in doubt.
-const AGAIN: Duration = Duration::from_secs(15);
 
 /// How long Nodes are not read because it is not known yet which of their labels are of interest.
 const INTEREST: Duration = Duration::from_secs(1);
@@ -139,24 +138,6 @@ impl<'s> Runner<'s> {
         }
         while !self.is_turned() {
             self.shared.turned.notified().await;
-        }
-    }
-
-    /// Returns when the collection is to be listed again because its last list is in doubt.
-    async fn doubted(&self) {
-        match self.list_again {
-            Some(moment) => sleep_until(moment).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn list_again_if_due(&mut self) {
-        if self
-            .list_again
-            .is_some_and(|moment| moment <= Instant::now())
-        {
-            self.list_again = None;
-            self.hear(Heard::Doubted);
         }
     }
 
@@ -394,15 +375,6 @@ impl<'s> Runner<'s> {
                 .board
                 .heard(self.number, Timestamp::now(), hub.count(self.number));
         }
-    }
-
-    /// Takes note of whether the list that has ended is in doubt. Agents list again at different moments.
-    fn doubt(&mut self) {
-        let doubt = self.shared.hub.borrow().doubt(self.number);
-        let kept = doubt.map_or(0, |(_, lacking)| lacking);
-        self.shared.board.doubts(self.number, kept);
-        self.list_again =
-            doubt.map(|(moment, _)| self.shared.epoch + moment + AGAIN.mul_f64(chance()));
     }
 
     fn follows(&self) {
