@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use topology_core::model::{Drain, Labels, Service, TopologyPolicy};
-use topology_core::policy::LevelKey;
+use topology_core::policy::{LevelKey, PolicySource, suggest};
 use topology_core::snapshot::Snapshot;
 
-use crate::object::{Object, ObjectKey};
+use crate::object::{Kind, Object, ObjectKey};
 use crate::warning::{Code, Warning};
 
 /// What makes a policy or a drain idle: the field, what is wrong, and what would help.
@@ -41,7 +41,57 @@ pub fn warnings(
             ..Warning::of_object(&file, line, &key, message, remedy)
         }
     };
-    policies.chain(drains).map(warning).collect()
+    let idle = policies.chain(drains).map(warning);
+    idle.chain(unknown_levels(snapshot, &place)).collect()
+}
+
+/// One warning for each policy, and each Service with a policy of its own, that uses a label which no Node has.
+fn unknown_levels(
+    snapshot: &Snapshot,
+    place: &impl Fn(&ObjectKey) -> Option<Place>,
+) -> Vec<Warning> {
+    let objects = snapshot.policies().map(|object| {
+        let hard = object.namespace.is_none() && object.policy.is_bounded();
+        (
+            ObjectKey::of_policy(object),
+            &object.policy,
+            "spec.levels",
+            hard,
+        )
+    });
+    let services = snapshot.services().filter_map(|service| {
+        let policy = service.policy.as_deref()?;
+        let field = if policy.source == PolicySource::TopologyKeys {
+            "spec.topologyKeys"
+        } else {
+            "metadata.annotations"
+        };
+        let key = ObjectKey::namespaced(Kind::Service, &service.name);
+        Some((key, policy, field, false))
+    });
+    let users = objects.chain(services);
+    let warnings = users.filter_map(|(key, policy, field, hard)| {
+        let mut labels = policy.label_keys();
+        let unknown = labels.find(|label| !snapshot.has_label(label))?;
+        let (file, line) = place(&key).unwrap_or_default();
+        let consequence = if hard {
+            "; a hard policy is not applied until a Node has a label of its levels"
+        } else {
+            ""
+        };
+        let message = format!("no Node in the input has the label {unknown}{consequence}");
+        let meant = suggest(unknown, snapshot.node_labels());
+        let remedy = meant.map_or_else(
+            || "correct the key, or label the Nodes".to_owned(),
+            |meant| format!("did you mean {}?", policy.source.in_words(&meant)),
+        );
+        Some(Warning {
+            field: field.into(),
+            own_code: Some(Code::LevelUnknown),
+            ..Warning::of_object(&file, line, &key, message, remedy)
+        })
+    });
+    warnings.collect()
 }
 
 fn ended(drain: &Drain, now: Option<i64>) -> Option<Cause> {
@@ -262,5 +312,46 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
         let text = "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: p}\nspec: {mode: None}\n";
         let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
         assert_eq!(loaded.warnings, []);
+    }
+
+    #[test]
+    fn a_level_that_no_node_has_is_told_with_what_was_meant() {
+        let policy = |key: &str| {
+            "kind: ClusterTopologyPolicy\nmetadata: {name: p}\nspec: {mode: Hard, levels: [{key: KEY}]}"
+                .replace("KEY", key)
+        };
+        for (key, meant) in [
+            ("az", "; did you mean zone?"),
+            (
+                "failure-domain.beta.kubernetes.io/zone",
+                "; did you mean zone?",
+            ),
+            ("example.com/typo", "; correct the key, or label the Nodes"),
+        ] {
+            let told = told(&policy(key));
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].contains("spec.levels: no Node in the input has the label"));
+            assert!(told[0].ends_with(meant), "{told:?}");
+        }
+        assert_eq!(told(&policy("zone")), [""; 0]);
+        let keys = "kind: Service\napiVersion: v1\nmetadata: {name: s, namespace: shop}\nspec: {clusterIP: 10.96.0.2, ports: [{port: 80}], topologyKeys: [zone]}";
+        let told = read_text(
+            "a.yaml",
+            format!("{CLUSTER}{}", keys.replace("apiVersion: v1\n", ""))
+                .replace(
+                    "topology.ipvs-topo.io/v1alpha1\nkind: Service",
+                    "v1\nkind: Service",
+                )
+                .as_bytes(),
+            &Options::default(),
+        );
+        let told = told.unwrap().warnings;
+        assert!(
+            told[0]
+                .to_string()
+                .ends_with("did you mean topology.kubernetes.io/zone?"),
+            "{told:?}"
+        );
+        assert_eq!(told[0].code().word(), "LevelUnknown");
     }
 }

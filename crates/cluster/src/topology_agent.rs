@@ -100,6 +100,8 @@ pub struct Fallback {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum FallbackReason {
+    /// No Node has the label of a level.
+    LevelUnknown,
     /// Nothing is left inside the boundary.
     NoMatch,
     /// The Node object is not known.
@@ -142,7 +144,8 @@ pub struct AgentCounts {
 
 impl FallbackReason {
     /// Those that this version knows, the gravest first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::LevelUnknown,
         Self::NoMatch,
         Self::NodeUnknown,
         Self::Panic,
@@ -156,6 +159,7 @@ impl FallbackReason {
     /// The word in the report.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::LevelUnknown => "LevelUnknown",
             Self::NoMatch => "NoMatch",
             Self::NodeUnknown => "NodeUnknown",
             Self::Panic => "Panic",

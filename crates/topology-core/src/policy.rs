@@ -10,6 +10,7 @@ mod level;
 mod mode;
 mod parts;
 mod source;
+mod suggest;
 mod topology_keys;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub use parts::{
     Avoid, AvoidMode, Demand, DemandKind, EmptyTier, MinReady, OnNoMatch, Residual, Weighting,
 };
 pub use source::PolicySource;
+pub(crate) use suggest::in_full;
+pub use suggest::suggest;
 pub use topology_keys::{KeysReading, from_topology_keys, read_topology_keys};
 
 /// The most levels a policy may have; the limit `topologyKeys` had.

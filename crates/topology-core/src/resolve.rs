@@ -177,8 +177,17 @@ impl PortView<'_> {
         };
         let owner = self.snapshot.owner_of(&frontend)?;
         if *owner != self.service.name {
+            let created = |service: &Service| service.created.unwrap_or(i64::MAX);
+            let is_older = self
+                .snapshot
+                .service(owner)
+                .is_some_and(|owner| created(owner) < created(self.service));
             let owner = owner.clone();
-            return Some(FindingKind::FrontendTaken { frontend, owner });
+            return Some(FindingKind::FrontendTaken {
+                frontend,
+                owner,
+                is_older,
+            });
         }
         let key = self.key();
         let repeated = so_far

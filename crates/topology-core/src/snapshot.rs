@@ -4,6 +4,7 @@ mod claims;
 mod dirty;
 mod drained;
 mod policies;
+mod presence;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use claims::Claims;
 pub use claims::Frontend;
 pub use dirty::Dirty;
 use dirty::Marks;
+use presence::Presence;
 use tally::Tallies;
 pub(crate) use tally::{Part, Tally};
 
@@ -39,6 +41,7 @@ pub struct Snapshot {
     policies: BTreeMap<PolicyId, TopologyPolicy>,
     drains: BTreeMap<Arc<str>, Drain>,
     tallies: Tallies,
+    presence: Presence,
     marks: Marks,
 }
 
@@ -61,6 +64,8 @@ impl Snapshot {
             return;
         }
         self.marks.node(old, Some(&node));
+        let labels = self.presence.replace(old, Some(&node));
+        self.marks.levels(labels, self.nodes.is_empty());
         if let Some(old) = old {
             self.tallies.leave(old);
         }
@@ -81,6 +86,8 @@ impl Snapshot {
         if let Some(old) = self.nodes.remove(name) {
             self.tallies.leave(&old);
             self.marks.node(Some(&old), None);
+            let labels = self.presence.replace(Some(&old), None);
+            self.marks.levels(labels, self.nodes.is_empty());
         }
     }
 
@@ -194,6 +201,16 @@ impl Snapshot {
     /// The ready Nodes by the value of the label `key`; none for a label that no cap counts by.
     pub(crate) fn tally(&self, key: &str) -> Option<&Tally> {
         self.tallies.of(key)
+    }
+
+    /// Whether some Node has the label `key`; so it seems of every label while there is no Node.
+    pub fn has_label(&self, key: &str) -> bool {
+        self.nodes.is_empty() || self.presence.has(key)
+    }
+
+    /// The labels that some Node has, in no order.
+    pub fn node_labels(&self) -> impl Iterator<Item = &str> {
+        self.presence.keys().map(|key| &**key)
     }
 
     /// The Node that keeps Services on the node `me` from using `address`.

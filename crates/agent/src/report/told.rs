@@ -105,6 +105,9 @@ impl Told {
 /// What one port gets instead of what was asked, if it does.
 fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
+        Some(Refusal::NoMatch) if has_unknown_level(decision) => {
+            Some((FallbackReason::LevelUnknown, "Nothing"))
+        }
         Some(Refusal::NoMatch | Refusal::Avoided) => Some((FallbackReason::NoMatch, "Nothing")),
         Some(Refusal::OwnNodeUnknown) => Some((FallbackReason::NodeUnknown, "Nothing")),
         Some(Refusal::BoundaryUnread) => Some((FallbackReason::Invalid, "Nothing")),
@@ -162,6 +165,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         mode
     };
     let notes = decision.notes.iter().filter_map(|note| match note {
+        Note::LevelUnknown { .. } => Some((FallbackReason::LevelUnknown, left)),
         Note::OwnNodeUnknown => Some((FallbackReason::NodeUnknown, UNIFORM)),
         Note::Panic => Some((FallbackReason::Panic, UNIFORM)),
         Note::DrainIgnored { .. } => Some((FallbackReason::DrainIgnored, left)),
@@ -181,6 +185,11 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::Capped { .. } => None,
     });
     notes.min_by_key(|(why, _)| *why)
+}
+
+fn has_unknown_level(decision: &Decision) -> bool {
+    let mut notes = decision.notes.iter();
+    notes.any(|note| matches!(note, Note::LevelUnknown { .. }))
 }
 
 /// Whether of several levels only `*` has anything to give.

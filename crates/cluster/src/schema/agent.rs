@@ -226,6 +226,10 @@ const REASONS: &[Word] = &[
         about: "the Node object is not known",
     },
     Word {
+        name: "LevelUnknown",
+        about: "no Node has the label of a level",
+    },
+    Word {
         name: "NoMatch",
         about: "nothing is left inside the boundary",
     },

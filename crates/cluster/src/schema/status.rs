@@ -34,7 +34,7 @@ const CONDITIONS: Property = Property {
         set: false,
     },
     need: Need::Optional,
-    about: "Accepted: the object is valid and selects something. Programmed: every node acts by it. Degraded: something about it cannot be had as asked.",
+    about: "Accepted: the object is valid and selects something. Programmed: every node acts by it. Degraded: something about it cannot be had as asked. LevelsKnown: some node has each label that a policy uses.",
 };
 
 const CONDITION: Object = Object {
@@ -42,7 +42,7 @@ const CONDITION: Object = Object {
         required(
             "type",
             Shape::Text(PROSE),
-            "Accepted, Programmed or Degraded.",
+            "Accepted, Programmed, Degraded or LevelsKnown.",
         ),
         required(
             "status",

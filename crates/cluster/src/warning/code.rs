@@ -31,6 +31,8 @@ pub enum Code {
     PolicyInvalid,
     /// A policy that selects nothing.
     PolicyIdle,
+    /// A level, or what is avoided, whose label no Node has.
+    LevelUnknown,
     /// A `TopologyDrain`.
     DrainInvalid,
     /// A drain of domains that nothing is in.
@@ -55,6 +57,7 @@ impl Code {
             Self::TopologyKeysInvalid => "TopologyKeysInvalid",
             Self::PolicyInvalid => "PolicyInvalid",
             Self::PolicyIdle => "PolicyIdle",
+            Self::LevelUnknown => "LevelUnknown",
             Self::DrainInvalid => "DrainInvalid",
             Self::DrainIdle => "DrainIdle",
             Self::DrainEnded => "DrainEnded",

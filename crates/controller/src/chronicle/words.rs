@@ -39,6 +39,10 @@ pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'sta
             "TopologyFallbackNodeUnknown",
             "the Node object is not known",
         ),
+        FallbackReason::LevelUnknown => (
+            "TopologyLevelUnknown",
+            "no Node has the label of a level (ipvs-topo explain says what was most likely meant)",
+        ),
         FallbackReason::NoMatch => ("TopologyNoMatch", "nothing is left inside the boundary"),
         FallbackReason::Invalid => (
             "TopologyInvalid",

@@ -10,6 +10,7 @@ use cluster::topology_agent::Fallback;
 use cluster::topology_agent::rate::every_report;
 use serde_json::{Value, json};
 use topology_core::model::{PolicyName, Selector};
+use topology_core::policy::suggest;
 
 use super::judge::JudgedPolicy;
 use super::value::{Condition, list, number, put, status, text};
@@ -95,7 +96,12 @@ pub(super) fn plan(
         ),
         Some(fault) => Condition::new("Accepted", "False", "Invalid", fault.clone()),
     };
-    let conditions = [accepted, force.condition(), degraded(&fallbacks)];
+    let conditions = [
+        accepted,
+        force.condition(),
+        degraded(&fallbacks),
+        levels_known(world, judged),
+    ];
     let mut wanted = json!({
         "matchedServices": force.services,
         "programmedNodes": format!("{}/{}", force.current, force.expected()),
@@ -203,6 +209,26 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
             && text(one, "/status") == "True"
             && number(one, "/observedGeneration") == generation
     })
+}
+
+/// Whether some Node has each label that the policy uses.
+fn levels_known(world: &World, judged: &JudgedPolicy) -> Condition {
+    let some_node_has = |key: &str| {
+        let mut nodes = world.nodes.values();
+        nodes.any(|node| node.labels.get(key).is_some_and(|value| !value.is_empty()))
+    };
+    let unknown = judged.labels.iter().find(|key| !some_node_has(key));
+    let Some(unknown) = unknown.filter(|_| !world.nodes.is_empty()) else {
+        let message = "some Node has each label that the policy uses".to_owned();
+        return Condition::new("LevelsKnown", "True", "Known", message);
+    };
+    let labels = world.nodes.values().flat_map(|node| node.labels.iter());
+    let meant = suggest(unknown, labels.map(|(key, _)| &**key));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    let message = format!(
+        "no Node has the label {unknown}{meant}; a hard ClusterTopologyPolicy is not applied until a Node has a label of its levels"
+    );
+    Condition::new("LevelsKnown", "False", "LevelUnknown", message)
 }
 
 fn degraded(fallbacks: &[&Fallback]) -> Condition {

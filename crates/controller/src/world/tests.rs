@@ -476,3 +476,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_policy_says_that_no_node_has_a_label_of_its_levels() {
+    let mut world = World::default();
+    world.exists(Collection::Nodes, node("n1", "a", true));
+    let levels = json!({ "mode": "Hard", "levels": [{ "key": "az" }] });
+    world.exists(Collection::ClusterPolicies, policy(&levels));
+    settle(&mut world, NOW);
+    let status = status_of(&world, Collection::ClusterPolicies, "near");
+    let [known, reason, message] = condition(status, "LevelsKnown");
+    assert_eq!((&*known, &*reason), ("False", "LevelUnknown"));
+    assert!(message.contains("did you mean zone?"), "{message}");
+    let mut labelled = node("n1", "a", true);
+    labelled["metadata"]["labels"]["az"] = "a".into();
+    world.exists(Collection::Nodes, labelled);
+    settle(&mut world, NOW);
+    let status = status_of(&world, Collection::ClusterPolicies, "near");
+    assert_eq!(condition(status, "LevelsKnown")[0], "True");
+}

@@ -1,5 +1,7 @@
 //! Where a policy was written.
 
+use super::in_full;
+
 /// What decides the endpoints of a Service port: the first source that applies, never a mixture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PolicySource {
@@ -31,6 +33,15 @@ impl PolicySource {
             | Self::NamespacePolicy
             | Self::ClusterDefault => true,
             Self::TrafficPolicyLocal | Self::Hints | Self::Uniform => false,
+        }
+    }
+
+    /// What a level is called where it is written: `topologyKeys` knows no short names.
+    pub fn in_words(self, level: &str) -> &str {
+        if self == Self::TopologyKeys {
+            in_full(level)
+        } else {
+            level
         }
     }
 

@@ -64,6 +64,8 @@ pub enum LostBecause {
     Younger,
     /// Another of its kind has a name that comes first.
     LaterName,
+    /// It would refuse every client: no Node has a label of its levels.
+    LevelUnknown,
     /// An annotation names another.
     NotNamed,
     /// The limits of a cluster policy do not allow it.
@@ -88,6 +90,7 @@ impl LostBecause {
             Self::LowerPriority => "LowerPriority",
             Self::Younger => "Younger",
             Self::LaterName => "LaterName",
+            Self::LevelUnknown => "LevelUnknown",
             Self::NotNamed => "NotNamed",
             Self::NotAllowed => "NotAllowed",
             Self::Invalid => "Invalid",
@@ -107,6 +110,9 @@ impl fmt::Display for LostBecause {
             Self::LowerPriority => "another has a higher priority",
             Self::Younger => "another of the same priority is older",
             Self::LaterName => "another of the same priority and age has a name that comes first",
+            Self::LevelUnknown => {
+                "no Node has a label of its levels, so it would refuse every client"
+            }
             Self::NotNamed => "the Service's annotation names another",
             Self::NotAllowed => "the owner limits of a cluster policy do not allow it",
             Self::Invalid => "they are not valid, and nothing is left of them that could decide",
@@ -255,6 +261,13 @@ pub enum Note {
         /// Its name.
         drain: Arc<str>,
     },
+    /// S4: no Node has the label of a level, or of what is avoided.
+    LevelUnknown {
+        /// The level.
+        level: LevelKey,
+        /// What was most likely meant, if that can be told.
+        meant: Option<String>,
+    },
     /// S2: a domain that should be avoided is used, because no other endpoint remains.
     AvoidIgnored {
         /// The key of the domain.
@@ -302,6 +315,7 @@ impl Note {
             Self::LastGoodStays => "LastGoodStays",
             Self::DrainIgnored { .. } => "DrainIgnored",
             Self::DrainSpares { .. } => "DrainSpares",
+            Self::LevelUnknown { .. } => "LevelUnknown",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
             Self::Panic => "Panic",
             Self::Merged { .. } => "Merged",
@@ -326,7 +340,7 @@ impl Note {
             Self::Merged { .. } => 5,
             Self::Capped { .. } => 8,
             Self::WeightClamped => 10,
-            Self::OwnNodeUnknown => 4,
+            Self::OwnNodeUnknown | Self::LevelUnknown { .. } => 4,
             Self::EmptyLevel { .. } => 6,
         }
     }
@@ -357,6 +371,12 @@ impl fmt::Display for Note {
             }
             Self::DrainSpares { drain } => {
                 write!(f, "drain {drain} spares Services with a hard policy")
+            }
+            Self::LevelUnknown { level, meant } => {
+                write!(f, "no Node has the label of level {level}")?;
+                meant
+                    .iter()
+                    .try_for_each(|meant| write!(f, ", did you mean {meant}?"))
             }
             Self::AvoidIgnored { key } => write!(
                 f,

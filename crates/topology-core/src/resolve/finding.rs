@@ -21,12 +21,14 @@ pub struct Finding {
 /// What was found, with what it takes to say it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FindingKind {
-    /// An older Service has the same address, protocol and port; this one is not programmed.
+    /// Another Service has the same address, protocol and port; this one is not programmed.
     FrontendTaken {
         /// What both claim.
         frontend: Frontend,
         /// Who has it.
         owner: ObjectName,
+        /// Whether it has it because it is older; otherwise its name comes first.
+        is_older: bool,
     },
     /// The virtual address is this Node's own, or outside of the Service ranges that of another Node; programming it
     /// would cut that node off (T03).
@@ -84,12 +86,25 @@ impl fmt::Display for FindingKind {
     /// What is wrong, without the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FrontendTaken { frontend, owner } => write!(
-                f,
-                "{} {} belongs to the older Service {owner}",
-                frontend.protocol,
-                SocketAddr::new(frontend.address, frontend.port),
-            ),
+            Self::FrontendTaken {
+                frontend,
+                owner,
+                is_older,
+            } => {
+                let socket = SocketAddr::new(frontend.address, frontend.port);
+                let protocol = frontend.protocol;
+                if *is_older {
+                    write!(
+                        f,
+                        "{protocol} {socket} belongs to the older Service {owner}"
+                    )
+                } else {
+                    write!(
+                        f,
+                        "{protocol} {socket} belongs to Service {owner}, which is first by name"
+                    )
+                }
+            }
             Self::NodeAddress { address, node } => write!(
                 f,
                 "clusterIP {address} is an address of Node {node} and is not programmed"

@@ -23,7 +23,7 @@ use super::PortView;
 use super::categorize::Topology;
 use super::decision::{Lost, LostBecause, Note};
 use crate::model::{Faults, PolicyName, Service, TopologyPolicy, TrafficPolicy};
-use crate::policy::{Policy, PolicySource};
+use crate::policy::{LevelKey, Policy, PolicySource, suggest};
 use ranking::Ranking;
 
 /// What decides.
@@ -70,6 +70,7 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     choice.consider_owner(view, &ranking);
     choice.consider_objects(PolicySource::NamespacePolicy, &ranking);
     choice.consider_objects(PolicySource::ClusterDefault, &ranking);
+    choice.note_unknown_levels(view);
     choice
 }
 
@@ -157,6 +158,23 @@ impl<'a> Choice<'a> {
                 self.notes.push(Note::Clipped { asked, given, by });
             }
         }
+    }
+
+    /// Labels of the policy, and of what is added to it, that no Node has.
+    fn note_unknown_levels(&mut self, view: &PortView<'_>) {
+        let policies = self.policy().into_iter().chain(self.added);
+        let notes = policies.flat_map(|policy| {
+            let keys = policy.label_keys();
+            let unknown = keys.filter(|key| !view.snapshot.has_label(key));
+            unknown.map(|key| {
+                let meant = suggest(key, []);
+                let level = LevelKey::Label(Arc::clone(key));
+                let meant = meant.map(|word| policy.source.in_words(&word).to_owned());
+                Note::LevelUnknown { level, meant }
+            })
+        });
+        let notes: Vec<Note> = notes.collect();
+        self.notes.extend(notes);
     }
 
     /// What is not valid of what the owner wrote.

@@ -35,6 +35,10 @@ pub(super) struct Marks {
     nodes: BTreeMap<Arc<str>, NodeChange>,
     /// Drains that came or went, and those that changed as they were and as they are.
     drains: Vec<Drain>,
+    /// Labels that some Node has now and none had, or the other way round.
+    levels: BTreeSet<Arc<str>>,
+    /// Whether the first Node came or the last one went, so that this may be so of any label.
+    any_level: bool,
     routes: bool,
     /// Whether the Service ranges changed, and with them which claims of Nodes count.
     ranges: bool,
@@ -94,6 +98,12 @@ impl Marks {
             .extend(difference(&addresses(old), &addresses(new)));
     }
 
+    /// Marks labels that some Node has now and none had, or the other way round.
+    pub(super) fn levels(&mut self, labels: Vec<Arc<str>>, all: bool) {
+        self.levels.extend(labels);
+        self.any_level |= all;
+    }
+
     /// What the marks touch on the node `me`.
     pub(super) fn dirty(self, snapshot: &Snapshot, me: &str) -> Dirty {
         let mine = self.nodes.get(me);
@@ -122,6 +132,7 @@ impl Marks {
             || self.touch_address(snapshot, me, service)
             || mine.is_some_and(|change| moves_me(change, &policies, entry))
             || moves_endpoint(&self.nodes, &policies, entry)
+            || policies.use_level(&self.levels, self.any_level)
             || self.drains.iter().any(drained)
     }
 
@@ -222,6 +233,15 @@ impl<'a> Deciders<'a> {
         self.policies
             .iter()
             .any(|policy| policy.levels.iter().any(left))
+    }
+
+    /// Whether a policy goes by one of the labels that came or went as a whole, or by any where `all` did.
+    fn use_level(&self, labels: &BTreeSet<Arc<str>>, all: bool) -> bool {
+        if labels.is_empty() && !all {
+            return false;
+        }
+        let mut keys = self.policies.iter().flat_map(|policy| policy.label_keys());
+        keys.any(|key| all || labels.contains(key))
     }
 
     /// Whether one of the labels that changed places an endpoint or this node.

@@ -7,7 +7,7 @@ use topology_core::model::{
 use topology_core::policy::{Avoid, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Decision, LostBecause, Note, Refusal};
 
-use crate::world::{World, ZONE, cluster_policy, ep, weighted};
+use crate::world::{World, ZONE, cluster_policy, ep, node, weighted};
 
 /// A `ClusterTopologyPolicy` for everything.
 fn object(name: &str) -> TopologyPolicy {
@@ -448,4 +448,45 @@ fn a_boundary_that_cannot_be_read_refuses_unless_an_override_decides() {
     }]);
     (world.service.policy, world.service.faults) = (Some(unread.into()), Faults::Boundary);
     assert_eq!(decision(world).source, PolicySource::ClusterOverride);
+}
+
+#[test]
+fn a_hard_policy_of_the_cluster_waits_until_a_node_has_its_level() {
+    let hard = |key: &str| cluster_policy("typo", weighted(&[(key, 100)]));
+    let mut world = hinted();
+    world.snapshot.set_policy(hard("example.com/typo"));
+    world.snapshot.set_service(world.service.clone());
+    world.snapshot.take_dirty("me");
+    let server = world.server();
+    assert_eq!(server.decision.refusal, None);
+    assert_eq!(lost(&server.decision)[0].1, LostBecause::LevelUnknown);
+    let labels = [(ZONE, "b"), ("example.com/typo", "x")];
+    world.snapshot.set_node(node("n3", &labels));
+    let dirty = world.snapshot.take_dirty("me");
+    assert!(dirty.services.contains(&world.service.name));
+    let server = world.server();
+    assert_eq!(server.decision.refusal, Some(Refusal::NoMatch));
+    // Without any Node nothing is known of labels.
+    let mut world = World::new("me").endpoints([ep(1)]);
+    world.snapshot.set_policy(hard("example.com/typo"));
+    assert_eq!(
+        world.server().decision.refusal,
+        Some(Refusal::OwnNodeUnknown)
+    );
+}
+
+#[test]
+fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
+    let zone = weighted(&[("Zone", 90), ("*", 10)]);
+    let mut world = hinted().policy(zone);
+    let notes = world.server().decision.notes;
+    let words: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words[0],
+        "no Node has the label of level Zone, did you mean zone?"
+    );
+    let labels = [(ZONE, "b"), ("Zone", "x")];
+    world.snapshot.set_node(node("n3", &labels));
+    let is_unknown = |note: &Note| note.code() == "LevelUnknown";
+    assert!(!world.server().decision.notes.iter().any(is_unknown));
 }

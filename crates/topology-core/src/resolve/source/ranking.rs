@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::model::{Enforcement, Labels, OwnerLimits, TopologyPolicy};
-use crate::policy::PolicySource;
+use crate::policy::{Level, LevelKey, Policy, PolicySource};
 use crate::resolve::PortView;
 use crate::resolve::decision::LostBecause;
 
@@ -55,7 +55,9 @@ impl<'a> Ranking<'a> {
     pub(super) fn limits(&self) -> Option<(&'a TopologyPolicy, &'a OwnerLimits)> {
         let of = |cluster: bool| {
             let ranked = self.selected.iter();
-            let here = ranked.filter(|ranked| ranked.mismatch.is_none());
+            // What an administrator lets owners do does not hang on the levels.
+            let here = ranked
+                .filter(|ranked| matches!(ranked.mismatch, None | Some(LostBecause::LevelUnknown)));
             let mut kind = here.filter(move |ranked| ranked.object.namespace.is_none() == cluster);
             kind.find_map(|ranked| Some((ranked.object, ranked.object.owner_limits.as_ref()?)))
         };
@@ -79,16 +81,27 @@ fn ranked<'a>(object: &'a TopologyPolicy, view: &PortView<'a>) -> Ranked<'a> {
     let mismatch = if !object.port_names.is_empty() && !object.port_names.contains(&view.port.name)
     {
         Some(LostBecause::OtherPort)
-    } else if object.node_selector.matches(labels) {
-        None
-    } else {
+    } else if !object.node_selector.matches(labels) {
         Some(LostBecause::OtherNode)
+    } else if object.namespace.is_none() && refuses_everywhere(&object.policy, view) {
+        Some(LostBecause::LevelUnknown)
+    } else {
+        None
     };
     Ranked {
         object,
         source,
         mismatch,
     }
+}
+
+/// Whether a hard policy would refuse every client in the cluster: no Node has the label of any of its levels.
+fn refuses_everywhere(policy: &Policy, view: &PortView<'_>) -> bool {
+    let exists = |level: &Level| match &level.key {
+        LevelKey::Label(key) => view.snapshot.has_label(key),
+        LevelKey::Node | LevelKey::Any => true,
+    };
+    policy.is_bounded() && !policy.levels.iter().any(exists)
 }
 
 /// Why `other`, which ranks behind `best`, does.

@@ -1,7 +1,7 @@
 //! What decides: the first source that applies.
 
 use topology_core::model::{Enforcement, Labels, TopologyPolicy, TrafficPolicy};
-use topology_core::policy::{Avoid, Policy};
+use topology_core::policy::{Avoid, LevelKey, Policy};
 
 use super::Port;
 
@@ -40,7 +40,9 @@ impl Port<'_> {
             return Rule::Local;
         }
         if let Some(policy) = self.best(|policy| {
-            policy.namespace.is_none() && policy.enforcement == Enforcement::Override
+            policy.namespace.is_none()
+                && policy.enforcement == Enforcement::Override
+                && !self.refuses_everywhere(policy)
         }) {
             return Rule::Policy(policy.policy.clone());
         }
@@ -48,7 +50,9 @@ impl Port<'_> {
             return Rule::Policy(policy);
         }
         let of_namespace = self.best(|policy| policy.namespace.is_some());
-        let object = of_namespace.or_else(|| self.best(|policy| policy.namespace.is_none()));
+        let object = of_namespace.or_else(|| {
+            self.best(|policy| policy.namespace.is_none() && !self.refuses_everywhere(policy))
+        });
         let added = self.service.policy.as_ref().filter(|policy| policy.adds);
         let added = added.map_or_else(Vec::new, |policy| policy.avoid.clone());
         let Some(object) = object else {
@@ -139,5 +143,20 @@ impl Port<'_> {
             .map(|node| node.labels.clone());
         let port = policy.port_names.is_empty() || policy.port_names.contains(&self.of.name);
         port && policy.node_selector.matches(&labels.unwrap_or_default())
+    }
+
+    /// Whether a hard policy of the cluster would refuse every client: no Node has a label of its levels.
+    fn refuses_everywhere(&self, policy: &TopologyPolicy) -> bool {
+        let nodes = &self.view.cluster.nodes;
+        let exists = |level: &topology_core::policy::Level| match &level.key {
+            LevelKey::Label(key) => nodes
+                .iter()
+                .any(|node| node.labels.get(key).is_some_and(|value| !value.is_empty())),
+            LevelKey::Node | LevelKey::Any => true,
+        };
+        policy.namespace.is_none()
+            && !nodes.is_empty()
+            && super::is_hard(&policy.policy)
+            && !policy.policy.levels.iter().any(exists)
     }
 }

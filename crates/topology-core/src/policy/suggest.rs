@@ -1,0 +1,120 @@
+//! What was most likely meant by a level that no Node has.
+
+use super::level::{HOSTNAME, REGION, ZONE};
+
+/// Words and labels that people write for a level, and what it is called here.
+const ALIASES: [(&str, &str); 10] = [
+    ("az", "zone"),
+    ("availability-zone", "zone"),
+    ("availabilityzone", "zone"),
+    ("failure-domain.beta.kubernetes.io/zone", "zone"),
+    ("failure-domain.kubernetes.io/zone", "zone"),
+    ("failure-domain.beta.kubernetes.io/region", "region"),
+    ("failure-domain.kubernetes.io/region", "region"),
+    ("host", "node"),
+    ("hostname", "node"),
+    ("nodename", "node"),
+];
+
+/// The words for levels and the labels that they stand for.
+const WORDS: [(&str, &str); 6] = [
+    ("node", "node"),
+    ("zone", "zone"),
+    ("region", "region"),
+    (HOSTNAME, "node"),
+    (ZONE, "zone"),
+    (REGION, "region"),
+];
+
+/// What was most likely meant by `key`: a word for a level, or one of the labels that Nodes have (`known`).
+///
+/// A known other name of a level is taken first, then what differs least from `key`: in one character in three at most,
+/// and in two at most; capitals do not count. Of several the first by name.
+pub fn suggest<'a, K: IntoIterator<Item = &'a str>>(key: &str, known: K) -> Option<String> {
+    let written = key.to_ascii_lowercase();
+    let named = ALIASES.iter().find(|(alias, _)| *alias == written);
+    if let Some((_, word)) = named {
+        return Some((*word).to_owned());
+    }
+    let known = known.into_iter().filter(|label| *label != key);
+    let candidates = WORDS.into_iter().chain(known.map(|label| (label, label)));
+    let most = (key.len() / 3).min(2);
+    let near = candidates.filter_map(|(text, meant)| {
+        // No longer text is ever a label key, and only the lengths tell that it is far away.
+        let far = text.len().abs_diff(key.len()) > most || key.len() > MAX_KEY;
+        let distance = (!far).then(|| distance(&written, &text.to_ascii_lowercase()))?;
+        (distance <= most).then_some((distance, meant))
+    });
+    near.min().map(|(_, meant)| meant.to_owned())
+}
+
+/// The longest label key: a prefix of 253, a slash, a name of 63.
+const MAX_KEY: usize = 317;
+
+/// What the level is called as a label, where a field knows no words.
+pub(crate) fn in_full(word: &str) -> &str {
+    match word {
+        "node" => HOSTNAME,
+        "zone" => ZONE,
+        "region" => REGION,
+        other => other,
+    }
+}
+
+/// How many characters have to be put in, taken out or replaced to make `a` into `b` (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, left) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(row.first_mut().unwrap_or(&mut 0), at + 1);
+        let mut before = at + 1;
+        for (cell, right) in row.iter_mut().skip(1).zip(b.bytes()) {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = *cell;
+            before = replaced.min(before + 1).min(*cell + 1);
+            *cell = before;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_found_by_name_or_by_likeness() {
+        let labels = ["example.com/rack", "topology.kubernetes.io/zone"];
+        for (written, meant) in [
+            ("Zone", Some("zone")),
+            ("az", Some("zone")),
+            ("zoen", None),
+            ("zones", Some("zone")),
+            ("hostname", Some("node")),
+            ("host", Some("node")),
+            ("failure-domain.beta.kubernetes.io/zone", Some("zone")),
+            ("failure-domain.beta.kubernetes.io/region", Some("region")),
+            ("topology.kubernetes.io/zon", Some("zone")),
+            ("example.com/rak", Some("example.com/rack")),
+            ("example.com/Rack", Some("example.com/rack")),
+            ("example.com/typo", None),
+        ] {
+            assert_eq!(suggest(written, labels).as_deref(), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn the_distance_counts_changes() {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("rack", "rak", 1),
+            ("zoen", "zone", 2),
+        ] {
+            assert_eq!(
+                (distance(a, b), distance(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        }
+    }
+}
