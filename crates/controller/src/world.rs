@@ -3,6 +3,7 @@
 //! Every write is the difference between what should be there and what was last seen there, so that nothing is written
 //! twice and a second controller, or one that was restarted, has nothing to do.
 
+mod collection;
 mod drain;
 mod hints;
 mod judge;
@@ -16,13 +17,13 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cluster::schema::{GROUP, VERSION};
 use cluster::topology_agent::AgentStatus;
 use serde_json::Value;
 use topology_core::hints::Zones;
 
 use crate::chronicle::{Instead, Key};
 
+pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
 use judge::{JudgedDrain, JudgedPolicy};
@@ -33,128 +34,6 @@ pub(crate) use value::put;
 
 /// As whom the API server knows what is patched.
 pub const MANAGER: &str = "ipvs-topo-controller";
-
-/// A collection of objects that the controller follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Collection {
-    /// `v1` Nodes.
-    Nodes,
-    /// `ClusterTopologyPolicy` objects.
-    ClusterPolicies,
-    /// `TopologyPolicy` objects.
-    Policies,
-    /// `TopologyDrain` objects.
-    Drains,
-    /// What agents report.
-    Agents,
-    /// What this controller wrote.
-    Maps,
-    /// `v1` Services.
-    Services,
-    /// `EndpointSlice` objects that Kubernetes' own controller does not make.
-    Slices,
-}
-
-impl Collection {
-    /// Those that are always followed.
-    pub const ALWAYS: [Self; 6] = [
-        Self::Nodes,
-        Self::ClusterPolicies,
-        Self::Policies,
-        Self::Drains,
-        Self::Agents,
-        Self::Maps,
-    ];
-    /// Those that are followed where hints are written.
-    pub const FOR_HINTS: [Self; 2] = [Self::Services, Self::Slices];
-
-    /// The resource's name in paths.
-    pub const fn resource(self) -> &'static str {
-        match self {
-            Self::Nodes => "nodes",
-            Self::ClusterPolicies => "clustertopologypolicies",
-            Self::Policies => "topologypolicies",
-            Self::Drains => "topologydrains",
-            Self::Agents => "topologyagents",
-            Self::Maps => "topologymaps",
-            Self::Services => "services",
-            Self::Slices => "endpointslices",
-        }
-    }
-
-    /// The kind of its objects.
-    pub const fn kind(self) -> &'static str {
-        match self {
-            Self::Nodes => "Node",
-            Self::ClusterPolicies => "ClusterTopologyPolicy",
-            Self::Policies => "TopologyPolicy",
-            Self::Drains => "TopologyDrain",
-            Self::Agents => "TopologyAgent",
-            Self::Maps => "TopologyMap",
-            Self::Services => "Service",
-            Self::Slices => "EndpointSlice",
-        }
-    }
-
-    fn version(self) -> String {
-        match self {
-            Self::Nodes | Self::Services => "v1".to_owned(),
-            Self::Slices => "discovery.k8s.io/v1".to_owned(),
-            Self::ClusterPolicies | Self::Policies | Self::Drains | Self::Agents | Self::Maps => {
-                format!("{GROUP}/{VERSION}")
-            }
-        }
-    }
-
-    /// The path of the whole collection.
-    pub const fn all(self) -> &'static str {
-        match self {
-            Self::Nodes => "/api/v1/nodes",
-            Self::ClusterPolicies => "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
-            Self::Policies => "/apis/topology.ipvs-topo.io/v1alpha1/topologypolicies",
-            Self::Drains => "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
-            Self::Agents => "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents",
-            Self::Maps => "/apis/topology.ipvs-topo.io/v1alpha1/topologymaps",
-            Self::Services => "/api/v1/services",
-            Self::Slices => "/apis/discovery.k8s.io/v1/endpointslices",
-        }
-    }
-
-    /// Which of them are wanted, as a URL has it: Services and slices that node proxies serve, and of slices those
-    /// without `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
-    pub const fn selector(self) -> &'static str {
-        match self {
-            Self::Services => {
-                "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless"
-            }
-            Self::Slices => {
-                "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless%2C\
-                 endpointslice.kubernetes.io%2Fmanaged-by%21%3Dendpointslice-controller.k8s.io"
-            }
-            Self::Nodes
-            | Self::ClusterPolicies
-            | Self::Policies
-            | Self::Drains
-            | Self::Agents
-            | Self::Maps => "",
-        }
-    }
-
-    /// The path of the collection, or of one object in it.
-    pub fn path(self, namespace: &str, name: &str) -> String {
-        let version = self.version();
-        let root = if version.contains('/') { "apis" } else { "api" };
-        let mut path = format!("/{root}/{version}");
-        if !namespace.is_empty() {
-            path.extend(["/namespaces/", namespace]);
-        }
-        path.extend(["/", self.resource()]);
-        if !name.is_empty() {
-            path.extend(["/", name]);
-        }
-        path
-    }
-}
 
 /// What tells an object from the others of its collection: namespace and name.
 pub type Name = (String, String);

@@ -44,6 +44,16 @@ fn report(node: &str, generation: u64) -> Value {
     })
 }
 
+/// The report of `n1`, where a Service gets something else than the policy asks.
+fn fallen() -> Value {
+    let mut fallen = report("n1", 2);
+    fallen["status"]["fallbacks"] = json!([{
+        "service": "shop/cart", "policy": "ClusterTopologyPolicy/near", "reason": "Panic",
+        "from": "Prefer", "to": "Uniform", "since": "2026-11-21T19:00:00Z",
+    }]);
+    fallen
+}
+
 fn drain(expires: &str) -> Value {
     json!({
         "metadata": { "name": "b", "generation": 1, "creationTimestamp": "2026-11-21T19:59:30Z" },
@@ -208,12 +218,7 @@ fn a_fallback_degrades_the_policy_that_was_asked_and_is_remembered() {
     let mut world = World::default();
     world.exists(Collection::Nodes, node("n1", "a", true));
     world.exists(Collection::ClusterPolicies, near());
-    let mut fallen = report("n1", 2);
-    fallen["status"]["fallbacks"] = json!([{
-        "service": "shop/cart", "policy": "ClusterTopologyPolicy/near", "reason": "Panic",
-        "from": "Prefer", "to": "Uniform", "since": "2026-11-21T19:00:00Z",
-    }]);
-    world.exists(Collection::Agents, fallen);
+    world.exists(Collection::Agents, fallen());
     settle(&mut world, NOW);
     let degraded = |world: &World| {
         let status = status_of(world, Collection::ClusterPolicies, "near");
@@ -432,12 +437,7 @@ fn a_report_that_is_taken_back_leaves_nothing_behind() {
     let mut world = World::default();
     world.exists(Collection::Nodes, node("n1", "a", true));
     world.exists(Collection::ClusterPolicies, near());
-    let mut fallen = report("n1", 2);
-    fallen["status"]["fallbacks"] = json!([{
-        "service": "shop/cart", "policy": "ClusterTopologyPolicy/near", "reason": "Panic",
-        "from": "Prefer", "to": "Uniform", "since": "2026-11-21T19:00:00Z",
-    }]);
-    world.exists(Collection::Agents, fallen);
+    world.exists(Collection::Agents, fallen());
     assert!(world.gone(Collection::Agents, &(String::new(), "n1".to_owned())));
     assert_eq!(
         format!("{:?}", world.reports),
