@@ -75,7 +75,7 @@ pub struct AgentArgs {
     pub origin: OriginArgs,
 
     /// This node's name, as its Node object has it.
-    #[arg(long, value_name = "NAME", visible_alias = "hostname-override", value_parser = values::node_name)]
+    #[arg(long = "node", value_name = "NAME", visible_aliases = ["node-name", "hostname-override"], value_parser = values::node_name)]
     pub node_name: String,
 
     /// A `KubeProxyConfiguration`; what it says counts, whatever the other flags say. The agent ends when that changes.
@@ -235,6 +235,14 @@ impl MomentArgs {
 /// A cluster read from files, seen from one node.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
+    /// Only these Services; all if none is named.
+    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
+    pub services: Vec<String>,
+
+    /// Only the Services of this namespace.
+    #[arg(short, long, value_name = "NS", value_parser = values::namespace, conflicts_with = "services")]
+    pub namespace: Option<String>,
+
     /// Where the cluster is read from.
     #[command(flatten)]
     pub origin: OriginArgs,
@@ -307,9 +315,13 @@ pub struct DiffArgs {
 /// `ipvs-topo explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The Service, and one of its ports (name or number) if not all.
+    /// The Service, and one of its ports (name or number) if not all; `svc/NAME` is one of `--namespace`.
     #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
     pub target: values::Target,
+
+    /// The namespace of a Service that is given as `svc/NAME`; default: `default`.
+    #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
+    pub namespace: Option<String>,
 
     /// Where the cluster is read from; without any of these the running agent is asked.
     #[command(flatten)]

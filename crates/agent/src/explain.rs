@@ -24,11 +24,13 @@ use crate::output::{print, stages};
 /// # Errors
 /// The input cannot be read, no agent answers, or there is no such Service or port.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
+    let service = args.target.service(args.namespace.as_deref());
+    let service = service.map_err(Failure::input)?;
     let views = match seen_from(&args.origin, args.node.as_deref())? {
-        Some((origin, node)) => offline(&origin, node, args)?,
-        None => ask(args)?,
+        Some((origin, node)) => offline(&origin, node, &service, args)?,
+        None => ask(&service, args)?,
     };
-    let views = only(views, &args.target)?;
+    let views = only(views, &service, &args.target)?;
     print::result(&match args.output {
         TextFormat::Json => print::json(&views)?,
         TextFormat::Text => stages::text(&views, print::width()),
@@ -36,20 +38,28 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Fine)
 }
 
-fn offline(origin: &Origin, node: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
-    let service = &args.target.service;
+fn offline(
+    origin: &Origin,
+    node: &str,
+    service: &str,
+    args: &ExplainArgs,
+) -> Result<Vec<ExplainView>, Failure> {
     let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
     case.explain()
         .map_err(|why| Failure::input(case::nothing(service, &why)))
 }
 
-fn ask(args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
-    let path = format!("/v1/explain?name={}", args.target.service);
+fn ask(service: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+    let path = format!("/v1/explain?name={service}");
     client::block_on(client::get(&args.socket, &path))
 }
 
 /// The virtual servers of the port asked for.
-fn only(views: Vec<ExplainView>, target: &Target) -> Result<Vec<ExplainView>, Failure> {
+fn only(
+    views: Vec<ExplainView>,
+    service: &str,
+    target: &Target,
+) -> Result<Vec<ExplainView>, Failure> {
     let Some(wanted) = &target.port else {
         return Ok(views);
     };
@@ -60,8 +70,7 @@ fn only(views: Vec<ExplainView>, target: &Target) -> Result<Vec<ExplainView>, Fa
     if found.is_empty() {
         let names: Vec<_> = others.iter().map(|view| port_word(&view.server)).collect();
         return Err(Failure::input(format_args!(
-            "Service {} has no port {wanted}; it has {}",
-            target.service,
+            "Service {service} has no port {wanted}; it has {}",
             if names.is_empty() {
                 "none that is programmed".to_owned()
             } else {

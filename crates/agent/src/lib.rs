@@ -34,4 +34,5 @@ mod preflight;
 mod reconcile;
 mod routes;
 mod rtnl;
+mod services;
 mod sysctl;

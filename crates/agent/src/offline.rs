@@ -78,6 +78,11 @@ impl Offline {
 
     /// Resolves every Service.
     pub fn resolve(&self) -> Resolved {
+        self.resolve_if(|_service| true)
+    }
+
+    /// Resolves the Services that `is_wanted`.
+    pub fn resolve_if(&self, is_wanted: impl Fn(&ObjectName) -> bool) -> Resolved {
         let snapshot = &self.loaded.snapshot;
         let mut resolved = Resolved {
             servers: Vec::new(),
@@ -87,7 +92,10 @@ impl Offline {
         resolved
             .warnings
             .extend(unknown_node(snapshot, &self.me.node));
-        for service in snapshot.services() {
+        for service in snapshot
+            .services()
+            .filter(|service| is_wanted(&service.name))
+        {
             let Resolution {
                 servers, findings, ..
             } = resolve(snapshot, &self.me, &service.name);

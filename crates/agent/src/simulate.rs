@@ -25,10 +25,8 @@ mod rival;
 mod survey;
 mod table;
 
-use std::collections::BTreeSet;
-
+use cluster::idle;
 use cluster::source::{self, Loaded, Options};
-use topology_core::model::ObjectName;
 use topology_core::policy::PREFIX;
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -41,10 +39,11 @@ use self::progress::Progress;
 use self::survey::{Comparison, Ground, Survey};
 use self::view::SimulationView;
 use crate::cli::exit::{Failure, Outcome};
-use crate::cli::{SimulateArgs, SimulateFormat};
+use crate::cli::{SimulateArgs, SimulateFormat, values};
 use crate::origin::Origin;
 use crate::output::view::WarningView;
 use crate::output::{describe, print};
+use crate::services;
 
 /// Runs the command.
 ///
@@ -60,9 +59,32 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     print::result(&match args.output {
         SimulateFormat::Table => table::text(&view, print::width()),
         SimulateFormat::Json => print::json(&view)?,
-        SimulateFormat::Html => html::page(&view),
+        SimulateFormat::Html => html::page(&view, &made(args)),
     })?;
     Ok(Outcome::Fine)
+}
+
+/// Where the page comes from.
+fn made(args: &SimulateArgs) -> html::Made {
+    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
+    html::Made {
+        at: jiff::Timestamp::from_millisecond(values::now()).map_or_else(
+            |_late| String::new(),
+            |now| now.strftime("%F %H:%M UTC").to_string(),
+        ),
+        command: words.join(" "),
+        cluster: args.origin.get().to_string(),
+    }
+}
+
+/// A word of a command line as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Computes all there is to show.
@@ -97,7 +119,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         demand: &demand,
         me: &me,
     };
-    let services = services(&snapshot, &args.services)?;
+    let services = services::named(&snapshot, &args.services)?;
     let findings = services
         .iter()
         .flat_map(|name| resolve(&snapshot, &me, name).findings);
@@ -110,6 +132,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let mut later = None;
     if !changes.is_empty() {
         edit.commit(&mut snapshot);
+        warnings.extend(idle(&snapshot, &options, &warnings));
         later = Some(Survey::of(&ground, &snapshot, &services, || {
             progress.tick();
         }));
@@ -125,6 +148,17 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         price: args.price,
     };
     Ok(computed.view(changes, warnings))
+}
+
+/// Warnings about policies and drains that do nothing, beside those that are `known` already.
+fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
+    let found = idle::warnings(snapshot, options.now, |_key| None);
+    let views = found.iter().map(describe::warning);
+    let is_new = |view: &WarningView| {
+        let mut known = known.iter();
+        !known.any(|one| one.code == view.code && one.object == view.object)
+    };
+    views.filter(is_new).collect()
 }
 
 /// What is to be changed, in words.
@@ -170,29 +204,6 @@ fn edit(
         edit.policies(&loaded.snapshot, &path.display().to_string())?;
     }
     Ok(edit)
-}
-
-/// The Services to look at: those that are named, else all.
-fn services(snapshot: &Snapshot, wanted: &[String]) -> Result<Vec<ObjectName>, Failure> {
-    if wanted.is_empty() {
-        return Ok(snapshot
-            .services()
-            .map(|service| service.name.clone())
-            .collect());
-    }
-    let find = |text: &String| {
-        let name = text
-            .split_once('/')
-            .map(|(namespace, name)| ObjectName::new(namespace, name));
-        let known = name.filter(|name| snapshot.service(name).is_some());
-        known.ok_or_else(|| {
-            Failure::input(format_args!(
-                "the input has no Service {text} with a cluster IP"
-            ))
-        })
-    };
-    let found: BTreeSet<ObjectName> = wanted.iter().map(find).collect::<Result<_, _>>()?;
-    Ok(found.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -37,9 +37,10 @@ pub fn start(format: LogFormat) {
         .with(filter)
         .with(lines)
         .try_init();
-    if let Some(Err(error)) = read {
+    if let Some(Err(_)) = read {
         tracing::warn!(
-            "RUST_LOG cannot be read ({error}) and is left out: write a level, as in `info,controller=debug`"
+            "RUST_LOG has a word that is no level and is left out: write a level, or pairs of module and level, as in \
+             `info,controller=debug`"
         );
     }
 }

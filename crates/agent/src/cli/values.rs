@@ -8,6 +8,9 @@ use clap::ValueEnum;
 use topology_core::model::{Cidr, ParseCidrError};
 use topology_core::policy::LevelKey;
 
+/// Where kubectl looks for what is named without a namespace.
+const NAMESPACE: &str = "default";
+
 /// Where a server listens; `None` turns it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BindAddress(pub Option<SocketAddr>);
@@ -38,8 +41,10 @@ pub enum NodesFrom {
 /// What `explain` is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// `namespace/name`.
-    pub service: String,
+    /// Where it is; absent if only its name was given.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
     /// Name or number of a Service port; all ports if absent.
     pub port: Option<String>,
 }
@@ -136,8 +141,13 @@ pub fn service_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// `namespace/name` or `namespace/name:port`.
+/// `namespace/name` or `namespace/name:port`; before it may stand `svc/` or `service/`, as kubectl has it, and then the
+/// namespace may be left out.
 pub fn service_port(text: &str) -> Result<Target, String> {
+    let bare = ["svc/", "service/", "services/"]
+        .iter()
+        .find_map(|kind| text.strip_prefix(kind));
+    let text = bare.unwrap_or(text);
     let (service, port) = text
         .split_once(':')
         .map_or((text, None), |(service, port)| (service, Some(port)));
@@ -146,10 +156,47 @@ pub fn service_port(text: &str) -> Result<Target, String> {
             "{text:?} ends in ':'; write the port's name or number behind it"
         ));
     }
+    if bare.is_some() && !service.contains('/') {
+        service_name(&format!("{NAMESPACE}/{service}"))?;
+        return Ok(Target {
+            namespace: None,
+            name: service.to_owned(),
+            port: port.map(str::to_owned),
+        });
+    }
+    let checked = service_name(service)?;
+    let (namespace, name) = checked.split_once('/').unwrap_or_default();
     Ok(Target {
-        service: service_name(service)?,
+        namespace: Some(namespace.to_owned()),
+        name: name.to_owned(),
         port: port.map(str::to_owned),
     })
+}
+
+impl Target {
+    /// `namespace/name`; a namespace beside it is for a name without one.
+    ///
+    /// # Errors
+    /// Both name a namespace, and not the same.
+    pub fn service(&self, beside: Option<&str>) -> Result<String, String> {
+        match (self.namespace.as_deref(), beside) {
+            (Some(own), Some(other)) if own != other => Err(format!(
+                "-n {other} and {own}/{} name two namespaces; leave one out",
+                self.name
+            )),
+            (own, beside) => {
+                let namespace = own.or(beside).unwrap_or(NAMESPACE);
+                Ok(format!("{namespace}/{}", self.name))
+            }
+        }
+    }
+}
+
+/// A namespace's name.
+pub fn namespace(text: &str) -> Result<String, String> {
+    service_name(&format!("{text}/x"))
+        .map(|_name| text.to_owned())
+        .map_err(|_why| format!("{text:?} is not a namespace; `kubectl get namespaces` lists them"))
 }
 
 /// A kernel scheduler's name: at most 15 bytes (`IP_VS_SCHEDNAME_MAXLEN` is 16, the zero included).
@@ -170,7 +217,8 @@ pub fn scheduler(text: &str) -> Result<String, String> {
 /// A moment as YAML writes it, milliseconds since 1970.
 pub fn moment(text: &str) -> Result<i64, String> {
     let moment: Result<jiff::Timestamp, _> = text.parse();
-    let moment = moment.map_err(|error| format!("{error}; write it as 2026-11-22T10:00:00Z"))?;
+    let moment = moment
+        .map_err(|_why| format!("{text:?} is not a time; write it as 2026-11-22T10:00:00Z"))?;
     Ok(moment.as_millisecond())
 }
 
@@ -213,17 +261,39 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_cannot_be_read_is_answered_with_an_example_and_no_word_of_a_library() {
+        for text in ["", "now", "20x6-11-22T10:00:00Z", "2026-11-22"] {
+            let error = moment(text).unwrap_err();
+            let expected = format!("{text:?} is not a time; write it as 2026-11-22T10:00:00Z");
+            assert_eq!(error, expected);
+        }
+        assert_eq!(moment("1970-01-01T00:00:01Z"), Ok(1000));
+    }
+
+    #[test]
     fn a_target_is_a_service_with_or_without_a_port() {
-        let target = |service: &str, port: Option<&str>| {
-            Ok(Target {
-                service: service.to_owned(),
-                port: port.map(str::to_owned),
-            })
+        let read = |text: &str, beside: Option<&str>| {
+            let target = service_port(text)?;
+            Ok::<_, String>((target.service(beside)?, target.port))
         };
-        assert_eq!(service_port("shop/cart"), target("shop/cart", None));
+        let target =
+            |service: &str, port: Option<&str>| Ok((service.to_owned(), port.map(str::to_owned)));
+        assert_eq!(read("shop/cart", None), target("shop/cart", None));
         assert_eq!(
-            service_port("shop/cart:http"),
+            read("shop/cart:http", None),
             target("shop/cart", Some("http"))
+        );
+        for text in ["svc/cart", "service/cart", "services/cart", "svc/shop/cart"] {
+            assert_eq!(read(text, Some("shop")), target("shop/cart", None));
+        }
+        assert_eq!(
+            read("svc/cart:80", None),
+            target("default/cart", Some("80"))
+        );
+        assert!(
+            read("shop/cart", Some("bank"))
+                .unwrap_err()
+                .contains("two namespaces")
         );
         assert!(service_port("shop/cart:").is_err());
         assert!(service_port("cart").is_err());

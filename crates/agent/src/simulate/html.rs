@@ -4,7 +4,8 @@ mod parts;
 
 use std::fmt::Write as _;
 
-use super::rank::{by_unevenness, last, name};
+use super::figures::Figures;
+use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView};
 use crate::output::summary::many;
 use parts::{endpoints, escape, figures, heat, percent, times};
@@ -21,7 +22,7 @@ const DRAWN: usize = 20_000;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The whole page.
-pub(crate) fn page(view: &SimulationView) -> String {
+pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -29,7 +30,7 @@ pub(crate) fn page(view: &SimulationView) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>ipvs-topo simulate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
     );
-    page.push_str(&head(view));
+    page.push_str(&head(view, made));
     page.push_str("<main>\n");
     page.push_str(&total(view));
     page.push_str(&maps(view));
@@ -40,7 +41,18 @@ pub(crate) fn page(view: &SimulationView) -> String {
     page
 }
 
-fn head(view: &SimulationView) -> String {
+/// Where a page comes from.
+#[derive(Debug)]
+pub(crate) struct Made {
+    /// When, for people.
+    pub(crate) at: String,
+    /// By which command line.
+    pub(crate) command: String,
+    /// From which cluster.
+    pub(crate) cluster: String,
+}
+
+fn head(view: &SimulationView, made: &Made) -> String {
     let zones = view.zones.iter().filter(|zone| !zone.is_empty()).count();
     let mut text = format!(
         "<header>\n<h1>Where the traffic goes</h1>\n<p>{}, {}, {}; {}.</p>\n",
@@ -48,6 +60,14 @@ fn head(view: &SimulationView) -> String {
         many(zones as u64, "zone"),
         many(view.services.len() as u64, "virtual server"),
         escape(&view.demand)
+    );
+    let _written = writeln!(
+        text,
+        "<p>Made {} by ipvs-topo {} from {} with <code>{}</code></p>",
+        escape(&made.at),
+        env!("CARGO_PKG_VERSION"),
+        escape(&made.cluster),
+        escape(&made.command)
     );
     if !view.changes.is_empty() {
         text.push_str("<p>Changed:</p>\n<ul class=\"changes\">\n");
@@ -86,7 +106,7 @@ fn maps(view: &SimulationView) -> String {
 
 fn services(view: &SimulationView) -> String {
     let mut text = String::from(
-        "<section aria-labelledby=\"services\">\n<h2 id=\"services\">Services, the most uneven first</h2>\n",
+        "<section aria-labelledby=\"services\">\n<h2 id=\"services\">Services, those that change and the most uneven first</h2>\n",
     );
     if view.services.len() > 1 {
         text.push_str(
@@ -95,10 +115,24 @@ fn services(view: &SimulationView) -> String {
         );
     }
     let mut room = DRAWN;
+    let (mut same, mut count) = (String::new(), 0);
     for flow in by_unevenness(&view.services) {
         let drawn = flow.endpoints.len() <= room;
         room = room.saturating_sub(flow.endpoints.len());
-        text.push_str(&service(flow, view.services.len() == 1, drawn));
+        let service = service(flow, view.services.len() == 1, drawn);
+        if view.changes.is_empty() || is_changed(flow) {
+            text.push_str(&service);
+        } else {
+            same.push_str(&service);
+            count += 1;
+        }
+    }
+    if count > 0 {
+        let title = many(count, "virtual server");
+        let _written = writeln!(
+            text,
+            "<details class=\"same\"><summary>{title} without a change</summary>\n{same}</details>"
+        );
     }
     text + "</section>\n"
 }
@@ -114,7 +148,7 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
         "<details{}><summary><b>{}</b> <span>{} in zone</span> <span{word}>{} at most</span>{}</summary>\n<p>{}</p>\n",
         if open { " open" } else { "" },
         escape(&name(flow)),
-        percent(last.in_zone),
+        before_after(flow, last),
         last.load_max.map_or_else(|| "nobody".to_owned(), times),
         refused(last.refused),
         escape(&flow.policy),
@@ -140,6 +174,19 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
         text.push_str("<p class=\"note\">Its endpoints are not drawn, the page would be too large: name the Service, or use -o json.</p>\n");
     }
     text + "</details>\n"
+}
+
+/// `33.3 % → 80.0 %`, or one of them where both are the same.
+fn before_after(flow: &FlowView, last: &Figures) -> String {
+    let (before, after) = (
+        percent(flow.states.as_is.figures.in_zone),
+        percent(last.in_zone),
+    );
+    if before == after {
+        after
+    } else {
+        format!("{before} → {after}")
+    }
 }
 
 fn refused(part: f64) -> String {

@@ -1,21 +1,49 @@
 //! Which Services are shown first, and what they are called.
 
 use super::figures::Figures;
-use super::view::FlowView;
+use super::view::{FlowView, LoadView, StateView};
 
-/// Those whose clients are refused, then those whose endpoints are loaded most unevenly, then by name.
+/// Differences below this are those of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Whether the change makes any difference to it.
+pub(crate) fn is_changed(flow: &FlowView) -> bool {
+    let differ = |left: f64, right: f64| (left - right).abs() > ROUNDING;
+    let Some(changed) = &flow.states.changed else {
+        return false;
+    };
+    let cells = |state: &StateView| state.flows.iter().flatten().copied().collect::<Vec<_>>();
+    let (before, after) = (cells(&flow.states.as_is), cells(changed));
+    let refused = differ(flow.states.as_is.figures.refused, changed.figures.refused);
+    let moves = before
+        .iter()
+        .zip(&after)
+        .any(|(left, right)| differ(*left, *right));
+    let load = |one: &LoadView| match (one.as_is, one.changed) {
+        (Some(before), Some(after)) => differ(before, after),
+        (before, after) => before != after,
+    };
+    flow.changed_policy.is_some() || refused || moves || flow.endpoints.iter().any(load)
+}
+
+/// Those that change, then those whose clients are refused, then those whose endpoints are loaded most unevenly, then by name.
 pub(crate) fn by_unevenness(flows: &[FlowView]) -> Vec<&FlowView> {
     let mut sorted: Vec<&FlowView> = flows.iter().collect();
     let rank = |flow: &FlowView| {
         let figures = last(flow);
-        (figures.refused, figures.load_max.unwrap_or_default())
+        (
+            f64::from(u8::from(is_changed(flow))),
+            figures.refused,
+            figures.load_max.unwrap_or_default(),
+        )
     };
     sorted.sort_by(|left, right| {
         let (left_rank, right_rank) = (rank(left), rank(right));
         let worst_first = right_rank
             .0
             .total_cmp(&left_rank.0)
-            .then(right_rank.1.total_cmp(&left_rank.1));
+            .then(right_rank.1.total_cmp(&left_rank.1))
+            .then(right_rank.2.total_cmp(&left_rank.2));
         worst_first.then_with(|| name(left).cmp(&name(right)))
     });
     sorted

@@ -5,7 +5,7 @@ mod alone;
 use std::fmt::Write as _;
 
 use super::figures::Figures;
-use super::rank::{by_unevenness, last, name};
+use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView, StatesView};
 use crate::output::bar::percent;
 use crate::output::grid::{Cell, Column, Grid, Look, paint};
@@ -253,33 +253,68 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
         Column::right("OVERLOADED"),
         Column::left("EMPTY FOR CLIENTS").shrink(16),
     ];
-    let rows: Vec<Vec<Cell>> = sorted
+    let compared = flows.iter().any(|flow| flow.states.changed.is_some());
+    let told: Vec<&FlowView> = sorted
+        .into_iter()
+        .filter(|flow| !compared || is_changed(flow))
+        .collect();
+    let rows: Vec<Vec<Cell>> = told
         .iter()
         .take(LISTED)
         .map(|flow| service_row(flow))
         .collect();
-    let mut text = format!(
-        "\n{}\n",
-        paint("Services, the most uneven first", Look::Strong)
-    );
-    lines(&mut text, &columns, &rows, width);
-    if flows.len() > LISTED {
-        let _written = writeln!(
-            text,
-            "  and {} more; -o json has all, NS/SVC shows one",
-            flows.len() - LISTED
-        );
+    let title = match (compared, told.is_empty()) {
+        (true, true) => "No Service changes",
+        (true, false) => "Services that change, before -> after",
+        (false, _) => "Services, the most uneven first",
+    };
+    let mut text = format!("\n{}\n", paint(title, Look::Strong));
+    if !rows.is_empty() {
+        lines(&mut text, &columns, &rows, width);
+    }
+    text.push_str(&rest(told.len(), flows.len()));
+    text
+}
+
+/// How many are not shown, of `told` that could be and of all.
+fn rest(told: usize, all: usize) -> String {
+    let mut text = String::new();
+    if told > LISTED {
+        let more = told - LISTED;
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "  and {more} more; -o json has all, NS/SVC shows one");
+    }
+    if told < all {
+        let same = many((all - told) as u64, "virtual server");
+        let _written = writeln!(text, "  {same} without a change; -o json has all");
     }
     text
+}
+
+/// `33.3 % -> 80.0 %`, or one of them where both are the same.
+fn step(flow: &FlowView, word: impl Fn(&Figures) -> String) -> String {
+    let before = word(&flow.states.as_is.figures);
+    let after = word(last(flow));
+    if before == after {
+        after
+    } else {
+        format!("{before} -> {after}")
+    }
 }
 
 fn service_row(flow: &FlowView) -> Vec<Cell> {
     let figures = last(flow);
     vec![
         name(flow).into(),
-        percent(figures.in_zone).into(),
-        Cell::new(percent(figures.refused), bad_if(figures.refused > 0.0)),
-        figures.load_max.map_or_else(String::new, times).into(),
+        step(flow, |figures| percent(figures.in_zone)).into(),
+        Cell::new(
+            step(flow, |figures| percent(figures.refused)),
+            bad_if(figures.refused > 0.0),
+        ),
+        step(flow, |figures| {
+            figures.load_max.map_or_else(String::new, times)
+        })
+        .into(),
         Cell::new(overloaded(figures), bad_if(figures.overloaded > 0)),
         empties(flow).into(),
     ]

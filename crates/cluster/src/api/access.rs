@@ -168,7 +168,7 @@ fn address(master: &str) -> Result<http::Uri, AccessError> {
     };
     let uri: http::Uri = master
         .parse()
-        .map_err(|error: http::uri::InvalidUri| wrong(error.to_string()))?;
+        .map_err(|_why: http::uri::InvalidUri| wrong("not an address".to_owned()))?;
     match (uri.scheme_str(), uri.host()) {
         (Some("http" | "https"), Some(_)) => Ok(uri),
         _ => Err(wrong("not an http or https address".to_owned())),

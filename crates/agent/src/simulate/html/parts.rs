@@ -73,7 +73,14 @@ pub(super) fn figures(states: &StatesView, price: Option<f64>, measured: bool) -
 
 fn row(name: &str, figures: &Figures, class: &str, priced: bool) -> String {
     let load = |load: Option<f64>| load.map_or_else(|| "–".to_owned(), times);
-    let warn = |bad: bool| if bad { " class=\"warn\"" } else { "" };
+    // What others would do is no problem of this cluster.
+    let warn = |bad: bool| {
+        if bad && class == "ours" {
+            " class=\"warn\""
+        } else {
+            ""
+        }
+    };
     let cost = figures
         .cost
         .filter(|_| priced)
