@@ -23,7 +23,7 @@ use std::net::IpAddr;
 use topology_core::model::{Cidr, Family, Protocol};
 
 pub(crate) use elements::PodMoves;
-pub(crate) use run::{GuardError, Nft};
+pub(crate) use run::{GuardError, GuardSet, Nft, foreign_tables};
 
 /// The name of our table in each family, and the mark of its owner.
 pub(crate) const TABLE: &str = "ipvs-topo";

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -11,7 +12,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow};
 use crate::fuse::Fuse;
-use crate::guard::{Guard, GuardError, Nft, PodMoves};
+use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves, foreign_tables};
 use crate::ownership::Record;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
@@ -42,20 +43,17 @@ pub(crate) trait Host {
         wanted: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
 
-    /// Reads what the tables hold.
-    async fn read_guard(&mut self) -> Result<(), GuardError>;
-
     /// Begins to read what the tables hold, beside everything else, if somebody may have changed it.
     async fn begin_guard_look(&mut self);
 
-    /// Takes in what was read so; `None` while that goes on.
-    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>>;
+    /// Takes in what was read or written beside everything else; `None` while that goes on.
+    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>>;
 
     /// Whether something in `wanted` is not in the tables yet.
     fn guard_lacks(&self, wanted: &Guard) -> bool;
 
-    /// Brings the tables to `wanted`. Returns whether anything was written.
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError>;
+    /// Brings the tables to `wanted`, or begins to.
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError>;
 
     /// Whether single elements of the tables can be changed: they hold what was last set.
     fn knows_guard(&self) -> bool;
@@ -76,17 +74,19 @@ pub(crate) trait Host {
     /// Warnings about another proxy on this node; `None` if they are as they were when last asked. Never waits.
     fn other_proxy(&mut self) -> Option<Vec<String>>;
 
-    /// Routes (inside `ranges`) and nftables tables of others, and routes of ours, in the words of
-    /// `ip` and `nft`.
+    /// Routes of others (inside `ranges`), and routes of ours, in the words of `ip`; and tables of others.
     async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey;
 }
 
+/// Names of nftables tables, once a process has listed them.
+pub(crate) type TableNames = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
+
 /// What [`Host::survey`] found.
-#[derive(Debug, Clone, Default)]
 pub(crate) struct Survey {
     pub(crate) foreign_routes: Vec<String>,
-    pub(crate) foreign_tables: Vec<String>,
     pub(crate) routes: Vec<String>,
+    /// nftables tables of others. A process lists them, so this is not to be awaited by the loop.
+    pub(crate) foreign_tables: TableNames,
 }
 
 /// The machine this process runs on, in its network namespace.
@@ -156,23 +156,19 @@ impl Host for Machine {
         self.table.set(wanted, &self.fuse).await
     }
 
-    async fn read_guard(&mut self) -> Result<(), GuardError> {
-        self.nft.read().await
-    }
-
     async fn begin_guard_look(&mut self) {
         self.nft.begin_look().await;
     }
 
-    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {
-        self.nft.end_look().await
+    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>> {
+        self.nft.poll_job(&self.fuse).await
     }
 
     fn guard_lacks(&self, wanted: &Guard) -> bool {
         self.nft.lacks(wanted)
     }
 
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError> {
         self.nft.set(wanted, &self.fuse).await
     }
 
@@ -224,7 +220,7 @@ impl Host for Machine {
         Survey {
             routes: held,
             foreign_routes: self.table.foreign(ranges).await.unwrap_or_default(),
-            foreign_tables: self.nft.foreign().await.unwrap_or_default(),
+            foreign_tables: Box::pin(async { foreign_tables().await.unwrap_or_default() }),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The node agent.
 
 pub mod api;
+mod child;
 pub mod cli;
 pub mod client;
 pub mod diff;
 pub mod explain;
 pub mod health;
+mod lock;
 pub mod log;
 pub mod metrics;
 pub mod offline;

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Stdio;
 
 use ipvs_netlink::ErrorKind;
 use rustix::thread::{CapabilitySet, capabilities};
-use tokio::process::Command;
 
+use crate::child;
 use crate::kernel::Ipvs;
 use crate::routes::RouteError;
 
@@ -77,14 +76,10 @@ pub(crate) async fn ipvs() -> Result<Ipvs, StartError> {
 }
 
 async fn load_module() {
-    let mut command = Command::new("modprobe");
-    command
-        .arg("ip_vs")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
     // Whether it helped is seen by connecting again.
-    drop(command.status().await);
+    if let Err(error) = child::run("modprobe", &["ip_vs"], None).await {
+        tracing::warn!("modprobe ip_vs: {error}");
+    }
 }
 
 fn explain(error: ipvs_netlink::Error) -> StartError {

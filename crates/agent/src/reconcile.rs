@@ -74,7 +74,7 @@ enum Trigger {
     Input(Batch),
     /// Addresses of this machine came or went.
     Moved,
-    /// The cluster's source has ended; what it said stays true.
+    /// What follows the cluster has ended: its thread panicked.
     SourceEnded,
     /// A failed key, a draining real server or a refused part of the machine is due.
     Due,
@@ -84,6 +84,15 @@ enum Trigger {
     CheckOn,
     /// The cluster's first list is still coming: meanwhile the kernel's table is read, a slice at a time.
     ReadOn,
+}
+
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was asked to.
+    Stopped,
+    /// Nothing follows the cluster any more, so it would serve what was true once.
+    SourceLost,
 }
 
 /// Something on the agenda.
@@ -137,6 +146,8 @@ pub(crate) struct Reconciler<K, H> {
     pending: Pending,
     last_queued: Option<SystemTime>,
     last_pass: Option<SystemTime>,
+    /// When the first full read of the input was done.
+    input_since: Option<Instant>,
     times: StartTimes,
     kernel: K,
     host: H,
@@ -193,6 +204,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             pending: Pending::default(),
             last_queued: None,
             last_pass: None,
+            input_since: None,
             times: StartTimes::default(),
             config,
             kernel,
@@ -212,15 +224,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         mut moves: Moves,
         mut questions: mpsc::Receiver<Question>,
         stop: impl Future<Output = ()>,
-    ) {
+    ) -> Ended {
         let mut stop = pin!(stop);
-        let mut source_open = true;
         loop {
             let trigger = tokio::select! {
                 biased;
                 () = &mut stop => Trigger::Stop,
                 Some(question) = questions.recv() => Trigger::Question(question),
-                batch = source.next(), if source_open => batch.map_or(Trigger::SourceEnded, Trigger::Input),
+                batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
                 () = moves.next(), if self.started.is_some() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
                 () = std::future::ready(()), if self.check.is_some() => Trigger::CheckOn,
@@ -228,11 +239,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = tokio::time::sleep_until(self.next_check), if self.started.is_some() => Trigger::Check,
             };
             match trigger {
-                Trigger::Stop => return tracing::info!("stopping; the data plane goes on serving"),
+                Trigger::Stop => {
+                    tracing::info!("stopping; the data plane goes on serving");
+                    return Ended::Stopped;
+                }
                 Trigger::Question(question) => self.answer(question).await,
                 Trigger::Input(batch) => self.take_input(batch, &mut source).await,
                 Trigger::Moved => self.addresses_moved().await,
-                Trigger::SourceEnded => source_open = false,
+                Trigger::SourceEnded => return Ended::SourceLost,
                 Trigger::Due => self.handle_due().await,
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
@@ -252,6 +266,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.absorb(batch);
         while let Some(batch) = next_now(source).await {
             self.absorb(batch);
+        }
+        if self.index.completeness().is_some() {
+            self.input_since.get_or_insert_with(Instant::now);
         }
         // Whoever asks during a long pass is told that changes wait for its end.
         self.publish();

@@ -15,13 +15,17 @@ use crate::fuse::Fuse;
 use crate::host::Machine;
 use crate::metrics::Metrics;
 use crate::ownership::Record;
-use crate::reconcile::{Parts, Reconciler};
+use crate::reconcile::{Ended, Parts, Reconciler};
 use crate::routes::RouteError;
 use crate::routes::moves::Moves;
 use crate::state::LoopEnds;
 use crate::{other_proxy, preflight};
 
 pub use crate::preflight::StartError;
+
+/// Why the agent exits when the thread that reads the cluster is gone.
+const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent exits so that it is started again, and \
+                           the data plane goes on serving";
 
 /// Everything the loop is told at start. Defaults belong to the command line.
 #[derive(Debug, Clone)]
@@ -100,10 +104,13 @@ pub async fn run(
             words = superseded => why = Some(words),
         }
     };
-    Reconciler::new(config, parts)
+    let ended = Reconciler::new(config, parts)
         .run(source, moves, questions, stop)
         .await;
-    Ok(why)
+    match ended {
+        Ended::Stopped => Ok(why),
+        Ended::SourceLost => Ok(Some(SOURCE_LOST.to_owned())),
+    }
 }
 
 fn open_record(config: &AgentConfig) -> Result<(Record, crate::ownership::Claims), StartError> {

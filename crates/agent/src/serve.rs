@@ -14,9 +14,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// tried again every 5 s; nothing else waits for it.
 pub async fn tcp(what: &'static str, flag: &'static str, address: SocketAddr, router: Router) {
     let listener = bind(what, flag, address).await;
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%address, %error, "{what} server ended");
-    }
+    match exposition::serve(listener, router).await {}
 }
 
 async fn bind(what: &str, flag: &str, address: SocketAddr) -> TcpListener {

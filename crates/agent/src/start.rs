@@ -16,6 +16,7 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::cli::proxy_config::change;
 use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
+use crate::lock::Lock;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::origin::Origin;
@@ -38,6 +39,7 @@ pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
     for line in unfollowed {
         tracing::warn!("{line}");
     }
+    exposition::raise_file_limit();
     let superseded = change::wait(given, &args);
     client::block_on(work(&args, superseded, started))
 }
@@ -51,6 +53,8 @@ async fn work(
     let source = args.origin.get().watch(args.following())?;
     let board = source.board().cloned();
     preflight::permission().map_err(Failure::trouble)?;
+    // Held until the agent ends; taken before the socket of another agent could be replaced.
+    let _lock = Lock::take(&args.state_dir).map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)
         .await
         .map_err(Failure::trouble)?;
@@ -76,10 +80,29 @@ async fn work(
         let node = args.node_name.as_str().into();
         servers.spawn(keeper::keep(access, node, handle.clone(), board));
     }
-    let ended = run::run(config(args), source, metrics, ends, superseded).await;
+    let ended = tokio::select! {
+        ended = run::run(config(args), source, metrics, ends, superseded) => ended,
+        why = first_panic(&mut servers) => return Err(Failure::trouble(why)),
+    };
     match ended.map_err(Failure::trouble)? {
         None => Ok(Outcome::Fine),
         Some(why) => Err(Failure::trouble(why)),
+    }
+}
+
+/// Waits until a task panics: without it the agent would look sound and answer no probe or report nothing.
+async fn first_panic(servers: &mut JoinSet<()>) -> String {
+    loop {
+        match servers.join_next().await {
+            Some(Err(error)) if error.is_panic() => {
+                return format!(
+                    "a server of the agent ended: {error}; the data plane goes on serving"
+                );
+            }
+            // A task that has done what it was for.
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Pulse {
     pub ready: bool,
     /// Whether the cluster's first full read is done; before it nothing is programmed.
     pub input_ready: bool,
+    /// When that was.
+    pub input_since: Option<Instant>,
     /// When the last pass ended.
     pub last_pass: Option<SystemTime>,
     /// When the last change of the input arrived.

@@ -60,6 +60,5 @@ pub async fn serve(
         format!("cannot listen on {address}; choose another with --bind-address")
     })?;
     tracing::info!(address = %listener.local_addr()?, "health and metrics server listens");
-    axum::serve(listener, router).await?;
-    Ok(())
+    match exposition::serve(listener, router).await {}
 }

@@ -2,18 +2,26 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::task::Poll;
+use std::time::Duration;
 use std::{fmt, io, mem};
 
 use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
+use tokio::time::timeout;
 
 use super::generation::Generation;
 use super::observed::Table;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
+use crate::child::{self, ChildError};
 use crate::fuse::Fuse;
+
+/// The program.
+const NFT: &str = "nft";
+
+/// How long a pass waits for a table that is to be there before its virtual servers. After a process that took longer
+/// no pass waits until one has ended in time.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Why the guard is not in place. Virtual servers work without it.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +32,11 @@ pub(crate) enum GuardError {
          its own Service, ARP requests for Service addresses are answered); install the nftables package"
     )]
     Missing,
-    /// The program could not be run.
-    #[error("nft: cannot be run: {0}")]
-    NotRun(#[source] io::Error),
+    /// The program gave no result: it could not be run, hung, wrote too much or was killed.
+    #[error(
+        "nft: {0}: Service addresses may be unguarded until it works; run `nft list ruleset` on the node"
+    )]
+    NotRun(#[source] ChildError),
     /// The kernel or nft refused the transaction.
     #[error(
         "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
@@ -45,20 +55,49 @@ pub(crate) struct Nft {
     held: Held,
     /// The ruleset that `held` is true of, if that is known.
     generation: Option<Generation>,
-    /// Given up by every write, which may not be in it.
-    look: Option<Look>,
+    /// The process that runs beside everything else.
+    job: Option<Job>,
+    /// How long the next write may be waited for.
+    patience: Duration,
 }
 
-/// A reading of the kernel's tables that goes on beside everything else.
-struct Look {
-    /// The ruleset in which it began.
-    began: Option<Generation>,
-    tables: Pin<Box<dyn Future<Output = Result<Tables, GuardError>>>>,
+/// What became of a request to set the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GuardSet {
+    /// They are as wanted, and nothing was written.
+    Same,
+    /// They were written.
+    Written,
+    /// A process still runs; its end is to be asked for.
+    Pending,
 }
 
-impl fmt::Debug for Look {
+/// A process of `nft` that runs beside everything else.
+enum Job {
+    /// A reading of the kernel's tables.
+    Look {
+        /// The ruleset in which it began.
+        began: Option<Generation>,
+        tables: Running<Tables>,
+    },
+    /// A transaction.
+    Load {
+        /// What the tables hold when it succeeds.
+        wanted: Guard,
+        /// The ruleset before it.
+        before: Option<Generation>,
+        loaded: Running<()>,
+    },
+}
+
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, GuardError>>>>;
+
+impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Look since {:?}", self.began)
+        match self {
+            Self::Look { began, .. } => write!(f, "Look since {began:?}"),
+            Self::Load { before, .. } => write!(f, "Load after {before:?}"),
+        }
     }
 }
 
@@ -80,49 +119,65 @@ impl Nft {
     /// Opens a socket in the current network namespace; nothing is known of the tables yet.
     pub(crate) fn open() -> Result<Self, transport::Error> {
         Ok(Self {
-            program: "nft",
+            program: NFT,
             connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
             held: Held::Unknown,
             generation: None,
-            look: None,
+            job: None,
+            patience: GRACE,
         })
     }
 
-    /// Reads the kernel's tables; afterwards [`Nft::set`] writes only if they differ.
-    pub(crate) async fn read(&mut self) -> Result<(), GuardError> {
-        let began = self.ask().await;
-        let seen = tables(self.program).await;
-        self.saw(began, seen).await
-    }
-
-    /// Begins to read the kernel's tables, if that does not go on already and somebody may have changed them.
+    /// Begins to read the kernel's tables, unless a process runs already or they are known to be unchanged.
     pub(crate) async fn begin_look(&mut self) {
-        if self.look.is_some() {
+        if self.job.is_some() {
             return;
         }
         let began = self.ask().await;
         if began.is_some() && began == self.generation {
             return;
         }
-        self.look = Some(Look {
+        self.job = Some(Job::Look {
             began,
             tables: Box::pin(tables(self.program)),
         });
     }
 
-    /// Goes on with that without waiting. Once it is done takes in what was read, as [`Nft::read`] does; `None` before.
-    /// Nothing is taken in if something was written meanwhile.
-    pub(crate) async fn end_look(&mut self) -> Option<Result<(), GuardError>> {
-        let Some(Look { began, tables }) = &mut self.look else {
-            return Some(Ok(()));
+    /// Takes in what became of the process that runs, without waiting for it; `None` while it runs.
+    pub(crate) async fn poll_job(&mut self, fuse: &Fuse) -> Option<Result<(), GuardError>> {
+        self.end_job(Duration::ZERO, fuse).await
+    }
+
+    /// Waits for the process that runs, as long as is left of this pass's patience; `None` while it runs.
+    pub(crate) async fn wait_job(&mut self, fuse: &Fuse) -> Option<Result<(), GuardError>> {
+        self.end_job(self.patience, fuse).await
+    }
+
+    /// Waits at most `limit` for the process that runs, and takes in what it did.
+    async fn end_job(&mut self, limit: Duration, fuse: &Fuse) -> Option<Result<(), GuardError>> {
+        let ended = match &mut self.job {
+            None => return Some(Ok(())),
+            Some(Job::Look { tables, .. }) => within(limit, tables).await.map(Ended::Look),
+            Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
         };
-        let began = *began;
-        let seen = poll_fn(|context| Poll::Ready(tables.as_mut().poll(context))).await;
-        let Poll::Ready(seen) = seen else {
+        let Some(ended) = ended else {
+            self.patience = Duration::ZERO;
             return None;
         };
-        self.look = None;
-        Some(self.saw(began, seen).await)
+        if !ended.is_hung() {
+            self.patience = GRACE;
+        }
+        Some(match (self.job.take()?, ended) {
+            (Job::Look { began, .. }, Ended::Look(seen)) => self.saw(began, seen).await,
+            (Job::Load { wanted, before, .. }, Ended::Load(Ok(()))) => {
+                self.held = Held::Made(wanted);
+                self.generation = before.map(Generation::next);
+                fuse.burn(1);
+                Ok(())
+            }
+            (_, Ended::Load(loaded)) => loaded,
+            (Job::Load { .. }, Ended::Look(seen)) => seen.map(drop),
+        })
     }
 
     /// Takes in what was read from `began` until now.
@@ -161,8 +216,20 @@ impl Nft {
         }
     }
 
-    /// Makes the kernel's tables equal to `wanted`. Returns whether anything was written.
-    pub(crate) async fn set(&mut self, wanted: &Guard, fuse: &Fuse) -> Result<bool, GuardError> {
+    /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most [`GRACE`].
+    pub(crate) async fn set(
+        &mut self,
+        wanted: &Guard,
+        fuse: &Fuse,
+    ) -> Result<GuardSet, GuardError> {
+        // What is being written, or was never seen, decides what is to be written next.
+        let is_unknown = matches!(self.held, Held::Unknown);
+        if self.job.is_some() && is_unknown {
+            match self.wait_job(fuse).await {
+                None => return Ok(GuardSet::Pending),
+                Some(ended) => ended?,
+            }
+        }
         let change = match &self.held {
             Held::Made(held) => held.change_to(wanted),
             Held::Seen(seen) if is_as_wanted(seen, wanted) => Change::None,
@@ -172,16 +239,19 @@ impl Nft {
             Change::Elements(script) | Change::Replace(script) => script,
             Change::None => {
                 self.held = Held::Made(wanted.clone());
-                return Ok(false);
+                return Ok(GuardSet::Same);
             }
         };
-        self.look = None;
         let (_, before) = self.forget();
-        self.load(&script).await?;
-        self.held = Held::Made(wanted.clone());
-        self.generation = before.map(Generation::next);
-        fuse.burn(1);
-        Ok(true)
+        self.job = Some(Job::Load {
+            wanted: wanted.clone(),
+            before,
+            loaded: Box::pin(load(self.program, script)),
+        });
+        match self.wait_job(fuse).await {
+            None => Ok(GuardSet::Pending),
+            Some(ended) => ended.map(|()| GuardSet::Written),
+        }
     }
 
     /// Whether the tables are as we made them, so that single elements can be changed.
@@ -205,7 +275,7 @@ impl Nft {
         let mut guarded = moves.clone();
         guarded.retain(|pod| guard.has_table_for(*pod));
         if !guarded.is_empty() {
-            self.look = None;
+            self.job = None;
             for transaction in guarded.transactions() {
                 let mut transaction = transaction.map_err(transport::Error::from)?;
                 self.connection.converse(&mut transaction).await?;
@@ -217,29 +287,58 @@ impl Nft {
         (self.held, self.generation) = (Held::Made(guard), generation);
         Ok(!guarded.is_empty())
     }
+}
 
-    /// Tables of others, as `ip kube-proxy`.
-    pub(crate) async fn foreign(&self) -> Result<Vec<String>, GuardError> {
-        let output = run(self.program, &["list", "tables"], None).await?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let tables = text
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("table "));
-        let ours = |table: &&str| table.split(' ').nth(1) == Some(TABLE);
-        Ok(tables
-            .filter(|table| !ours(table))
-            .map(str::to_owned)
-            .collect())
-    }
+/// How a process of `nft` ended.
+enum Ended {
+    Look(Result<Tables, GuardError>),
+    Load(Result<(), GuardError>),
+}
 
-    /// One transaction: all of it or nothing.
-    async fn load(&self, script: &str) -> Result<(), GuardError> {
-        let output = run(self.program, &["-f", "-"], Some(script)).await?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(GuardError::Refused(first_lines(&output.stderr)))
+impl Ended {
+    /// Whether it took longer than any pass waits.
+    fn is_hung(&self) -> bool {
+        let error = match self {
+            Self::Look(seen) => seen.as_ref().err(),
+            Self::Load(loaded) => loaded.as_ref().err(),
+        };
+        matches!(error, Some(GuardError::NotRun(ChildError::Hung)))
     }
+}
+
+/// What a process gives, if it ends within `limit`; with a limit of zero, what it has given by now.
+async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, GuardError>> {
+    if limit.is_zero() {
+        let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
+        return match polled {
+            Poll::Ready(ended) => Some(ended),
+            Poll::Pending => None,
+        };
+    }
+    timeout(limit, running).await.ok()
+}
+
+/// Tables of others, as `ip kube-proxy`. Not for the loop: it waits for `nft`.
+pub(crate) async fn foreign_tables() -> Result<Vec<String>, GuardError> {
+    let output = run(NFT, &["list", "tables"], None).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let tables = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("table "));
+    let ours = |table: &&str| table.split(' ').nth(1) == Some(TABLE);
+    Ok(tables
+        .filter(|table| !ours(table))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// One transaction: all of it or nothing.
+async fn load(program: &'static str, script: String) -> Result<(), GuardError> {
+    let output = run(program, &["-f", "-"], Some(&script)).await?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(GuardError::Refused(first_lines(&output.stderr)))
 }
 
 /// The kernel's tables, as `program` lists them.
@@ -264,24 +363,7 @@ async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, Guar
 }
 
 async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(if input.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(not_run)?;
-    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // nft reads everything before it writes anything, so this cannot block for ever;
-        // if it ends early, its exit status says why.
-        drop(stdin.write_all(input.as_bytes()).await);
-    }
-    child.wait_with_output().await.map_err(not_run)
+    Ok(child::run(program, arguments, input).await?)
 }
 
 fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {
@@ -289,10 +371,12 @@ fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {
     families.all(|(family, table)| *table == Table::wanted(wanted, family))
 }
 
-fn not_run(error: io::Error) -> GuardError {
-    match error.kind() {
-        io::ErrorKind::NotFound => GuardError::Missing,
-        _ => GuardError::NotRun(error),
+impl From<ChildError> for GuardError {
+    fn from(error: ChildError) -> Self {
+        match error {
+            ChildError::NotRun(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            error => Self::NotRun(error),
+        }
     }
 }
 

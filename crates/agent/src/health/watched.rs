@@ -66,14 +66,17 @@ impl Stand for Watched {
 }
 
 fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
-    let pending = [waiting_since(pulse), silent_since];
-    let family = pulse
-        .last_pass
-        .and_then(timestamp)
-        .map(|last_updated| FamilyStanding {
-            last_updated,
-            oldest_pending: pending.into_iter().flatten().min(),
-        });
+    let oldest_pending = match pulse.last_pass {
+        Some(_) => [waiting_since(pulse), silent_since],
+        None => [first_pass_since(pulse), silent_since],
+    };
+    let oldest_pending = oldest_pending.into_iter().flatten().min();
+    // Before the first pass there is something to report only if it should be done.
+    let last_updated = pulse.last_pass.and_then(timestamp).or(oldest_pending);
+    let family = last_updated.map(|last_updated| FamilyStanding {
+        last_updated,
+        oldest_pending,
+    });
     Standing {
         families: ["IPv4", "IPv6"]
             .into_iter()
@@ -91,6 +94,12 @@ fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
     let programmed = pulse.v4.virtual_servers + pulse.v6.virtual_servers;
     let counts = pulse.waiting == 0 || programmed == 0;
     let waits = pulse.oldest_pending.filter(|_| counts)?.elapsed();
+    SystemTime::now().checked_sub(waits).and_then(timestamp)
+}
+
+/// Since when the first pass could be done: all that it needs of the cluster is known.
+fn first_pass_since(pulse: &Pulse) -> Option<Timestamp> {
+    let waits = pulse.input_since?.elapsed();
     SystemTime::now().checked_sub(waits).and_then(timestamp)
 }
 
@@ -144,6 +153,23 @@ mod tests {
         };
         assert!(
             standing(&nothing_works, None).families["IPv6"]
+                .oldest_pending
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn pain_16_a_first_pass_that_does_not_end_makes_the_proxy_unhealthy() {
+        assert!(standing(&Pulse::default(), None).families.is_empty());
+        let hung = standing(&Pulse::default(), timestamp(ago(70)));
+        assert!(hung.families["IPv4"].oldest_pending.is_some());
+        let late = Pulse {
+            input_ready: true,
+            input_since: Some(Instant::now()),
+            ..Pulse::default()
+        };
+        assert!(
+            standing(&late, None).families["IPv6"]
                 .oldest_pending
                 .is_some()
         );

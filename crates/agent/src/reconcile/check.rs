@@ -35,8 +35,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.prepare().await;
         self.note_claims();
         let moved = self.read_place().await;
-        self.host.begin_guard_look().await;
-        self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
+        self.begin_look().await;
         let mut work = Work {
             services: self.services_at(&moved),
             shape: !moved.is_empty(),
@@ -71,16 +70,31 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, None);
     }
 
-    /// Compares routes and tables once the tables are read, if they have to be: with many pods on this node that takes
-    /// `nft` a while.
+    /// Has the tables read beside everything else.
+    pub(super) async fn begin_look(&mut self) {
+        self.host.begin_guard_look().await;
+        self.await_guard();
+    }
+
+    /// Asks again in a moment what became of the reading or writing of the tables.
+    pub(super) fn await_guard(&mut self) {
+        self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
+    }
+
+    /// Compares routes and tables once the tables are read or written, if they have to be: with many pods on this node
+    /// that takes `nft` a while.
     pub(super) async fn end_look(&mut self) {
-        let Some(read) = self.host.end_guard_look().await else {
-            self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
+        let Some(ended) = self.host.poll_guard().await else {
+            self.await_guard();
             return;
         };
         self.agenda.visit(&Item::Look, None);
-        if let Err(error) = read {
-            self.warnings.set(Topic::Guard, vec![error.to_string()]);
+        if let Err(error) = ended {
+            self.guard_failed(&error);
+            return;
+        }
+        if self.started.is_none() {
+            return;
         }
         self.read_routes().await;
         let work = Work {

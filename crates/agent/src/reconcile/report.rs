@@ -74,6 +74,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let pulse = Pulse {
             ready: self.started.is_some(),
             input_ready: self.index.completeness().is_some(),
+            input_since: self.input_since,
             last_pass: self.last_pass,
             last_queued: self.last_queued,
             oldest_pending: failing.into_iter().chain(self.pending.since).min(),

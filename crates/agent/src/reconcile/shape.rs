@@ -8,7 +8,7 @@ use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::{Item, Reconciler};
-use crate::guard::{Guard, PodMoves};
+use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::routes::addresses::{Candidates, Interface, NodeIps};
@@ -57,25 +57,28 @@ impl Place {
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Reads the machine's addresses again. Returns those that came or went.
+    /// Reads the machine's addresses again. Returns those that came or went; after an error those of before stay.
     pub(super) async fn read_place(&mut self) -> BTreeSet<IpAddr> {
-        match self.host.addresses().await {
-            Ok((interfaces, default_sources)) => {
-                let before = self.place.addresses();
-                self.place = Place {
-                    interfaces,
-                    default_sources,
-                };
-                before
-                    .symmetric_difference(&self.place.addresses())
-                    .copied()
-                    .collect()
-            }
+        self.try_read_place().await.unwrap_or_default()
+    }
+
+    /// The same, with the error, of which the node warns already.
+    pub(super) async fn try_read_place(&mut self) -> Result<BTreeSet<IpAddr>, String> {
+        let (interfaces, default_sources) = match self.host.addresses().await {
+            Ok(read) => read,
             Err(error) => {
-                self.warnings.set(Topic::Routes, vec![error.to_string()]);
-                BTreeSet::new()
+                let text = error.to_string();
+                self.warnings.set(Topic::Routes, vec![text.clone()]);
+                return Err(text);
             }
-        }
+        };
+        let before = self.place.addresses();
+        self.place = Place {
+            interfaces,
+            default_sources,
+        };
+        let now = self.place.addresses();
+        Ok(before.symmetric_difference(&now).copied().collect())
     }
 
     /// What routes and tables shall be now, as everything is wished for.
@@ -193,18 +196,31 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     async fn set_guard(&mut self, shape: &Shape) -> usize {
         match self.host.set_guard(&shape.guard).await {
-            Ok(written) => {
+            Ok(GuardSet::Pending) => {
+                // A retry that is due has become what runs now; its end decides.
+                if let Some(failure) = self.agenda.succeeded(&Item::Guard) {
+                    self.warnings.set(Topic::Guard, vec![failure.error]);
+                }
+                self.await_guard();
+                0
+            }
+            Ok(set) => {
                 self.agenda.succeeded(&Item::Guard);
                 self.warnings.set(Topic::Guard, Vec::new());
-                usize::from(written)
+                usize::from(set == GuardSet::Written)
             }
             Err(error) => {
-                let (text, now) = (error.to_string(), self.now());
-                self.warnings.set(Topic::Guard, vec![text.clone()]);
-                self.agenda.failed(&Item::Guard, text, now);
+                self.guard_failed(&error);
                 0
             }
         }
+    }
+
+    /// Warns, and tries again later.
+    pub(super) fn guard_failed(&mut self, error: &GuardError) {
+        let (text, now) = (error.to_string(), self.now());
+        self.warnings.set(Topic::Guard, vec![text.clone()]);
+        self.agenda.failed(&Item::Guard, text, now);
     }
 
     async fn set_routes(&mut self, shape: &Shape) -> usize {

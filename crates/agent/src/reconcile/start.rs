@@ -20,10 +20,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.agenda.failed(&Item::Start, error.to_string(), now);
             return;
         }
+        // Without this machine's addresses nothing would keep a Service from taking one of them.
+        if let Err(error) = self.try_read_place().await {
+            let now = self.now();
+            self.agenda.failed(&Item::Start, error, now);
+            return;
+        }
         self.agenda.succeeded(&Item::Start);
         self.warnings.set(Topic::Kernel, Vec::new());
         let prepared = self.prepare().await;
-        self.read_place().await;
         self.read_routes().await;
         let done = self.full_pass().await;
         self.forget_claims_without_server();
@@ -63,13 +68,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) async fn read_routes(&mut self) {
         if let Err(error) = self.host.read_routes().await {
             self.warnings.set(Topic::Routes, vec![error.to_string()]);
-        }
-    }
-
-    /// Reads what our tables hold.
-    pub(super) async fn read_guard(&mut self) {
-        if let Err(error) = self.host.read_guard().await {
-            self.warnings.set(Topic::Guard, vec![error.to_string()]);
         }
     }
 

@@ -82,7 +82,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let keys: Vec<_> = self.mirror.keys().copied().collect();
         self.counts = Counts::of(&self.mirror, &keys);
-        self.read_guard().await;
+        self.begin_look().await;
         self.next_check = Instant::now() + self.config.check_period;
         Ok(Stage::Read)
     }

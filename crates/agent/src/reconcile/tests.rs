@@ -339,6 +339,46 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn d13_tables_that_can_neither_be_read_nor_set_in_time_delay_no_virtual_server() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().guard_hangs = true;
+    agent.start(web()).await;
+    assert_eq!(agent.save().len(), 3);
+    assert!(agent.handle.pulse().ready);
+    agent.settle(10_000).await;
+    agent.world().guard_hangs = false;
+    agent.settle(1_000).await;
+    assert!(agent.journal().contains(&"guard".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().addresses_unreadable = true;
+    agent.start(web()).await;
+    assert_eq!(agent.journal(), [""; 0]);
+    assert!(!agent.handle.pulse().ready);
+    agent.world().addresses_unreadable = false;
+    agent.settle(1_000).await;
+    assert_eq!(agent.save().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_16_a_source_that_ends_ends_the_loop() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    let (_asks, questions) = tokio::sync::mpsc::channel(1);
+    let moves = crate::routes::moves::Moves::open().unwrap();
+    let (said, batches) = tokio::sync::mpsc::channel(1);
+    drop(said);
+    let lost = cluster::source::Watch::of(batches);
+    let ended = agent
+        .reconciler
+        .run(lost, moves, questions, std::future::pending());
+    assert_eq!(ended.await, crate::reconcile::Ended::SourceLost);
+}
+
+#[tokio::test(start_paused = true)]
 async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
     let mut agent = Loop::over(&Shared::default());
     agent.world().guard_refusals = Some(0);

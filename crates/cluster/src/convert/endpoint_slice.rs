@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use topology_core::model::{Endpoint, EndpointSlice, Family, Hints, SlicePort};
 
 use super::address;
@@ -79,14 +80,13 @@ fn family(root: &Field<'_>, report: &mut Report) -> Result<Option<Family>, Ignor
 fn slice_ports(root: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Vec<SlicePort> {
     let listed = root.get("ports");
     let mut found: Vec<SlicePort> = Vec::new();
+    // A slice may have 20,000 ports, so none is compared with all before it.
+    let mut seen = FxHashSet::default();
     for entry in listed.items(report) {
         let Some(port) = slice_port(&entry, interner, report) else {
             continue;
         };
-        if found
-            .iter()
-            .any(|other| other.name == port.name && other.protocol == port.protocol)
-        {
+        if !seen.insert((Arc::clone(&port.name), port.protocol)) {
             let message = format!(
                 "a second {} port called `{}`; it is skipped",
                 port.protocol, port.name

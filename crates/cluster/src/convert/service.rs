@@ -1,7 +1,9 @@
 //! `v1` Service: its addresses, ports, affinity, traffic policies and what it asks of topology.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use topology_core::model::{Service, ServicePort, TrafficPolicy};
 use topology_core::policy::Asked;
 
@@ -148,15 +150,16 @@ fn service_ports(
 ) -> Vec<ServicePort> {
     let listed = spec.get("ports");
     let mut found: Vec<ServicePort> = Vec::new();
+    // A Service may have thousands of ports, so none is compared with all before it.
+    let (mut names, mut numbers) = (FxHashSet::default(), FxHashSet::default());
     for entry in listed.items(report) {
         let Some(port) = service_port(&entry, interner, report) else {
             continue;
         };
-        let same = |other: &ServicePort| {
-            other.protocol == port.protocol && (other.name == port.name || other.port == port.port)
-        };
-        if let Some(other) = found.iter().find(|other| same(other)) {
-            let message = if other.port == port.port {
+        let by_number = numbers.contains(&(port.protocol, port.port));
+        let name = (port.protocol, Arc::clone(&port.name));
+        if by_number || names.contains(&name) {
+            let message = if by_number {
                 format!(
                     "a second {} port {}; it is skipped",
                     port.protocol, port.port
@@ -170,6 +173,8 @@ fn service_ports(
             report.warn(&entry, message, "give each port its own name and number");
             continue;
         }
+        names.insert(name);
+        numbers.insert((port.protocol, port.port));
         found.push(port);
     }
     if found.is_empty() {

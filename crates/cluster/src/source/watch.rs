@@ -72,6 +72,15 @@ fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Sign
 }
 
 impl Watch {
+    /// What somebody else sends; it ends when the sender is dropped.
+    pub fn of(batches: async_mpsc::Receiver<Batch>) -> Self {
+        Self {
+            batches,
+            signals: None,
+            board: None,
+        }
+    }
+
     /// What an API server says.
     pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, board: Board) -> Self {
         Self {

@@ -11,7 +11,7 @@ use topology_core::plan::Step;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::conntrack::Flow;
-use crate::guard::{Guard, GuardError, PodMoves};
+use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::{Host, Survey};
 use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
 use crate::routes::addresses::Interface;
@@ -41,6 +41,9 @@ pub(super) struct World {
     pub(super) record_fails: bool,
     /// How often it is asked in vain whether the tables are read.
     pub(super) guard_looks: usize,
+    pub(super) addresses_unreadable: bool,
+    /// Whether what reads and sets tables never ends.
+    pub(super) guard_hangs: bool,
     pub(super) forget_fails: bool,
     /// News of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
@@ -296,6 +299,9 @@ impl Host for Shared {
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
+        if self.0.borrow().addresses_unreadable {
+            return Err(ipvs_netlink::transport::Error::TimedOut.into());
+        }
         Ok((self.0.borrow().addresses.clone(), Vec::new()))
     }
 
@@ -324,14 +330,13 @@ impl Host for Shared {
         })
     }
 
-    async fn read_guard(&mut self) -> Result<(), GuardError> {
-        Ok(())
-    }
-
     async fn begin_guard_look(&mut self) {}
 
-    async fn end_guard_look(&mut self) -> Option<Result<(), GuardError>> {
+    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>> {
         let mut world = self.0.borrow_mut();
+        if world.guard_hangs {
+            return None;
+        }
         let left = world.guard_looks.checked_sub(1);
         world.guard_looks = left.unwrap_or_default();
         left.is_none().then_some(Ok(()))
@@ -341,8 +346,11 @@ impl Host for Shared {
         self.0.borrow().guard.lacks_something_of(wanted)
     }
 
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<bool, GuardError> {
+    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError> {
         let mut world = self.0.borrow_mut();
+        if world.guard_hangs {
+            return Ok(GuardSet::Pending);
+        }
         if let Some(times) = &mut world.guard_refusals {
             *times += 1;
             return Err(GuardError::Missing);
@@ -352,7 +360,11 @@ impl Host for Shared {
             world.journal.push("guard".to_owned());
             world.guard = wanted.clone();
         }
-        Ok(changed)
+        Ok(if changed {
+            GuardSet::Written
+        } else {
+            GuardSet::Same
+        })
     }
 
     fn knows_guard(&self) -> bool {
@@ -400,6 +412,10 @@ impl Host for Shared {
     }
 
     async fn survey(&mut self, _: &BTreeSet<Cidr>) -> Survey {
-        Survey::default()
+        Survey {
+            foreign_routes: Vec::new(),
+            routes: Vec::new(),
+            foreign_tables: Box::pin(std::future::ready(Vec::new())),
+        }
     }
 }
