@@ -53,12 +53,14 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
         ))
     })?;
     let mut mirror = Mirror::new(ours.keys, 0);
-    observe_all(&mut kernel, &mut mirror, 0)
+    observe_all(&mut kernel, &mut mirror)
         .await
         .map_err(Failure::trouble)?;
     let options = Options {
         adopt: true,
         drain_poll: 0,
+        wait_poll: 0,
+        unchosen: &[],
     };
     let wanted: BTreeMap<_, _> = resolved
         .servers

@@ -325,7 +325,7 @@ fn shown(entry: &DestinationEntry) -> KernelReal {
         inactive: entry.inactive,
         persistent: entry.persistent,
         traffic: traffic(&entry.stats),
-        drain_left: None,
+        drain: None,
     }
 }
 

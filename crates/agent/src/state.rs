@@ -162,8 +162,9 @@ pub struct KernelReal {
     pub persistent: u32,
     /// Totals and rates.
     pub traffic: Traffic,
-    /// How long it may still drain; `None` if it does not.
-    pub drain_left: Option<Duration>,
+    /// `None` if it does not drain; inside, how long it may still drain, `None` if it waits for the end of its
+    /// connections.
+    pub drain: Option<Option<Duration>>,
 }
 
 /// Totals since creation, and the kernel's estimate of rates (each second).

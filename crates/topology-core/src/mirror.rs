@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::Protocol;
-use crate::plan::Step;
+use crate::plan::{Deadline, Step};
 use crate::virtual_server::{RealServer, VirtualServerKey};
 
 /// A virtual server as the kernel holds it.
@@ -42,8 +42,9 @@ pub struct ObservedReal {
 /// A real server that finishes its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain {
-    /// When it is removed whatever its connections, in milliseconds of the caller's clock.
-    pub until: u64,
+    /// When it is removed whatever its connections, in milliseconds of the caller's clock; `None` as long as it waits
+    /// for their end.
+    pub until: Option<u64>,
     /// Its connections, active and inactive, when it was last read; none if not read since it began.
     pub connections: Option<u64>,
 }
@@ -101,20 +102,14 @@ impl Mirror {
     /// Takes in a read of one key, with the connections (active and inactive) of each of its real servers in order;
     /// none if the kernel has no such virtual server.
     ///
-    /// A real server seen with weight 0 for the first time drains from `now` on: so draining survives a restart.
-    pub fn observe(
-        &mut self,
-        key: VirtualServerKey,
-        observed: Option<(Observed, &[u64])>,
-        now: u64,
-    ) {
+    /// A real server seen with weight 0 for the first time drains; the next plan says whether it has a deadline.
+    pub fn observe(&mut self, key: VirtualServerKey, observed: Option<(Observed, &[u64])>) {
         self.distrusted.remove(&key);
         let before = self.drains.remove(&key).unwrap_or_default();
         let Some((mut observed, connections)) = observed else {
             self.servers.remove(&key);
             return;
         };
-        let until = now.saturating_add(self.drain_timeout);
         let weightless = observed
             .real_servers
             .iter()
@@ -123,7 +118,7 @@ impl Mirror {
         let drains: Drains = weightless
             .map(|(real, connections)| {
                 let at = (real.address, real.port);
-                let until = before.get(&at).map_or(until, |drain| drain.until);
+                let until = before.get(&at).and_then(|drain| drain.until);
                 (
                     at,
                     Drain {
@@ -175,7 +170,19 @@ impl Mirror {
         self.drains.get(key)?.get(&(address, port))
     }
 
-    /// How long a real server whose weight is set to 0 may finish its connections, in milliseconds.
+    /// Takes in a deadline of a plan.
+    pub fn set_deadline(&mut self, deadline: &Deadline) {
+        let at = (deadline.address, deadline.port);
+        let drains = self.drains.entry(deadline.key).or_default();
+        let connections = drains.get(&at).and_then(|drain| drain.connections);
+        let drain = Drain {
+            until: deadline.until,
+            connections,
+        };
+        drains.insert(at, drain);
+    }
+
+    /// How long a real server that goes away and whose weight is set to 0 may finish its connections, in milliseconds.
     pub fn drain_timeout(&self) -> u64 {
         self.drain_timeout
     }
@@ -206,21 +213,21 @@ impl Mirror {
     }
 
     /// Takes in what became of `step`. Anything but success, or the absence of what was to go, makes the key unknown.
-    pub fn commit(&mut self, step: &Step, outcome: Outcome, now: u64) {
+    pub fn commit(&mut self, step: &Step, outcome: Outcome) {
         let gone = matches!(
             step,
             Step::DeleteServer { .. } | Step::DeleteReal { .. } | Step::ForgetFlows { .. }
         );
         match outcome {
-            Outcome::Done => self.apply(step, now),
-            Outcome::Missing if gone => self.apply(step, now),
+            Outcome::Done => self.apply(step),
+            Outcome::Missing if gone => self.apply(step),
             Outcome::Missing | Outcome::AlreadyExists | Outcome::Failed | Outcome::Unknown => {
                 self.distrust(*step.key());
             }
         }
     }
 
-    fn apply(&mut self, step: &Step, now: u64) {
+    fn apply(&mut self, step: &Step) {
         match step {
             Step::AddServer {
                 key,
@@ -249,6 +256,7 @@ impl Mirror {
             }
             Step::AddReal { key, real } | Step::EditReal { key, real } => self.set_real(key, real),
             Step::DrainReal { key, address, port } => {
+                let until = (self.drain(key, *address, *port)).and_then(|drain| drain.until);
                 self.set_real(
                     key,
                     &RealServer {
@@ -258,7 +266,7 @@ impl Mirror {
                     },
                 );
                 let drain = Drain {
-                    until: now.saturating_add(self.drain_timeout),
+                    until,
                     connections: None,
                 };
                 self.drains

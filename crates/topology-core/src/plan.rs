@@ -169,15 +169,35 @@ pub struct Plan {
     /// When a drain wants to be looked at again, in milliseconds of the caller's clock; the caller then reads the
     /// key from the kernel, for the connections, and asks anew.
     pub wake_at: Option<u64>,
+    /// Deadlines that begin or end with this plan; the caller gives them to the mirror before it takes the steps.
+    pub deadlines: Vec<Deadline>,
+}
+
+/// When a draining real server is deleted whatever its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// The virtual server.
+    pub key: VirtualServerKey,
+    /// The address of the real server.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// In milliseconds of the caller's clock; `None` if it waits for the end of its connections instead.
+    pub until: Option<u64>,
 }
 
 /// How the difference is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct Options<'a> {
     /// Whether a desired key that the kernel holds and the record does not call ours is taken over.
     pub adopt: bool,
     /// Milliseconds between two looks at the connections of draining real servers.
     pub drain_poll: u64,
+    /// The same for real servers without a deadline: they may drain for days.
+    pub wait_poll: u64,
+    /// Endpoints that exist, do not terminate and are not chosen, in the order of address and port. A real server among them drains
+    /// without a deadline: its pod is healthy, and so are its connections (D9).
+    pub unchosen: &'a [(IpAddr, u16)],
 }
 
 /// The steps from what the kernel holds under `key` to `desired`; none for a foreign virtual server.
@@ -188,7 +208,7 @@ pub fn diff(
     mirror: &Mirror,
     key: &VirtualServerKey,
     now: u64,
-    options: &Options,
+    options: &Options<'_>,
 ) -> Plan {
     if mirror.trust(key) == Trust::Unknown {
         return Plan::default();
@@ -240,7 +260,7 @@ fn removal(key: &VirtualServerKey, observed: &Observed) -> Plan {
     }
     Plan {
         steps,
-        wake_at: None,
+        ..Plan::default()
     }
 }
 
@@ -262,7 +282,7 @@ fn addition(desired: &VirtualServer) -> Plan {
     });
     Plan {
         steps: std::iter::once(server).chain(reals).collect(),
-        wake_at: None,
+        ..Plan::default()
     }
 }
 
@@ -272,7 +292,7 @@ struct Change<'a> {
     observed: &'a Observed,
     mirror: &'a Mirror,
     now: u64,
-    options: &'a Options,
+    options: &'a Options<'a>,
 }
 
 /// The steps of a change by kind, in the order in which they are taken.
@@ -285,6 +305,7 @@ struct Phases {
     drain: Vec<Step>,
     delete: Vec<Step>,
     wake_at: Option<u64>,
+    deadlines: Vec<Deadline>,
 }
 
 impl Change<'_> {
@@ -305,6 +326,7 @@ impl Change<'_> {
             drain,
             delete,
             wake_at,
+            deadlines,
         } = phases;
         Plan {
             steps: [edit, add, raise, lower, drain, delete]
@@ -312,6 +334,7 @@ impl Change<'_> {
                 .flatten()
                 .collect(),
             wake_at,
+            deadlines,
         }
     }
 
@@ -381,22 +404,45 @@ impl Change<'_> {
             phases.delete.push(Step::ForgetFlows { key, address, port });
             return;
         }
+        let drain = self.mirror.drain(&key, address, port);
         if weight > 0 {
             phases.drain.push(Step::DrainReal { key, address, port });
-            let poll = self.options.drain_poll.min(self.mirror.drain_timeout());
-            phases.wake(self.now.saturating_add(poll));
+        } else if drain.is_some_and(|drain| drain.connections == Some(0)) {
+            phases.delete.push(Step::DeleteReal { key, address, port });
             return;
         }
-        match self.mirror.drain(&key, address, port) {
-            Some(drain) if drain.until > self.now && drain.connections != Some(0) => {
-                phases.wake(
-                    drain
-                        .until
-                        .min(self.now.saturating_add(self.options.drain_poll)),
-                );
-            }
-            _ => phases.delete.push(Step::DeleteReal { key, address, port }),
+        let before = drain.and_then(|drain| drain.until);
+        let until = self.deadline(real, before);
+        if until.is_some_and(|until| until <= self.now) && weight == 0 {
+            phases.delete.push(Step::DeleteReal { key, address, port });
+            return;
         }
+        if until != before || weight > 0 {
+            phases.deadlines.push(Deadline {
+                key,
+                address,
+                port,
+                until,
+            });
+        }
+        let poll = match until {
+            Some(_) => self.options.drain_poll,
+            None => self.options.wait_poll,
+        };
+        let next = self.now.saturating_add(poll);
+        phases.wake(until.map_or(next, |until| until.min(next)));
+    }
+
+    /// When a leaving real server is deleted whatever its connections: never, as long as its endpoint exists and does not
+    /// terminate; else at the deadline that it has, or after the whole time from now.
+    fn deadline(&self, real: &ObservedReal, before: Option<u64>) -> Option<u64> {
+        let is_unchosen = {
+            let at = (real.address, real.port);
+            self.options.unchosen.binary_search(&at).is_ok()
+        };
+        let whole = self.now.saturating_add(self.mirror.drain_timeout());
+        let before = before.filter(|_| real.weight == 0);
+        (!is_unchosen).then(|| before.unwrap_or(whole))
     }
 }
 

@@ -75,10 +75,10 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
         ),
         Some(one) => (one.words, one.reason, one.node, one.zone),
     };
-    let state = if kernel.drain_left.is_some() {
-        "draining"
-    } else {
-        "unexpected"
+    let state = match kernel.drain {
+        Some(Some(_)) => "draining",
+        Some(None) => "waiting",
+        None => "unexpected",
     };
     RealServerView {
         address: kernel.address,
@@ -92,7 +92,7 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
         reason,
         code,
         connections: Some(connections(kernel)),
-        drain_seconds_left: kernel.drain_left.map(|left| left.as_secs()),
+        drain_seconds_left: kernel.drain.flatten().map(|left| left.as_secs()),
     }
 }
 

@@ -103,7 +103,7 @@ fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelRea
             connections_rate: 25,
             ..Traffic::default()
         },
-        drain_left: drain_left.map(Duration::from_secs),
+        drain: drain_left.map(|left| Some(Duration::from_secs(left))),
     }
 }
 

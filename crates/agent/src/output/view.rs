@@ -122,7 +122,8 @@ pub struct RealServerView {
     pub weight: u32,
     /// Share of new connections, 0 to 1.
     pub share: f64,
-    /// `active`, or `draining` for one that leaves.
+    /// `active`; `draining` for one that goes at a deadline; `waiting` for one that is no longer chosen and goes when its
+    /// connections end.
     pub state: String,
     /// Why it was chosen, or why it drains, for people.
     pub reason: String,

@@ -120,8 +120,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let now = self.now();
         for real in &mut server.real_servers {
             let drain = self.mirror.drain(key, real.address, real.port);
-            real.drain_left =
-                drain.map(|drain| Duration::from_millis(drain.until.saturating_sub(now)));
+            real.drain = drain.map(|drain| {
+                drain
+                    .until
+                    .map(|until| Duration::from_millis(until.saturating_sub(now)))
+            });
         }
         Some(server)
     }
@@ -190,7 +193,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .copied();
         let mut mirror = Mirror::new(ours, milliseconds(self.config.drain_timeout));
         let (now, options) = (self.now(), self.options());
-        let observed = observe_all(&mut self.kernel, &mut mirror, now).await;
+        let observed = observe_all(&mut self.kernel, &mut mirror).await;
         observed.map_err(|error| error.to_string())?;
         if self.started.is_none() {
             return Err(NO_PASS.to_owned());
@@ -249,12 +252,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 pub(crate) async fn observe_all<K: Kernel>(
     kernel: &mut K,
     mirror: &mut Mirror,
-    now: u64,
 ) -> Result<(), KernelError> {
     for listed in kernel.list().await? {
         let key = listed.key;
         if let Some(reading) = kernel.fill(listed).await? {
-            mirror.observe(key, Some((reading.observed, &reading.connections)), now);
+            mirror.observe(key, Some((reading.observed, &reading.connections)));
         }
     }
     Ok(())

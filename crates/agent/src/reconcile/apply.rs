@@ -155,7 +155,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if outcome == Outcome::Done {
                 self.trash.note(step, &self.mirror, now);
             }
-            self.mirror.commit(step, outcome, now);
+            self.mirror.commit(step, outcome);
             if let Step::AddServer { key, .. } = step {
                 let behind = steps.iter().skip(at + 1);
                 let reals = behind.take_while(|next| next.key() == key).count();
@@ -208,10 +208,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Gives up keys that do not exist: another may create one of that name.
     pub(super) fn disown(&mut self, keys: &[VirtualServerKey]) {
-        let now = self.now();
         for key in keys {
             self.mirror
-                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing, now);
+                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing);
         }
         self.release(keys);
     }
@@ -257,7 +256,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let now = self.now();
         for step in flows.values() {
             applied.count(step, outcome);
-            self.mirror.commit(step, outcome, now);
+            self.mirror.commit(step, outcome);
             if let Some(words) = &words {
                 self.note_failure(*step.key(), words.clone());
             }
@@ -268,17 +267,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Takes a reading of a key into the mirror.
     pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<Reading>) {
-        let now = self.now();
         match reading {
             Some(Reading {
                 observed,
                 connections,
                 ..
             }) => {
-                self.mirror
-                    .observe(key, Some((observed, &connections)), now);
+                self.mirror.observe(key, Some((observed, &connections)));
             }
-            None => self.mirror.observe(key, None, now),
+            None => self.mirror.observe(key, None),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One pass: what some Services ask for, against what the kernel holds of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,11 +31,18 @@ const CHUNK: usize = 1024;
 /// Between two looks at the connections of a draining real server, in milliseconds.
 const DRAIN_POLL: u64 = 5_000;
 
-/// The same while deletions are put off.
+/// The same while deletions are put off, and for what drains without a deadline (KP-GT-02).
 const PATIENT_POLL: u64 = 60_000;
 
 /// What each key shall be; `None` where it shall not be.
-type Wanted = BTreeMap<VirtualServerKey, Option<VirtualServer>>;
+type Wanted = BTreeMap<VirtualServerKey, Option<Target>>;
+
+/// What a virtual server shall be, and which endpoints are left out of it although they could serve.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) server: VirtualServer,
+    pub(super) unchosen: Vec<(IpAddr, u16)>,
+}
 
 /// What a pass is about.
 #[derive(Debug, Default)]
@@ -212,7 +220,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// How a difference is made now.
-    pub(super) fn options(&self) -> plan::Options {
+    pub(super) fn options(&self) -> plan::Options<'static> {
         plan::Options {
             adopt: self.config.adopt,
             drain_poll: if self.puts_off() {
@@ -220,6 +228,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             } else {
                 DRAIN_POLL
             },
+            wait_poll: PATIENT_POLL,
+            unchosen: &[],
         }
     }
 
@@ -255,7 +265,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 void.push(key);
             }
             let now = self.now();
-            let plan = plan::diff(desired.as_ref(), &self.mirror, &key, now, &options);
+            let options = plan::Options {
+                unchosen: desired.as_ref().map_or(&[], |target| &target.unchosen),
+                ..options
+            };
+            let server = desired.as_ref().map(|target| &target.server);
+            let plan = plan::diff(server, &self.mirror, &key, now, &options);
+            for deadline in &plan.deadlines {
+                self.mirror.set_deadline(deadline);
+            }
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
                 self.note_success(&key);
@@ -279,7 +297,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     fn in_order(
         &self,
         wanted: Wanted,
-    ) -> impl Iterator<Item = (VirtualServerKey, Option<VirtualServer>)> + use<K, H> {
+    ) -> impl Iterator<Item = (VirtualServerKey, Option<Target>)> + use<K, H> {
         let early = |key: &VirtualServerKey| self.books.owner(key).is_some_and(comes_first);
         let (first, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(key, _)| early(key));
         first.into_iter().chain(rest)
@@ -340,7 +358,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.agenda.visit(&Item::Decision(orphan), None);
             wanted.entry(orphan).or_insert(None);
         }
-        wanted.extend(servers.into_iter().map(|server| (server.key, Some(server))));
+        wanted.extend(
+            servers
+                .into_iter()
+                .map(|target| (target.server.key, Some(target))),
+        );
     }
 
     /// A moment of the calendar on the loop's clock; one that has passed is now.
@@ -394,7 +416,7 @@ fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
 }
 
 /// What a Service asks for, without the decisions, and the servers that may be programmed.
-fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<VirtualServer>) {
+fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Target>) {
     let mut wish = Wish {
         findings: resolution
             .findings
@@ -421,7 +443,10 @@ fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Vir
             wish.silent.insert(key);
         }
         wish.keys.insert(key);
-        servers.push(resolved.server);
+        servers.push(Target {
+            unchosen: resolved.decision.unchosen().collect(),
+            server: resolved.server,
+        });
     }
     (wish, servers)
 }

@@ -170,6 +170,17 @@ impl EndpointDecision {
     }
 }
 
+impl Decision {
+    /// Endpoints that are no real servers although they exist and do not terminate, in the order of address and port.
+    pub fn unchosen(&self) -> impl Iterator<Item = (IpAddr, u16)> {
+        let left = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| !endpoint.is_chosen() && endpoint.reason != Reason::Terminating);
+        left.map(|endpoint| (endpoint.address, endpoint.port))
+    }
+}
+
 /// Why a virtual server has no real servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {

@@ -12,9 +12,11 @@ use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey}
 pub(crate) const TIMEOUT: u64 = 30_000;
 /// How often they are looked at.
 pub(crate) const POLL: u64 = 5_000;
-pub(crate) const OPTIONS: Options = Options {
+pub(crate) const OPTIONS: Options<'static> = Options {
     adopt: true,
     drain_poll: POLL,
+    wait_poll: 2 * POLL,
+    unchosen: &[],
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,12 +136,12 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn read_into(&self, mirror: &mut Mirror, key: &VirtualServerKey, now: u64) {
+    pub(crate) fn read_into(&self, mirror: &mut Mirror, key: &VirtualServerKey, _now: u64) {
         let read = self.read(key);
         let read = read
             .as_ref()
             .map(|(observed, connections)| (observed.clone(), connections.as_slice()));
-        mirror.observe(*key, read, now);
+        mirror.observe(*key, read);
     }
 
     /// Executes a plan and commits each outcome; `fault` may replace what the kernel does with a step.
@@ -147,9 +149,12 @@ impl Kernel {
         &mut self,
         plan: &Plan,
         mirror: &mut Mirror,
-        now: u64,
+        _now: u64,
         mut fault: impl FnMut(usize) -> Option<Outcome>,
     ) {
+        for deadline in &plan.deadlines {
+            mirror.set_deadline(deadline);
+        }
         for (index, step) in plan.steps.iter().enumerate() {
             let outcome = match fault(index) {
                 // An answer that was lost: the kernel did it all the same.
@@ -160,7 +165,7 @@ impl Kernel {
                 Some(outcome) => outcome,
                 None => self.execute(step),
             };
-            mirror.commit(step, outcome, now);
+            mirror.commit(step, outcome);
         }
     }
 

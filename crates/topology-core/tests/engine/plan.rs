@@ -325,7 +325,7 @@ fn the_flows_of_a_udp_virtual_server_are_forgotten_after_it_went() {
         ]
     ));
     // The process that executes it stops in the middle; what is left is planned again.
-    mirror.commit(&removal.steps[0], kernel.execute(&removal.steps[0]), 0);
+    mirror.commit(&removal.steps[0], kernel.execute(&removal.steps[0]));
     let rest = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
     assert_eq!(rest.steps, removal.steps[1..]);
 }
@@ -406,4 +406,59 @@ fn trust_is_lost_for_one_key_alone() {
     assert_eq!(mirror.trust(&key(Protocol::Udp)), Trust::Known);
     let other = server(Protocol::Udp, &[(1, 1)]);
     assert_eq!(plan(Some(&other), &mirror, 0).steps.len(), 2);
+}
+
+/// Options by which the real server of that number is of an endpoint that exists and is not chosen.
+fn unchosen(real: &[(std::net::IpAddr, u16)]) -> Options<'_> {
+    Options {
+        unchosen: real,
+        ..OPTIONS
+    }
+}
+
+#[test]
+fn d9_a_healthy_endpoint_that_is_no_longer_chosen_keeps_its_connections_without_a_deadline() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 1);
+    let desired = tcp(&[(1, 1)]);
+    let far = [([10, 244, 0, 2].into(), 8080)];
+    for now in [0, TIMEOUT, 1_000 * TIMEOUT] {
+        let plan = diff(Some(&desired), &mirror, &desired.key, now, &unchosen(&far));
+        assert_eq!(plan.steps.len(), usize::from(now == 0), "{now}");
+        assert_eq!(plan.wake_at, Some(now + 2 * POLL));
+        kernel.apply(&plan, &mut mirror, now, |_| None);
+        kernel.read_into(&mut mirror, &desired.key, now);
+    }
+    connect(&mut kernel, 2, 0);
+    let now = 2_000 * TIMEOUT;
+    kernel.read_into(&mut mirror, &desired.key, now);
+    let plan = diff(Some(&desired), &mirror, &desired.key, now, &unchosen(&far));
+    assert_eq!(
+        text(&plan),
+        "ipvsadm -d -t 10.96.0.10:80 -r 10.244.0.2:8080"
+    );
+}
+
+#[test]
+fn d9_a_deadline_begins_when_the_endpoint_goes_away_and_ends_when_it_does_not() {
+    let (mut kernel, mut mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
+    connect(&mut kernel, 2, 1);
+    let desired = tcp(&[(1, 1)]);
+    let far = [([10, 244, 0, 2].into(), 8080)];
+    let mut at = |now: u64, options: &Options<'_>| {
+        let plan = diff(Some(&desired), &mirror, &desired.key, now, options);
+        kernel.apply(&plan, &mut mirror, now, |_| None);
+        kernel.read_into(&mut mirror, &desired.key, now);
+        let drain = mirror.drain(&desired.key, far[0].0, 8080);
+        drain.map(|drain| drain.until)
+    };
+    let (waits, goes) = (unchosen(&far), OPTIONS);
+    assert_eq!(at(0, &waits), Some(None));
+    let late = 10 * TIMEOUT;
+    assert_eq!(at(late, &goes), Some(Some(late + TIMEOUT)));
+    assert_eq!(at(late + 1, &goes), Some(Some(late + TIMEOUT)));
+    assert_eq!(at(late + 2, &waits), Some(None), "it does not terminate");
+    let later = 20 * TIMEOUT;
+    assert_eq!(at(later, &goes), Some(Some(later + TIMEOUT)));
+    assert_eq!(at(later + TIMEOUT, &goes), None, "deleted at its deadline");
 }

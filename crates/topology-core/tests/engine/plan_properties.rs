@@ -139,7 +139,7 @@ proptest! {
         for step in &plan.steps {
             let outcome = kernel.execute(step);
             prop_assert_eq!(outcome, Outcome::Done, "{}", step);
-            mirror.commit(step, outcome, 0);
+            mirror.commit(step, outcome);
             if before && after {
                 prop_assert!(kernel.serves(&key), "nothing serves after {}", step);
             }

@@ -190,3 +190,29 @@ async fn d9_a_restart_takes_away_what_an_update_left_behind() {
         .await;
     assert_eq!(again.save().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn d9_a_healthy_endpoint_that_is_no_longer_chosen_has_no_deadline_until_it_goes_away() {
+    let mut agent = Loop::over(&Shared::default());
+    let both = ["10.244.1.1@n1", "10.244.2.1@n2"];
+    let web = service("web", "10.96.0.10", TCP);
+    agent
+        .start(vec![web.clone(), slice("web", TCP, &both)])
+        .await;
+    let key = *agent.world().servers.keys().next().unwrap();
+    let far = "10.244.2.1".parse().unwrap();
+    agent.world().connections.insert((key, far), 1);
+    let cluster::object::Object::Service(mut local) = web else {
+        panic!("a Service")
+    };
+    local.internal_traffic_policy = topology_core::model::TrafficPolicy::Local;
+    agent.apply([cluster::object::Object::Service(local)]).await;
+    let waits = "-a -t 10.96.0.10:80 -r 10.244.2.1:80 -m -w 0".to_owned();
+    agent.settle(10 * 900_000).await;
+    assert!(agent.save().contains(&waits), "{:?}", agent.save());
+    agent.apply([slice("web", TCP, &both[..1])]).await;
+    agent.settle(800_000).await;
+    assert!(agent.save().contains(&waits), "its deadline begins now");
+    agent.settle(101_000).await;
+    assert!(!agent.save().contains(&waits));
+}
