@@ -253,7 +253,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                  module with `modprobe nf_conntrack_netlink`"
             )
         });
-        let now = self.now();
         for step in flows.values() {
             applied.count(step, outcome);
             self.mirror.commit(step, outcome);
