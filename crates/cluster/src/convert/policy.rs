@@ -45,9 +45,10 @@ pub(crate) fn of_service(
         }),
         (policy, added) => policy.or(added.map(|added| *added)),
     };
-    let faults = match (faults, faults_of_keys) {
-        (faults, Faults::None) => faults,
-        (_, faults) => faults,
+    let faults = if faults_of_keys == Faults::None {
+        faults
+    } else {
+        faults_of_keys
     };
     (asked.map(|policy| Asked::Policy(Box::new(policy))), faults)
 }

@@ -78,13 +78,11 @@ struct Listed<'a> {
 impl Listed<'_> {
     /// Whether it lets in only what is in its levels. One that cannot be read does unless it ends in `*`.
     fn is_boundary(&self) -> bool {
-        match &self.levels {
-            Some(levels) => levels.last().is_none_or(|level| level.key != LevelKey::Any),
-            None => {
-                let last = self.text.rsplit(',').next().unwrap_or_default();
-                last.split('=').next().unwrap_or_default().trim() != "*"
-            }
+        if let Some(levels) = &self.levels {
+            return levels.last().is_none_or(|level| level.key != LevelKey::Any);
         }
+        let last = self.text.rsplit(',').next().unwrap_or_default();
+        last.split('=').next().unwrap_or_default().trim() != "*"
     }
 }
 

@@ -128,7 +128,7 @@ fn key(text: &str, last: bool) -> Result<LevelKey, String> {
         "" => {
             Err("an empty key is allowed only as the last one; remove it or write `*`".to_owned())
         }
-        _ => LevelKey::parse(text).map_err(|_| {
+        _ => LevelKey::parse(text).map_err(|_with_short_names| {
             format!(
                 "`{text}` is not a label key; use a key such as kubernetes.io/hostname or topology.kubernetes.io/zone, or `*`"
             )

@@ -357,6 +357,16 @@ impl Note {
     }
 }
 
+const PARTLY_INVALID: &str = "a topology annotation is not valid and not used, the others are";
+const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
+const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
+const WEIGHT_CLAMPED: &str = "some share is not met, no weights up to 65535 are near enough";
+
+fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
+    write!(f, "no Node has the label of level {level}")?;
+    meant.map_or(Ok(()), |meant| write!(f, ", did you mean {meant}?"))
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -368,27 +378,16 @@ impl fmt::Display for Note {
                 f,
                 "there is no TopologyPolicy {name} in the namespace, the next source decides"
             ),
-            Self::PartlyInvalid => {
-                f.write_str("a topology annotation is not valid and not used, the others are")
-            }
-            Self::BoundaryUnread => f.write_str(
-                "the levels of the Service's own hard policy cannot be read, connections are refused until they can",
-            ),
-            Self::LastGoodStays => f.write_str(
-                "the levels of the Service's own hard policy cannot be read, its last good version stays in use",
-            ),
+            Self::PartlyInvalid => f.write_str(PARTLY_INVALID),
+            Self::BoundaryUnread => f.write_str(BOUNDARY_UNREAD),
+            Self::LastGoodStays => f.write_str(LAST_GOOD_STAYS),
             Self::DrainIgnored { drain } => {
                 write!(f, "drain {drain} is ignored, no other endpoint remains")
             }
             Self::DrainSpares { drain } => {
                 write!(f, "drain {drain} spares Services with a hard policy")
             }
-            Self::LevelUnknown { level, meant } => {
-                write!(f, "no Node has the label of level {level}")?;
-                meant
-                    .iter()
-                    .try_for_each(|meant| write!(f, ", did you mean {meant}?"))
-            }
+            Self::LevelUnknown { level, meant } => unknown_level(f, level, meant.as_deref()),
             Self::AvoidIgnored { key } => write!(
                 f,
                 "endpoints with the same {key} are used, no other endpoint remains"
@@ -404,9 +403,7 @@ impl fmt::Display for Note {
                     "level {level} may take {cap} at most, the rest goes outward"
                 )
             }
-            Self::WeightClamped => {
-                f.write_str("some share is not met, no weights up to 65535 are near enough")
-            }
+            Self::WeightClamped => f.write_str(WEIGHT_CLAMPED),
             Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
             Self::ServingTerminating => {
                 f.write_str("no endpoint is ready, those that terminate but serve are used")

@@ -29,97 +29,111 @@ fn holds(reading: &Reading) -> String {
     }
 }
 
+/// Annotations of which one has a fault, and what holds.
+type Row = (&'static [(&'static str, &'static str)], &'static str);
+
+const ROWS: &[Row] = &[
+    // A choice that cannot be read, is unknown, or contradicts the levels.
+    (
+        &[("mode", "hard"), ("keys", "zone"), ("slow-start", "5m")],
+        "hard zone=100",
+    ),
+    (
+        &[("mode", "hard"), ("keys", "zone"), ("weigths", "node=1")],
+        "hard zone=100",
+    ),
+    (
+        &[
+            ("mode", "hard"),
+            ("keys", "zone"),
+            ("weighting", "endpoint-bias"),
+        ],
+        "hard zone=100",
+    ),
+    (
+        &[("mode", "hard"), ("keys", "zone"), ("min-ready", "node=2")],
+        "hard zone=100",
+    ),
+    (
+        &[("mode", "hard"), ("keys", "zone"), ("avoid", "zone:gently")],
+        "hard zone=100",
+    ),
+    (
+        &[("keys", "zone,*"), ("on-no-match", "drop")],
+        "prefer zone=100,*=0",
+    ),
+    (
+        &[
+            ("mode", "balanced"),
+            ("keys", "zone,*"),
+            ("max-overload", "off"),
+        ],
+        "balanced zone=100,*=0",
+    ),
+    (&[("mode", "none"), ("overprovision", "140")], "none "),
+    // A mode that cannot be read: the levels say it.
+    (&[("mode", "Hard"), ("keys", "zone")], "hard zone=100"),
+    (
+        &[("mode", "Hard"), ("keys", "zone,*")],
+        "prefer zone=100,*=0",
+    ),
+    (
+        &[("mode", "hrad"), ("weights", "node=8,zone=2")],
+        "weighted node=8,zone=2",
+    ),
+    (&[("mode", "Hard")], "nothing"),
+    // Mode and levels that contradict each other: the stricter one holds.
+    (&[("mode", "hard"), ("keys", "zone,*")], "hard zone=100"),
+    (&[("mode", "hard"), ("keys", "*")], "refuse"),
+    (
+        &[("mode", "hard"), ("weights", "node=8,*=2")],
+        "weighted node=8",
+    ),
+    (&[("mode", "prefer"), ("keys", "zone")], "hard zone=100"),
+    (&[("mode", "balanced"), ("keys", "zone")], "hard zone=100"),
+    (&[("mode", "weighted"), ("keys", "zone")], "hard zone=100"),
+    (
+        &[("keys", "zone"), ("weights", "zone=1,*=1")],
+        "hard zone=100",
+    ),
+    (
+        &[("keys", "zone,*"), ("weights", "zone=1")],
+        "weighted zone=1",
+    ),
+    (
+        &[("keys", "zone,*"), ("weights", "zone=1,*=1")],
+        "weighted zone=1,*=1",
+    ),
+    (&[("policy", "near"), ("keys", "zone")], "hard zone=100"),
+    (&[("policy", "near"), ("keys", "zone,*")], "policy near"),
+    (&[("policy", "near"), ("scheduler", "mh")], "policy near"),
+    // A level that stands twice: the first holds.
+    (&[("keys", "zone,zone")], "hard zone=100"),
+    (&[("weights", "zone=3,zone=1,*=1")], "weighted zone=3,*=1"),
+    // Levels of a hard policy that cannot be read.
+    (&[("mode", "hard")], "refuse"),
+    (&[("mode", "hard"), ("keys", "zo ne")], "refuse"),
+    (&[("mode", "hard"), ("keys", "zo ne,*")], "refuse"),
+    (&[("keys", "node,,zone")], "refuse"),
+    (&[("keys", "*,zone")], "refuse"),
+    (&[("weights", "node=80,zone=x")], "refuse"),
+    (&[("weights", "node=0.8,zone=0.2")], "refuse"),
+    (&[("mode", "Hard"), ("keys", "a b")], "refuse"),
+    // Levels of another policy that cannot be read.
+    (&[("keys", "zo ne,*")], "nothing"),
+    (&[("keys", "zo ne,*"), ("scheduler", "mh")], "added"),
+    (&[("weights", "node=x,*=5")], "nothing"),
+    (&[("mode", "prefer"), ("keys", "zo ne")], "nothing"),
+    (&[("mode", "none"), ("keys", "zo ne")], "none "),
+    (&[("mode", "prefer")], "nothing"),
+];
+
 #[test]
 fn a_fault_costs_its_annotation_and_never_opens_a_boundary() {
-    let hard = [("mode", "hard"), ("keys", "zone")];
-    let beside = |name, value| vec![hard[0], hard[1], (name, value)];
-    let soft = |name, value| vec![("keys", "zone,*"), (name, value)];
-    let rows: Vec<(Vec<(&str, &str)>, &str)> = vec![
-        // A choice that cannot be read, is unknown, or contradicts the levels.
-        (beside("slow-start", "5m"), "hard zone=100"),
-        (beside("weigths", "node=1"), "hard zone=100"),
-        (beside("weighting", "endpoint-bias"), "hard zone=100"),
-        (beside("min-ready", "node=2"), "hard zone=100"),
-        (beside("avoid", "zone:gently"), "hard zone=100"),
-        (soft("on-no-match", "drop"), "prefer zone=100,*=0"),
-        (
-            vec![
-                ("mode", "balanced"),
-                ("keys", "zone,*"),
-                ("max-overload", "off"),
-            ],
-            "balanced zone=100,*=0",
-        ),
-        (vec![("mode", "none"), ("overprovision", "140")], "none "),
-        // A mode that cannot be read: the levels say it.
-        (vec![("mode", "Hard"), ("keys", "zone")], "hard zone=100"),
-        (
-            vec![("mode", "Hard"), ("keys", "zone,*")],
-            "prefer zone=100,*=0",
-        ),
-        (
-            vec![("mode", "hrad"), ("weights", "node=8,zone=2")],
-            "weighted node=8,zone=2",
-        ),
-        (vec![("mode", "Hard")], "nothing"),
-        // Mode and levels that contradict each other: the stricter one holds.
-        (vec![("mode", "hard"), ("keys", "zone,*")], "hard zone=100"),
-        (vec![("mode", "hard"), ("keys", "*")], "refuse"),
-        (
-            vec![("mode", "hard"), ("weights", "node=8,*=2")],
-            "weighted node=8",
-        ),
-        (vec![("mode", "prefer"), ("keys", "zone")], "hard zone=100"),
-        (
-            vec![("mode", "balanced"), ("keys", "zone")],
-            "hard zone=100",
-        ),
-        (
-            vec![("mode", "weighted"), ("keys", "zone")],
-            "hard zone=100",
-        ),
-        (
-            vec![("keys", "zone"), ("weights", "zone=1,*=1")],
-            "hard zone=100",
-        ),
-        (
-            vec![("keys", "zone,*"), ("weights", "zone=1")],
-            "weighted zone=1",
-        ),
-        (
-            vec![("keys", "zone,*"), ("weights", "zone=1,*=1")],
-            "weighted zone=1,*=1",
-        ),
-        (vec![("policy", "near"), ("keys", "zone")], "hard zone=100"),
-        (vec![("policy", "near"), ("keys", "zone,*")], "policy near"),
-        (vec![("policy", "near"), ("scheduler", "mh")], "policy near"),
-        // A level that stands twice: the first holds.
-        (vec![("keys", "zone,zone")], "hard zone=100"),
-        (
-            vec![("weights", "zone=3,zone=1,*=1")],
-            "weighted zone=3,*=1",
-        ),
-        // Levels of a hard policy that cannot be read.
-        (vec![("mode", "hard")], "refuse"),
-        (vec![("mode", "hard"), ("keys", "zo ne")], "refuse"),
-        (vec![("mode", "hard"), ("keys", "zo ne,*")], "refuse"),
-        (vec![("keys", "node,,zone")], "refuse"),
-        (vec![("keys", "*,zone")], "refuse"),
-        (vec![("weights", "node=80,zone=x")], "refuse"),
-        (vec![("weights", "node=0.8,zone=0.2")], "refuse"),
-        (vec![("mode", "Hard"), ("keys", "a b")], "refuse"),
-        // Levels of another policy that cannot be read.
-        (vec![("keys", "zo ne,*")], "nothing"),
-        (vec![("keys", "zo ne,*"), ("scheduler", "mh")], "added"),
-        (vec![("weights", "node=x,*=5")], "nothing"),
-        (vec![("mode", "prefer"), ("keys", "zo ne")], "nothing"),
-        (vec![("mode", "none"), ("keys", "zo ne")], "none "),
-        (vec![("mode", "prefer")], "nothing"),
-    ];
-    for (annotations, expected) in rows {
-        let reading = read(&annotations);
+    for (annotations, expected) in ROWS {
+        let reading = read(annotations);
         assert!(!reading.errors.is_empty(), "{annotations:?}");
-        assert_eq!(holds(&reading), expected, "{annotations:?}: {reading:?}");
+        assert_eq!(holds(&reading), *expected, "{annotations:?}: {reading:?}");
     }
 }
 
