@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cluster::api::{Following, NodeSource, Relists};
 use cluster::clock::Clock;
+use topology_core::scheduler::Scheduler;
 
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
@@ -213,8 +214,13 @@ pub struct ServiceArgs {
     pub service_cidr: Vec<topology_core::model::Cidr>,
 
     /// The kernel scheduler of every virtual server.
-    #[arg(long, value_name = "NAME", default_value = "wrr", visible_alias = "ipvs-scheduler", value_parser = values::scheduler)]
-    pub scheduler: String,
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        visible_alias = "ipvs-scheduler"
+    )]
+    pub scheduler: Scheduler,
 }
 
 /// When files are looked at.

@@ -12,6 +12,7 @@ use ipvs_netlink::{
 use topology_core::mirror::{Observed, ObservedReal, Outcome};
 use topology_core::model::{Family, Protocol};
 use topology_core::plan::Step;
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::state::{KernelReal, KernelServer, Traffic};
@@ -60,6 +61,8 @@ pub(crate) struct KernelError(pub(crate) String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepError {
     pub(crate) outcome: Outcome,
+    /// Whether the kernel does not have the scheduler of the step.
+    pub(crate) no_scheduler: bool,
     /// What and why, with the remedy.
     pub(crate) text: String,
 }
@@ -176,6 +179,7 @@ impl Kernel for Ipvs {
         let unanswered = || {
             Err(StepError {
                 outcome: Outcome::Unknown,
+                no_scheduler: false,
                 text: "no answer".to_owned(),
             })
         };
@@ -196,12 +200,12 @@ fn command(step: &Step) -> Option<Command> {
             key,
             scheduler,
             persistence,
-        } => Command::NewService(service(key, scheduler, *persistence)),
+        } => Command::NewService(service(key, *scheduler, *persistence)),
         Step::EditServer {
             key,
             scheduler,
             persistence,
-        } => Command::SetService(service(key, scheduler, *persistence)),
+        } => Command::SetService(service(key, *scheduler, *persistence)),
         Step::DeleteServer { key } => Command::DelService(id(key)),
         Step::AddReal { key, real } => Command::NewDest(id(key), destination(real)),
         Step::EditReal { key, real } => Command::SetDest(id(key), destination(real)),
@@ -215,8 +219,8 @@ fn command(step: &Step) -> Option<Command> {
     })
 }
 
-fn service(key: &VirtualServerKey, scheduler: &str, persistence: Option<u32>) -> Service {
-    let service = Service::new(id(key), scheduler);
+fn service(key: &VirtualServerKey, scheduler: Scheduler, persistence: Option<u32>) -> Service {
+    let service = Service::new(id(key), scheduler.name()).with_flags(flags(scheduler));
     match persistence {
         Some(seconds) => service.with_persistence(seconds),
         None => service,
@@ -282,12 +286,24 @@ fn key(id: &ServiceId) -> Option<VirtualServerKey> {
     })
 }
 
+/// The flags of the scheduler: always the one without which it refuses clients of a real server of weight 0.
+fn flags(scheduler: Scheduler) -> ServiceFlags {
+    match scheduler.fallback() {
+        Some(_) => ServiceFlags::HASH_FALLBACK,
+        None => ServiceFlags::default(),
+    }
+}
+
 /// Whether everything but scheduler and persistence is as we write it. Attributes that only a newer
 /// kernel knows do not count: we could not write them otherwise.
 fn is_plain(service: &Service) -> bool {
     let mut flags = service.flags;
     flags.remove(ServiceFlags::PERSISTENT);
-    flags == ServiceFlags::default()
+    let ours = service
+        .scheduler
+        .parse()
+        .map_or_else(|_unknown| ServiceFlags::default(), self::flags);
+    flags == ours
         && service.netmask == Netmask::host(service.id.family())
         && service.persistence_engine.is_none()
 }
@@ -361,6 +377,7 @@ fn failed(error: &ipvs_netlink::Error) -> StepError {
     };
     StepError {
         outcome,
+        no_scheduler: error.kind() == ErrorKind::UnknownScheduler,
         text: error.to_string(),
     }
 }
@@ -369,6 +386,7 @@ fn failed(error: &ipvs_netlink::Error) -> StepError {
 fn lost(error: &ipvs_netlink::Error) -> StepError {
     StepError {
         outcome: Outcome::Unknown,
+        no_scheduler: false,
         text: error.to_string(),
     }
 }

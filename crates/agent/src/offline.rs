@@ -69,7 +69,7 @@ impl Offline {
         };
         let loaded = origin.read(&options)?;
         let me = Viewpoint {
-            scheduler: args.scheduler.as_str().into(),
+            scheduler: args.scheduler,
             now: Some(now),
             ..Viewpoint::new(node)
         };

@@ -18,6 +18,7 @@ mod other_proxy;
 mod pass;
 mod report;
 mod retry;
+mod schedulers;
 mod shape;
 mod start;
 mod table;
@@ -56,6 +57,7 @@ use self::clock::Clock;
 use self::counts::Counts;
 use self::other_proxy::OtherProxy;
 use self::retry::Agenda;
+use self::schedulers::Schedulers;
 use self::shape::Place;
 use self::table::Table;
 use self::trash::Trash;
@@ -135,6 +137,7 @@ pub(crate) struct Reconciler<K, H> {
     agenda: Agenda<Item>,
     place: Place,
     warnings: Warnings,
+    schedulers: Schedulers,
     counts: Counts,
     trash: Trash,
     table: Table,
@@ -181,7 +184,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         } = parts;
         let epoch = Instant::now();
         let me = Viewpoint {
-            scheduler: Arc::clone(&config.scheduler),
+            scheduler: config.scheduler,
             ..Viewpoint::new(Arc::clone(&config.node))
         };
         Self {
@@ -194,6 +197,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             agenda: Agenda::new(),
             place: Place::default(),
             warnings: Warnings::default(),
+            schedulers: Schedulers::default(),
             counts: Counts::default(),
             trash: Trash::new(),
             table: Table::default(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use cluster::source::Watch;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use topology_core::model::Cidr;
+use topology_core::scheduler::Scheduler;
 
 use crate::fuse::Fuse;
 use crate::host::Machine;
@@ -40,8 +41,8 @@ pub struct AgentConfig {
     /// then what the default route sends from, then the first global address. Only addresses that
     /// this machine has count.
     pub node_ips: Vec<IpAddr>,
-    /// The scheduler of every virtual server.
-    pub scheduler: Arc<str>,
+    /// The scheduler of every virtual server, unless its Service asks for another.
+    pub scheduler: Scheduler,
     /// How often the kernel is compared with what it should hold.
     pub check_period: Duration,
     /// How long a leaving real server may keep its connections.

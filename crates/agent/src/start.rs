@@ -153,7 +153,7 @@ fn config(args: &AgentArgs) -> AgentConfig {
         mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
         service_cidrs: args.service.service_cidr.clone(),
         node_ips: args.node_ip.clone(),
-        scheduler: args.service.scheduler.as_str().into(),
+        scheduler: args.service.scheduler,
         check_period: args.check_period.0,
         drain_timeout: args.drain_timeout.0,
         state_dir: args.state_dir.clone(),
@@ -183,7 +183,7 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "healthzBindAddress": address(args.healthz_bind_address),
             "metricsBindAddress": address(args.metrics_bind_address),
             "ipvs": {
-                "scheduler": args.service.scheduler,
+                "scheduler": args.service.scheduler.name(),
                 "syncPeriod": seconds(args.check_period),
             },
         },

@@ -21,6 +21,8 @@ pub enum Topic {
     Kernel,
     /// A proxy beside this agent.
     OtherProxy,
+    /// Schedulers that the kernel does not have.
+    Scheduler,
 }
 
 /// One thing that is wrong.
@@ -45,6 +47,7 @@ impl Topic {
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",
+            Self::Scheduler => "Scheduler",
         }
     }
 }

@@ -33,7 +33,7 @@ fn examples() -> Vec<PathBuf> {
 fn read(example: &Path, node: &str) -> Offline {
     let args = ServiceArgs {
         service_cidr: Vec::new(),
-        scheduler: "wrr".to_owned(),
+        scheduler: topology_core::scheduler::Scheduler::Wrr,
     };
     // While the drain of the examples is in force, its ramp over.
     let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();

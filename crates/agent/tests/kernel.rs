@@ -26,6 +26,8 @@ mod one_kernel;
 mod sctp;
 #[path = "kernel/services.rs"]
 mod services;
+#[path = "kernel/shares.rs"]
+mod shares;
 #[path = "kernel/traffic.rs"]
 mod traffic;
 #[path = "kernel/wrr.rs"]

@@ -114,6 +114,8 @@ pub enum FallbackReason {
     BelowMin,
     /// The levels have no endpoint.
     Empty,
+    /// The node's kernel does not have the scheduler.
+    SchedulerMissing,
     /// No whole numbers give the shares.
     WeightClamped,
     /// An annotation of the Service is not valid.
@@ -144,7 +146,7 @@ pub struct AgentCounts {
 
 impl FallbackReason {
     /// Those that this version knows, the gravest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::LevelUnknown,
         Self::NoMatch,
         Self::NodeUnknown,
@@ -152,6 +154,7 @@ impl FallbackReason {
         Self::DrainIgnored,
         Self::BelowMin,
         Self::Empty,
+        Self::SchedulerMissing,
         Self::WeightClamped,
         Self::Invalid,
     ];
@@ -166,6 +169,7 @@ impl FallbackReason {
             Self::DrainIgnored => "DrainIgnored",
             Self::BelowMin => "BelowMin",
             Self::Empty => "Empty",
+            Self::SchedulerMissing => "SchedulerMissing",
             Self::WeightClamped => "WeightClamped",
             Self::Invalid => "Invalid",
             Self::Other => "Other",

@@ -44,6 +44,7 @@ pub mod policy;
 pub mod quantise;
 pub mod ratio;
 pub mod resolve;
+pub mod scheduler;
 pub mod snapshot;
 pub mod virtual_server;
 pub mod words;

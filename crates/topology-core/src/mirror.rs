@@ -20,7 +20,7 @@ pub struct Observed {
     pub scheduler: Arc<str>,
     /// Seconds of persistence; none without.
     pub persistence: Option<u32>,
-    /// Whether everything else (flags, netmask, persistence engine) is as we write it.
+    /// Whether everything else (the scheduler's flags, netmask, persistence engine) is as we write it.
     pub plain: bool,
     /// Its real servers, by address and port.
     pub real_servers: Vec<ObservedReal>,
@@ -235,7 +235,7 @@ impl Mirror {
                 persistence,
             } => {
                 let observed = Observed {
-                    scheduler: scheduler.clone(),
+                    scheduler: scheduler.name().into(),
                     persistence: *persistence,
                     plain: true,
                     real_servers: Vec::new(),
@@ -249,7 +249,7 @@ impl Mirror {
                 persistence,
             } => {
                 if let Some(server) = self.servers.get_mut(key) {
-                    server.scheduler = scheduler.clone();
+                    server.scheduler = scheduler.name().into();
                     server.persistence = *persistence;
                     server.plain = true;
                 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use crate::mirror::{Mirror, Observed, ObservedReal, Trust, drains};
+use crate::scheduler::Scheduler;
 use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 /// One change of the kernel. Its text is the command an operator would type.
@@ -14,8 +14,8 @@ pub enum Step {
     AddServer {
         /// What it takes.
         key: VirtualServerKey,
-        /// The name of the scheduler.
-        scheduler: Arc<str>,
+        /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+        scheduler: Scheduler,
         /// Seconds of persistence; none without.
         persistence: Option<u32>,
     },
@@ -23,8 +23,8 @@ pub enum Step {
     EditServer {
         /// What it takes.
         key: VirtualServerKey,
-        /// The name of the scheduler.
-        scheduler: Arc<str>,
+        /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+        scheduler: Scheduler,
         /// Seconds of persistence; none without.
         persistence: Option<u32>,
     },
@@ -109,11 +109,17 @@ impl Step {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let server =
-            |f: &mut fmt::Formatter<'_>, option, key, scheduler, persistence: &Option<u32>| {
-                write!(f, "ipvsadm {option} {key} -s {scheduler}")?;
-                persistence.map_or(Ok(()), |seconds| write!(f, " -p {seconds}"))
-            };
+        let server = |f: &mut fmt::Formatter<'_>,
+                      option,
+                      key,
+                      scheduler: &Scheduler,
+                      persistence: &Option<u32>| {
+            write!(f, "ipvsadm {option} {key} -s {scheduler}")?;
+            if let Some(flag) = scheduler.fallback() {
+                write!(f, " -b {flag}")?;
+            }
+            persistence.map_or(Ok(()), |seconds| write!(f, " -p {seconds}"))
+        };
         let real = |f: &mut fmt::Formatter<'_>, option, key, address, port, weight| {
             write!(
                 f,
@@ -273,7 +279,7 @@ fn addition(desired: &VirtualServer) -> Plan {
     } = desired;
     let server = Step::AddServer {
         key: *key,
-        scheduler: scheduler.clone(),
+        scheduler: *scheduler,
         persistence: *persistence,
     };
     let reals = real_servers.iter().map(|real| Step::AddReal {
@@ -346,13 +352,13 @@ impl Change<'_> {
             ..
         } = self.desired;
         let observed = self.observed;
-        if observed.scheduler != *scheduler
+        if *observed.scheduler != *scheduler.name()
             || observed.persistence != *persistence
             || !observed.plain
         {
             let step = Step::EditServer {
                 key: *key,
-                scheduler: scheduler.clone(),
+                scheduler: *scheduler,
                 persistence: *persistence,
             };
             phases.edit.push(step);

@@ -30,6 +30,8 @@ pub(crate) use suggest::in_full;
 pub use suggest::suggest;
 pub use topology_keys::{KeysReading, from_topology_keys, read_topology_keys};
 
+use crate::scheduler::Scheduler;
+
 /// The most levels a policy may have; the limit `topologyKeys` had.
 pub const MAX_LEVELS: usize = 16;
 
@@ -70,7 +72,7 @@ pub struct Policy {
     /// Seconds in which a new endpoint grows from a tenth to all of its share.
     pub slow_start: u32,
     /// The kernel's scheduler for this Service; none = the agent's.
-    pub scheduler: Option<Arc<str>>,
+    pub scheduler: Option<Scheduler>,
     /// Whether it says nothing about levels: what it avoids and its scheduler are added to what decides.
     pub adds: bool,
 }

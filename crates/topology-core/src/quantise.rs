@@ -1,4 +1,4 @@
-//! From shares to the integer weights of IPVS `wrr`.
+//! From shares to the integer weights of IPVS, for the scheduler that reads them.
 //!
 //! `wrr` gives every real server exactly weight / gcd picks per cycle (`net/netfilter/ipvs/ip_vs_wrr.c`), so
 //! integer weights mean exact shares. Small weights mean short cycles and short runs on one real server; the
@@ -11,11 +11,17 @@
 //! | [`Stage::WideExact`] | as exact | largest <= 65,535 |
 //! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
 //! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
+//!
+//! `mh` and `sh` tell few weights apart: see [`mh`] and [`sh`]. Every other scheduler gets the weights of `wrr`.
 
+mod groups;
+mod mh;
 mod search;
+mod sh;
 mod wrr;
 
 use crate::ratio::{Ratio, gcd};
+use crate::scheduler::Scheduler;
 use search::Search;
 pub use wrr::wrr;
 
@@ -70,23 +76,41 @@ impl Stage {
 pub struct Quantised {
     /// The weight of each endpoint of the class, 1 to 65,535; their greatest common divisor is 1.
     pub weights: Vec<u32>,
+    /// How many endpoints of the class weigh one more; only `sh` needs that.
+    pub heavier: Vec<u32>,
     /// How they were found.
     pub stage: Stage,
-    /// Picks in one cycle of `wrr`: the sum of all endpoints' weights.
+    /// The sum of all endpoints' weights: the picks in one cycle of `wrr`.
     pub cycle: u64,
 }
 
-/// The weights of `classes`, whose shares should sum up to 1 over all endpoints.
+/// The weights of `classes`, whose shares should sum up to 1 over all endpoints, for this scheduler.
+pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
+    match scheduler {
+        Scheduler::Mh => mh::quantise(classes),
+        Scheduler::Sh => sh::quantise(classes),
+        _ => quantise(classes),
+    }
+}
+
+/// The weights of `classes` for `wrr`.
 pub fn quantise(classes: &[Class]) -> Quantised {
     let (weights, stage) = match exact_weights(classes) {
         Some(exact) if is_small(&exact) => (exact, Stage::Exact),
         exact => searched(classes, exact),
     };
-    let cycle = cycle(classes, &weights);
-    Quantised {
-        weights,
-        stage,
-        cycle,
+    Quantised::alike(classes, weights, stage)
+}
+
+impl Quantised {
+    /// Weights under which the endpoints of a class are alike.
+    fn alike(classes: &[Class], weights: Vec<u32>, stage: Stage) -> Self {
+        Self {
+            heavier: vec![0; weights.len()],
+            cycle: picks(classes, &weights).iter().sum(),
+            weights,
+            stage,
+        }
     }
 }
 
@@ -108,8 +132,11 @@ fn is_small(weights: &[u32]) -> bool {
     weights.iter().all(|weight| *weight <= EXACT_LIMIT)
 }
 
-/// Whether weights up to 1,024 are enough for `classes`: the first two stages succeed.
-pub(crate) fn has_small_weights(classes: &[Class]) -> bool {
+/// Whether small weights are enough for `classes`: up to 1,024 for `wrr`, any for a scheduler that has only small ones.
+pub(crate) fn has_small_weights(scheduler: Scheduler, classes: &[Class]) -> bool {
+    if matches!(scheduler, Scheduler::Mh | Scheduler::Sh) {
+        return quantise_for(scheduler, classes).stage != Stage::Clamped;
+    }
     exact_weights(classes).is_some_and(|weights| is_small(&weights))
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
@@ -142,11 +169,23 @@ fn tiers(classes: &[Class]) -> usize {
     indices.max().unwrap_or(0)
 }
 
-fn cycle(classes: &[Class], weights: &[u32]) -> u64 {
-    let picks = classes.iter().zip(weights);
-    picks
-        .map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
-        .sum()
+/// What the endpoints of each class weigh together.
+fn picks(classes: &[Class], weights: &[u32]) -> Vec<u64> {
+    let both = classes.iter().zip(weights);
+    both.map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
+        .collect()
+}
+
+/// The same proportions in the smallest numbers.
+fn lowest_terms(mut weights: Vec<u32>) -> Vec<u32> {
+    let common = weights
+        .iter()
+        .fold(0, |common, weight| gcd(common, u128::from(*weight)));
+    let common = u32::try_from(common).unwrap_or(1).max(1);
+    for weight in &mut weights {
+        *weight /= common;
+    }
+    weights
 }
 
 /// Shares times their least common denominator, in lowest terms; none if a weight would exceed 65,535.

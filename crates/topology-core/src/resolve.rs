@@ -4,6 +4,7 @@
 //! what decides (traffic policy Local, policy, hints, nothing); then the stages run in the order of [`STAGES`]. One stage,
 //! one file; each file documents its rule.
 
+mod achieved;
 mod candidates;
 pub mod categorize;
 mod conclude;
@@ -33,6 +34,7 @@ mod subset;
 mod time;
 mod work;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -44,8 +46,9 @@ pub use stages::{STAGES, Stage};
 
 use crate::memory::{Memory, Remembered};
 use crate::model::{Family, Node, ObjectName, Service, ServicePort};
+use crate::scheduler::Scheduler;
 use crate::snapshot::{Frontend, Snapshot};
-use crate::virtual_server::{DEFAULT_SCHEDULER, VirtualServer, VirtualServerKey};
+use crate::virtual_server::{VirtualServer, VirtualServerKey};
 use candidates::Candidate;
 use drains::Drains;
 use stages::TOGETHER;
@@ -55,8 +58,10 @@ use stages::TOGETHER;
 pub struct Viewpoint {
     /// The name of the Node.
     pub node: Arc<str>,
-    /// The scheduler of every virtual server; [`DEFAULT_SCHEDULER`] unless told otherwise.
-    pub scheduler: Arc<str>,
+    /// The scheduler of every virtual server, unless its Service asks for another.
+    pub scheduler: Scheduler,
+    /// Schedulers that the kernel of the node does not have; `wrr` takes their place.
+    pub missing: Arc<BTreeSet<Scheduler>>,
     /// Milliseconds since 1970; without a moment nothing ramps, nothing is held and no drain has expired.
     pub now: Option<i64>,
     /// What is known of earlier decisions.
@@ -68,7 +73,8 @@ impl Viewpoint {
     pub fn new(node: impl Into<Arc<str>>) -> Self {
         Self {
             node: node.into(),
-            scheduler: DEFAULT_SCHEDULER.into(),
+            scheduler: Scheduler::default(),
+            missing: Arc::default(),
             now: None,
             memory: Arc::default(),
         }
@@ -197,7 +203,7 @@ impl PortView<'_> {
         repeated.then_some(FindingKind::PortRepeated { frontend })
     }
 
-    fn key(&self) -> VirtualServerKey {
+    pub(crate) fn key(&self) -> VirtualServerKey {
         VirtualServerKey::Address {
             protocol: self.port.protocol,
             address: self.address,

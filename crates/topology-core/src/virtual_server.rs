@@ -2,12 +2,9 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use crate::model::{Family, Protocol};
-
-/// The scheduler of every virtual server: weighted round robin, whose long-run shares are exact.
-pub const DEFAULT_SCHEDULER: &str = "wrr";
+use crate::scheduler::Scheduler;
 
 /// What packets a virtual server takes. Its text is the option of `ipvsadm`: `-t 10.96.0.10:80`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,8 +69,8 @@ impl fmt::Display for VirtualServerKey {
 pub struct VirtualServer {
     /// What it takes.
     pub key: VirtualServerKey,
-    /// The name of the scheduler.
-    pub scheduler: Arc<str>,
+    /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+    pub scheduler: Scheduler,
     /// Seconds that a client stays with its real server; none if every connection is scheduled anew.
     pub persistence: Option<u32>,
     /// In the order in which they enter the kernel.

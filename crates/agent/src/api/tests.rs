@@ -7,6 +7,7 @@ use cluster::source::{Loaded, Options, read_text};
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
 use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::scheduler::Scheduler;
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -217,7 +218,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
                     let key = state.servers.first().unwrap().wanted.server.key;
                     vec![Step::AddServer {
                         key,
-                        scheduler: "wrr".into(),
+                        scheduler: Scheduler::Wrr,
                         persistence: None,
                     }]
                 });

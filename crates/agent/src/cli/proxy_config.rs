@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use cluster::source::{Leaf, leaves};
+use topology_core::scheduler::{Scheduler, UnknownScheduler};
 
 use super::exit::Failure;
 use super::{AgentArgs, values};
@@ -118,8 +119,15 @@ impl AgentArgs {
             "metricsBindAddress" => self.metrics_bind_address = values::metrics_address(text)?,
             "bindAddress" => self.bind(text)?,
             // Where all weights are alike it does the same, and no share could be told by `rr`.
-            "ipvs.scheduler" if text == "rr" => "wrr".clone_into(&mut self.service.scheduler),
-            "ipvs.scheduler" => self.service.scheduler = values::scheduler(text)?,
+            "ipvs.scheduler" => {
+                self.service.scheduler = match text
+                    .parse()
+                    .map_err(|error: UnknownScheduler| error.to_string())?
+                {
+                    Scheduler::Rr => Scheduler::Wrr,
+                    other => other,
+                }
+            }
             "ipvs.syncPeriod" => self.check_period = text.parse()?,
             field => return Ok(unfollowed(field)),
         }
@@ -219,7 +227,7 @@ mod tests {
         let lines = "mode: ipvs\nhealthzBindAddress: 127.0.0.1\nmetricsBindAddress: '[::]:9000'\nbindAddress: 192.0.2.1\nipvs: {scheduler: wlc, syncPeriod: 45s}\nhostnameOverride: N1\n";
         let (args, unfollowed) = with(&["--scheduler=sh", "--check-period=5s"], lines).unwrap();
         assert_eq!(unfollowed, Vec::<String>::new());
-        assert_eq!(args.service.scheduler, "wlc");
+        assert_eq!(args.service.scheduler, Scheduler::Wlc);
         assert_eq!(args.check_period.0.as_secs(), 45);
         let address = |bind: values::BindAddress| bind.0.unwrap().to_string();
         assert_eq!(address(args.healthz_bind_address), "127.0.0.1:10256");
@@ -248,7 +256,7 @@ mod tests {
     fn round_robin_is_what_equal_weights_do_and_files_have_no_kubeconfig() {
         let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
         let (args, _) = with(&["--cluster=/c", "--scheduler=sh"], lines).unwrap();
-        assert_eq!(args.service.scheduler, "wrr");
+        assert_eq!(args.service.scheduler, Scheduler::Wrr);
         assert_eq!(args.origin.kubeconfig, None);
     }
 

@@ -199,21 +199,6 @@ pub fn namespace(text: &str) -> Result<String, String> {
         .map_err(|_why| format!("{text:?} is not a namespace; `kubectl get namespaces` lists them"))
 }
 
-/// A kernel scheduler's name: at most 15 bytes (`IP_VS_SCHEDNAME_MAXLEN` is 16, the zero included).
-pub fn scheduler(text: &str) -> Result<String, String> {
-    let fits = (1..=15).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "{text:?} is not a scheduler; the kernel knows rr wrr lc wlc lblc lblcr sh dh sed nq fo ovf mh"
-        ))
-    }
-}
-
 /// A moment as YAML writes it, milliseconds since 1970.
 pub fn moment(text: &str) -> Result<i64, String> {
     let moment: Result<jiff::Timestamp, _> = text.parse();

@@ -1,59 +1,67 @@
 //! What a weight means under each scheduler of the kernel.
 
 use topology_core::resolve::Decision;
+use topology_core::scheduler::Scheduler;
 
 use crate::output::bar::short_percent;
 
-/// Levels with less than this are better served by `mh`.
+/// Levels with less than this may wait long for a connection.
 const SMALL: f64 = 0.02;
 
 /// What the weights of a virtual server mean for its clients.
-pub(crate) fn note(scheduler: &str, decision: &Decision) -> String {
+pub(crate) fn note(scheduler: Scheduler, decision: &Decision) -> String {
     let meaning = meaning(scheduler);
     let cycle = decision
         .quantised
         .map(|(_, cycle)| cycle)
-        .filter(|cycle| scheduler == "wrr" && *cycle > 1);
+        .filter(|cycle| scheduler == Scheduler::Wrr && *cycle > 1);
     let cycle = cycle.map_or_else(String::new, |cycle| {
         format!("; one cycle is {cycle} connections")
     });
-    let small = smallest(decision).filter(|_| matches!(scheduler, "wrr" | "wlc" | "sed" | "nq"));
-    let advice = small.map_or_else(String::new, |(level, share)| {
+    let small = smallest(decision).map_or_else(String::new, |(level, share)| {
         format!(
-            ". Level {level} gets {}: Nodes with few connections may never reach it; scheduler mh spreads so small a share evenly",
+            ". Level {level} gets {}: Nodes with few connections may never reach it",
             short_percent(share)
         )
     });
-    format!("{meaning}{cycle}{advice}")
+    format!("{meaning}{cycle}{small}")
 }
 
 /// From the kernel's sources (`net/netfilter/ipvs`).
-fn meaning(scheduler: &str) -> &'static str {
+const fn meaning(scheduler: Scheduler) -> &'static str {
     match scheduler {
-        "wrr" => {
+        Scheduler::Wrr => {
             "each real server gets exactly its weight's part of the connections, the heaviest first"
         }
-        "mh" => {
-            "each real server gets its weight's part of the client addresses, without bursts (Maglev hashing)"
+        Scheduler::Mh => {
+            "each real server gets about its weight's part of 4093 buckets of client addresses; weights are 1 to 63, so small shares are not met"
         }
-        "sh" => {
-            "each real server gets its weight's part of 256 buckets of client addresses; weights that sum to more are cut off"
+        Scheduler::Sh => {
+            "each real server gets its weight's part of 256 buckets of client addresses, at least one"
         }
-        "wlc" => {
+        Scheduler::Wlc => {
             "the fewest connections for its weight wins; shares hold only while connections live equally long"
         }
-        "sed" | "nq" => "the shortest expected delay for its weight wins; shares are approximate",
-        "lblc" | "lblcr" => {
-            "connections to one address stay together, else the fewest for its weight wins; shares are approximate"
+        Scheduler::Twos => {
+            "of two at random the one with fewer connections for its weight wins; shares hold only while connections live equally long"
         }
-        "fo" => "the heaviest takes everything until it is gone; shares do not hold",
-        "ovf" => {
-            "the heaviest takes as many connections as its weight says, then the next; shares do not hold"
+        Scheduler::Sed | Scheduler::Nq => {
+            "the fewest active connections for its weight wins; shares are approximate over TCP, and over UDP one real server takes everything"
         }
-        "rr" | "lc" | "dh" => {
-            "weights are ignored, except that 0 takes nothing; shares do not hold"
+        Scheduler::Lblc | Scheduler::Lblcr => {
+            "all connections to the address go to one real server until it has more than its weight; shares do not hold"
         }
-        _ => "this program does not know what it makes of weights; shares may not hold",
+        Scheduler::Fo => "the heaviest takes everything until it is gone; shares do not hold",
+        Scheduler::Ovf => {
+            "the heaviest takes as many connections as its weight says, then the next, and beyond all weights clients are refused; shares do not hold"
+        }
+        Scheduler::Rr => "weights are ignored, except that 0 takes nothing; shares do not hold",
+        Scheduler::Lc => {
+            "the fewest connections wins; weights are ignored, except that 0 takes nothing; shares do not hold"
+        }
+        Scheduler::Dh => {
+            "all connections to the address go to one real server, and are refused if that has weight 0; shares do not hold"
+        }
     }
 }
 

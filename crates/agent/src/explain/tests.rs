@@ -87,17 +87,23 @@ fn where_nothing_helps_nothing_is_claimed() {
 }
 
 #[test]
-fn a_small_share_recommends_mh_and_only_there() {
+fn a_small_share_is_named_and_mh_is_not_the_cure() {
     let note = |weights: &str, scheduler: &str| {
-        let snapshot = cluster(&[2, 2], &[("weights", weights)]);
+        let annotations = [("weights", weights), ("scheduler", scheduler)];
+        let snapshot = cluster(&[1, 5], &annotations);
         let service = &snapshot.services().next().unwrap().name;
         let resolved = resolve(&snapshot, &Viewpoint::new("n00"), service)
             .servers
             .remove(0);
-        scheduler::note(scheduler, &resolved.decision)
+        scheduler::note(resolved.server.scheduler, &resolved.decision)
     };
-    assert!(note("zone=99,*=1", "wrr").contains("scheduler mh"));
-    assert!(!note("zone=90,*=10", "wrr").contains("scheduler mh"));
-    assert!(!note("zone=99,*=1", "mh").contains("scheduler mh"));
+    let small = note("zone=99,*=1", "wrr");
+    assert!(
+        small.contains("Level * gets 1.1 %") && !small.contains("mh"),
+        "{small}"
+    );
+    assert!(!note("zone=90,*=10", "wrr").contains("may never reach it"));
+    let mh = note("zone=99,*=1", "mh");
+    assert!(mh.contains("small shares are not met"), "{mh}");
     assert!(note("zone=90,*=10", "lc").contains("weights are ignored"));
 }

@@ -1,7 +1,7 @@
 //! What `ipvsadm-save -n` would print, sorted bytewise.
 //!
 //! The form was taken from `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, then `-p SECONDS` if persistent (a full
-//! netmask is not printed), and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. Bytewise, every `-A` stands
+//! netmask is not printed) and `-b FLAG` for a flag of the scheduler, and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. Bytewise, every `-A` stands
 //! before every `-a`, so the lines can be given to `ipvsadm-restore` as they are.
 
 use std::net::SocketAddr;
@@ -20,7 +20,11 @@ fn lines(server: &VirtualServer) -> impl Iterator<Item = String> {
     let persistence = server
         .persistence
         .map_or_else(String::new, |seconds| format!(" -p {seconds}"));
-    let head = format!("-A {key} -s {}{persistence}\n", server.scheduler);
+    let flag = server
+        .scheduler
+        .fallback()
+        .map_or_else(String::new, |flag| format!(" -b {flag}"));
+    let head = format!("-A {key} -s {}{persistence}{flag}\n", server.scheduler);
     let reals = server.real_servers.iter().map(move |real| {
         let place = SocketAddr::new(real.address, real.port);
         format!("-a {key} -r {place} -m -w {}\n", real.weight)

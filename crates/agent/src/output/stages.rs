@@ -38,7 +38,7 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
             .iter()
             .map(|record| stage(record, resolved))
             .collect(),
-        scheduler_note: scheduler::note(&resolved.server.scheduler, decision),
+        scheduler_note: scheduler::note(resolved.server.scheduler, decision),
         node: None,
         what_if: None,
         warnings: Vec::new(),

@@ -163,6 +163,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
             settled.note(step, outcome);
             if let Err(error) = result {
+                self.schedulers.note(step, error);
                 settled.fail(step, error);
             }
             if let (Step::AddServer { key, .. }, Outcome::Unknown) = (step, outcome) {
@@ -185,6 +186,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         } = settled;
         for key in &touched {
             match failures.get(key) {
+                Some(_) if self.schedulers.refuses(key) => {}
                 Some(error) => self.note_failure(*key, error.clone()),
                 None => self.note_success(key),
             }

@@ -34,6 +34,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.follow_calendar().await;
         self.prepare().await;
         self.note_claims();
+        self.look_for_schedulers().await;
         let moved = self.read_place().await;
         self.begin_look().await;
         let mut work = Work {

@@ -35,7 +35,7 @@ const DRAIN_POLL: u64 = 5_000;
 const PATIENT_POLL: u64 = 60_000;
 
 /// What each key shall be; `None` where it shall not be.
-type Wanted = BTreeMap<VirtualServerKey, Option<Target>>;
+pub(super) type Wanted = BTreeMap<VirtualServerKey, Option<Target>>;
 
 /// What a virtual server shall be, and which endpoints are left out of it although they could serve.
 #[derive(Debug)]
@@ -175,6 +175,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let around = self.around(work.shape);
         done.shaped += self.before_servers(&around).await;
         self.program(wanted, &mut done).await;
+        let mut instead = self.fall_back();
+        self.read_again(&mut instead).await;
+        self.program(instead, &mut done).await;
         done.shaped += self.after_servers(around).await;
         self.counts
             .replace(&before, &Counts::of(&self.mirror, &keys));
@@ -328,7 +331,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    fn resolve_all(&mut self, services: &BTreeSet<ObjectName>, wanted: &mut Wanted) {
+    pub(super) fn resolve_all(&mut self, services: &BTreeSet<ObjectName>, wanted: &mut Wanted) {
         self.me.now = Some(self.clock.now());
         for service in services {
             let resolution = resolve(self.index.snapshot(), &self.me, service);
@@ -410,7 +413,7 @@ fn comes_first(service: &ObjectName) -> bool {
 }
 
 /// The names of all Services.
-fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
+pub(super) fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
     let services = snapshot.services();
     services.map(|service| service.name.clone()).collect()
 }

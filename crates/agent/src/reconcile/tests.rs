@@ -6,6 +6,7 @@ mod fake;
 mod killed;
 mod leaving;
 mod questions;
+mod schedulers;
 mod script;
 mod standing;
 mod time;

@@ -172,7 +172,8 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         Note::Merged { .. } => Some((FallbackReason::BelowMin, left)),
         // That a level passes its share on is what the policy asks; that none is left is not.
         Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
-        Note::WeightClamped => Some((FallbackReason::WeightClamped, mode)),
+        Note::SchedulerMissing { .. } => Some((FallbackReason::SchedulerMissing, mode)),
+        Note::WeightClamped { .. } => Some((FallbackReason::WeightClamped, mode)),
         // Faults of the Service's own policy are told last: see `invalid`.
         Note::PartlyInvalid
         | Note::BoundaryUnread

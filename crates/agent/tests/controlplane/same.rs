@@ -22,7 +22,7 @@ mod alone {
     fn read(origin: &Origin, node: &str, now: i64) -> Offline {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
-            scheduler: "wrr".to_owned(),
+            scheduler: topology_core::scheduler::Scheduler::Wrr,
         };
         let read = Offline::read(origin, node, &args, now);
         read.unwrap_or_else(|failure| panic!("{}", failure.message()))

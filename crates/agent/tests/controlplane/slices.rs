@@ -129,7 +129,7 @@ impl Cluster {
     fn read(&self) -> [String; 2] {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
-            scheduler: "wrr".to_owned(),
+            scheduler: topology_core::scheduler::Scheduler::Wrr,
         };
         let read = Offline::read(&origin(), &self.node("a"), &args, 0);
         let read = read.unwrap_or_else(|failure| panic!("{}", failure.message()));

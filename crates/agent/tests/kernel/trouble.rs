@@ -201,10 +201,10 @@ impl Drop for Hidden {
 }
 
 #[test]
-fn alone_a_scheduler_that_is_missing_fails_its_service_only_with_one_message_and_is_tried_again() {
+fn alone_a_scheduler_that_is_missing_gives_way_to_wrr_until_it_is_there() {
     let hidden = Hidden::new();
     let _lab = Lab::new();
-    let mut node = Node::new().with(CIDR);
+    let mut node = Node::new().with(CIDR).with(&["--check-period", "2s"]);
     node.write("nodes.yaml", NODES);
     let annotation =
         format!("topology.ipvs-topo.io/mode: none, topology.ipvs-topo.io/scheduler: {SCHEDULER}");
@@ -215,24 +215,23 @@ fn alone_a_scheduler_that_is_missing_fails_its_service_only_with_one_message_and
     node.write("odd.yaml", &odd.yaml());
     node.write("good.yaml", &web("good", &["10.96.0.11"]).yaml());
     node.start();
-    node.wait_log("unknown scheduler");
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    let line = node.only_line("unknown scheduler");
+    let good = "-A -t 10.96.0.11:80 -s wrr";
+    assert_eq!(kernel(), ["-A -t 10.96.0.10:80 -s wrr", good]);
+    // It is asked for again at every check, and said once.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let line = node.only_line("this kernel has no scheduler");
     let remedy = format!("modprobe ip_vs_{SCHEDULER}");
-    for words in ["WARN", "10.96.0.10:80", &remedy] {
+    for words in ["WARN", SCHEDULER, &remedy] {
         assert!(line.contains(words), "{line}");
     }
-    let good = "-A -t 10.96.0.11:80 -s wrr";
-    assert_eq!(kernel(), [good]);
-    // It stays failed, and says so.
     let status = std::process::Command::new("ipvs-topo")
         .args(["status", "-o", "json", "--socket"])
         .arg(node.socket())
         .output()
         .unwrap();
     let text = String::from_utf8(status.stdout).unwrap();
-    assert!(text.contains("unknown scheduler"), "{text}");
-    assert_eq!(status.status.code(), Some(1));
+    assert!(text.contains("SchedulerMissing"), "{text}");
+    assert!(text.contains("this kernel has no scheduler"), "{text}");
     drop(hidden);
     wait_kernel(&[&format!("-A -t 10.96.0.10:80 -s {SCHEDULER}"), good]);
 }

@@ -1,4 +1,4 @@
-//! A kernel that refuses a Service: its node's report says so, and no longer once it accepts it.
+//! A kernel without the scheduler of a Service: its node's report says so, and no longer once the module is there.
 
 use crate::cluster::{Namespace, kubectl, on_node, wait_for};
 
@@ -12,7 +12,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Makes a Service that the kernel of `node` refuses.
+    /// Makes a Service whose scheduler the kernel of `node` does not have.
     pub(crate) fn begin(node: &'static str) -> Self {
         let find = format!("find /lib/modules/$(uname -r) -name 'ip_vs_{SCHEDULER}.ko'");
         let refusal = Self {
@@ -30,10 +30,10 @@ impl Refusal {
 
     /// Waits until the node has reported it, mends the kernel, and waits until that is reported.
     pub(crate) fn end(&self) {
-        wait_for_report(self.node, "Degraded 1");
-        wait_for_report("n2", "Serving 0");
+        wait_for_report(self.node, "Serving SchedulerMissing");
+        wait_for_report("n2", "Serving ");
         self.rename(".away", "");
-        wait_for_report(self.node, "Serving 0");
+        wait_for_report(self.node, "Serving ");
     }
 
     fn rename(&self, from: &str, to: &str) {
@@ -42,9 +42,9 @@ impl Refusal {
     }
 }
 
-/// Waits until a node's agent has reported its phase, and how many virtual servers its kernel refuses, so.
+/// Waits until a node's agent has reported its phase, and why Services get something else than asked, so.
 fn wait_for_report(node: &str, wanted: &str) {
-    let told = "-o=jsonpath={.status.phase} {.status.counts.failed}";
+    let told = "-o=jsonpath={.status.phase} {.status.fallbacks[*].reason}";
     let reported = || kubectl(&["get", "topologyagent", node, told]);
     wait_for("no node reports what its kernel does", || {
         (reported() == wanted).then_some(())

@@ -242,8 +242,12 @@ const REASONS: &[Word] = &[
         about: "a drain would have left nothing",
     },
     Word {
+        name: "SchedulerMissing",
+        about: "the node's kernel does not have the scheduler, wrr is used",
+    },
+    Word {
         name: "WeightClamped",
-        about: "no whole numbers give the shares",
+        about: "no whole numbers give the shares under the scheduler",
     },
 ];
 

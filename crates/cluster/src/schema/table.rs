@@ -53,7 +53,6 @@ fn taken(value: &Value) -> String {
         Value::Domains => "`node`, `zone:soft`, several with commas".to_owned(),
         Value::Seconds { most } => format!("seconds from 0 to {most}"),
         Value::Name => "a name".to_owned(),
-        Value::Scheduler(known) => format!("{} ...", words(known)),
     }
 }
 

@@ -52,7 +52,14 @@ pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'sta
             "TopologyDrainIgnored",
             "a drain would have left nothing and is ignored",
         ),
-        FallbackReason::WeightClamped => ("WeightClamped", "no whole numbers give the shares"),
+        FallbackReason::SchedulerMissing => (
+            "SchedulerMissing",
+            "the node's kernel does not have the scheduler (modprobe ip_vs_NAME), so wrr is used with the same shares",
+        ),
+        FallbackReason::WeightClamped => (
+            "WeightClamped",
+            "no whole numbers give the shares under the scheduler",
+        ),
         FallbackReason::Other => return None,
     })
 }

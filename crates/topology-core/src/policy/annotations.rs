@@ -165,7 +165,7 @@ impl<'a> AnnotationSet<'a> {
             "slow-start" => self.draft.slow_start = values::slow_start(text)?,
             "subset" => self.draft.subset_max_weight = Some(values::subset(text)?),
             "policy" => self.named = Some(values::object_name(text)?.into()),
-            "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?.into()),
+            "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?),
             _ => {
                 let known = ANNOTATIONS.map(|known| known.name).join(", ");
                 return Err(format!("unknown annotation; known are {known}"));

@@ -4,15 +4,14 @@
 //! or the alike endpoints in one are so far off that they cannot be near enough for many steps, the walk leaps over them.
 
 mod bounds;
-mod groups;
 mod line;
 #[cfg(test)]
 mod tests;
 
 use super::Class;
+use super::groups::Groups;
 use crate::ratio::{Ratio, gcd};
 use bounds::{Bounds, Sum};
-use groups::Groups;
 use line::Line;
 
 /// Lines that are looked at together.

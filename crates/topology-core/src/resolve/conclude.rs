@@ -12,14 +12,9 @@ impl Work<'_> {
     /// The virtual server and how it came about.
     pub(super) fn conclude(mut self) -> ResolvedServer {
         let view = self.view;
-        let asks = [self.policy(), self.added];
-        let scheduler = asks
-            .into_iter()
-            .flatten()
-            .find_map(|policy| policy.scheduler.as_ref());
         let server = VirtualServer {
             key: view.key(),
-            scheduler: scheduler.unwrap_or(&view.me.scheduler).clone(),
+            scheduler: self.scheduler(),
             persistence: view.service.session_affinity,
             real_servers: Vec::new(),
         };

@@ -10,6 +10,7 @@ use crate::model::PolicyName;
 use crate::policy::{LevelKey, Mode, OnNoMatch, PolicySource};
 use crate::quantise::Stage;
 use crate::ratio::Ratio;
+use crate::scheduler::Scheduler;
 
 /// How the real servers and weights of one virtual server came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -300,8 +301,16 @@ pub enum Note {
         /// The most that may stay inside.
         cap: Ratio,
     },
-    /// S10: no weights up to the largest are near enough to the shares.
-    WeightClamped,
+    /// S10: the kernel does not have the scheduler that is asked for.
+    SchedulerMissing {
+        /// The scheduler.
+        asked: Scheduler,
+    },
+    /// S10: no weights that the scheduler tells apart are near enough to the shares.
+    WeightClamped {
+        /// The scheduler.
+        scheduler: Scheduler,
+    },
     /// S6: a level without endpoints gave its share away.
     EmptyLevel {
         /// The level.
@@ -331,7 +340,8 @@ impl Note {
             Self::Panic => "Panic",
             Self::Merged { .. } => "Merged",
             Self::Capped { .. } => "Capped",
-            Self::WeightClamped => "WeightClamped",
+            Self::SchedulerMissing { .. } => "SchedulerMissing",
+            Self::WeightClamped { .. } => "WeightClamped",
             Self::EmptyLevel { .. } => "EmptyLevel",
         }
     }
@@ -350,7 +360,7 @@ impl Note {
             Self::Panic => 3,
             Self::Merged { .. } => 5,
             Self::Capped { .. } => 8,
-            Self::WeightClamped => 10,
+            Self::SchedulerMissing { .. } | Self::WeightClamped { .. } => 10,
             Self::OwnNodeUnknown | Self::LevelUnknown { .. } => 4,
             Self::EmptyLevel { .. } => 6,
         }
@@ -403,30 +413,24 @@ impl fmt::Display for Note {
                     "level {level} may take {cap} at most, the rest goes outward"
                 )
             }
-            Self::WeightClamped => f.write_str(WEIGHT_CLAMPED),
+            Self::SchedulerMissing { asked } => write!(
+                f,
+                "this node has no scheduler {asked}, {} is used; load it: modprobe ip_vs_{asked}",
+                Scheduler::default()
+            ),
+            Self::WeightClamped { scheduler } => {
+                write!(f, "some share is not met, {}", scheduler.limits())
+            }
             Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
             Self::ServingTerminating => {
                 f.write_str("no endpoint is ready, those that terminate but serve are used")
             }
-            Self::EmptyLevel {
-                level,
-                share,
-                to: Some(to),
-            } => {
-                write!(
-                    f,
-                    "level {level} has no endpoint, its {share} go to level {to}"
-                )
-            }
-            Self::EmptyLevel {
-                level,
-                share,
-                to: None,
-            } => {
-                write!(
-                    f,
-                    "level {level} has no endpoint, its {share} go to the other levels in proportion"
-                )
+            Self::EmptyLevel { level, share, to } => {
+                let to = to.as_ref().map_or_else(
+                    || "the other levels in proportion".to_owned(),
+                    |to| format!("level {to}"),
+                );
+                write!(f, "level {level} has no endpoint, its {share} go to {to}")
             }
         }
     }

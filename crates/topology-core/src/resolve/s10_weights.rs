@@ -4,6 +4,9 @@
 //! and within a tenth of a point or a twentieth of the share, level by level; see [`crate::quantise`]. Where a policy
 //! allows it, the farthest level is thinned out first, see [`super::subset`].
 //!
+//! The weights are made for the scheduler that reads them; where that one does not give exactly their shares, S11 puts
+//! what it does give in their place ([`super::achieved`]).
+//!
 //! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 80, 5 and 5/6 % each: weights 96, 6 and 1, exactly (Q06).
 //! Source: the `wrr` scheduler of the kernel, whose long-run shares are the weights'.
 
@@ -15,43 +18,62 @@ use crate::ratio::Ratio;
 
 /// Gives every chosen candidate its weight, and the share that this achieves.
 pub(super) fn run(work: &mut Work<'_>) {
+    let (asked, scheduler) = (work.asked_scheduler(), work.scheduler());
+    if asked != scheduler {
+        work.notes.push(Note::SchedulerMissing { asked });
+    }
     subset::run(work);
     if work.classes.is_empty() {
         return;
     }
-    let quantised = quantise::quantise(&work.classes);
+    let quantised = quantise::quantise_for(scheduler, &work.classes);
     weigh(work, &quantised);
-    let facts = work.classes.iter().zip(&quantised.weights);
-    let facts = facts.filter_map(|(class, weight)| {
-        Some(Fact::Weight {
-            level: work.tiers.get(class.tier)?.key.clone(),
-            count: class.count,
-            share: class.share,
-            weight: *weight,
-        })
-    });
-    let facts: Vec<Fact> = facts.collect();
+    let facts = facts(work, &quantised);
     work.facts.extend(facts);
-    if quantised.stage == Stage::Clamped {
-        work.notes.push(Note::WeightClamped);
+    if scheduler.keeps_weights() && quantised.stage == Stage::Clamped {
+        work.notes.push(Note::WeightClamped { scheduler });
     }
     work.quantised = Some((quantised.stage, quantised.cycle));
 }
 
+/// A line for each weight of each class.
+fn facts(work: &Work<'_>, quantised: &Quantised) -> Vec<Fact> {
+    let parts = quantised.weights.iter().zip(&quantised.heavier);
+    let facts = work.classes.iter().zip(parts).flat_map(|(class, parts)| {
+        let (weight, heavier) = parts;
+        [(class.count - heavier, *weight), (*heavier, weight + 1)]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .filter_map(|(count, weight)| {
+                Some(Fact::Weight {
+                    level: work.tiers.get(class.tier)?.key.clone(),
+                    count,
+                    share: class.share,
+                    weight,
+                })
+            })
+    });
+    facts.collect()
+}
+
 fn weigh(work: &mut Work<'_>, quantised: &Quantised) {
-    let shares: Vec<(u32, Ratio)> = quantised
+    let mut parts: Vec<(u32, u32)> = quantised
         .weights
         .iter()
-        .map(|weight| (*weight, Ratio::new((*weight).into(), quantised.cycle)))
+        .zip(&quantised.heavier)
+        .map(|(weight, heavier)| (*weight, *heavier))
         .collect();
     let mut picks = vec![0_u64; work.tiers.len()];
     for candidate in &mut work.candidates {
-        let Some((weight, share)) = candidate.class.and_then(|class| shares.get(class)) else {
+        let class = candidate.class.and_then(|class| parts.get_mut(class));
+        let Some((weight, heavier)) = class else {
             continue;
         };
-        (candidate.weight, candidate.share) = (*weight, *share);
+        candidate.weight = *weight + u32::from(*heavier > 0);
+        *heavier = heavier.saturating_sub(1);
+        candidate.share = Ratio::new(candidate.weight.into(), quantised.cycle);
         if let Some(picks) = candidate.tier.and_then(|tier| picks.get_mut(tier)) {
-            *picks += u64::from(*weight);
+            *picks += u64::from(candidate.weight);
         }
     }
     for (tier, picks) in work.tiers.iter_mut().zip(picks) {

@@ -5,11 +5,11 @@
 //! ours, so that the order is the same on every machine and in every version. Endpoints of drained domains are listed
 //! with weight 0: they finish their connections.
 
-use super::Refusal;
 use super::candidates::Candidate;
 use super::categorize::is_usable;
 use super::hash::Seed;
 use super::work::Work;
+use super::{Refusal, achieved};
 use crate::policy::PolicySource;
 use crate::virtual_server::RealServer;
 
@@ -18,19 +18,22 @@ pub(super) fn run(work: &mut Work<'_>) {
     let listed = work
         .candidates
         .iter()
-        .filter(|candidate| candidate.reason.is_real_server());
+        .enumerate()
+        .filter(|(_, candidate)| candidate.reason.is_real_server());
     let real = |candidate: &Candidate<'_>| RealServer {
         address: candidate.endpoint.address,
         port: candidate.port,
         weight: candidate.weight,
     };
     let seed = Seed::of(&work.me().node);
-    let mut placed: Vec<(u64, RealServer)> = listed
-        .map(real)
-        .map(|real| (seed.position(real.address, real.port), real))
+    let mut placed: Vec<(u64, RealServer, usize)> = listed
+        .map(|(at, candidate)| (real(candidate), at))
+        .map(|(real, at)| (seed.position(real.address, real.port), real, at))
         .collect();
-    placed.sort_unstable_by_key(|(position, real)| (*position, real.address, real.port));
-    work.real_servers = placed.into_iter().map(|(_, real)| real).collect();
+    placed.sort_unstable_by_key(|(position, real, _)| (*position, real.address, real.port));
+    work.real_servers = placed.iter().map(|(_, real, _)| *real).collect();
+    let order: Vec<usize> = placed.into_iter().map(|(.., at)| at).collect();
+    achieved::run(work, &order);
     let serves = work.real_servers.iter().any(|real| real.weight > 0);
     if serves {
         work.refusal = None;

@@ -16,6 +16,7 @@ use super::s09_share;
 use super::work::{Pool, Work};
 use crate::quantise;
 use crate::ratio::Ratio;
+use crate::scheduler::{MH_WEIGHT, Scheduler};
 
 /// The fewest endpoints that stay.
 const FEWEST: u32 = 2;
@@ -25,9 +26,13 @@ pub(super) fn run(work: &mut Work<'_>) {
     let Some(largest) = work.levelled().and_then(|policy| policy.subset_max_weight) else {
         return;
     };
+    let largest = match work.scheduler() {
+        Scheduler::Mh => largest.min(MH_WEIGHT),
+        _ => largest,
+    };
     for _ in 0..work.pools.len() {
         let in_use = work.pools.iter().filter(|pool| pool.count > 0);
-        if in_use.count() < 2 || quantise::has_small_weights(&work.classes) {
+        if in_use.count() < 2 || quantise::has_small_weights(work.scheduler(), &work.classes) {
             return;
         }
         let Some((pool, keep)) = farthest(work, largest) else {

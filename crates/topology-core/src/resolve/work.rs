@@ -14,6 +14,7 @@ use crate::model::{Node, PolicyName};
 use crate::policy::{Avoid, EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
 use crate::quantise::{Class, Stage};
 use crate::ratio::Ratio;
+use crate::scheduler::Scheduler;
 use crate::virtual_server::RealServer;
 
 /// One Service port on its way through the stages.
@@ -190,6 +191,23 @@ impl<'a> Work<'a> {
 
     pub(super) fn me(&self) -> &'a Viewpoint {
         self.view.me
+    }
+
+    /// The scheduler that the virtual server gets.
+    pub(super) fn scheduler(&self) -> Scheduler {
+        let asked = self.asked_scheduler();
+        if self.me().missing.contains(&asked) {
+            Scheduler::default()
+        } else {
+            asked
+        }
+    }
+
+    /// The scheduler that the policy, or else the agent, asks for.
+    pub(super) fn asked_scheduler(&self) -> Scheduler {
+        let asks = [self.policy(), self.added].into_iter().flatten();
+        let own = asks.filter_map(|policy| policy.scheduler).next();
+        own.unwrap_or(self.me().scheduler)
     }
 
     pub(super) fn own_node(&self) -> Option<&'a Node> {

@@ -2,6 +2,7 @@
 
 use topology_core::model::{Node, ObjectName, Protocol};
 use topology_core::resolve::{Reason, Viewpoint, resolve};
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::resolution::{addresses, findings};
@@ -139,13 +140,13 @@ fn session_affinity_and_scheduler_reach_the_virtual_server() {
     let mut world = World::new("me");
     world.service.session_affinity = Some(10_800);
     world.me = Viewpoint {
-        scheduler: "mh".into(),
+        scheduler: Scheduler::Mh,
         ..Viewpoint::new("me")
     };
     let server = world.server().server;
     assert_eq!(
-        (server.persistence, &*server.scheduler),
-        (Some(10_800), "mh")
+        (server.persistence, server.scheduler),
+        (Some(10_800), Scheduler::Mh)
     );
 }
 

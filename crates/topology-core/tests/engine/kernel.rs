@@ -51,7 +51,7 @@ impl Kernel {
                 persistence,
             } => {
                 let new = Held {
-                    scheduler: scheduler.clone(),
+                    scheduler: scheduler.name().into(),
                     persistence: *persistence,
                     plain: true,
                     reals: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl Kernel {
                 scheduler,
                 persistence,
             } => self.on(key, |held| {
-                held.scheduler = scheduler.clone();
+                held.scheduler = scheduler.name().into();
                 (held.persistence, held.plain) = (*persistence, true);
                 Outcome::Done
             }),
@@ -182,7 +182,7 @@ impl Kernel {
                 .iter()
                 .map(|(id, real)| (*id, real.weight))
                 .collect();
-            held.scheduler == desired.scheduler
+            *held.scheduler == *desired.scheduler.name()
                 && held.persistence == desired.persistence
                 && held.plain
                 && held.reals.values().all(|real| real.plain)

@@ -23,6 +23,8 @@ mod precedence;
 #[cfg(test)]
 mod resolution;
 #[cfg(test)]
+mod schedulers;
+#[cfg(test)]
 mod shares;
 #[cfg(test)]
 mod time;

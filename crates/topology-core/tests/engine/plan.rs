@@ -3,6 +3,7 @@
 use topology_core::mirror::{Mirror, Outcome, Trust};
 use topology_core::model::Protocol;
 use topology_core::plan::{Options, Plan, Step, diff};
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 use crate::kernel::{Kernel, OPTIONS, POLL, TIMEOUT, settle};
@@ -24,7 +25,7 @@ fn server(protocol: Protocol, reals: &[(u8, u32)]) -> VirtualServer {
     });
     VirtualServer {
         key: key(protocol),
-        scheduler: "wrr".into(),
+        scheduler: Scheduler::Wrr,
         persistence: None,
         real_servers: reals.collect(),
     }
@@ -75,7 +76,7 @@ fn a_new_virtual_server_precedes_its_real_servers() {
 fn a_change_adds_raises_lowers_and_drains_in_this_order() {
     let (_, mirror) = holding(&tcp(&[(1, 5), (2, 5), (3, 5), (4, 5)]));
     let mut desired = tcp(&[(1, 5), (2, 1), (3, 9), (5, 7)]);
-    desired.scheduler = "wlc".into();
+    desired.scheduler = Scheduler::Wlc;
     let plan = plan(Some(&desired), &mirror, 0);
     insta::assert_snapshot!(text(&plan), @r"
     ipvsadm -E -t 10.96.0.10:80 -s wlc

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use topology_core::mirror::{Mirror, Outcome};
 use topology_core::model::Protocol;
 use topology_core::plan::diff;
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 use crate::kernel::{Held, HeldReal, Kernel, OPTIONS, TIMEOUT, settle};
@@ -30,8 +31,8 @@ fn address(number: u8) -> IpAddr {
     [10, 244, 0, number].into()
 }
 
-fn schedulers() -> impl Strategy<Value = &'static str> {
-    prop_oneof![Just("wrr"), Just("mh")]
+fn schedulers() -> impl Strategy<Value = Scheduler> {
+    prop_oneof![Just(Scheduler::Wrr), Just(Scheduler::Mh)]
 }
 
 /// What Services ask for: never a weight of 0.
@@ -40,7 +41,7 @@ fn wishes(protocol: Protocol) -> impl Strategy<Value = Option<VirtualServer>> {
     let server = (reals, schedulers(), proptest::option::of(1..3_u32));
     let server = server.prop_map(move |(reals, scheduler, persistence)| VirtualServer {
         key: key(protocol),
-        scheduler: scheduler.into(),
+        scheduler,
         persistence,
         real_servers: reals
             .into_iter()
@@ -74,7 +75,7 @@ fn kernels(protocol: Protocol) -> impl Strategy<Value = Kernel> {
         any::<bool>(),
     );
     let held = held.prop_map(|(reals, scheduler, persistence, plain)| Held {
-        scheduler: scheduler.into(),
+        scheduler: scheduler.name().into(),
         persistence,
         plain,
         reals,

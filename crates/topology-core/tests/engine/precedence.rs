@@ -6,6 +6,7 @@ use topology_core::model::{
 };
 use topology_core::policy::{Avoid, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Decision, LostBecause, Note, Refusal};
+use topology_core::scheduler::Scheduler;
 
 use crate::world::{World, ZONE, cluster_policy, ep, node, weighted};
 
@@ -359,17 +360,17 @@ fn owner_limits_refuse_a_mode_and_the_next_source_decides() {
 #[test]
 fn the_scheduler_of_the_policy_is_the_servers() {
     let mut object = object("p");
-    object.policy.scheduler = Some("mh".into());
+    object.policy.scheduler = Some(Scheduler::Mh);
     let server = with([object]).server();
-    assert_eq!(&*server.server.scheduler, "mh");
-    assert_eq!(&*world().server().server.scheduler, "wrr");
+    assert_eq!(server.server.scheduler, Scheduler::Mh);
+    assert_eq!(world().server().server.scheduler, Scheduler::Wrr);
 }
 
 /// Annotations without levels.
-fn added(avoid: &[(LevelKey, bool)], scheduler: Option<&str>) -> Policy {
+fn added(avoid: &[(LevelKey, bool)], scheduler: Option<Scheduler>) -> Policy {
     let mut policy = Policy::new(PolicySource::Annotation, Mode::None, Vec::new());
     policy.adds = true;
-    policy.scheduler = scheduler.map(Into::into);
+    policy.scheduler = scheduler;
     let avoid = avoid.iter().cloned();
     policy.avoid = avoid.map(|(key, soft)| Avoid { key, soft }).collect();
     policy
@@ -404,18 +405,18 @@ fn used(world: World) -> (PolicySource, Vec<String>, String) {
 
 #[test]
 fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
-    let (source, addresses, scheduler) = used(hinted().policy(added(&[], Some("mh"))));
+    let (source, addresses, scheduler) = used(hinted().policy(added(&[], Some(Scheduler::Mh))));
     assert_eq!((source, &*scheduler), (PolicySource::Hints, "mh"));
     assert_eq!(addresses, ["10.244.0.1", "10.244.0.2"]);
     let mut world = with([object("usual")]);
-    world.service.policy = Some(added(&[], Some("mh")).into());
+    world.service.policy = Some(added(&[], Some(Scheduler::Mh)).into());
     let (source, _, scheduler) = used(world);
     assert_eq!((source, &*scheduler), (PolicySource::ClusterDefault, "mh"));
     let mut world = with([TopologyPolicy {
         enforcement: Enforcement::Override,
         ..object("usual")
     }]);
-    world.service.policy = Some(added(&[], Some("mh")).into());
+    world.service.policy = Some(added(&[], Some(Scheduler::Mh)).into());
     assert_eq!(used(world).2, "wrr", "an override beats annotations");
 }
 

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use topology_core::mirror::{Observed, ObservedReal, Outcome};
 use topology_core::model::Cidr;
 use topology_core::plan::Step;
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::conntrack::Flow;
@@ -47,6 +48,8 @@ pub(super) struct World {
     pub(super) forget_fails: bool,
     /// News of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
+    /// A scheduler that the kernel does not have.
+    pub(super) lacking: Option<Scheduler>,
 }
 
 /// What goes wrong with a step.
@@ -94,7 +97,7 @@ impl World {
                 if self.servers.contains_key(key) {
                     return Err(Outcome::AlreadyExists);
                 }
-                let (scheduler, persistence) = (scheduler.clone(), *persistence);
+                let (scheduler, persistence) = (scheduler.name().into(), *persistence);
                 let observed = Observed {
                     scheduler,
                     persistence,
@@ -109,7 +112,7 @@ impl World {
                 persistence,
             } => {
                 let server = self.server(key)?;
-                (server.scheduler, server.persistence) = (scheduler.clone(), *persistence);
+                (server.scheduler, server.persistence) = (scheduler.name().into(), *persistence);
                 server.plain = true;
             }
             Step::DeleteServer { key } => {
@@ -168,6 +171,14 @@ impl World {
             observed,
             connections,
         })
+    }
+
+    /// Whether a step needs a scheduler that the kernel does not have.
+    fn lacks(&self, step: &Step) -> bool {
+        let (Step::AddServer { scheduler, .. } | Step::EditServer { scheduler, .. }) = step else {
+            return false;
+        };
+        self.lacking == Some(*scheduler)
     }
 
     fn fault(&mut self, step: &str) -> Option<Fault> {
@@ -248,6 +259,7 @@ impl Kernel for Shared {
                 *left -= 1;
             }
             let result = match world.fault(&step.to_string()) {
+                None if world.lacks(step) => Err(Outcome::Failed),
                 None => world.take(step),
                 Some(Fault::Refused) => Err(Outcome::Failed),
                 Some(Fault::Lost) => Err(Outcome::Unknown),
@@ -258,13 +270,15 @@ impl Kernel for Shared {
                 .push(format!("{step}{}", if result.is_ok() { "" } else { " !" }));
             results.push(result);
         }
-        let error = |outcome| StepError {
+        let error = |step: &Step, outcome| StepError {
             outcome,
+            no_scheduler: world.lacks(step),
             text: format!("{outcome:?}"),
         };
-        results
-            .into_iter()
-            .map(|result| result.map_err(error))
+        steps
+            .iter()
+            .zip(results)
+            .map(|(step, result)| result.map_err(|outcome| error(step, outcome)))
             .collect()
     }
 }

@@ -12,6 +12,7 @@ use topology_core::model::{
     Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
     ServicePort, SlicePort, TrafficPolicy,
 };
+use topology_core::scheduler::Scheduler;
 
 use super::fake::{Shared, World};
 use crate::fuse::Fuse;
@@ -40,7 +41,7 @@ impl Loop {
             node: "n1".into(),
             service_cidrs: vec!["10.96.0.0/12".parse().unwrap()],
             node_ips: Vec::new(),
-            scheduler: "wrr".into(),
+            scheduler: Scheduler::default(),
             check_period: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(900),
             state_dir: PathBuf::new(),

@@ -57,13 +57,6 @@ pub(super) fn conditions(name: &str, value: &Value, text: &str) -> Conditions {
             ),
             "give the name of a TopologyPolicy in the Service's namespace",
         ),
-        Value::Scheduler(known) => conditions.check(
-            matches(text, "^[a-z0-9]{1,15}$"),
-            format!(
-                "use a scheduler of the kernel, such as {}",
-                known.join(", ")
-            ),
-        ),
     }
     conditions
 }

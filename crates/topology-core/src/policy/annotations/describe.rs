@@ -2,8 +2,8 @@
 
 use super::values::{
     LEAST_OVERPROVISION, MAX_COUNT, MAX_PERCENT, MAX_SECONDS, MAX_SUBSET, MAX_WEIGHT, OFF,
-    SCHEDULERS,
 };
+use crate::scheduler::Scheduler;
 
 /// An annotation of ours, without its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,6 @@ pub enum Value {
     },
     /// The name of an object.
     Name,
-    /// A scheduler of the kernel, such as these.
-    Scheduler(&'static [&'static str]),
 }
 
 /// Every annotation of ours on a Service.
@@ -157,7 +155,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
     },
     Annotation {
         name: "scheduler",
-        value: Value::Scheduler(&SCHEDULERS),
+        value: Value::Word(&Scheduler::NAMES),
         default: "the agent's, `wrr`",
         about: "the kernel's scheduler for this Service; `explain` says what weights mean under it; without levels it changes nothing else",
     },

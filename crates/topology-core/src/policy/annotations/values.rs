@@ -5,6 +5,7 @@ use std::str::FromStr;
 use crate::policy::{
     Avoid, EmptyTier, Level, LevelKey, MAX_LEVELS, MinReady, Mode, OnNoMatch, Weighting,
 };
+use crate::scheduler::{Scheduler, UnknownScheduler};
 
 /// The most a level may weigh.
 pub(super) const MAX_WEIGHT: u32 = 10_000;
@@ -16,14 +17,10 @@ pub(super) const LEAST_OVERPROVISION: u32 = 100;
 pub(super) const MAX_PERCENT: u32 = 10_000;
 /// The longest slow start: a day.
 pub(super) const MAX_SECONDS: u32 = 86_400;
-/// The longest name of a scheduler (`IP_VS_SCHEDNAME_MAXLEN` less its zero).
-const MAX_SCHEDULER: usize = 15;
 /// The largest weight that `subset` may allow: the largest there is.
 pub(super) const MAX_SUBSET: u32 = 65_535;
 /// The word for no percentage.
 pub(super) const OFF: &str = "off";
-/// Schedulers of the kernel that are used most.
-pub(super) const SCHEDULERS: [&str; 4] = ["wrr", "mh", "wlc", "sh"];
 
 /// A list of levels that is not as it should be.
 pub(super) struct ListFault {
@@ -277,16 +274,10 @@ pub(super) fn object_name(text: &str) -> Result<&str, String> {
     ))
 }
 
-/// The name of a scheduler of the kernel; which there are, only the kernel of a node knows.
-pub(super) fn scheduler(text: &str) -> Result<&str, String> {
-    let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    if (1..=MAX_SCHEDULER).contains(&text.len()) && text.bytes().all(known) {
-        return Ok(text);
-    }
-    Err(format!(
-        "`{text}` is not a scheduler; use one of the kernel's, such as {}",
-        SCHEDULERS.join(", ")
-    ))
+/// A scheduler of the kernel. Whether a node has it, only its kernel knows.
+pub(super) fn scheduler(text: &str) -> Result<Scheduler, String> {
+    text.parse()
+        .map_err(|error: UnknownScheduler| error.to_string())
 }
 
 /// A number in digits alone: no sign, no space.

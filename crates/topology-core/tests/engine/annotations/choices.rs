@@ -3,6 +3,7 @@
 use topology_core::policy::{
     Avoid, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource, Weighting,
 };
+use topology_core::scheduler::Scheduler;
 
 use super::{accepted, refused};
 
@@ -39,8 +40,8 @@ fn every_choice_is_read() {
     assert_eq!(policy.avoid, [avoid("node", false), avoid("zone", true)]);
     assert_eq!(policy.on_no_match, OnNoMatch::Drop);
     assert_eq!(
-        (policy.slow_start, policy.scheduler.as_deref()),
-        (30, Some("mh"))
+        (policy.slow_start, policy.scheduler),
+        (30, Some(Scheduler::Mh))
     );
 }
 

@@ -48,10 +48,6 @@ fn ends(value: &Value) -> (Vec<String>, Vec<String>) {
             vec!["zone:gently".to_owned()],
         ),
         Value::Name => (vec!["near".to_owned()], vec!["Near".to_owned()]),
-        Value::Scheduler(known) => {
-            let known = known.iter().map(ToString::to_string).collect();
-            (known, vec!["round robin".to_owned()])
-        }
     }
 }
 

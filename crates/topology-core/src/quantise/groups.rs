@@ -3,7 +3,7 @@
 //! A tier of endpoints that are all alike needs no second look. In one of several capacities each kind has to be near
 //! enough: with the tier's sum alone, capacities 1 and 257 would be near enough with weights 1 and 1.
 
-use crate::quantise::{Class, tiers};
+use super::{Class, tiers, tolerance};
 use crate::ratio::Ratio;
 
 /// What is judged together.
@@ -40,6 +40,26 @@ impl Groups {
             }
         }
         groups
+    }
+
+    /// How far the worst is beyond its tolerance if the endpoints of each class have so many `picks` together; 0 if
+    /// everything is near enough.
+    pub(super) fn excess(&self, classes: &[Class], picks: &[u64]) -> Ratio {
+        let mut sums = vec![0_u64; self.wanted.len()];
+        for ((class, kind), picks) in classes.iter().zip(&self.kinds).zip(picks) {
+            for at in [Some(class.tier), *kind].into_iter().flatten() {
+                if let Some(sum) = sums.get_mut(at) {
+                    *sum += picks;
+                }
+            }
+        }
+        let all = picks.iter().sum();
+        let beyond = self.wanted.iter().zip(sums).map(|(wanted, sum)| {
+            let off = Ratio::new(sum, all).distance(*wanted);
+            let most = tolerance(*wanted);
+            if off > most { off - most } else { Ratio::ZERO }
+        });
+        beyond.max().unwrap_or(Ratio::ZERO)
     }
 
     fn want(&mut self, at: usize, class: &Class) {

@@ -1,0 +1,219 @@
+//! The shares that `render` reports, against those of 20,000 client addresses on the real kernel, scheduler by scheduler;
+//! and that nobody is refused where a real server drains.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::agent::{Node, kernel};
+use crate::lab::{Lab, sh, wait_until};
+use crate::yaml::{NODES, Service, slice};
+
+/// All that a weight means something to, and some to which it does not.
+const SCHEDULERS: [&str; 11] = [
+    "wrr", "wlc", "twos", "mh", "sh", "rr", "lc", "sed", "nq", "fo", "dh",
+];
+const CLIENTS: u32 = 20_000;
+/// The first client: 10.64.0.0.
+const FIRST: u32 = 0x0A40_0000;
+/// One endpoint in this zone, and others in another.
+const NEAR: &str = "10.244.1.1";
+const FAR: [&str; 5] = [
+    "10.244.3.1",
+    "10.244.3.2",
+    "10.244.3.3",
+    "10.244.3.4",
+    "10.244.3.5",
+];
+/// Far fewer datagrams than a socket's buffer holds.
+const RECEIVE_EVERY: usize = 20;
+
+fn vip(at: usize) -> String {
+    format!("10.96.1.{}", at + 1)
+}
+
+/// A UDP Service for each scheduler, with weights of 90 and 10.
+fn write(node: &Node) {
+    node.write("nodes.yaml", NODES);
+    for (at, scheduler) in SCHEDULERS.iter().enumerate() {
+        let annotations = format!(
+            "topology.ipvs-topo.io/weights: 'zone=90,*=10', topology.ipvs-topo.io/scheduler: {scheduler}"
+        );
+        let service = Service {
+            name: scheduler,
+            ips: &[&vip(at)],
+            ports: &[("UDP", 53)],
+            spec: "",
+            annotations: &annotations,
+        };
+        let far = FAR.iter().map(|address| format!("{address} n3"));
+        let endpoints: Vec<String> = std::iter::once(format!("{NEAR} n1")).chain(far).collect();
+        let slice = slice(scheduler, scheduler, &[("UDP", 53, 5353)], &endpoints);
+        node.write(&format!("{scheduler}.yaml"), &(service.yaml() + &slice));
+    }
+}
+
+/// What `render` reports: the share of each endpoint by Service.
+fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let cluster = node.cluster();
+    let render = format!(
+        "ipvs-topo render --cluster {} --node n1 -o json 2>/dev/null",
+        cluster.display()
+    );
+    let rendered: Value = serde_json::from_str(&sh(&render)).unwrap();
+    let servers = rendered["virtualServers"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let shares = |server: &Value| {
+        let reals = server["realServers"].as_array().unwrap().iter();
+        reals
+            .map(|real| (text(&real["address"]), real["share"].as_f64().unwrap()))
+            .collect()
+    };
+    servers
+        .iter()
+        .map(|server| {
+            let name = text(&server["service"]);
+            (name.trim_start_matches("t/").to_owned(), shares(server))
+        })
+        .collect()
+}
+
+/// The endpoints, which are addresses of this machine.
+struct Endpoints(Vec<(&'static str, UdpSocket)>);
+
+impl Endpoints {
+    fn open() -> Self {
+        sh("ip route add local 10.244.0.0/16 dev lo table local
+            ip route add local 10.64.0.0/16 dev lo table local");
+        let addresses = std::iter::once(NEAR).chain(FAR);
+        let open = |address| {
+            let socket = UdpSocket::bind((address, 5353)).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            (address, socket)
+        };
+        Self(addresses.map(open).collect())
+    }
+
+    /// Adds what has arrived; each datagram holds the number of its Service.
+    fn receive(&self, counts: &mut [BTreeMap<&'static str, u32>]) {
+        let mut number = [0];
+        for (address, socket) in &self.0 {
+            while socket.recv(&mut number).is_ok() {
+                *counts[usize::from(number[0])].entry(address).or_default() += 1;
+            }
+        }
+    }
+
+    /// One datagram from each of so many addresses to each of the Services; how many each endpoint got, by Service.
+    fn measure(
+        &self,
+        services: &[usize],
+        first: u32,
+        clients: u32,
+    ) -> Vec<BTreeMap<&'static str, u32>> {
+        let mut counts = vec![BTreeMap::new(); SCHEDULERS.len()];
+        let mut sent = 0;
+        for client in first..first + clients {
+            let socket = UdpSocket::bind((Ipv4Addr::from(client), 0)).unwrap();
+            for at in services {
+                // What is refused does not arrive.
+                let _refused = socket.send_to(&[u8::try_from(*at).unwrap()], (vip(*at), 53));
+                sent += 1;
+                if sent % RECEIVE_EVERY == 0 {
+                    self.receive(&mut counts);
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        self.receive(&mut counts);
+        counts
+    }
+}
+
+/// Five times what chance may do to a share of so many.
+fn error(share: f64) -> f64 {
+    5.0 * (share * (1.0 - share) / f64::from(CLIENTS)).sqrt() + 0.002
+}
+
+#[test]
+fn d12_shares_of_20_000_clients_are_those_that_are_reported_and_a_drain_refuses_nobody() {
+    let _lab = Lab::new();
+    let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12"]);
+    write(&node);
+    let reported = reported(&node);
+    node.start();
+    // The agent's tables would only cost time, and its virtual servers stay.
+    node.kill();
+    sh("nft flush ruleset");
+    let endpoints = Endpoints::open();
+    let all: Vec<usize> = (0..SCHEDULERS.len()).collect();
+    let counts = endpoints.measure(&all, FIRST, CLIENTS);
+    let mut off = Vec::new();
+    for (scheduler, counts) in SCHEDULERS.iter().zip(&counts) {
+        let of: u32 = counts.values().sum();
+        for (address, share) in &reported[*scheduler] {
+            let count = counts.get(address.as_str()).copied().unwrap_or(0);
+            let measured = f64::from(count) / f64::from(CLIENTS);
+            eprintln!("{scheduler:5} {address:11} reported {share:.4} measured {measured:.4}");
+            if of != CLIENTS || (measured - share).abs() > error(*share) {
+                off.push(format!(
+                    "{scheduler} {address}: {share} and {measured}, {of} arrived"
+                ));
+            }
+        }
+    }
+    assert!(off.is_empty(), "{off:#?}");
+
+    let hashing = [3, 4];
+    for at in hashing {
+        sh(&format!(
+            "ipvsadm -e -u {}:53 -r {NEAR}:5353 -m -w 0",
+            vip(at)
+        ));
+    }
+    let clients = 2_000;
+    let counts = endpoints.measure(&hashing, FIRST + 0x8000, clients);
+    for at in hashing {
+        let arrived: u32 = counts[at].values().sum();
+        assert_eq!(arrived, clients, "{}: {:?}", SCHEDULERS[at], counts[at]);
+        assert!(!counts[at].contains_key(NEAR));
+    }
+}
+
+#[test]
+fn d12_a_hashing_virtual_server_without_its_flag_is_taken_over_by_one_edit() {
+    let _lab = Lab::new();
+    let cidr = ["--service-cidr", "10.96.0.0/12", "--check-period", "1s"];
+    let mut node = Node::new().with(&cidr).with(&["--adopt"]);
+    node.write("nodes.yaml", NODES);
+    let service = Service {
+        name: "web",
+        ips: &["10.96.0.10"],
+        ports: &[("TCP", 80)],
+        spec: "  sessionAffinity: ClientIP\n",
+        annotations: "topology.ipvs-topo.io/mode: none, topology.ipvs-topo.io/scheduler: mh",
+    };
+    let slice = slice("web", "web", &[("TCP", 80, 8080)], &["10.244.1.1 n1"]);
+    node.write("web.yaml", &(service.yaml() + &slice));
+    // As kube-proxy has it.
+    sh("ipvsadm -A -t 10.96.0.10:80 -s mh -b mh-port -p 10800
+        ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.1:8080 -m -w 1");
+    node.start();
+    let cluster = node.cluster();
+    let rendered = sh(&format!(
+        "ipvs-topo render --cluster {} --node n1 -o save 2>/dev/null",
+        cluster.display()
+    ));
+    let rendered: Vec<&str> = rendered.lines().collect();
+    assert!(rendered[0].contains("mh-fallback"), "{rendered:?}");
+    wait_until("the flag that is ours", || kernel() == rendered);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(
+        !node.log().contains("was not as we left it"),
+        "{}",
+        node.log()
+    );
+    assert_eq!(kernel(), rendered);
+}

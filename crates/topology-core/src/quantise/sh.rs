@@ -1,0 +1,113 @@
+//! Weights for `sh`, which hands out 256 buckets: as many in a row to each real server as it weighs, around and around.
+//!
+//! With weights that sum to 256 nothing is left for a part of a round, and every real server gets its weight. So the
+//! shares of 256 are rounded to whole buckets, at least one each; what rounding leaves goes to the largest fractions.
+//! Where all are alike each weighs 1, and the kernel deals the buckets out evenly by itself. More than 256 endpoints
+//! cannot all have a bucket.
+//!
+//! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 204.8, 12.8 and 2.13 buckets each: 205, 13 and 2.
+
+use super::groups::Groups;
+use super::{Class, Quantised, Stage, lowest_terms};
+use crate::ratio::Ratio;
+use crate::scheduler::SH_BUCKETS;
+
+/// Whole buckets in the proportions of the shares.
+pub(super) fn quantise(classes: &[Class]) -> Quantised {
+    let count: u64 = classes.iter().map(|class| u64::from(class.count)).sum();
+    let first = classes.first().map(|class| class.share);
+    if classes.iter().all(|class| Some(class.share) == first) {
+        let stage = if count > u64::from(SH_BUCKETS) {
+            Stage::Clamped
+        } else {
+            Stage::Exact
+        };
+        return Quantised::alike(classes, vec![1; classes.len()], stage);
+    }
+    if count > u64::from(SH_BUCKETS) {
+        return Quantised::alike(classes, vec![1; classes.len()], Stage::Clamped);
+    }
+    dealt(classes, &quotas(classes))
+}
+
+/// How many buckets each endpoint of a class should have, at least 1: who would have less gets one, and the others
+/// divide the rest.
+fn quotas(classes: &[Class]) -> Vec<Ratio> {
+    let mut lifted = vec![false; classes.len()];
+    loop {
+        let mut room = u64::from(SH_BUCKETS);
+        let mut all = Ratio::ZERO;
+        for (class, lifted) in classes.iter().zip(&lifted) {
+            if *lifted {
+                room -= u64::from(class.count);
+            } else {
+                all = all + class.share * Ratio::new(class.count.into(), 1);
+            }
+        }
+        let quota = |(class, lifted): (&Class, &bool)| {
+            if *lifted {
+                Ratio::ONE
+            } else {
+                Ratio::new(room, 1) * class.share / all
+            }
+        };
+        let quotas: Vec<Ratio> = classes.iter().zip(&lifted).map(quota).collect();
+        if quotas.iter().all(|quota| *quota >= Ratio::ONE) {
+            return quotas;
+        }
+        for (lifted, quota) in lifted.iter_mut().zip(&quotas) {
+            *lifted |= *quota < Ratio::ONE;
+        }
+    }
+}
+
+/// The whole parts of `quotas`, and what that leaves to the largest fractions.
+fn dealt(classes: &[Class], quotas: &[Ratio]) -> Quantised {
+    let whole = |quota: &Ratio| u32::try_from(quota.numerator() / quota.denominator()).unwrap_or(1);
+    let weights: Vec<u32> = quotas.iter().map(whole).collect();
+    let dealt = |weights: &[u32]| super::picks(classes, weights).iter().sum::<u64>();
+    let mut left = u64::from(SH_BUCKETS).saturating_sub(dealt(&weights));
+    let mut heavier = vec![0; classes.len()];
+    let fraction = |at: &usize| {
+        let parts = quotas.get(*at).zip(weights.get(*at));
+        parts.map_or(Ratio::ZERO, |(quota, weight)| {
+            *quota - Ratio::new((*weight).into(), 1)
+        })
+    };
+    let mut order: Vec<usize> = (0..classes.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(fraction(at)));
+    for at in order {
+        if let Some((class, heavier)) = classes.get(at).zip(heavier.get_mut(at)) {
+            *heavier = u32::try_from(left.min(class.count.into())).unwrap_or(0);
+            left -= u64::from(*heavier);
+        }
+    }
+    judged(classes, weights, heavier)
+}
+
+/// How near that is.
+fn judged(classes: &[Class], weights: Vec<u32>, heavier: Vec<u32>) -> Quantised {
+    let mut picks = super::picks(classes, &weights);
+    for (picks, heavier) in picks.iter_mut().zip(&heavier) {
+        *picks += u64::from(*heavier);
+    }
+    let cycle = picks.iter().sum();
+    let wanted = |class: &Class| class.share * Ratio::new(class.count.into(), 1);
+    let mut both = classes.iter().zip(&picks);
+    let stage = if both.all(|(class, picks)| wanted(class) == Ratio::new(*picks, cycle)) {
+        Stage::Exact
+    } else if Groups::of(classes).excess(classes, &picks).is_zero() {
+        Stage::Search
+    } else {
+        Stage::Clamped
+    };
+    if heavier.iter().all(|count| *count == 0) {
+        return Quantised::alike(classes, lowest_terms(weights), stage);
+    }
+    Quantised {
+        weights,
+        heavier,
+        stage,
+        cycle,
+    }
+}

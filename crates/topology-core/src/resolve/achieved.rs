@@ -1,0 +1,62 @@
+//! The last step of S11: the shares that the scheduler achieves with the weights.
+//!
+//! `wrr` achieves those of the weights, and S10 has them. What others make of weights, and of the order in which the real
+//! servers enter the kernel, is in [`crate::scheduler`].
+//!
+//! Example: weights 1 and 1 under `fo` are shares of 0 and 1.
+
+use super::Note;
+use super::work::{Tier, Work};
+use crate::quantise::tolerance;
+use crate::ratio::Ratio;
+
+/// Replaces the shares of weights by those that the scheduler achieves. `order` names the candidate of each real server.
+pub(super) fn run(work: &mut Work<'_>, order: &[usize]) {
+    let scheduler = work.scheduler();
+    if scheduler.keeps_weights() || work.classes.is_empty() {
+        return;
+    }
+    let weights: Vec<u32> = work.real_servers.iter().map(|real| real.weight).collect();
+    let shares = scheduler.shares(&weights, &work.view.key());
+    for (at, share) in order.iter().zip(shares) {
+        if let Some(candidate) = work.candidates.get_mut(*at) {
+            candidate.share = share;
+        }
+    }
+    sum_up(work);
+    if is_off(work) {
+        work.notes.push(Note::WeightClamped { scheduler });
+    }
+}
+
+/// What each level gets: the sum of its endpoints' shares.
+fn sum_up(work: &mut Work<'_>) {
+    let mut sums = vec![Ratio::ZERO; work.tiers.len()];
+    for candidate in &work.candidates {
+        if let Some(sum) = candidate.tier.and_then(|tier| sums.get_mut(tier)) {
+            *sum = *sum + candidate.share;
+        }
+    }
+    for (tier, sum) in work.tiers.iter_mut().zip(sums) {
+        let tier: &mut Tier = tier;
+        tier.achieved = sum;
+    }
+}
+
+/// Whether some level, with those that merged into it, gets more or less than the tolerance allows.
+fn is_off(work: &Work<'_>) -> bool {
+    let mut parts = vec![(Ratio::ZERO, Ratio::ZERO); work.tiers.len()];
+    for class in &work.classes {
+        if let Some(part) = parts.get_mut(class.tier) {
+            part.0 = part.0 + class.share * Ratio::new(class.count.into(), 1);
+        }
+    }
+    for candidate in &work.candidates {
+        let class = candidate.class.and_then(|class| work.classes.get(class));
+        if let Some(part) = class.and_then(|class| parts.get_mut(class.tier)) {
+            part.1 = part.1 + candidate.share;
+        }
+    }
+    let off = |(wanted, got): &(Ratio, Ratio)| got.distance(*wanted) > tolerance(*wanted);
+    parts.iter().any(off)
+}

@@ -1,0 +1,65 @@
+//! The share of new connections that each real server gets.
+
+use super::{Scheduler, buckets};
+use crate::model::Protocol;
+use crate::ratio::Ratio;
+use crate::virtual_server::VirtualServerKey;
+
+impl Scheduler {
+    /// What each real server gets of new connections, as parts of all, if the real servers enter an empty virtual server
+    /// of `key` in the order of `weights`, and no connection has come yet.
+    ///
+    /// What the scheduler leaves to the number of connections is answered for connections that last equally long. Real
+    /// servers that entered in another order get others of the buckets, as many within one round of the table.
+    pub fn shares(self, weights: &[u32], key: &VirtualServerKey) -> Vec<Ratio> {
+        // The kernel puts a new real server at the head of its list.
+        let list: Vec<u32> = weights.iter().rev().copied().collect();
+        let mut parts = self.parts(&list, key);
+        parts.reverse();
+        let all = parts.iter().sum();
+        parts.into_iter().map(|own| Ratio::new(own, all)).collect()
+    }
+
+    /// The parts of the real servers in the order of the kernel's list.
+    fn parts(self, list: &[u32], key: &VirtualServerKey) -> Vec<u64> {
+        let counts_none = matches!(
+            key,
+            VirtualServerKey::Address {
+                protocol: Protocol::Udp,
+                ..
+            }
+        );
+        match self {
+            Self::Sed if counts_none => only(list, heaviest(list)),
+            Self::Nq if counts_none => only(list, first(list)),
+            Self::Wrr | Self::Wlc | Self::Twos | Self::Sed | Self::Nq => weighted(list),
+            Self::Rr | Self::Lc => list.iter().map(|own| u64::from(*own > 0)).collect(),
+            Self::Fo | Self::Ovf => only(list, heaviest(list)),
+            Self::Lblc | Self::Lblcr => only(list, first(list)),
+            Self::Dh => only(list, buckets::of_destination(list, key)),
+            Self::Mh => buckets::of_mh(list),
+            Self::Sh => buckets::of_sh(list),
+        }
+    }
+}
+
+fn weighted(list: &[u32]) -> Vec<u64> {
+    list.iter().map(|weight| u64::from(*weight)).collect()
+}
+
+/// All to one, or nothing to anybody.
+fn only(list: &[u32], chosen: Option<usize>) -> Vec<u64> {
+    (0..list.len())
+        .map(|at| u64::from(chosen == Some(at)))
+        .collect()
+}
+
+fn first(list: &[u32]) -> Option<usize> {
+    list.iter().position(|weight| *weight > 0)
+}
+
+/// The first of the largest weight.
+fn heaviest(list: &[u32]) -> Option<usize> {
+    let largest = list.iter().copied().max().filter(|weight| *weight > 0)?;
+    list.iter().position(|weight| *weight == largest)
+}

@@ -1,0 +1,85 @@
+//! The names, and the shares of lists that can be followed by hand.
+
+use super::*;
+use crate::model::Protocol;
+use crate::ratio::Ratio;
+use crate::virtual_server::VirtualServerKey;
+
+fn parts(scheduler: Scheduler, weights: &[u32], protocol: Protocol) -> Vec<Ratio> {
+    let key = VirtualServerKey::Address {
+        protocol,
+        address: "10.96.0.10".parse().unwrap(),
+        port: 80,
+    };
+    scheduler.shares(weights, &key)
+}
+
+fn of(parts: &[u64]) -> Vec<Ratio> {
+    let all = parts.iter().sum();
+    parts.iter().map(|own| Ratio::new(*own, all)).collect()
+}
+
+#[test]
+fn every_scheduler_has_its_name_and_no_other_name_is_one() {
+    for (scheduler, name) in Scheduler::ALL.into_iter().zip(Scheduler::NAMES) {
+        assert_eq!(name.parse(), Ok(scheduler));
+        assert_eq!(scheduler.to_string(), name);
+    }
+    let error = "wrrr".parse::<Scheduler>().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`wrrr` is not a scheduler; use one of rr, wrr, lc, wlc, fo, ovf, lblc, lblcr, dh, sh, sed, nq, mh, twos"
+    );
+}
+
+#[test]
+fn mh_keeps_six_bits_of_a_weight() {
+    // 450 : 1 becomes 56 : 1, since 450 has nine bits and three of them are given up. Of 4,093 buckets 61 are a round of
+    // all, and the last 6 go to the head of the list, where those are that entered last.
+    assert_eq!(
+        parts(Scheduler::Mh, &[450, 1, 1, 1, 1, 1], Protocol::Tcp),
+        of(&[67 * 56 + 1, 68, 68, 68, 68, 68])
+    );
+    assert_eq!(
+        parts(Scheduler::Mh, &[65_535, 1], Protocol::Tcp),
+        of(&[63 * 63 + 60, 64])
+    );
+}
+
+#[test]
+fn sh_gives_a_bucket_to_who_drains_and_its_clients_to_the_next() {
+    assert_eq!(
+        parts(Scheduler::Sh, &[1, 1, 1], Protocol::Tcp),
+        of(&[85, 85, 86])
+    );
+    let shares = parts(Scheduler::Sh, &[2, 0, 1], Protocol::Tcp);
+    assert_eq!(shares[1], Ratio::ZERO);
+    assert_eq!(shares[0] + shares[2], Ratio::ONE);
+}
+
+#[test]
+fn one_takes_all_where_the_scheduler_says_so() {
+    for (scheduler, protocol, weights, taken) in [
+        (Scheduler::Fo, Protocol::Tcp, [1, 3, 3], 2),
+        (Scheduler::Ovf, Protocol::Tcp, [3, 1, 0], 0),
+        (Scheduler::Sed, Protocol::Udp, [1, 3, 1], 1),
+        (Scheduler::Nq, Protocol::Udp, [1, 3, 0], 1),
+        (Scheduler::Lblc, Protocol::Tcp, [1, 3, 0], 1),
+    ] {
+        let shares = parts(scheduler, &weights, protocol);
+        assert_eq!(shares[taken], Ratio::ONE, "{scheduler}");
+    }
+    let shares = parts(Scheduler::Dh, &[1; 5], Protocol::Tcp);
+    assert_eq!(
+        shares.iter().filter(|share| **share == Ratio::ONE).count(),
+        1
+    );
+    assert_eq!(
+        parts(Scheduler::Rr, &[7, 0, 1], Protocol::Tcp),
+        of(&[1, 0, 1])
+    );
+    assert_eq!(
+        parts(Scheduler::Mh, &[0, 0], Protocol::Tcp),
+        [Ratio::ZERO; 2]
+    );
+}
