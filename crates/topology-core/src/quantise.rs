@@ -89,7 +89,18 @@ pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
     match scheduler {
         Scheduler::Mh => mh::quantise(classes),
         Scheduler::Sh => sh::quantise(classes),
-        _ => quantise(classes),
+        Scheduler::Rr
+        | Scheduler::Wrr
+        | Scheduler::Lc
+        | Scheduler::Wlc
+        | Scheduler::Fo
+        | Scheduler::Ovf
+        | Scheduler::Lblc
+        | Scheduler::Lblcr
+        | Scheduler::Dh
+        | Scheduler::Sed
+        | Scheduler::Nq
+        | Scheduler::Twos => quantise(classes),
     }
 }
 

@@ -114,7 +114,18 @@ impl Scheduler {
         match self {
             Self::Mh => Some("mh-fallback"),
             Self::Sh => Some("sh-fallback"),
-            _ => None,
+            Self::Rr
+            | Self::Wrr
+            | Self::Lc
+            | Self::Wlc
+            | Self::Fo
+            | Self::Ovf
+            | Self::Lblc
+            | Self::Lblcr
+            | Self::Dh
+            | Self::Sed
+            | Self::Nq
+            | Self::Twos => None,
         }
     }
 

@@ -370,7 +370,6 @@ impl Note {
 const PARTLY_INVALID: &str = "a topology annotation is not valid and not used, the others are";
 const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
 const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
-const WEIGHT_CLAMPED: &str = "some share is not met, no weights up to 65535 are near enough";
 
 fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
     write!(f, "no Node has the label of level {level}")?;

@@ -26,9 +26,10 @@ pub(super) fn run(work: &mut Work<'_>) {
     let Some(largest) = work.levelled().and_then(|policy| policy.subset_max_weight) else {
         return;
     };
-    let largest = match work.scheduler() {
-        Scheduler::Mh => largest.min(MH_WEIGHT),
-        _ => largest,
+    let largest = if work.scheduler() == Scheduler::Mh {
+        largest.min(MH_WEIGHT)
+    } else {
+        largest
     };
     for _ in 0..work.pools.len() {
         let in_use = work.pools.iter().filter(|pool| pool.count > 0);

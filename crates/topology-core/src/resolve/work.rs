@@ -205,8 +205,8 @@ impl<'a> Work<'a> {
 
     /// The scheduler that the policy, or else the agent, asks for.
     pub(super) fn asked_scheduler(&self) -> Scheduler {
-        let asks = [self.policy(), self.added].into_iter().flatten();
-        let own = asks.filter_map(|policy| policy.scheduler).next();
+        let mut asks = [self.policy(), self.added].into_iter().flatten();
+        let own = asks.find_map(|policy| policy.scheduler);
         own.unwrap_or(self.me().scheduler)
     }
 

@@ -21,6 +21,10 @@ use crate::state::KernelServer;
 
 /// Everything outside of the process: it survives a restart of the loop.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a part of the machine that fails by itself"
+)]
 pub(super) struct World {
     pub(super) servers: BTreeMap<VirtualServerKey, Observed>,
     pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,

@@ -281,12 +281,15 @@ impl Hub {
         let Some(now) = self.context.clock.now() else {
             return;
         };
-        let due: Vec<(i64, Number, Node)> = self
-            .early
-            .extract_if(.., |_, (at, ..)| *at <= now)
-            .map(|(_, early)| early)
-            .collect();
-        for (_, input, node) in due {
+        let is_due = |(at, ..): &(i64, Number, Node)| *at <= now;
+        if !self.early.values().any(is_due) {
+            return;
+        }
+        let (due, early): (BTreeMap<_, _>, _) = std::mem::take(&mut self.early)
+            .into_iter()
+            .partition(|(_, early)| is_due(early));
+        self.early = early;
+        for (_, input, node) in due.into_values() {
             self.exists(input, &node);
         }
     }
