@@ -54,9 +54,9 @@ fn render(annotations: &str, objects: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// One warning of this code about this field, with a remedy; the fallback decides and serves.
+/// One warning of this code about this field, with a remedy.
 #[track_caller]
-fn refused(view: &Value, code: &str, field: &str) {
+fn warned(view: &Value, code: &str, field: &str) {
     let warnings = view["warnings"].as_array().unwrap();
     let [warning] = warnings.as_slice() else {
         panic!("{warnings:#?}")
@@ -73,6 +73,12 @@ fn refused(view: &Value, code: &str, field: &str) {
         "{warning}"
     );
     assert!(warning["line"].as_u64().is_some(), "{warning}");
+}
+
+/// The same, and the fallback decides and serves.
+#[track_caller]
+fn refused(view: &Value, code: &str, field: &str) {
+    warned(view, code, field);
     served(view, "clusterDefault", "balanced");
 }
 
@@ -93,23 +99,48 @@ fn served(view: &Value, source: &str, mode: &str) {
 }
 
 #[test]
-fn annotations_that_cannot_be_meant_leave_the_next_source() {
+fn an_annotation_that_cannot_be_meant_costs_itself_and_opens_no_boundary() {
     let many = too_many();
-    for (annotation, value, beside) in [
-        ("keys", many.as_str(), ""),
-        ("colour", "blue", ""),
-        ("weights", "node=10001,*=1", ""),
-        ("keys", "*,zone", ""),
-        ("mode", "hard", "keys: 'zone,*'"),
-        ("keys", "zone,*", "weights: 'zone=1'"),
-        ("on-no-match", "drop", "keys: 'zone,*'"),
+    for (annotation, value, beside, (source, mode)) in [
+        ("keys", many.as_str(), "", ("annotation", "hard")),
+        ("colour", "blue", "", ("clusterDefault", "balanced")),
+        (
+            "weights",
+            "node=10001,*=1",
+            "",
+            ("clusterDefault", "balanced"),
+        ),
+        ("keys", "*,zone", "", ("annotation", "hard")),
+        ("mode", "hard", "keys: 'zone,*'", ("annotation", "hard")),
+        (
+            "keys",
+            "zone,*",
+            "weights: 'zone=1'",
+            ("annotation", "weighted"),
+        ),
+        (
+            "on-no-match",
+            "drop",
+            "keys: 'zone,*'",
+            ("annotation", "prefer"),
+        ),
     ] {
         let mut annotations = format!("topology.ipvs-topo.io/{annotation}: '{value}'");
         if !beside.is_empty() {
             annotations.extend([", topology.ipvs-topo.io/", beside]);
         }
         let field = format!("metadata.annotations[topology.ipvs-topo.io/{annotation}]");
-        refused(&render(&annotations, ""), "TopologyInvalid", &field);
+        let view = render(&annotations, "");
+        warned(&view, "TopologyInvalid", &field);
+        let server = view.pointer("/virtualServers/0").unwrap();
+        let is_unread = server["refusalCode"] == "BoundaryUnread";
+        let boundary = value == "*,zone" || value == many;
+        assert_eq!(is_unread, boundary, "{annotation}: {value}: {server:#}");
+        if boundary {
+            assert_eq!(server["realServers"], Value::Array(Vec::new()));
+        } else {
+            served(&view, source, mode);
+        }
     }
 }
 

@@ -36,8 +36,13 @@ pub fn suggest<'a, K: IntoIterator<Item = &'a str>>(key: &str, known: K) -> Opti
     if let Some((_, word)) = named {
         return Some((*word).to_owned());
     }
-    let known = known.into_iter().filter(|label| *label != key);
-    let candidates = WORDS.into_iter().chain(known.map(|label| (label, label)));
+    let has_word = |label: &str| WORDS.iter().any(|(text, _)| *text == label);
+    let known = known
+        .into_iter()
+        .filter(|label| *label != key && !has_word(label));
+    // What the key stands for already was not meant instead of it.
+    let words = WORDS.into_iter().filter(|(_, word)| in_full(word) != key);
+    let candidates = words.chain(known.map(|label| (label, label)));
     let most = (key.len() / 3).min(2);
     let near = candidates.filter_map(|(text, meant)| {
         // No longer text is ever a label key, and only the lengths tell that it is far away.
@@ -97,6 +102,7 @@ mod tests {
             ("example.com/rak", Some("example.com/rack")),
             ("example.com/Rack", Some("example.com/rack")),
             ("example.com/typo", None),
+            ("topology.kubernetes.io/region", None),
         ] {
             assert_eq!(suggest(written, labels).as_deref(), meant, "{written}");
         }
