@@ -4,6 +4,7 @@
 //! kube-proxy that mean the same as one of ours are accepted as aliases.
 
 pub mod exit;
+mod format;
 pub mod proxy_config;
 pub mod values;
 
@@ -14,6 +15,7 @@ use cluster::api::{Following, NodeSource, Relists};
 use cluster::clock::Clock;
 use topology_core::scheduler::Scheduler;
 
+pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
 use crate::simulate::change;
@@ -396,57 +398,6 @@ pub struct SimulateArgs {
     /// Tables for people, JSON for programs, or one HTML page for a browser.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = SimulateFormat::Table)]
     pub output: SimulateFormat,
-}
-
-/// How `simulate` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SimulateFormat {
-    /// For people; fits 80 columns.
-    Table,
-    /// For programs: every endpoint of every Service.
-    Json,
-    /// A page that needs no network.
-    Html,
-}
-
-/// How `render` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RenderFormat {
-    /// For people.
-    Table,
-    /// The lines of `ipvsadm-save -n`, sorted bytewise.
-    Save,
-    /// The JSON of `docs/operations.md`.
-    Json,
-}
-
-/// How `status` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StatusFormat {
-    /// For people; fits 80 columns.
-    Table,
-    /// For people with a wide terminal: counters, bytes and reasons too.
-    Wide,
-    /// Everything the agent knows.
-    Json,
-}
-
-/// How `diff` and `explain` print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TextFormat {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// One readable line for each event.
-    Text,
-    /// One JSON object for each event.
-    Json,
 }
 
 #[cfg(test)]

@@ -64,23 +64,23 @@ impl Sighting {
     }
 }
 
-/// Looks for other proxies every `period` for as long as the result has a reader, on kube-proxy's usual ports and `ports`.
-pub(crate) fn watch(ports: BTreeSet<u16>, period: Duration) -> watch::Receiver<Vec<String>> {
-    let (sender, receiver) = watch::channel(Vec::new());
+/// Looks for other proxies every `period` for as long as `news` has a reader, on kube-proxy's usual ports and `ports`.
+pub(crate) async fn watch(
+    ports: BTreeSet<u16>,
+    period: Duration,
+    news: watch::Sender<Vec<String>>,
+) {
     let ports: BTreeSet<u16> = ports.into_iter().chain(USUAL_PORTS).collect();
-    tokio::spawn(async move {
-        let mut names = Names::open();
-        while !sender.is_closed() {
-            let found: Vec<String> = look(&mut names, &ports).await.line().into_iter().collect();
-            sender.send_if_modified(|last| {
-                let differs = *last != found;
-                *last = found;
-                differs
-            });
-            tokio::time::sleep(period).await;
-        }
-    });
-    receiver
+    let mut names = Names::open();
+    while !news.is_closed() {
+        let found: Vec<String> = look(&mut names, &ports).await.line().into_iter().collect();
+        news.send_if_modified(|last| {
+            let differs = *last != found;
+            *last = found;
+            differs
+        });
+        tokio::time::sleep(period).await;
+    }
 }
 
 async fn look(names: &mut Names, ports: &BTreeSet<u16>) -> Sighting {

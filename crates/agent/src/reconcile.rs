@@ -14,6 +14,7 @@ mod books;
 mod check;
 mod clock;
 mod counts;
+mod desired;
 mod other_proxy;
 mod pass;
 mod report;

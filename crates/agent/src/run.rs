@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cluster::source::Watch;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 use topology_core::model::Cidr;
 use topology_core::scheduler::Scheduler;
 
@@ -80,7 +81,12 @@ pub async fn run(
     let kernel = preflight::ipvs().await?;
     let fuse = Arc::new(Fuse::new(config.crash_after));
     let (record, claims) = open_record(&config)?;
-    let other_proxy = other_proxy::watch(config.ports.clone(), config.check_period);
+    let (news, other_proxy) = watch::channel(Vec::new());
+    tokio::spawn(other_proxy::watch(
+        config.ports.clone(),
+        config.check_period,
+        news,
+    ));
     let host = Machine::open(
         record,
         config.sysctl_dir.clone(),

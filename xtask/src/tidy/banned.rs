@@ -39,19 +39,20 @@ const BANS: &[Ban] = &[
     Ban {
         call: &["Command", "new"],
         allowed: &[
-            "crates/agent/src/guard",
-            "crates/agent/src/preflight",
+            "crates/agent/src/child.rs",
             "crates/agent/tests/",
             "crates/ipvs-netlink/tests/",
             "xtask/",
             "benches/",
         ],
-        instead: "only the guard starts a process (nft), and preflight (modprobe); use netlink",
+        instead: "every process needs a deadline; use netlink, or crates/agent/src/child.rs",
     },
     Ban {
         call: &["tokio", "spawn"],
         allowed: &[
             "crates/agent/src/run.rs",
+            // It only sends an answer.
+            "crates/agent/src/reconcile/answer.rs",
             "crates/agent/tests/",
             "crates/controller/src/run.rs",
             "crates/ipvs-netlink/tests/",

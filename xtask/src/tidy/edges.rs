@@ -38,8 +38,16 @@ const ROOMS: &[Room] = &[
     Room {
         package: "exposition",
         inside: &[],
-        outside: Some(&["prometheus-client", "rustix"]),
-        invariant: "exposition knows figures and nothing of what they are about",
+        outside: Some(&[
+            "axum",
+            "hyper",
+            "hyper-util",
+            "prometheus-client",
+            "rustix",
+            "tokio",
+            "tracing",
+        ]),
+        invariant: "exposition knows figures and connections, and nothing of what they are about",
     },
     Room {
         package: "agent",

@@ -1,7 +1,6 @@
 //! One pass: what some Services ask for, against what the kernel holds of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +9,13 @@ use tokio::time::Instant;
 use topology_core::mirror::{Observed, Trust};
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan::{self, Step};
-use topology_core::policy::OnNoMatch;
-use topology_core::resolve::{Decision, Refusal, Resolution, Viewpoint, resolve};
+use topology_core::resolve::{Resolution, resolve};
 use topology_core::snapshot::Snapshot;
-use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
+use topology_core::virtual_server::VirtualServerKey;
 
 use super::apply::Applied;
-use super::books::Wish;
 use super::counts::Counts;
-use super::shape::Place;
+use super::desired::{Target, wish};
 use super::{Item, Reconciler};
 use crate::host::Host;
 use crate::kernel::{Kernel, Listed};
@@ -36,13 +33,6 @@ const PATIENT_POLL: u64 = 60_000;
 
 /// What each key shall be; `None` where it shall not be.
 pub(super) type Wanted = BTreeMap<VirtualServerKey, Option<Target>>;
-
-/// What a virtual server shall be, and which endpoints are left out of it although they could serve.
-#[derive(Debug)]
-pub(super) struct Target {
-    pub(super) server: VirtualServer,
-    pub(super) unchosen: Vec<(IpAddr, u16)>,
-}
 
 /// What a pass is about.
 #[derive(Debug, Default)]
@@ -416,63 +406,4 @@ fn comes_first(service: &ObjectName) -> bool {
 pub(super) fn names(snapshot: &Snapshot) -> BTreeSet<ObjectName> {
     let services = snapshot.services();
     services.map(|service| service.name.clone()).collect()
-}
-
-/// What a Service asks for, without the decisions, and the servers that may be programmed.
-fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Target>) {
-    let mut wish = Wish {
-        findings: resolution
-            .findings
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        ..Wish::default()
-    };
-    let mut servers = Vec::with_capacity(resolution.servers.len());
-    for resolved in resolution.servers {
-        let key = resolved.server.key;
-        let endpoints = &resolved.decision.endpoints;
-        wish.endpoints = wish.endpoints.max(endpoints.len());
-        if let Some(words) = refusal(&key, &resolved.service, place) {
-            wish.findings.push(words.clone());
-            wish.refused.insert(key, words);
-            continue;
-        }
-        let here = endpoints
-            .iter()
-            .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
-        wish.local.extend(here.map(|endpoint| endpoint.address));
-        if is_silent(&resolved.decision) {
-            wish.silent.insert(key);
-        }
-        wish.keys.insert(key);
-        servers.push(Target {
-            unchosen: resolved.decision.unchosen().collect(),
-            server: resolved.server,
-        });
-    }
-    (wish, servers)
-}
-
-/// Whether clients that nobody can serve are to get no answer.
-fn is_silent(decision: &Decision) -> bool {
-    let no_match = matches!(
-        decision.refusal,
-        Some(
-            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
-        )
-    );
-    no_match && decision.on_no_match == OnNoMatch::Drop
-}
-
-/// Why a key must never be programmed on this machine (T03).
-fn refusal(key: &VirtualServerKey, service: &ObjectName, place: &Place) -> Option<String> {
-    let VirtualServerKey::Address { address, .. } = key else {
-        return None;
-    };
-    let link = place.link_of(*address)?;
-    Some(format!(
-        "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
-         the Service another, or take it from the link"
-    ))
 }

@@ -1,0 +1,54 @@
+//! How each command prints, and how log lines are written.
+
+use clap::ValueEnum;
+
+/// How `simulate` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SimulateFormat {
+    /// For people; fits 80 columns.
+    Table,
+    /// For programs: every endpoint of every Service.
+    Json,
+    /// A page that needs no network.
+    Html,
+}
+
+/// How `render` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RenderFormat {
+    /// For people.
+    Table,
+    /// The lines of `ipvsadm-save -n`, sorted bytewise.
+    Save,
+    /// The JSON of `docs/operations.md`.
+    Json,
+}
+
+/// How `status` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// For people; fits 80 columns.
+    Table,
+    /// For people with a wide terminal: counters, bytes and reasons too.
+    Wide,
+    /// Everything the agent knows.
+    Json,
+}
+
+/// How `diff` and `explain` print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One readable line for each event.
+    Text,
+    /// One JSON object for each event.
+    Json,
+}

@@ -1,0 +1,77 @@
+//! What a Service asks for on this machine: which of its virtual servers may be programmed, and why others may not.
+
+use std::net::IpAddr;
+
+use topology_core::model::ObjectName;
+use topology_core::policy::OnNoMatch;
+use topology_core::resolve::{Decision, Refusal, Resolution, Viewpoint};
+use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
+
+use super::books::Wish;
+use super::shape::Place;
+
+/// What a virtual server shall be, and which endpoints are left out of it although they could serve.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) server: VirtualServer,
+    pub(super) unchosen: Vec<(IpAddr, u16)>,
+}
+
+/// What a Service asks for, without the decisions, and the servers that may be programmed.
+pub(super) fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Target>) {
+    let mut wish = Wish {
+        findings: resolution
+            .findings
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        ..Wish::default()
+    };
+    let mut servers = Vec::with_capacity(resolution.servers.len());
+    for resolved in resolution.servers {
+        let key = resolved.server.key;
+        let endpoints = &resolved.decision.endpoints;
+        wish.endpoints = wish.endpoints.max(endpoints.len());
+        if let Some(words) = refusal(&key, &resolved.service, place) {
+            wish.findings.push(words.clone());
+            wish.refused.insert(key, words);
+            continue;
+        }
+        let here = endpoints
+            .iter()
+            .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
+        wish.local.extend(here.map(|endpoint| endpoint.address));
+        if is_silent(&resolved.decision) {
+            wish.silent.insert(key);
+        }
+        wish.keys.insert(key);
+        servers.push(Target {
+            unchosen: resolved.decision.unchosen().collect(),
+            server: resolved.server,
+        });
+    }
+    (wish, servers)
+}
+
+/// Whether clients that nobody can serve are to get no answer.
+fn is_silent(decision: &Decision) -> bool {
+    let no_match = matches!(
+        decision.refusal,
+        Some(
+            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
+        )
+    );
+    no_match && decision.on_no_match == OnNoMatch::Drop
+}
+
+/// Why a key must never be programmed on this machine (T03).
+fn refusal(key: &VirtualServerKey, service: &ObjectName, place: &Place) -> Option<String> {
+    let VirtualServerKey::Address { address, .. } = key else {
+        return None;
+    };
+    let link = place.link_of(*address)?;
+    Some(format!(
+        "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
+         the Service another, or take it from the link"
+    ))
+}
