@@ -12,7 +12,7 @@
 //! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
 //! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
 //!
-//! `mh` and `sh` tell few weights apart: see [`mh`] and [`sh`]. Every other scheduler gets the weights of `wrr`.
+//! `mh` and `sh` tell few weights apart: they have rules of their own. Every other scheduler gets the weights of `wrr`.
 
 mod groups;
 mod mh;

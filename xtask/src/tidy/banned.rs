@@ -147,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_started_by_the_guard_only() {
+    fn a_process_is_started_by_child_only() {
         let code = "fn f() { std::process::Command::new(\"nft\"); }";
-        assert!(problems_of("crates/agent/src/guard.rs", code).is_empty());
+        assert!(problems_of("crates/agent/src/child.rs", code).is_empty());
         assert_eq!(problems_of("crates/agent/src/routes.rs", code).len(), 1);
         assert_eq!(
             problems_of("crates/ipvs-netlink/src/client.rs", code).len(),
