@@ -21,7 +21,7 @@ const NFT: &str = "nft";
 
 /// How long a pass waits for a table that is to be there before its virtual servers. After a process that took longer
 /// no pass waits until one has ended in time.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the guard is not in place. Virtual servers work without it.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +161,10 @@ impl Nft {
             Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
         };
         let Some(ended) = ended else {
-            self.patience = Duration::ZERO;
+            // A look in passing does not say how long it takes.
+            if !limit.is_zero() {
+                self.patience = Duration::ZERO;
+            }
             return None;
         };
         if !ended.is_hung() {

@@ -243,9 +243,9 @@ fn d3_what_a_full_disk_cut_short_is_on_record_once_there_is_room() {
     let mut node = Node::new().with(CIDR);
     let state = node.state();
     let state = state.display();
-    // Room for some of the lines, and for a part of one.
+    // Room for the lock, for some of the lines, and for a part of one.
     sh(&format!(
-        "mkdir {state} && mount -t tmpfs -o size=4k tmpfs {state}"
+        "mkdir {state} && mount -t tmpfs -o size=8k tmpfs {state}"
     ));
     node.write("nodes.yaml", NODES);
     let ports: Vec<_> = (1..=PORTS).map(|port| ("TCP", port)).collect();
