@@ -371,7 +371,8 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: Vec<PathBuf>,
 
-    /// Give a Service another annotation (`shop/cart:weights=zone=90,*=10`), or none (`shop/cart:weights=`).
+    /// Give a Service another annotation (`shop/cart:weights=zone=90,*=10`), none (`shop/cart:weights=`), or another
+    /// `shop/cart:trafficDistribution=PreferSameZone`.
     #[arg(long, value_name = "NS/SVC:ANNOTATION=VALUE", value_parser = change::set)]
     pub set: Vec<change::Set>,
 

@@ -31,7 +31,7 @@ use topology_core::policy::PREFIX;
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use self::apply::Edit;
+use self::apply::{Edit, distribution};
 use self::atlas::Atlas;
 use self::compose::Outcome as Computed;
 use self::demand::Demand;
@@ -193,6 +193,10 @@ fn edit(
     for scale in &args.scale {
         edit.scale(snapshot, atlas, scale)?;
     }
+    // After the endpoints are those that get hints.
+    edit.distribute(snapshot, &args.set, |service| {
+        origin.annotations(service, distribution::ANNOTATIONS)
+    })?;
     for drain in &args.drain {
         edit.drain(snapshot, drain)?;
     }

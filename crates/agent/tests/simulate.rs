@@ -96,6 +96,33 @@ fn annotations_that_are_not_named_stay() {
 }
 
 #[test]
+fn traffic_distribution_is_tried_with_the_hints_that_kubernetes_would_write() {
+    let plain = ["--set", "shop/cart:weights="];
+    let in_zone = |value: &str| {
+        let set = format!("shop/cart:trafficDistribution={value}");
+        let view = json(&[&plain[..], &["--set", &set]].concat());
+        view["total"]["changed"]["inZone"].as_f64().unwrap()
+    };
+    let even = in_zone("");
+    for value in ["PreferSameZone", "PreferClose", "PreferSameNode"] {
+        assert!(in_zone(value) > even + 0.2, "{value}");
+    }
+    let rival = json(&plain);
+    let others = rival["total"]["others"].as_array().unwrap();
+    let close = others.iter().find(|one| one["name"] == "PreferSameZone");
+    let close = close.unwrap()["inZone"].as_f64().unwrap();
+    assert!((in_zone("PreferSameZone") - close).abs() < 1e-9);
+    let removed = ["--set", "shop/orders:trafficDistribution="];
+    let removed = text(&simulate(
+        "hints",
+        &[&removed[..], &["-o", "json"]].concat(),
+    ));
+    let removed: serde_json::Value = serde_json::from_str(&removed).unwrap();
+    let in_zone = |state: &str| removed["total"][state]["inZone"].as_f64().unwrap();
+    assert!(in_zone("changed") < in_zone("asIs"), "{removed}");
+}
+
+#[test]
 fn a_policy_file_and_a_drain_are_tried_without_a_cluster() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.yaml");

@@ -1,5 +1,7 @@
 //! Changes to a cluster that was read, worked out before anything is computed, and made in memory only.
 
+pub(crate) mod distribution;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,7 +14,7 @@ use topology_core::policy::{Asked, LevelKey, from_annotations};
 use topology_core::snapshot::Snapshot;
 
 use super::atlas::{Atlas, ZONE, zone_of_endpoint};
-use super::change::{DrainOf, Scale, Set};
+use super::change::{DrainOf, Part, Scale, Set};
 use crate::cli::exit::Failure;
 
 /// Values that are named where one was mistyped.
@@ -107,14 +109,17 @@ impl Edit {
     ) -> Result<(), Failure> {
         let mut all: BTreeMap<&ObjectName, Written> = BTreeMap::new();
         for change in sets {
+            let Part::Annotation(annotation) = &change.part else {
+                continue;
+            };
             known(snapshot, &change.service)?;
             let annotations = match all.entry(&change.service) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(written(&change.service)?),
             };
-            annotations.retain(|(name, _)| *name != change.annotation);
+            annotations.retain(|(name, _)| name != annotation);
             if !change.value.is_empty() {
-                annotations.push((change.annotation.clone(), change.value.clone()));
+                annotations.push((annotation.clone(), change.value.clone()));
             }
         }
         for (name, annotations) in all {

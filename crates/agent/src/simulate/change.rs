@@ -6,15 +6,24 @@ use std::sync::Arc;
 use topology_core::model::ObjectName;
 use topology_core::policy::PREFIX;
 
-/// `--set NS/SVC:annotation=value`.
+/// `--set NS/SVC:annotation=value`, or `--set NS/SVC:trafficDistribution=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// Whose annotation.
+    /// Whose annotation or field.
     pub service: ObjectName,
-    /// With its prefix.
-    pub annotation: String,
+    /// What of the Service.
+    pub part: Part,
     /// Empty takes it away.
     pub value: String,
+}
+
+/// What of a Service can be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// An annotation, with its prefix.
+    Annotation(String),
+    /// The field `spec.trafficDistribution`.
+    TrafficDistribution,
 }
 
 /// `--drain KEY=VALUE[,VALUE...]`.
@@ -37,6 +46,12 @@ pub struct Scale {
     pub count: usize,
 }
 
+/// The field as it is typed.
+const DISTRIBUTION: &str = "trafficDistribution";
+
+/// What Kubernetes 1.37 takes in `spec.trafficDistribution`.
+const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+
 /// The most endpoints that one zone of a Service can be scaled to.
 const MOST: usize = 10_000;
 
@@ -52,14 +67,20 @@ pub fn set(text: &str) -> Result<Set, String> {
     if annotation.is_empty() {
         return Err(wrong());
     }
-    let annotation = if annotation.starts_with(PREFIX) {
-        annotation.to_owned()
-    } else {
-        format!("{PREFIX}{annotation}")
+    let part = match annotation {
+        DISTRIBUTION => Part::TrafficDistribution,
+        whole if whole.starts_with(PREFIX) => Part::Annotation(whole.to_owned()),
+        short => Part::Annotation(format!("{PREFIX}{short}")),
     };
+    if part == Part::TrafficDistribution && !value.is_empty() && !DISTRIBUTIONS.contains(&value) {
+        return Err(format!(
+            "{value:?} is no {DISTRIBUTION}; use {}, or nothing to remove the field",
+            DISTRIBUTIONS.join(", ")
+        ));
+    }
     Ok(Set {
         service: name(service).ok_or_else(wrong)?,
-        annotation,
+        part,
         value: value.to_owned(),
     })
 }
@@ -115,10 +136,13 @@ fn name(text: &str) -> Option<ObjectName> {
 
 impl fmt::Display for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let annotation = self.annotation.trim_start_matches(PREFIX);
+        let part = match &self.part {
+            Part::Annotation(name) => name.trim_start_matches(PREFIX),
+            Part::TrafficDistribution => DISTRIBUTION,
+        };
         match self.value.as_str() {
-            "" => write!(f, "{} without {annotation}", self.service),
-            value => write!(f, "{} with {annotation}: {value}", self.service),
+            "" => write!(f, "{} without {part}", self.service),
+            value => write!(f, "{} with {part}: {value}", self.service),
         }
     }
 }
@@ -143,12 +167,21 @@ mod tests {
     #[test]
     fn changes_are_read_as_they_are_written_in_the_manual() {
         let read = set("shop/cart:weights=zone=90,*=10").unwrap();
-        assert_eq!(read.annotation, "topology.ipvs-topo.io/weights");
+        let weights = "topology.ipvs-topo.io/weights".to_owned();
+        assert_eq!(read.part, Part::Annotation(weights));
         assert_eq!(read.value, "zone=90,*=10");
         assert_eq!(
             set(&format!("shop/cart:{PREFIX}weights=zone=90,*=10")),
             Ok(read)
         );
+        let field = set("shop/cart:trafficDistribution=PreferSameZone").unwrap();
+        assert_eq!(field.part, Part::TrafficDistribution);
+        assert_eq!(
+            field.to_string(),
+            "shop/cart with trafficDistribution: PreferSameZone"
+        );
+        let none = set("shop/cart:trafficDistribution=").unwrap();
+        assert_eq!(none.to_string(), "shop/cart without trafficDistribution");
         assert_eq!(
             drain("zone=b,c").unwrap().values,
             [Arc::from("b"), Arc::from("c")]
@@ -171,6 +204,8 @@ mod tests {
                 "{text}"
             );
         }
+        let unknown = set("shop/cart:trafficDistribution=Close").unwrap_err();
+        assert!(unknown.contains("use PreferClose, PreferSameZone, PreferSameNode, or nothing"));
         for text in ["b", "=b", "zone=", "zone=b,"] {
             assert!(drain(text).unwrap_err().contains("zone=b"), "{text}");
         }
