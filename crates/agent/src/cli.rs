@@ -6,6 +6,7 @@
 pub mod exit;
 mod format;
 pub mod proxy_config;
+mod strict;
 pub mod values;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use cluster::clock::Clock;
 use topology_core::scheduler::Scheduler;
 
 pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
+pub use self::strict::{Reader, StrictArgs};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
 use crate::simulate::change;
@@ -267,6 +269,10 @@ pub struct RenderArgs {
     #[command(flatten)]
     pub moment: MomentArgs,
 
+    /// Whether warnings are errors.
+    #[command(flatten)]
+    pub strict: StrictArgs,
+
     /// A table for people, `ipvsadm-save -n` lines (sorted) for tools, or JSON for both.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = RenderFormat::Table)]
     pub output: RenderFormat,
@@ -311,6 +317,10 @@ pub struct DiffArgs {
     #[arg(long, value_name = "PATH", default_value = DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 
+    /// Whether warnings are errors.
+    #[command(flatten)]
+    pub strict: StrictArgs,
+
     /// Lines for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
     pub output: TextFormat,
@@ -346,6 +356,10 @@ pub struct ExplainArgs {
     /// With which clock.
     #[command(flatten)]
     pub moment: MomentArgs,
+
+    /// Whether warnings are errors.
+    #[command(flatten)]
+    pub strict: StrictArgs,
 
     /// Words for people, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TextFormat::Text)]
@@ -395,6 +409,10 @@ pub struct SimulateArgs {
     /// With which clock.
     #[command(flatten)]
     pub moment: MomentArgs,
+
+    /// Whether warnings are errors.
+    #[command(flatten)]
+    pub strict: StrictArgs,
 
     /// Tables for people, JSON for programs, or one HTML page for a browser.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = SimulateFormat::Table)]

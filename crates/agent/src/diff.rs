@@ -24,18 +24,21 @@ use crate::reconcile::observe_all;
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
 pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
-    let view = match seen_from(&args.origin, args.node.as_deref())? {
+    let (view, warnings): (DiffView, usize) = match seen_from(&args.origin, args.node.as_deref())? {
         Some((origin, node)) => {
             let seen = Offline::read(&origin, node, &args.service, values::now())?;
-            client::block_on(offline(&seen.resolve(), args))?
+            let resolved = seen.resolve();
+            let view = client::block_on(offline(&resolved, args))?;
+            (view, resolved.warnings.len())
         }
-        None => client::block_on(client::get(&args.socket, "/v1/diff"))?,
+        None => (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0),
     };
     match args.output {
         TextFormat::Json => print::result(&print::json(&view)?)?,
         TextFormat::Text => print::result(&text(&view))?,
     }
-    Ok(Outcome::of(!view.equal))
+    args.strict
+        .end(warnings, args.output.reader(), Outcome::of(!view.equal))
 }
 
 /// What was read against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;

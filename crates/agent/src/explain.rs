@@ -26,16 +26,22 @@ use crate::output::{print, stages};
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let service = args.target.service(args.namespace.as_deref());
     let service = service.map_err(Failure::input)?;
-    let views = match seen_from(&args.origin, args.node.as_deref())? {
+    let seen_from = seen_from(&args.origin, args.node.as_deref())?;
+    let is_offline = seen_from.is_some();
+    let views = match seen_from {
         Some((origin, node)) => offline(&origin, node, &service, args)?,
         None => ask(&service, args)?,
     };
     let views = only(views, &service, &args.target)?;
+    // Each virtual server repeats the warnings of its Service.
+    let warnings = views.first().filter(|_view| is_offline);
+    let warnings = warnings.map_or(0, |view| view.warnings.len());
     print::result(&match args.output {
         TextFormat::Json => print::json(&views)?,
         TextFormat::Text => stages::text(&views, print::width()),
     })?;
-    Ok(Outcome::Fine)
+    args.strict
+        .end(warnings, args.output.reader(), Outcome::Fine)
 }
 
 fn offline(

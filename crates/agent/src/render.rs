@@ -25,6 +25,7 @@ pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
     if args.output != RenderFormat::Json {
         warn(&resolved);
     }
+    let warnings = resolved.warnings.len();
     let text = match args.output {
         RenderFormat::Save => save::save(
             &resolved
@@ -37,7 +38,8 @@ pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
         RenderFormat::Table => text(&resolved.view(&args.node), print::width()),
     };
     print::result(&text)?;
-    Ok(Outcome::Fine)
+    args.strict
+        .end(warnings, args.output.reader(), Outcome::Fine)
 }
 
 /// The Services that are asked for.

@@ -61,7 +61,8 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
         SimulateFormat::Json => print::json(&view)?,
         SimulateFormat::Html => html::page(&view, &made(args)),
     })?;
-    Ok(Outcome::Fine)
+    args.strict
+        .end(view.warnings.len(), args.output.reader(), Outcome::Fine)
 }
 
 /// Where the page comes from.
@@ -125,7 +126,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         .flat_map(|name| resolve(&snapshot, &me, name).findings);
     warnings.extend(findings.map(|finding| describe::finding(&finding)));
     let changes = changes(args);
-    let edit = edit(args, &options, &snapshot, &atlas)?;
+    let edit = edit(args, &options, &snapshot, &atlas, &mut warnings)?;
     let steps = if changes.is_empty() { 2 } else { 3 };
     let progress = Progress::new(services.len() * steps);
     let as_is = Survey::of(&ground, &snapshot, &services, || progress.tick());
@@ -173,12 +174,13 @@ fn changes(args: &SimulateArgs) -> Vec<String> {
     sets.chain(scales).chain(drains).chain(policies).collect()
 }
 
-/// The changes, worked out but not made.
+/// The changes, worked out but not made; what is wrong with the policies of files joins the `warnings`.
 fn edit(
     args: &SimulateArgs,
     options: &Options,
     snapshot: &Snapshot,
     atlas: &Atlas,
+    warnings: &mut Vec<WarningView>,
 ) -> Result<Edit, Failure> {
     let mut edit = Edit::default();
     let origin = args.origin.get();
@@ -202,9 +204,7 @@ fn edit(
     }
     for path in &args.policy {
         let loaded = source::read(path, options).map_err(Failure::input)?;
-        for warning in &loaded.warnings {
-            print::aside(&format!("warning: {warning}"));
-        }
+        warnings.extend(loaded.warnings.iter().map(describe::warning));
         edit.policies(&loaded.snapshot, &path.display().to_string())?;
     }
     Ok(edit)

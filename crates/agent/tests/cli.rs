@@ -200,6 +200,42 @@ spec: {clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{port: 80}]}
 }
 
 #[test]
+fn warnings_are_counted_for_people_and_are_errors_where_strict() {
+    let bad = "{apiVersion: v1, kind: Service, metadata: {name: cart, namespace: shop, annotations: \
+        {topology.ipvs-topo.io/weights: node=eighty}}, spec: {clusterIP: 10.96.0.10, ports: [{port: 80}]}}\n\
+        ---\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n---\n\
+        {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{port: 80}], \
+        metadata: {name: s, namespace: shop, labels: {kubernetes.io/service-name: cart}}, \
+        endpoints: [{addresses: [10.244.0.1]}]}\n";
+    let (_folder, path) = file("shop.yaml", bad);
+    let path = path.to_string_lossy();
+    let commands: [&[&str]; 4] = [
+        &["render", "--node", "n1"],
+        &["render", "--node", "n1", "-o", "save"],
+        &["explain", "shop/cart", "--node", "n1"],
+        &["simulate"],
+    ];
+    for command in commands {
+        let words = [command, &["--cluster", &path]].concat();
+        let fine = run(&words);
+        assert_eq!(fine.code, Some(0), "{words:?}");
+        let last = fine.err.lines().last().unwrap_or_default();
+        assert_eq!(last, "1 warning; --strict makes it an error", "{words:?}");
+        let strict = run(&[&words[..], &["--strict"]].concat());
+        assert_eq!((strict.code, &strict.out), (Some(2), &fine.out));
+        let last = strict.err.lines().last().unwrap_or_default();
+        let expected = "ipvs-topo: 1 warning, and --strict makes it an error";
+        assert_eq!(last, expected, "{words:?}");
+    }
+    let shop = example("shop");
+    let good = ["render", "--cluster", &shop, "--node", "n1", "--strict"];
+    let good = run(&good);
+    assert_eq!((good.code, good.err.as_str()), (Some(0), ""));
+    let asked = run(&["explain", "shop/cart", "--strict"]);
+    assert_eq!(asked.code, Some(2), "{}", asked.err);
+}
+
+#[test]
 fn input_that_cannot_be_read_is_exit_2_and_names_the_path_and_the_remedy() {
     let missing = run(&[
         "render",

@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use super::strict::Reader;
+
 /// How `simulate` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SimulateFormat {
@@ -13,6 +15,16 @@ pub enum SimulateFormat {
     Html,
 }
 
+impl SimulateFormat {
+    /// Who reads this.
+    pub fn reader(self) -> Reader {
+        match self {
+            Self::Table | Self::Html => Reader::Person,
+            Self::Json => Reader::Program,
+        }
+    }
+}
+
 /// How `render` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RenderFormat {
@@ -22,6 +34,16 @@ pub enum RenderFormat {
     Save,
     /// The JSON of `docs/operations.md`.
     Json,
+}
+
+impl RenderFormat {
+    /// Who reads this.
+    pub fn reader(self) -> Reader {
+        match self {
+            Self::Table | Self::Save => Reader::Person,
+            Self::Json => Reader::Program,
+        }
+    }
 }
 
 /// How `status` prints.
@@ -42,6 +64,16 @@ pub enum TextFormat {
     Text,
     /// For programs.
     Json,
+}
+
+impl TextFormat {
+    /// Who reads this.
+    pub fn reader(self) -> Reader {
+        match self {
+            Self::Text => Reader::Person,
+            Self::Json => Reader::Program,
+        }
+    }
 }
 
 /// How log lines are written.
