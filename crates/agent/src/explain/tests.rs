@@ -7,6 +7,7 @@ use topology_core::snapshot::Snapshot;
 
 use super::scheduler;
 use super::what_if::what_if;
+use crate::output::stages;
 use crate::simulate::tests::{cluster, within};
 
 /// Change and effect, one a line, as seen from the first Node.
@@ -106,4 +107,25 @@ fn a_small_share_is_named_and_mh_is_not_the_cure() {
     let mh = note("zone=99,*=1", "mh");
     assert!(mh.contains("small shares are not met"), "{mh}");
     assert!(note("zone=90,*=10", "lc").contains("weights are ignored"));
+}
+
+#[test]
+fn the_table_counts_an_endpoint_that_drains_as_draining_and_not_as_unready() {
+    let mut snapshot = cluster(&[2, 1], &[("keys", "zone,*")]);
+    let node = vec!["n01".into()];
+    snapshot.set_drain(Drain::of("d", LevelKey::Node, node));
+    let me = Viewpoint::new("n00");
+    let service = snapshot.services().next().unwrap().name.clone();
+    let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
+    let text = stages::text(&[stages::explain(&resolved)], None);
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let zone = text
+        .lines()
+        .map(cells)
+        .find(|line| line.starts_with("zone 1/2"));
+    assert_eq!(
+        zone.as_deref(),
+        Some("zone 1/2, 1 draining 100 % 100 % 100 %"),
+        "{text}"
+    );
 }

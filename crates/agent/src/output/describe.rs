@@ -98,6 +98,7 @@ fn level(level: &LevelDecision) -> LevelView {
     LevelView {
         level: level.key.to_string(),
         usable: level.usable,
+        draining: level.draining,
         total: level.total,
         wanted: level.wanted.to_f64(),
         share: level.share.to_f64(),

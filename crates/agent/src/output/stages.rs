@@ -249,7 +249,7 @@ fn levels(levels: &[LevelView], width: Option<usize>) -> String {
     let row = |level: &LevelView| -> Vec<Cell> {
         vec![
             level.level.as_str().into(),
-            format!("{}/{}", level.usable, level.total).into(),
+            ready(level).into(),
             short_percent(level.wanted).into(),
             short_percent(level.share).into(),
             short_percent(level.programmed).into(),
@@ -263,6 +263,15 @@ fn levels(levels: &[LevelView], width: Option<usize>) -> String {
         let _written = writeln!(text, "  {}", grid.line(row, &Cell::default()));
     }
     text
+}
+
+/// `1/2`, and how many of the others are draining and not unready: `1/2, 1 draining`.
+fn ready(level: &LevelView) -> String {
+    let ready = format!("{}/{}", level.usable, level.total);
+    match level.draining {
+        0 => ready,
+        count => format!("{ready}, {count} draining"),
+    }
 }
 
 fn what_if(view: &ExplainView, width: Option<usize>) -> String {

@@ -94,6 +94,9 @@ pub struct LevelView {
     pub level: String,
     /// Endpoints in it that take connections.
     pub usable: u32,
+    /// Endpoints in it that a drain keeps from new connections.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub draining: u32,
     /// Endpoints in it, whatever their condition.
     pub total: u32,
     /// Share of new connections that the policy asks for, 0 to 1.
@@ -102,6 +105,14 @@ pub struct LevelView {
     pub share: f64,
     /// Share that the weights give, 0 to 1.
     pub programmed: f64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A chosen endpoint.

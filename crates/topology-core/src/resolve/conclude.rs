@@ -76,6 +76,7 @@ fn level(tier: &Tier) -> LevelDecision {
         share: tier.share,
         achieved: tier.achieved,
         usable: tier.usable,
+        draining: tier.draining,
         total: tier.total,
     }
 }

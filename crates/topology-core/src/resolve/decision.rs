@@ -139,6 +139,8 @@ pub struct LevelDecision {
     pub achieved: Ratio,
     /// Endpoints that take traffic.
     pub usable: u32,
+    /// Endpoints that a drain keeps from new connections.
+    pub draining: u32,
     /// Endpoints whatever their condition.
     pub total: u32,
 }

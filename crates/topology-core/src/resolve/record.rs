@@ -67,6 +67,8 @@ pub enum Fact {
         share: Ratio,
         /// Endpoints that may take traffic.
         usable: u32,
+        /// Endpoints that a drain keeps from new connections.
+        draining: u32,
         /// Endpoints whatever their condition.
         total: u32,
     },

@@ -57,6 +57,7 @@ pub(super) fn run(work: &mut Work<'_>) {
         weight: tier.configured,
         share: tier.share,
         usable: tier.usable,
+        draining: tier.draining,
         total: tier.total,
     };
     work.facts.extend(work.tiers.iter().map(fact));

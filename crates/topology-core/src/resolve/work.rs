@@ -6,6 +6,7 @@ use super::candidates::{Candidate, Candidates};
 use super::categorize::Topology;
 use super::decision::{Lost, Note, Refusal};
 use super::drains::InForce;
+use super::reason::Reason;
 use super::record::{Fact, StageRecord};
 use super::source::{Choice, Rule};
 use super::{PortView, Viewpoint};
@@ -76,6 +77,8 @@ pub(super) struct Tier {
     pub(super) counted: u32,
     /// Endpoints that do not terminate.
     pub(super) lasting: u32,
+    /// Endpoints that a drain keeps from new connections.
+    pub(super) draining: u32,
     /// Endpoints whatever their condition.
     pub(super) total: u32,
     /// The level it merged into.
@@ -125,6 +128,7 @@ impl Tier {
             usable: 0,
             counted: 0,
             lasting: 0,
+            draining: 0,
             total: 0,
             merged_into: None,
             takes_residual: false,
@@ -272,6 +276,7 @@ impl<'a> Work<'a> {
             tier.total += 1;
             tier.usable += u32::from(chosen);
             tier.counted = tier.usable;
+            tier.draining += u32::from(candidate.reason == Reason::Drained);
             tier.lasting += u32::from(candidate.is_there());
         }
     }

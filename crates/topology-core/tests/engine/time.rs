@@ -5,7 +5,7 @@ use std::sync::Arc;
 use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
 use topology_core::policy::Policy;
 use topology_core::ratio::Ratio;
-use topology_core::resolve::{Note, Refusal, ResolvedServer};
+use topology_core::resolve::{Fact, Note, Refusal, ResolvedServer};
 
 use crate::world::{Ep, World, ZONE, drain, ep, weighted};
 
@@ -253,4 +253,22 @@ fn a_level_that_shrank_waits_before_it_grows_again() {
         "the first pod back waits"
     );
     assert_eq!(near_with(1, 24_000).0, Ratio::new(1, 4));
+}
+
+#[test]
+fn an_endpoint_that_drains_is_counted_as_draining_and_not_as_unready() {
+    let mut world = world(prefer());
+    world.snapshot.set_drain(drain("zone", &["b"]));
+    let endpoints = endpoints(3, 2).into_iter();
+    world = world.endpoints(endpoints.chain([ep(4).zone("a").unready()]));
+    let decision = world.server().decision;
+    let levels = decision.levels.iter();
+    let counts = levels.map(|level| (level.usable, level.draining, level.total));
+    assert_eq!(counts.collect::<Vec<_>>(), [(3, 0, 4), (0, 2, 2)]);
+    let mut facts = decision.stages.iter().flat_map(|stage| &stage.facts);
+    let told = |fact: &Fact| {
+        fact.to_string()
+            .ends_with("0 of 2 endpoints usable, 2 draining")
+    };
+    assert!(facts.any(told), "{:?}", decision.stages);
 }

@@ -65,11 +65,18 @@ fn levels(fact: &Fact, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             weight,
             share,
             usable,
+            draining,
             total,
-        } => write!(
-            f,
-            "{level}: weight {weight} = {share:#}, {usable} of {total} endpoints usable"
-        ),
+        } => {
+            write!(
+                f,
+                "{level}: weight {weight} = {share:#}, {usable} of {total} endpoints usable"
+            )?;
+            match draining {
+                0 => Ok(()),
+                count => write!(f, ", {count} draining"),
+            }
+        }
         Fact::Merged {
             level,
             into,
