@@ -116,6 +116,15 @@ impl Policy {
             .filter_map(LevelKey::label)
     }
 
+    /// The levels that lie inside a level before them, each with the first such.
+    pub(crate) fn covered_levels(&self) -> impl Iterator<Item = (&LevelKey, &LevelKey)> {
+        let keys = || self.levels.iter().map(|level| &level.key);
+        keys().enumerate().filter_map(move |(at, key)| {
+            let by = keys().take(at).find(|before| key.is_inside(before))?;
+            Some((key, by))
+        })
+    }
+
     /// Whether endpoints outside the levels are never used.
     pub fn is_bounded(&self) -> bool {
         self.mode != Mode::None

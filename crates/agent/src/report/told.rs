@@ -181,6 +181,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::ServingTerminating
         | Note::Clipped { .. }
         | Note::NoSuchPolicy { .. }
+        | Note::LevelUnreachable { .. }
         | Note::DrainSpares { .. }
         | Note::AvoidIgnored { .. }
         | Note::Capped { .. } => None,

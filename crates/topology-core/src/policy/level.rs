@@ -71,6 +71,18 @@ impl LevelKey {
             Self::Node | Self::Any => None,
         }
     }
+
+    /// Whether all that has this in common has `outer` in common, too: a Node has one value of each label, and a zone
+    /// is in one region. Of other labels it is not known.
+    pub(crate) fn is_inside(&self, outer: &Self) -> bool {
+        match (self, outer) {
+            (Self::Node, Self::Label(_)) => true,
+            (Self::Label(inner), Self::Label(outer)) => **inner == *ZONE && **outer == *REGION,
+            (Self::Node, Self::Node | Self::Any)
+            | (Self::Label(_), Self::Node | Self::Any)
+            | (Self::Any, _) => false,
+        }
+    }
 }
 
 impl fmt::Display for LevelKey {

@@ -282,6 +282,13 @@ pub enum Note {
         /// What was most likely meant, if that can be told.
         meant: Option<String>,
     },
+    /// S4: a nearer level takes every endpoint that could be in this one.
+    LevelUnreachable {
+        /// The level.
+        level: LevelKey,
+        /// The level before it that takes them.
+        by: LevelKey,
+    },
     /// S2: a domain that should be avoided is used, because no other endpoint remains.
     AvoidIgnored {
         /// The key of the domain.
@@ -338,6 +345,7 @@ impl Note {
             Self::DrainIgnored { .. } => "DrainIgnored",
             Self::DrainSpares { .. } => "DrainSpares",
             Self::LevelUnknown { .. } => "LevelUnknown",
+            Self::LevelUnreachable { .. } => "LevelUnreachable",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
             Self::Panic => "Panic",
             Self::Merged { .. } => "Merged",
@@ -363,7 +371,7 @@ impl Note {
             Self::Merged { .. } => 5,
             Self::Capped { .. } => 8,
             Self::SchedulerMissing { .. } | Self::WeightClamped { .. } => 10,
-            Self::OwnNodeUnknown | Self::LevelUnknown { .. } => 4,
+            Self::OwnNodeUnknown | Self::LevelUnknown { .. } | Self::LevelUnreachable { .. } => 4,
             Self::EmptyLevel { .. } => 6,
         }
     }
@@ -399,6 +407,10 @@ impl fmt::Display for Note {
                 write!(f, "drain {drain} spares Services with a hard policy")
             }
             Self::LevelUnknown { level, meant } => unknown_level(f, level, meant.as_deref()),
+            Self::LevelUnreachable { level, by } => write!(
+                f,
+                "level {level} never has an endpoint here, level {by} before it takes them all"
+            ),
             Self::AvoidIgnored { key } => write!(
                 f,
                 "endpoints with the same {key} are used, no other endpoint remains"

@@ -71,6 +71,7 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     choice.consider_objects(PolicySource::NamespacePolicy, &ranking);
     choice.consider_objects(PolicySource::ClusterDefault, &ranking);
     choice.note_unknown_levels(view);
+    choice.note_unreachable_levels(view);
     choice
 }
 
@@ -174,6 +175,27 @@ impl<'a> Choice<'a> {
             })
         });
         let notes: Vec<Note> = notes.collect();
+        self.notes.extend(notes);
+    }
+
+    /// Levels of the policy that never hold an endpoint, because a level before them takes all that could be in them.
+    fn note_unreachable_levels(&mut self, view: &PortView<'_>) {
+        let Some(own) = view.own_node else {
+            return;
+        };
+        // A label that this Node lacks holds no endpoint, so it takes none from later levels.
+        let holds = |key: &LevelKey| {
+            let value = key.label().and_then(|label| own.labels.get(label));
+            value.is_some_and(|value| !value.is_empty())
+        };
+        let pairs = self.policy().into_iter().flat_map(Policy::covered_levels);
+        let here = pairs.filter(|(_, by)| holds(by));
+        let notes: Vec<Note> = here
+            .map(|(level, by)| Note::LevelUnreachable {
+                level: level.clone(),
+                by: by.clone(),
+            })
+            .collect();
         self.notes.extend(notes);
     }
 

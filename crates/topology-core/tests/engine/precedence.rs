@@ -8,7 +8,7 @@ use topology_core::policy::{Avoid, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Decision, LostBecause, Note, Refusal};
 use topology_core::scheduler::Scheduler;
 
-use crate::world::{World, ZONE, cluster_policy, ep, node, weighted};
+use crate::world::{RACK, REGION, World, ZONE, cluster_policy, ep, node, weighted};
 
 /// A `ClusterTopologyPolicy` for everything.
 fn object(name: &str) -> TopologyPolicy {
@@ -490,4 +490,40 @@ fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
     world.snapshot.set_node(node("n3", &labels));
     let is_unknown = |note: &Note| note.code() == "LevelUnknown";
     assert!(!world.server().decision.notes.iter().any(is_unknown));
+}
+
+#[test]
+fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
+    let notes = |levels: &[(&str, u32)], own: &[(&str, &str)]| {
+        let mut world = hinted().policy(weighted(levels)).node("me", own);
+        let notes = world.server().decision.notes.into_iter();
+        let mut notes = notes.filter(|note| note.code() == "LevelUnreachable");
+        notes.next().map(|note| note.to_string())
+    };
+    let here = [(ZONE, "a"), (REGION, "r"), (RACK, "x")];
+    let told = |level: &str, by: &str| {
+        let words = format!(
+            "level {level} never has an endpoint here, level {by} before it takes them all"
+        );
+        Some(words)
+    };
+    assert_eq!(
+        notes(&[(ZONE, 80), ("node", 20)], &here),
+        told("node", "zone")
+    );
+    assert_eq!(
+        notes(&[(REGION, 80), (ZONE, 20)], &here),
+        told("zone", "region")
+    );
+    assert_eq!(
+        notes(&[(RACK, 80), ("node", 20)], &here),
+        told("node", RACK)
+    );
+    assert_eq!(
+        notes(&[("node", 80), (ZONE, 15), (REGION, 5), ("*", 0)], &here),
+        None
+    );
+    assert_eq!(notes(&[(ZONE, 80), (RACK, 20)], &here), None);
+    // Without a zone of its own this Node finds no endpoint in its zone, but may find one on itself.
+    assert_eq!(notes(&[(ZONE, 80), ("node", 20)], &[(RACK, "x")]), None);
 }
