@@ -1,5 +1,6 @@
 //! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
 
+use cluster::object::{Kind, ObjectKey};
 use cluster::source::{Loaded, Options};
 use topology_core::model::{Node, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -124,11 +125,19 @@ impl Offline {
         } = &self.loaded;
         let case = service
             .and_then(|service| Case::of(snapshot, &mut warnings.iter(), &self.me, &service));
-        case.ok_or_else(|| {
-            Failure::input(format_args!(
-                "the input has no Service {name} with a cluster IP"
-            ))
-        })
+        case.ok_or_else(|| Failure::input(self.no_case(name)))
+    }
+
+    /// Why there is nothing to explain of the Service `name`.
+    fn no_case(&self, name: &str) -> String {
+        let mut ignored = self.loaded.ignored.iter();
+        let is_meant = |key: &ObjectKey| key.kind == Kind::Service && key.name.to_string() == name;
+        match ignored.find(|(key, _)| is_meant(key)) {
+            Some((_, why)) => {
+                format!("Service {name} is {why}, so it has no virtual server to explain")
+            }
+            None => format!("the input has no Service {name} with a cluster IP"),
+        }
     }
 }
 

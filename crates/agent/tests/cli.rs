@@ -345,6 +345,23 @@ fn a_service_or_port_that_is_not_there_is_exit_2_and_names_those_that_are() {
 }
 
 #[test]
+fn explain_says_what_a_service_without_a_virtual_server_is() {
+    for (spec, is) in [
+        ("clusterIP: None", "headless"),
+        (
+            "type: ExternalName, externalName: example.com",
+            "of type ExternalName",
+        ),
+    ] {
+        let service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: t}";
+        let (_folder, path) = file("a.yaml", &format!("{service}\nspec: {{{spec}}}\n"));
+        let cluster = path.to_str().unwrap();
+        let told = run(&["explain", "t/s", "--cluster", cluster, "--node", "n1"]);
+        assert_refused(&told, &[&format!("Service t/s is {is}")]);
+    }
+}
+
+#[test]
 fn without_an_agent_status_diff_and_explain_exit_1_and_name_the_socket() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder

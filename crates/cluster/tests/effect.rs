@@ -5,6 +5,7 @@
 
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
+use topology_core::hints::Wanted;
 use topology_core::model::ObjectName;
 use topology_core::policy::PolicySource;
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
@@ -186,4 +187,51 @@ fn v13_topology_keys_that_an_api_server_dropped_are_not_missed() {
         let policies = loaded.snapshot.services().map(|service| &service.policy);
         assert_eq!(policies.collect::<Vec<_>>(), [&None]);
     }
+}
+
+#[test]
+fn annotations_of_ours_on_a_service_that_is_not_served_are_reported() {
+    let read = |annotation: &str, spec: &str| {
+        let metadata = format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotation}: zone}}}}"
+        );
+        let text = format!("{metadata}\nspec: {{{spec}, ports: [{{port: 80}}]}}\n");
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default());
+        let warnings = loaded.unwrap().warnings.into_iter();
+        warnings
+            .map(|warning| (warning.code().word(), warning.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let external = "type: ExternalName, externalName: example.com";
+    for (spec, is) in [
+        ("clusterIP: None", "headless"),
+        ("clusterIPs: [None]", "headless"),
+        (external, "of type ExternalName"),
+    ] {
+        let told = read("topology.ipvs-topo.io/keys", spec);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].0, "NoEffect");
+        let words = format!("no effect: the Service is {is}");
+        assert!(told[0].1.contains(&words), "{told:?}");
+        assert_eq!(read("example.com/keys", spec), []);
+    }
+}
+
+#[test]
+fn the_hints_that_a_service_asks_for_are_read() {
+    let read = |annotations: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}\n\
+             spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]{spec}}}\n"
+        );
+        let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
+        loaded.snapshot.services().next().unwrap().wanted_hints
+    };
+    let zone = ", trafficDistribution: PreferSameZone";
+    assert_eq!(read("", ""), Wanted::Nothing);
+    assert_eq!(read("", zone), Wanted::SameZone);
+    let mode = "service.kubernetes.io/topology-mode: Auto";
+    assert_eq!(read(mode, zone), Wanted::Auto);
+    let older = "service.kubernetes.io/topology-aware-hints: auto";
+    assert_eq!(read(older, ""), Wanted::Auto);
 }

@@ -181,6 +181,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::ServingTerminating
         | Note::Clipped { .. }
         | Note::NoSuchPolicy { .. }
+        | Note::HintsMissing { .. }
         | Note::LevelUnreachable { .. }
         | Note::DrainSpares { .. }
         | Note::AvoidIgnored { .. }

@@ -8,6 +8,7 @@ use topology_core::policy::{self, Asked, KeysReading, PREFIX, Policy, PolicyErro
 
 use super::field::Field;
 use super::report::Report;
+use crate::object::Ignored;
 
 /// What is done about a fault in an annotation.
 const NOT_USED: &str = "it is not used";
@@ -51,6 +52,20 @@ pub(crate) fn of_service(
         faults_of_keys
     };
     (asked.map(|policy| Asked::Policy(Box::new(policy))), faults)
+}
+
+/// Reports annotations of ours on a Service that no node proxy serves, because of what it is.
+pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Report) {
+    let metadata = root.get("metadata");
+    let annotations = metadata.get("annotations");
+    let mut ours = annotations.keys().filter(|key| key.starts_with(PREFIX));
+    if let Some(key) = ours.next() {
+        let message = format!(
+            "no effect: the Service is {why}, so clients reach its endpoints without a virtual server"
+        );
+        let remedy = "remove the annotation, or give the Service a cluster IP";
+        report.warn_no_effect(&annotations.entry(key), message, remedy);
+    }
 }
 
 fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<Asked>, Faults) {

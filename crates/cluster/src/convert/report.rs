@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::field::Field;
 use crate::text::shorten;
-use crate::warning::Warning;
+use crate::warning::{Code, Warning};
 
 /// So many warnings of one object are kept; the rest are counted in one more.
 const MAX_WARNINGS: usize = 20;
@@ -46,12 +46,37 @@ impl Report {
         message: impl Into<Box<str>>,
         remedy: impl Into<Box<str>>,
     ) {
-        let warning = Warning {
+        self.add(self.of_field(field, message, remedy));
+    }
+
+    /// Reports that `field` is sound and has no effect: why, and what would have one.
+    pub(crate) fn warn_no_effect(
+        &mut self,
+        field: &Field<'_>,
+        message: impl Into<Box<str>>,
+        remedy: impl Into<Box<str>>,
+    ) {
+        self.add(Warning {
+            own_code: Some(Code::NoEffect),
+            ..self.of_field(field, message, remedy)
+        });
+    }
+
+    fn of_field(
+        &self,
+        field: &Field<'_>,
+        message: impl Into<Box<str>>,
+        remedy: impl Into<Box<str>>,
+    ) -> Warning {
+        Warning {
             kind: Arc::clone(&self.kind),
             object: self.object.clone(),
             field: shorten(field.to_string()),
             ..Warning::of_file(&self.file, field.line(), message, remedy)
-        };
+        }
+    }
+
+    fn add(&mut self, warning: Warning) {
         // Some fields are read for two purposes; what is wrong with them is said once.
         if self.warnings.contains(&warning) {
             return;

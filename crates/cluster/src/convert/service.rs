@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use topology_core::hints::Wanted;
 use topology_core::model::{Service, ServicePort, TrafficPolicy};
 use topology_core::policy::Asked;
 
@@ -13,6 +14,9 @@ use super::{address, meta, policy, ports, unprogrammed};
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 
+/// The annotations that ask for Topology Aware Hints; the older one decides where both are.
+const OLDER_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+const NEWER_HINTS: &str = "service.kubernetes.io/topology-mode";
 /// How long a client stays with its endpoint when the Service does not say (API default).
 const DEFAULT_AFFINITY_SECONDS: u32 = 10_800;
 /// The longest the API allows: one day.
@@ -63,8 +67,18 @@ pub(crate) fn convert(
         policy,
         named_policy,
         faults,
+        wanted_hints: wanted_hints(root, &spec, report),
         unprogrammed: unprogrammed.parts,
     }))
+}
+
+/// The hints that the Service asks for (KEP-2433, KEP-4444).
+fn wanted_hints(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Wanted {
+    let metadata = root.get("metadata");
+    let annotations = metadata.get("annotations");
+    let mut text = |key| annotations.entry(key).text(report);
+    let (older, newer) = (text(OLDER_HINTS), text(NEWER_HINTS));
+    Wanted::of(older, newer, spec.get("trafficDistribution").text(report))
 }
 
 /// Whether the Service is one that a node proxy serves (KP-IN-01, KP-IN-07).
@@ -73,10 +87,12 @@ fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), I
         return Err(Ignored::OtherProxy);
     }
     if spec.get("type").text(report) == Some("ExternalName") {
+        policy::warn_not_served(root, Ignored::ExternalName, report);
         return Err(Ignored::ExternalName);
     }
     let cluster_ip = spec.get("clusterIP").text(report).unwrap_or_default();
     if cluster_ip == "None" || meta::has_label(root, meta::LABEL_HEADLESS) {
+        policy::warn_not_served(root, Ignored::Headless, report);
         return Err(Ignored::Headless);
     }
     let several = spec.get("clusterIPs");
@@ -96,7 +112,10 @@ fn ours(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Result<(), I
         .next()
         .and_then(|first| first.text(report))
     {
-        Some("None") => Err(Ignored::Headless),
+        Some("None") => {
+            policy::warn_not_served(root, Ignored::Headless, report);
+            Err(Ignored::Headless)
+        }
         _ => Ok(()),
     }
 }

@@ -25,6 +25,8 @@ pub enum Code {
     NodeClaim,
     /// Annotations of ours that are not used.
     TopologyInvalid,
+    /// Annotations of ours on a Service that no node proxy serves.
+    NoEffect,
     /// `spec.topologyKeys`.
     TopologyKeysInvalid,
     /// A `TopologyPolicy` or `ClusterTopologyPolicy`.
@@ -54,6 +56,7 @@ impl Code {
             Self::Field => "Field",
             Self::NodeClaim => "NodeClaim",
             Self::TopologyInvalid => "TopologyInvalid",
+            Self::NoEffect => "NoEffect",
             Self::TopologyKeysInvalid => "TopologyKeysInvalid",
             Self::PolicyInvalid => "PolicyInvalid",
             Self::PolicyIdle => "PolicyIdle",

@@ -14,6 +14,15 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// The field or annotation that asks for them, as people write it.
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Auto => "topology-mode: Auto",
+            Self::SameZone | Self::SameNode => "trafficDistribution",
+            Self::Nothing => "nothing",
+        }
+    }
+
     /// What the annotations `service.kubernetes.io/topology-aware-hints` and `service.kubernetes.io/topology-mode` and
     /// the field `spec.trafficDistribution` ask for together.
     ///

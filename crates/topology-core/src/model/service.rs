@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use super::{Labels, ObjectName};
+use crate::hints::Wanted;
 use crate::policy::Policy;
 
 /// A Service with a `ClusterIP`.
@@ -34,6 +35,8 @@ pub struct Service {
     pub named_policy: Option<Arc<str>>,
     /// What is wrong with its annotations of ours or its `topologyKeys`.
     pub faults: Faults,
+    /// The hints that it asks those who write its `EndpointSlices` for.
+    pub wanted_hints: Wanted,
     /// What it asks for and this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
 }

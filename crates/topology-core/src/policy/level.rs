@@ -78,9 +78,7 @@ impl LevelKey {
         match (self, outer) {
             (Self::Node, Self::Label(_)) => true,
             (Self::Label(inner), Self::Label(outer)) => **inner == *ZONE && **outer == *REGION,
-            (Self::Node, Self::Node | Self::Any)
-            | (Self::Label(_), Self::Node | Self::Any)
-            | (Self::Any, _) => false,
+            (Self::Node | Self::Label(_), Self::Node | Self::Any) | (Self::Any, _) => false,
         }
     }
 }

@@ -35,6 +35,8 @@ impl Work<'_> {
         let mut endpoints: Vec<EndpointDecision> =
             both.map(|candidate| self.endpoint(candidate)).collect();
         self.lost.extend(source::hints::unused(self));
+        let missing = source::hints::missing(self);
+        self.notes.splice(..0, missing);
         if !self.refused.is_empty() {
             endpoints.sort_by_key(|endpoint| (endpoint.address, endpoint.port));
         }

@@ -1,5 +1,6 @@
 //! Who decides, of several who would like to.
 
+use topology_core::hints::Wanted;
 use topology_core::model::{
     Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector,
     TopologyPolicy, TrafficPolicy,
@@ -526,4 +527,24 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
     assert_eq!(notes(&[(ZONE, 80), (RACK, 20)], &here), None);
     // Without a zone of its own this Node finds no endpoint in its zone, but may find one on itself.
     assert_eq!(notes(&[(ZONE, 80), ("node", 20)], &[(RACK, "x")]), None);
+}
+
+#[test]
+fn hints_that_are_asked_for_and_that_no_endpoint_has_are_noted() {
+    let notes = |mut world: World| world.server().decision.notes;
+    let asking = |wanted: Wanted| {
+        let mut world = World::new("me").node("me", &[(ZONE, "a")]);
+        world.service.wanted_hints = wanted;
+        world
+    };
+    for wanted in [Wanted::Auto, Wanted::SameZone, Wanted::SameNode] {
+        let unhinted = || asking(wanted).endpoints([ep(1).zone("a"), ep(2).zone("b")]);
+        assert_eq!(notes(unhinted()), [Note::HintsMissing { wanted }]);
+        assert_eq!(notes(unhinted().policy(weighted(&[("*", 100)]))), []);
+        let partly = [ep(1).zone("a").for_zones(&["a"]), ep(2).zone("b")];
+        assert_eq!(notes(asking(wanted).endpoints(partly)), []);
+        assert_eq!(notes(asking(wanted)), []);
+    }
+    let nothing = asking(Wanted::Nothing).endpoints([ep(1).zone("a")]);
+    assert_eq!(notes(nothing), []);
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use topology_core::hints::Wanted;
 use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Enforcement, Family, Faults, Hints, Labels, Node, ObjectName,
     Protocol, Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
@@ -75,6 +76,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         named_policy: None,
         faults: Faults::None,
         labels: Labels::default(),
+        wanted_hints: Wanted::Nothing,
         unprogrammed: Vec::new(),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use topology_core::hints::Wanted;
 use topology_core::model::{
     Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults,
     HardServices, Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol,
@@ -202,6 +203,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 policy,
                 named_policy,
                 faults: Faults::None,
+                wanted_hints: Wanted::Nothing,
                 unprogrammed: Vec::new(),
             }
         },

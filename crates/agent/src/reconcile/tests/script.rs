@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
+use topology_core::hints::Wanted;
 use topology_core::model::{
     Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
     ServicePort, SlicePort, TrafficPolicy,
@@ -155,6 +156,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         external_traffic_policy: TrafficPolicy::Cluster,
         externally_accessible: false,
         policy: None,
+        wanted_hints: Wanted::Nothing,
         unprogrammed: Vec::new(),
     })
 }

@@ -1,0 +1,90 @@
+//! Notes in words.
+
+use std::fmt;
+
+use super::Note;
+use crate::hints::Wanted;
+use crate::policy::LevelKey;
+use crate::scheduler::Scheduler;
+
+const PARTLY_INVALID: &str = "a topology annotation is not valid and not used, the others are";
+const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
+const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
+
+fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
+    write!(f, "no Node has the label of level {level}")?;
+    meant.map_or(Ok(()), |meant| write!(f, ", did you mean {meant}?"))
+}
+
+fn hints_missing(f: &mut fmt::Formatter<'_>, wanted: Wanted) -> fmt::Result {
+    let field = wanted.field();
+    write!(f, "no endpoint has a hint, so {field} has no effect")
+}
+
+fn unreachable_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, by: &LevelKey) -> fmt::Result {
+    write!(
+        f,
+        "level {level} never has an endpoint here, level {by} before it takes them all"
+    )
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clipped { asked, given, by } => write!(
+                f,
+                "max-overload is {given} %, not {asked} %: {by} limits owners"
+            ),
+            Self::NoSuchPolicy { name } => write!(
+                f,
+                "there is no TopologyPolicy {name} in the namespace, the next source decides"
+            ),
+            Self::HintsMissing { wanted } => hints_missing(f, *wanted),
+            Self::PartlyInvalid => f.write_str(PARTLY_INVALID),
+            Self::BoundaryUnread => f.write_str(BOUNDARY_UNREAD),
+            Self::LastGoodStays => f.write_str(LAST_GOOD_STAYS),
+            Self::DrainIgnored { drain } => {
+                write!(f, "drain {drain} is ignored, no other endpoint remains")
+            }
+            Self::DrainSpares { drain } => {
+                write!(f, "drain {drain} spares Services with a hard policy")
+            }
+            Self::LevelUnknown { level, meant } => unknown_level(f, level, meant.as_deref()),
+            Self::LevelUnreachable { level, by } => unreachable_level(f, level, by),
+            Self::AvoidIgnored { key } => write!(
+                f,
+                "endpoints with the same {key} are used, no other endpoint remains"
+            ),
+            Self::Panic => f.write_str("too few endpoints for topology, all are alike"),
+            Self::Merged { level, into } => write!(
+                f,
+                "level {level} has too few ready endpoints and counts as level {into}"
+            ),
+            Self::Capped { level, cap } => {
+                write!(
+                    f,
+                    "level {level} may take {cap} at most, the rest goes outward"
+                )
+            }
+            Self::SchedulerMissing { asked } => write!(
+                f,
+                "this node has no scheduler {asked}, {} is used; load it: modprobe ip_vs_{asked}",
+                Scheduler::default()
+            ),
+            Self::WeightClamped { scheduler } => {
+                write!(f, "some share is not met, {}", scheduler.limits())
+            }
+            Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
+            Self::ServingTerminating => {
+                f.write_str("no endpoint is ready, those that terminate but serve are used")
+            }
+            Self::EmptyLevel { level, share, to } => {
+                let to = to.as_ref().map_or_else(
+                    || "the other levels in proportion".to_owned(),
+                    |to| format!("level {to}"),
+                );
+                write!(f, "level {level} has no endpoint, its {share} go to {to}")
+            }
+        }
+    }
+}
