@@ -5,6 +5,7 @@
 
 pub mod exit;
 mod format;
+mod moment;
 pub mod proxy_config;
 mod strict;
 pub mod values;
@@ -17,6 +18,7 @@ use cluster::clock::Clock;
 use topology_core::scheduler::Scheduler;
 
 pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
+pub use self::moment::MomentArgs;
 pub use self::strict::{Reader, StrictArgs};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
 use crate::origin::Origin;
@@ -225,21 +227,6 @@ pub struct ServiceArgs {
         visible_alias = "ipvs-scheduler"
     )]
     pub scheduler: Scheduler,
-}
-
-/// When files are looked at.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct MomentArgs {
-    /// Look at the files as of this time: drains, ramps and ends are judged by it; default: now.
-    #[arg(long, value_name = "TIME", requires = "OriginArgs", value_parser = values::moment)]
-    pub now: Option<i64>,
-}
-
-impl MomentArgs {
-    /// Milliseconds since 1970.
-    pub fn get(self) -> i64 {
-        self.now.unwrap_or_else(values::now)
-    }
 }
 
 /// A cluster read from files, seen from one node.
