@@ -88,8 +88,11 @@ fn nodes_of_controllers() -> BTreeSet<String> {
 /// The agents report it, and the controller counts them.
 fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
     namespace.apply(
-        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: topology.kubernetes.io/zone}, {any: true}]}\n",
+        "apiVersion: topology.ipvs-topo.io/v1alpha1\nkind: TopologyPolicy\nmetadata: {name: near}\nspec: {mode: Prefer, levels: [{key: topology.kubernetes.io/zone}, {any: true}]}\n\
+         ---\n\
+         apiVersion: v1\nkind: Service\nmetadata: {name: plain}\nspec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n",
     );
+    // The annotation of the other Service decides for that: an agent reports a policy that decides for something.
     let wait = ["wait", "--for=condition=Programmed", "--timeout=120s"];
     namespace.kubectl(&[&wait[..], &["topologypolicy/near"]].concat());
     let nodes = "-o=jsonpath={.status.programmedNodes}";
