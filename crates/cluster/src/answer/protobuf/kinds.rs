@@ -130,6 +130,7 @@ const SERVICE: Message = &[
             ),
             many(18, "clusterIPs", Type::Text),
             text(22, "internalTrafficPolicy"),
+            text(23, "trafficDistribution"),
         ],
     ),
     message(
