@@ -15,7 +15,19 @@ pub(crate) fn command() -> Command {
     let mut command = Command::new(program);
     // With this set, which test binaries get for the times of their tests, cargo builds everything again.
     command.current_dir(paths::root()).env_remove(REPORTS_TIME);
+    // What `cargo xtask` says of this package. The build script of `ring` depends on it, so that a build from here
+    // and one from a shell would each undo the other's.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_a_package) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo sets a variable of this name for the program of a package that it runs.
+fn is_of_a_package(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 /// The variable with which libtest of a stable toolchain takes `--report-time`.
