@@ -73,10 +73,10 @@ fn place(key: &LevelKey) -> String {
     match key {
         LevelKey::Node => "on this node".to_owned(),
         LevelKey::Any => "anywhere".to_owned(),
-        LevelKey::Label(label) if label.contains('/') && key.to_string() == **label => {
-            format!("with the same {label}")
-        }
-        LevelKey::Label(_) => format!("in this {key}"),
+        LevelKey::Label(_) => match key.to_string() {
+            label if label.contains(['/', ' ']) => format!("with the same {label}"),
+            word => format!("in this {word}"),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use topology_core::hints::Wanted;
 use topology_core::model::ObjectName;
 use topology_core::policy::PREFIX;
 
@@ -49,9 +50,6 @@ pub struct Scale {
 /// The field as it is typed.
 const DISTRIBUTION: &str = "trafficDistribution";
 
-/// What Kubernetes 1.37 takes in `spec.trafficDistribution`.
-const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-
 /// The most endpoints that one zone of a Service can be scaled to.
 const MOST: usize = 10_000;
 
@@ -72,10 +70,13 @@ pub fn set(text: &str) -> Result<Set, String> {
         whole if whole.starts_with(PREFIX) => Part::Annotation(whole.to_owned()),
         short => Part::Annotation(format!("{PREFIX}{short}")),
     };
-    if part == Part::TrafficDistribution && !value.is_empty() && !DISTRIBUTIONS.contains(&value) {
+    if part == Part::TrafficDistribution
+        && !value.is_empty()
+        && !Wanted::DISTRIBUTIONS.contains(&value)
+    {
         return Err(format!(
             "{value:?} is no {DISTRIBUTION}; use {}, or nothing to remove the field",
-            DISTRIBUTIONS.join(", ")
+            Wanted::DISTRIBUTIONS.join(", ")
         ));
     }
     Ok(Set {

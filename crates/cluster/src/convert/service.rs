@@ -78,7 +78,22 @@ fn wanted_hints(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Want
     let annotations = metadata.get("annotations");
     let mut text = |key| annotations.entry(key).text(report);
     let (older, newer) = (text(OLDER_HINTS), text(NEWER_HINTS));
-    Wanted::of(older, newer, spec.get("trafficDistribution").text(report))
+    Wanted::of(
+        older,
+        newer,
+        traffic_distribution(&spec.get("trafficDistribution"), report),
+    )
+}
+
+/// A value that Kubernetes does not know has no effect there either.
+fn traffic_distribution<'a>(field: &Field<'a>, report: &mut Report) -> Option<&'a str> {
+    let value = field.text(report)?;
+    if !Wanted::DISTRIBUTIONS.contains(&value) {
+        let message = format!("`{value}` is not a traffic distribution and has no effect");
+        let remedy = format!("use one of {}", Wanted::DISTRIBUTIONS.join(", "));
+        report.warn(field, message, remedy);
+    }
+    Some(value)
 }
 
 /// Whether the Service is one that a node proxy serves (KP-IN-01, KP-IN-07).

@@ -23,6 +23,10 @@ impl Wanted {
         }
     }
 
+    /// What Kubernetes 1.37 takes in `spec.trafficDistribution` (KEP-3015); `PreferClose` is the former name of
+    /// `PreferSameZone`.
+    pub const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+
     /// What the annotations `service.kubernetes.io/topology-aware-hints` and `service.kubernetes.io/topology-mode` and
     /// the field `spec.trafficDistribution` ask for together.
     ///
@@ -33,7 +37,6 @@ impl Wanted {
             return Self::Auto;
         }
         match distribution {
-            // `PreferClose` is the former name of `PreferSameZone`.
             Some("PreferClose" | "PreferSameZone") => Self::SameZone,
             Some("PreferSameNode") => Self::SameNode,
             _ => Self::Nothing,

@@ -483,10 +483,7 @@ fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
     let mut world = hinted().policy(zone);
     let notes = world.server().decision.notes;
     let words: Vec<String> = notes.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        words[0],
-        "no Node has the label of level Zone, did you mean zone?"
-    );
+    assert_eq!(words[0], "no Node has the label Zone, did you mean zone?");
     let labels = [(ZONE, "b"), ("Zone", "x")];
     world.snapshot.set_node(node("n3", &labels));
     let is_unknown = |note: &Note| note.code() == "LevelUnknown";

@@ -1,4 +1,4 @@
-//! Pages and streams of a real API server (Kubernetes 1.36.3), in both forms: `captured/capture.sh` wrote them.
+//! Pages and streams of a real API server (Kubernetes 1.36.3 and 1.37.2), in both forms: `captured/capture.sh` wrote them.
 
 use std::collections::BTreeSet;
 

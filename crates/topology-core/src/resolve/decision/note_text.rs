@@ -7,12 +7,16 @@ use crate::hints::Wanted;
 use crate::policy::LevelKey;
 use crate::scheduler::Scheduler;
 
-const PARTLY_INVALID: &str = "a topology annotation is not valid and not used, the others are";
+const PARTLY_INVALID: &str =
+    "a topology setting of the Service is not valid and not used, the others are";
 const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
 const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
 
 fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
-    write!(f, "no Node has the label of level {level}")?;
+    match level.label() {
+        Some(label) => write!(f, "no Node has the label {label}")?,
+        None => write!(f, "no Node has a place at level {level}")?,
+    }
     meant.map_or(Ok(()), |meant| write!(f, ", did you mean {meant}?"))
 }
 
