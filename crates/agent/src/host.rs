@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use topology_core::model::Cidr;
+use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Conntrack, Flow};
+use crate::draining::Draining;
 use crate::fuse::Fuse;
 use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves, foreign_tables};
 use crate::ownership::Record;
@@ -29,6 +31,14 @@ pub(crate) trait Host {
         &mut self,
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
+    ) -> std::io::Result<()>;
+
+    /// Writes down deadlines of draining real servers that begin or end. `held` is every deadline that stands, these
+    /// included, for the case that the record is rewritten.
+    fn note_deadlines(
+        &mut self,
+        changed: &[Deadline],
+        held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()>;
 
     /// Every address of the machine but Service addresses, and those that it would send from.
@@ -93,6 +103,7 @@ pub(crate) struct Survey {
 #[derive(Debug)]
 pub(crate) struct Machine {
     record: Record,
+    draining: Draining,
     table: Table,
     nft: Nft,
     conntrack: Conntrack,
@@ -105,12 +116,14 @@ impl Machine {
     /// Opens every socket; nothing is read or written yet.
     pub(crate) fn open(
         record: Record,
+        draining: Draining,
         sysctl_dir: PathBuf,
         other_proxy: watch::Receiver<Vec<String>>,
         fuse: Arc<Fuse>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
             record,
+            draining,
             sysctl_dir,
             other_proxy,
             table: Table::open()?,
@@ -136,6 +149,14 @@ impl Host for Machine {
             self.record.rewrite(held)?;
         }
         Ok(())
+    }
+
+    fn note_deadlines(
+        &mut self,
+        changed: &[Deadline],
+        held: &mut dyn Iterator<Item = Deadline>,
+    ) -> std::io::Result<()> {
+        self.draining.note(changed, held, &self.fuse)
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {

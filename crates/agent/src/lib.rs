@@ -24,10 +24,13 @@ pub mod status;
 pub mod trouble;
 
 mod conntrack;
+mod draining;
 mod fuse;
 mod guard;
+mod hash;
 mod host;
 mod inputs;
+mod journal;
 mod kernel;
 mod link;
 mod other_proxy;

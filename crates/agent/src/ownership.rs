@@ -4,37 +4,27 @@
 //! after it claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in
 //! the words of ipvsadm. A claim is written before the virtual server is created and a release
 //! after it was deleted, so a process that dies in between leaves at most a claim without a server.
-//! A change appends one line; the file is rewritten (aside, then renamed) when it is mostly history.
-//!
-//! A record of another boot is void: the kernel's table died with that boot.
-//! Nothing is synced to disk for the same reason.
+//! A change appends one line. A record of another boot is void: the kernel's table died with that boot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use topology_core::model::{Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::fuse::Fuse;
+use crate::journal::Journal;
 
 const FILE: &str = "owned";
 const HEADER: &str = "ipvs-topo owned 1 boot ";
-/// Lines of history that are tolerated beyond twice the live ones.
-const SLACK: usize = 4096;
 
 /// The open record.
 #[derive(Debug)]
 pub(crate) struct Record {
-    path: PathBuf,
-    file: File,
-    boot: String,
-    lines: usize,
-    live: usize,
+    journal: Journal,
 }
 
 /// What the record said when it was opened.
@@ -49,11 +39,8 @@ pub(crate) struct Claims {
 impl Claims {
     /// What the record in `directory` says, without opening it for writing; nothing if there is none.
     pub(crate) fn read(directory: &Path, boot: &str) -> io::Result<Self> {
-        match fs::read(directory.join(FILE)) {
-            Ok(bytes) => Ok(Self::parse(&String::from_utf8_lossy(&bytes), boot)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error),
-        }
+        let text = Journal::read(&directory.join(FILE))?;
+        Ok(Self::parse(&text, boot))
     }
 
     fn parse(text: &str, boot: &str) -> Self {
@@ -82,24 +69,26 @@ fn claim(line: &str) -> Option<(char, VirtualServerKey)> {
         "- " => '-',
         _ => return None,
     };
-    let (option, rest) = key.split_once(' ')?;
+    Some((sign, parse_key(key)?))
+}
+
+/// Reads a key in the words of ipvsadm.
+pub(crate) fn parse_key(text: &str) -> Option<VirtualServerKey> {
+    let (option, rest) = text.split_once(' ')?;
     let protocol = match option {
         "-t" => Protocol::Tcp,
         "-u" => Protocol::Udp,
         "--sctp-service" => Protocol::Sctp,
-        "-f" => return Some((sign, firewall_mark(rest)?)),
+        "-f" => return firewall_mark(rest),
         _ => return None,
     };
     let frontend: SocketAddr = rest.parse().ok()?;
     let (address, port) = (frontend.ip(), frontend.port());
-    Some((
-        sign,
-        VirtualServerKey::Address {
-            protocol,
-            address,
-            port,
-        },
-    ))
+    Some(VirtualServerKey::Address {
+        protocol,
+        address,
+        port,
+    })
 }
 
 fn firewall_mark(text: &str) -> Option<VirtualServerKey> {
@@ -117,54 +106,29 @@ impl Record {
     /// Opens or creates the record in `directory` (created with mode 0700 parents as needed);
     /// `boot` is the kernel's boot id.
     pub(crate) fn open(directory: &Path, boot: &str) -> io::Result<(Self, Claims)> {
-        fs::create_dir_all(directory)?;
+        std::fs::create_dir_all(directory)?;
         let path = directory.join(FILE);
-        let text = match fs::read(&path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error),
-        };
+        let header = format!("{HEADER}{boot}");
+        let text = Journal::read(&path)?;
         let claims = Claims::parse(&text, boot);
-        let untouched = text.lines().count() == claims.keys.len() + 1
-            && text.starts_with(HEADER)
-            && !claims.keys.is_empty();
-        let file = if untouched {
-            OpenOptions::new().append(true).open(&path)?
-        } else {
-            write_aside(
-                &path,
-                boot,
-                &claims.keys.iter().copied().collect::<Vec<_>>(),
-            )?
-        };
-        let live = claims.keys.len();
-        let record = Self {
-            path,
-            file,
-            boot: boot.to_owned(),
-            lines: live,
-            live,
-        };
-        Ok((record, claims))
+        let anew = || lines('+', claims.keys.iter().copied());
+        let journal = Journal::open(&path, &header, &text, claims.keys.len(), anew)?;
+        Ok((Self { journal }, claims))
     }
 
     /// Writes down that `keys` are about to be created by us.
     pub(crate) fn claim(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
-        self.append('+', keys, fuse)?;
-        self.live += keys.len();
-        Ok(())
+        self.journal.append(&lines('+', keys.iter().copied()), fuse)
     }
 
     /// Writes down that `keys` are gone.
     pub(crate) fn release(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
-        self.append('-', keys, fuse)?;
-        self.live = self.live.saturating_sub(keys.len());
-        Ok(())
+        self.journal.append(&lines('-', keys.iter().copied()), fuse)
     }
 
     /// Whether the file holds much more history than claims.
     pub(crate) fn wants_rewrite(&self) -> bool {
-        self.lines > 2 * self.live + SLACK
+        self.journal.wants_rewrite()
     }
 
     /// Replaces the file by one that claims exactly `keys`.
@@ -172,55 +136,22 @@ impl Record {
         &mut self,
         keys: impl Iterator<Item = VirtualServerKey>,
     ) -> io::Result<()> {
-        let keys: Vec<_> = keys.collect();
-        self.file = write_aside(&self.path, &self.boot, &keys)?;
-        self.lines = keys.len();
-        self.live = keys.len();
-        Ok(())
-    }
-
-    fn append(&mut self, sign: char, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let whole = self.file.metadata()?.len();
-        let written = self.file.write_all(lines(sign, keys).as_bytes());
-        if written.is_err() {
-            // Half a line would spoil the next one, or name another key.
-            self.file.set_len(whole)?;
-        }
-        written?;
-        self.lines += keys.len();
-        fuse.burn(1);
-        Ok(())
+        self.journal.rewrite(&lines('+', keys))
     }
 }
 
-fn lines(sign: char, keys: &[VirtualServerKey]) -> String {
-    keys.iter().fold(String::new(), |mut text, key| {
+fn lines(sign: char, keys: impl Iterator<Item = VirtualServerKey>) -> String {
+    keys.fold(String::new(), |mut text, key| {
         // Writing to a `String` fails only if `Display` does; that of a key does not.
         let _written = writeln!(text, "{sign} {key}");
         text
     })
 }
 
-/// Writes a new file beside `path` and renames it over it; returns it opened for appending.
-fn write_aside(path: &Path, boot: &str, keys: &[VirtualServerKey]) -> io::Result<File> {
-    let aside = path.with_extension("new");
-    let text = format!("{HEADER}{boot}\n{}", lines('+', keys));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    fs::rename(&aside, path)?;
-    OpenOptions::new().append(true).open(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn key(text: &str) -> VirtualServerKey {
@@ -302,7 +233,10 @@ mod tests {
         record
             .claim(&keys(["-t 10.96.0.1:443"]), &Fuse::new(None))
             .unwrap();
-        record.file.write_all(b"+ -t 10.96.0.2:4").unwrap();
+        record
+            .journal
+            .append("+ -t 10.96.0.2:4", &Fuse::new(None))
+            .unwrap();
         drop(record);
         let (mut record, claims) = reopen(directory.path());
         assert_eq!(claims.damaged, 1);

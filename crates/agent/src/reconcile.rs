@@ -14,6 +14,7 @@ mod books;
 mod check;
 mod clock;
 mod counts;
+mod deadlines;
 mod desired;
 mod other_proxy;
 mod pass;
@@ -39,6 +40,7 @@ use cluster::source::Watch;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use topology_core::mirror::Mirror;
+use topology_core::plan::Deadline;
 use topology_core::resolve::Viewpoint;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -130,6 +132,8 @@ pub(crate) struct Reconciler<K, H> {
     me: Viewpoint,
     index: Index,
     mirror: Mirror,
+    /// Deadlines that have begun or ended since they were last written down.
+    unsaved: Vec<Deadline>,
     /// What the ownership record called ours, until the first pass is done.
     claims: Vec<VirtualServerKey>,
     books: Books,
@@ -168,6 +172,10 @@ pub(crate) struct Parts<K, H> {
     pub(crate) host: H,
     /// The keys that the ownership record calls ours.
     pub(crate) ours: Vec<VirtualServerKey>,
+    /// When draining real servers are deleted, as far as an earlier process knew.
+    pub(crate) deadlines: Vec<Deadline>,
+    /// From when the loop counts its milliseconds: the boot, as deadlines outlive the process.
+    pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,
     pub(crate) fuse: Arc<Fuse>,
@@ -179,11 +187,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             kernel,
             host,
             ours,
+            deadlines,
+            epoch,
             metrics,
             pulse,
             fuse,
         } = parts;
-        let epoch = Instant::now();
+        let drain_timeout = milliseconds(config.drain_timeout);
+        let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
+        mirror.recall(&deadlines, milliseconds(epoch.elapsed()));
         let me = Viewpoint {
             scheduler: config.scheduler,
             ..Viewpoint::new(Arc::clone(&config.node))
@@ -191,7 +203,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Self {
             me,
             index: Index::new(config.service_cidrs.clone()),
-            mirror: Mirror::new(ours.iter().copied(), milliseconds(config.drain_timeout)),
+            mirror,
+            unsaved: Vec::new(),
             claims: ours,
             books: Books::default(),
             ledger: Ledger::default(),
@@ -203,7 +216,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             trash: Trash::new(),
             table: Table::default(),
             check: None,
-            next_check: epoch,
+            next_check: Instant::now(),
             other_proxy: OtherProxy::default(),
             started: None,
             pending: Pending::default(),

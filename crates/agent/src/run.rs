@@ -8,15 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::source::Watch;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use topology_core::model::Cidr;
 use topology_core::scheduler::Scheduler;
 
+use crate::draining::{Deadlines, Draining};
 use crate::fuse::Fuse;
 use crate::host::Machine;
 use crate::metrics::Metrics;
-use crate::ownership::Record;
+use crate::ownership::{Claims, Record};
 use crate::reconcile::{Ended, Parts, Reconciler};
 use crate::routes::RouteError;
 use crate::routes::moves::Moves;
@@ -80,7 +83,9 @@ pub async fn run(
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
     let fuse = Arc::new(Fuse::new(config.crash_after));
-    let (record, claims) = open_record(&config)?;
+    let boot = boot_id(&config)?;
+    let (record, claims) = open_record(&config, &boot)?;
+    let (draining, deadlines) = open_draining(&config, &boot);
     let (news, other_proxy) = watch::channel(Vec::new());
     tokio::spawn(other_proxy::watch(
         config.ports.clone(),
@@ -89,6 +94,7 @@ pub async fn run(
     ));
     let host = Machine::open(
         record,
+        draining,
         config.sysctl_dir.clone(),
         other_proxy,
         Arc::clone(&fuse),
@@ -100,6 +106,8 @@ pub async fn run(
         kernel,
         host,
         ours,
+        deadlines: deadlines.iter().collect(),
+        epoch: booted(),
         metrics,
         pulse,
         fuse,
@@ -120,13 +128,28 @@ pub async fn run(
     }
 }
 
-fn open_record(config: &AgentConfig) -> Result<(Record, crate::ownership::Claims), StartError> {
+/// When the kernel booted, on the clock that stands still while the machine sleeps, as the loop's does.
+fn booted() -> Instant {
+    let since = clock_gettime(ClockId::Monotonic);
+    let since = Duration::try_from(since).unwrap_or_default();
+    let now = Instant::now();
+    now.checked_sub(since).unwrap_or(now)
+}
+
+fn unusable(config: &AgentConfig) -> impl FnOnce(io::Error) -> StartError {
+    let directory = config.state_dir.clone();
+    |source| StartError::Record { directory, source }
+}
+
+fn boot_id(config: &AgentConfig) -> Result<String, StartError> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let opened = boot.and_then(|boot| Record::open(&config.state_dir, boot.trim()));
-    let (record, claims) = opened.map_err(|source| StartError::Record {
-        directory: config.state_dir.clone(),
-        source,
-    })?;
+    boot.map(|boot| boot.trim().to_owned())
+        .map_err(unusable(config))
+}
+
+fn open_record(config: &AgentConfig, boot: &str) -> Result<(Record, Claims), StartError> {
+    let opened = Record::open(&config.state_dir, boot);
+    let (record, claims) = opened.map_err(unusable(config))?;
     if claims.damaged > 0 {
         tracing::warn!(
             lines = claims.damaged,
@@ -134,6 +157,27 @@ fn open_record(config: &AgentConfig) -> Result<(Record, crate::ownership::Claims
         );
     }
     Ok((record, claims))
+}
+
+/// Without this record the node serves all the same, so nothing about it ends the agent.
+fn open_draining(config: &AgentConfig, boot: &str) -> (Draining, Deadlines) {
+    let (draining, deadlines) = Draining::open(&config.state_dir, boot);
+    let deadlines = deadlines.unwrap_or_else(|error| {
+        let place = config.state_dir.display();
+        tracing::warn!(
+            "the deadlines of draining real servers in {place} cannot be read: {error}; each has the whole \
+             --drain-timeout again"
+        );
+        Deadlines::default()
+    });
+    if deadlines.damaged > 0 {
+        tracing::warn!(
+            lines = deadlines.damaged,
+            "the deadlines of draining real servers have lines that cannot be read; what they name has the whole \
+             --drain-timeout again"
+        );
+    }
+    (draining, deadlines)
 }
 
 /// SIGTERM and SIGINT.

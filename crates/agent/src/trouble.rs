@@ -15,6 +15,8 @@ pub enum Topic {
     Guard,
     /// The ownership record.
     Record,
+    /// The deadlines of draining real servers.
+    Deadlines,
     /// Connection tracking.
     Conntrack,
     /// Reading the kernel.
@@ -44,6 +46,7 @@ impl Topic {
             Self::Routes => "Routes",
             Self::Guard => "Guard",
             Self::Record => "Record",
+            Self::Deadlines => "Deadlines",
             Self::Conntrack => "Conntrack",
             Self::Kernel => "Kernel",
             Self::OtherProxy => "OtherProxy",

@@ -182,6 +182,40 @@ impl Mirror {
         drains.insert(at, drain);
     }
 
+    /// Takes in deadlines of an earlier process before the kernel is first read. One counts if its real server is then found
+    /// with weight 0, and ends no later than a drain that begins `now`.
+    pub fn recall(&mut self, deadlines: &[Deadline], now: u64) {
+        let latest = now.saturating_add(self.drain_timeout);
+        for deadline in deadlines {
+            if self.is_ours(&deadline.key) {
+                self.set_deadline(&Deadline {
+                    until: deadline.until.map(|until| until.min(latest)),
+                    ..*deadline
+                });
+            }
+        }
+    }
+
+    /// Every deadline, in no order.
+    pub fn deadlines(&self) -> impl Iterator<Item = Deadline> {
+        self.drains.keys().flat_map(|key| self.deadlines_of(key))
+    }
+
+    /// The deadlines of one virtual server.
+    pub fn deadlines_of(&self, key: &VirtualServerKey) -> impl Iterator<Item = Deadline> {
+        let key = *key;
+        let drains = self.drains.get(&key).into_iter().flatten();
+        let deadline = move |(&(address, port), drain): (&(IpAddr, u16), &Drain)| Deadline {
+            key,
+            address,
+            port,
+            until: drain.until,
+        };
+        drains
+            .filter(|(_, drain)| drain.until.is_some())
+            .map(deadline)
+    }
+
     /// How long a real server that goes away and whose weight is set to 0 may finish its connections, in milliseconds.
     pub fn drain_timeout(&self) -> u64 {
         self.drain_timeout

@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use topology_core::model::{Cidr, Family, Protocol};
 
 use super::{Guard, TABLE, TableFamily};
+use crate::hash::fnv1a;
 use crate::routes::is_host;
 
 /// The elements of one set, as nft writes and prints them.
@@ -356,11 +357,4 @@ fn table(text: &mut String, guard: &Guard, family: TableFamily) {
 fn put(text: &mut String, piece: std::fmt::Arguments<'_>) {
     // `String`'s `write_fmt` returns an error only if a `Display` does; ours do not.
     let _written = text.write_fmt(piece);
-}
-
-/// 32-bit FNV-1a: short, stable, and all that a change marker needs.
-fn fnv1a(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
 }

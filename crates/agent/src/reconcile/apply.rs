@@ -90,10 +90,11 @@ impl Applied {
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Sends the steps and takes in what became of them; `steps` is empty afterwards.
     pub(super) async fn apply(&mut self, steps: &mut Vec<Step>, applied: &mut Applied) {
+        let started = Instant::now();
+        self.save_deadlines();
         if steps.is_empty() {
             return;
         }
-        let started = Instant::now();
         self.claim(steps);
         let allowed = steps
             .get(..self.fuse.allows(steps.len()))
@@ -155,6 +156,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             if outcome == Outcome::Done {
                 self.trash.note(step, &self.mirror, now);
             }
+            self.note_ended(step, outcome);
             self.mirror.commit(step, outcome);
             if let Step::AddServer { key, .. } = step {
                 let behind = steps.iter().skip(at + 1);
@@ -196,6 +198,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter(|key| !failures.contains_key(key));
         applied.drained.extend(healthy);
         self.release(&released);
+        self.save_deadlines();
         if !flows.is_empty() {
             self.forget(flows, applied).await;
         }

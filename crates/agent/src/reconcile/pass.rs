@@ -267,6 +267,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             for deadline in &plan.deadlines {
                 self.mirror.set_deadline(deadline);
             }
+            self.unsaved.extend(plan.deadlines);
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
                 self.note_success(&key);

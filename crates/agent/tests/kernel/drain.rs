@@ -1,8 +1,10 @@
 //! Endpoints that leave finish what they have.
 
+use std::net::{TcpListener, TcpStream};
+
 use crate::agent::{Node, kernel, wait_kernel};
-use crate::lab::{Lab, Place, sh, wait_until};
-use crate::yaml::{NODES, slice, web};
+use crate::lab::{Lab, Place, other_end, sh, talk, wait_until};
+use crate::yaml::{NODES, Service, slice, web};
 
 const PORTS: &[(&str, u16, u16)] = &[("TCP", 80, 8080)];
 
@@ -128,6 +130,117 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
         "draining is taken up again, not undone"
     );
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
+}
+
+/// The deadline of a real server on disk, in milliseconds since the boot.
+fn deadline(node: &Node, pod: &Place) -> Option<u64> {
+    let record = std::fs::read_to_string(node.state().join("draining")).unwrap();
+    let real = format!(" -r {}:8080", pod.v4);
+    let last = record.lines().rfind(|line| line.contains(&real))?;
+    let until = last.split(" until ").nth(1)?;
+    Some(until.split(' ').next().unwrap().parse().unwrap())
+}
+
+/// Milliseconds since the boot.
+fn uptime() -> u64 {
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let whole = uptime.split(' ').next().unwrap().replace('.', "");
+    whole.parse::<u64>().unwrap() * 10
+}
+
+/// An established connection with each of two real servers: first the one of `one`.
+fn connect_both(client: &Place, one: &TcpListener, other: &TcpListener) -> [[TcpStream; 2]; 2] {
+    let held = [(); 2].map(|()| client.connect("10.96.0.10:80"));
+    let list = sh("ipvsadm -Ln --connection");
+    let at_one = |held: &TcpStream| {
+        let end = format!("{} ", held.local_addr().unwrap());
+        let line = list.lines().find(|line| line.contains(&end)).unwrap();
+        line.contains(&one.local_addr().unwrap().to_string())
+    };
+    let [first, second] = held;
+    let (to_one, to_other) = if at_one(&first) {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let served = [other_end(one, &to_one), other_end(other, &to_other)];
+    let [at_one, at_other] = served;
+    [[to_one, at_one], [to_other, at_other]]
+}
+
+#[test]
+fn d9_agents_that_are_killed_again_and_again_leave_a_deadline_as_it_is() {
+    let mut lab = Lab::new();
+    let (mut node, client, stays, leaves) = setup(&mut lab, &["--drain-timeout", "20s"]);
+    let [one, other] = [&stays, &leaves].map(|pod| pod.listen(8080));
+    endpoints(&node, &[&stays, &leaves]);
+    node.start();
+    let [kept, leaving] = connect_both(&client, &one, &other);
+    endpoints(&node, &[&stays]);
+    wait_until("the drain", || kernel().contains(&real(&leaves, 0)));
+    let until = deadline(&node, &leaves).expect("a deadline");
+    let mut restarts = 0;
+    // Each agent lives for less than the whole time.
+    wait_until("the end of the drain", || {
+        node.kill();
+        node.start();
+        restarts += 1;
+        if uptime() < until {
+            assert_eq!(
+                deadline(&node, &leaves),
+                Some(until),
+                "after {restarts} restarts"
+            );
+            talk(&leaving[0], &leaving[1]);
+        }
+        !kernel().contains(&real(&leaves, 0))
+    });
+    assert!(restarts > 1 && uptime() >= until, "{restarts} restarts");
+    assert_eq!(deadline(&node, &leaves), None);
+    talk(&kept[0], &kept[1]);
+}
+
+#[test]
+fn d9_a_restart_gives_no_deadline_to_an_endpoint_that_is_no_longer_chosen() {
+    let mut lab = Lab::new();
+    let (mut node, client, far, leaves) = setup(&mut lab, &["--drain-timeout", "2s"]);
+    let here = lab.pod();
+    let [one, other] = [&far, &leaves].map(|pod| pod.listen(8080));
+    let place = |node: &Node, pods: &[(&Place, &str)]| {
+        let lines: Vec<_> = pods
+            .iter()
+            .map(|(pod, node)| format!("{} {node}", pod.v4))
+            .collect();
+        node.write("v4.yaml", &slice("web", "web-4", PORTS, &lines));
+    };
+    place(&node, &[(&far, "n2"), (&leaves, "n2")]);
+    node.start();
+    let [waiting, leaving] = connect_both(&client, &one, &other);
+    let local = Service {
+        spec: "  internalTrafficPolicy: Local\n",
+        ..web("web", &["10.96.0.10"])
+    };
+    place(&node, &[(&far, "n2"), (&leaves, "n2"), (&here, "n1")]);
+    node.write("service.yaml", &local.yaml());
+    let drained = [
+        "-A -t 10.96.0.10:80 -s wrr",
+        &real(&here, 1),
+        &real(&far, 0),
+        &real(&leaves, 0),
+    ];
+    wait_kernel(&drained);
+    node.kill();
+    node.start();
+    assert_eq!([&far, &leaves].map(|pod| deadline(&node, pod)), [None; 2]);
+    talk(&leaving[0], &leaving[1]);
+    place(&node, &[(&far, "n2"), (&here, "n1")]);
+    wait_kernel(&drained[..3]);
+    // One whole time is over, and the other real server outlives a further restart.
+    node.kill();
+    node.start();
+    wait_kernel(&drained[..3]);
+    talk(&waiting[0], &waiting[1]);
+    assert_eq!(deadline(&node, &far), None);
 }
 
 /// How many real servers have no weight.

@@ -22,6 +22,7 @@ mod plan_properties;
 mod precedence;
 #[cfg(test)]
 mod resolution;
+mod restarts;
 #[cfg(test)]
 mod schedulers;
 #[cfg(test)]

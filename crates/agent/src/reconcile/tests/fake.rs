@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use topology_core::mirror::{Observed, ObservedReal, Outcome};
 use topology_core::model::Cidr;
-use topology_core::plan::Step;
+use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
@@ -29,6 +29,10 @@ pub(super) struct World {
     pub(super) servers: BTreeMap<VirtualServerKey, Observed>,
     pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,
     pub(super) record: BTreeSet<VirtualServerKey>,
+    /// Deadlines on disk.
+    pub(super) deadlines: BTreeMap<(VirtualServerKey, IpAddr, u16), u64>,
+    /// When the machine booted.
+    pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
     pub(super) guard: Guard,
     pub(super) addresses: Vec<Interface>,
@@ -88,6 +92,19 @@ impl World {
             }
         }
         lines
+    }
+
+    /// The deadlines on disk, as a new process reads them.
+    pub(super) fn saved_deadlines(&self) -> Vec<Deadline> {
+        let saved = self.deadlines.iter();
+        let deadline =
+            |((key, address, port), until): (&(VirtualServerKey, IpAddr, u16), &u64)| Deadline {
+                key: *key,
+                address: *address,
+                port: *port,
+                until: Some(*until),
+            };
+        saved.map(deadline).collect()
     }
 
     /// Does a step as the kernel would.
@@ -312,6 +329,28 @@ impl Host for Shared {
         for key in keys {
             world.record.remove(key);
             world.journal.push(format!("release {key}"));
+        }
+        Ok(())
+    }
+
+    fn note_deadlines(
+        &mut self,
+        changed: &[Deadline],
+        _: &mut dyn Iterator<Item = Deadline>,
+    ) -> std::io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        if world.record_fails {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        if world.steps_left == Some(0) {
+            return Ok(());
+        }
+        for deadline in changed {
+            let real = (deadline.key, deadline.address, deadline.port);
+            match deadline.until {
+                Some(until) => drop(world.deadlines.insert(real, until)),
+                None => drop(world.deadlines.remove(&real)),
+            }
         }
         Ok(())
     }

@@ -95,22 +95,94 @@ async fn d9_an_idle_leaver_goes_at_once_and_a_busy_one_when_it_is_idle() {
     assert_eq!(agent.save().len(), 1);
 }
 
-#[tokio::test(start_paused = true)]
-async fn d9_a_drain_ends_at_its_deadline_even_if_the_loop_was_restarted_meanwhile() {
-    let shared = Shared::default();
-    let mut agent = serving_web(&shared).await;
-    let rest = vec![
+/// What is left of [`web`] when 10.244.1.1 goes away.
+fn rest() -> Vec<cluster::object::Object> {
+    vec![
         service("web", "10.96.0.10", TCP),
         slice("web", TCP, &["10.244.2.1@n2"]),
-    ];
-    agent.apply(rest.clone()).await;
-    let mut again = Loop::with(&shared, |config| {
-        config.drain_timeout = std::time::Duration::from_secs(60);
+    ]
+}
+
+/// A loop that is started after the one before was killed, and its own `--drain-timeout` in seconds.
+async fn restart(shared: &Shared, drain_timeout: u64) -> Loop {
+    let mut again = Loop::with(shared, |config| {
+        config.drain_timeout = std::time::Duration::from_secs(drain_timeout);
     });
-    again.start(rest).await;
-    again.settle(59_000).await;
+    again.start(rest()).await;
+    again
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_restarts_leave_a_deadline_as_it_is() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.apply(rest()).await;
+    for _ in 0..3 {
+        agent.settle(250_000).await;
+        agent = restart(&shared, 900).await;
+    }
+    agent.settle(140_000).await;
+    assert_eq!(agent.save().len(), 3, "its 15 minutes are not over");
+    agent.settle(15_000).await;
+    assert_eq!(agent.save().len(), 2, "they began before the restarts");
+    assert_eq!(agent.world().deadlines.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_a_deadline_that_passed_while_no_agent_ran_is_over_at_the_start() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.apply(rest()).await;
+    tokio::time::advance(std::time::Duration::from_secs(901)).await;
+    assert_eq!(restart(&shared, 900).await.save().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_no_deadline_is_later_than_that_of_a_drain_that_begins_now() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.apply(rest()).await;
+    let mut again = restart(&shared, 60).await;
+    again.settle(55_000).await;
     assert_eq!(again.save().len(), 3);
     again.settle(6_000).await;
+    assert_eq!(again.save().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_a_deadline_that_is_not_on_disk_counts_from_the_restart() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.world().record_fails = true;
+    agent.apply(rest()).await;
+    assert_eq!(agent.save().len(), 3, "it drains all the same");
+    let warnings = agent.handle.pulse().node_warnings;
+    let said = |warning: &crate::trouble::NodeWarning| {
+        warning.topic.code() == "Deadlines" && warning.text.contains("cannot be written")
+    };
+    assert!(warnings.iter().any(said), "{warnings:?}");
+    agent.settle(800_000).await;
+    agent.world().record_fails = false;
+    let mut again = restart(&shared, 900).await;
+    again.settle(890_000).await;
+    assert_eq!(again.save().len(), 3);
+    again.settle(15_000).await;
+    assert_eq!(again.save().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d9_what_returned_has_the_whole_time_when_it_leaves_again_while_no_agent_runs() {
+    let shared = Shared::default();
+    let mut agent = serving_web(&shared).await;
+    agent.apply(rest()).await;
+    assert_eq!(agent.world().deadlines.len(), 1);
+    agent.settle(800_000).await;
+    agent.apply(web()).await;
+    assert_eq!(agent.world().deadlines.len(), 0, "its drain is over");
+    let mut again = restart(&shared, 900).await;
+    again.settle(890_000).await;
+    assert_eq!(again.save().len(), 3);
+    again.settle(15_000).await;
     assert_eq!(again.save().len(), 2);
 }
 

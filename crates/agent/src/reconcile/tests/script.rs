@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
+use tokio::time::Instant;
 use topology_core::hints::Wanted;
 use topology_core::model::{
     Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
@@ -52,10 +53,13 @@ impl Loop {
             crash_after: None,
         };
         change(&mut config);
+        let booted = *(shared.0.borrow_mut().booted).get_or_insert_with(Instant::now);
         let parts = Parts {
             kernel: shared.clone(),
             host: shared.clone(),
             ours: shared.0.borrow().record.iter().copied().collect(),
+            deadlines: shared.0.borrow().saved_deadlines(),
+            epoch: booted,
             metrics: Metrics::new(),
             pulse: ends.pulse,
             fuse: Arc::new(Fuse::new(None)),

@@ -1,0 +1,218 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const BOOT: &str = "boot-1";
+
+fn key(text: &str) -> VirtualServerKey {
+    parse_key(text).unwrap()
+}
+
+/// A deadline of the real server 10.244.0.`number` under the first virtual server; none without `until`.
+fn deadline(number: u8, until: Option<u64>) -> Deadline {
+    Deadline {
+        key: key("-t 10.96.0.10:80"),
+        address: [10, 244, 0, number].into(),
+        port: 8080,
+        until,
+    }
+}
+
+fn reopen(directory: &Path) -> (Draining, Deadlines) {
+    let (record, deadlines) = Draining::open(directory, BOOT);
+    (record, deadlines.unwrap())
+}
+
+fn note(record: &mut Draining, changed: &[Deadline]) {
+    let mut held = std::iter::empty();
+    record.note(changed, &mut held, &Fuse::new(None)).unwrap();
+}
+
+fn text(directory: &Path) -> String {
+    fs::read_to_string(directory.join(FILE)).unwrap()
+}
+
+fn held(deadlines: &Deadlines) -> Vec<Deadline> {
+    assert_eq!(deadlines.damaged, 0);
+    deadlines.iter().collect()
+}
+
+#[test]
+fn every_kind_of_deadline_survives_its_line() {
+    for (server, real) in [
+        ("-t 10.96.0.1:443", "10.244.0.1:6443"),
+        ("-t [fd00::a]:80", "[fd01::1]:8080"),
+        ("--sctp-service 10.96.0.1:132", "10.244.0.1:132"),
+        ("-f 7", "10.244.0.1:80"),
+        ("-f 7 -6", "[fd01::1]:80"),
+    ] {
+        let real: SocketAddr = real.parse().unwrap();
+        for until in [None, Some(0), Some(93_784_210), Some(u64::MAX)] {
+            let deadline = Deadline {
+                key: key(server),
+                address: real.ip(),
+                port: real.port(),
+                until,
+            };
+            let line = lines(std::iter::once(deadline));
+            assert_eq!(parse_line(&line), Some(deadline), "{line}");
+        }
+    }
+}
+
+#[test]
+fn d9_deadlines_survive_the_process_and_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut record, deadlines) = reopen(directory.path());
+    assert_eq!(held(&deadlines), []);
+    note(
+        &mut record,
+        &[deadline(1, Some(1_000)), deadline(2, Some(2_000))],
+    );
+    note(&mut record, &[deadline(1, None), deadline(3, None)]);
+    let written = text(directory.path());
+    drop(record);
+    let (_, deadlines) = reopen(directory.path());
+    assert_eq!(held(&deadlines), [deadline(2, Some(2_000))]);
+    assert!(written.len() > text(directory.path()).len(), "rewritten");
+    assert_eq!(
+        text(directory.path()),
+        "ipvs-topo draining 1 boot boot-1\n\
+         + -t 10.96.0.10:80 -r 10.244.0.2:8080 until 2000 sum 485507ea\n"
+    );
+}
+
+#[test]
+fn deadlines_of_another_boot_are_void() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut record, _) = reopen(directory.path());
+    note(&mut record, &[deadline(1, Some(1_000))]);
+    let (_, deadlines) = Draining::open(directory.path(), "boot-2");
+    assert_eq!(held(&deadlines.unwrap()), []);
+    let (_, deadlines) = reopen(directory.path());
+    assert_eq!(held(&deadlines), [], "the void record was replaced");
+}
+
+#[test]
+fn history_is_dropped_when_it_outgrows_the_deadlines() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut record, _) = reopen(directory.path());
+    let stands = deadline(9, Some(9));
+    for until in 0..3_000 {
+        let changes = [deadline(1, Some(until)), deadline(1, None)];
+        let mut held = std::iter::once(stands);
+        record.note(&changes, &mut held, &Fuse::new(None)).unwrap();
+    }
+    let left = text(directory.path()).lines().count();
+    assert!((2..2_000).contains(&left), "{left}");
+    let (_, deadlines) = reopen(directory.path());
+    assert_eq!(held(&deadlines), [stands]);
+}
+
+#[test]
+fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_them_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut record, _) = reopen(directory.path());
+    note(&mut record, &[deadline(1, Some(1_000))]);
+    record.journal = None;
+    let aside = directory.path().join(FILE).with_extension("new");
+    fs::create_dir(&aside).unwrap();
+    let fuse = Fuse::new(None);
+    let failed = record.note(&[deadline(1, Some(5_000))], &mut std::iter::empty(), &fuse);
+    assert!(failed.is_err());
+    assert!(!directory.path().join(FILE).exists());
+    fs::remove_dir(&aside).unwrap();
+    let all = [deadline(1, Some(5_000)), deadline(2, Some(6_000))];
+    record.note(&all[1..], &mut all.into_iter(), &fuse).unwrap();
+    let (_, deadlines) = reopen(directory.path());
+    assert_eq!(held(&deadlines), all);
+}
+
+/// Drains of four real servers that begin and end in turn; each drain of one has a later deadline than the one before.
+fn drains() -> impl Strategy<Value = Vec<Deadline>> {
+    prop::collection::vec((0..4_u8, 1..1_000_u64), 0..40).prop_map(|drains| {
+        let mut latest = [None; 4];
+        let mut now = 0;
+        let next = |(number, pause): (u8, u64)| {
+            now += pause;
+            let slot = latest.get_mut(usize::from(number)).unwrap();
+            *slot = match *slot {
+                None => Some(now),
+                Some(_) => None,
+            };
+            deadline(number, *slot)
+        };
+        drains.into_iter().map(next).collect()
+    })
+}
+
+/// What stands after some changes.
+fn standing(changes: &[Deadline]) -> BTreeMap<IpAddr, u64> {
+    let mut standing = BTreeMap::new();
+    for change in changes {
+        match change.until {
+            Some(until) => drop(standing.insert(change.address, until)),
+            None => drop(standing.remove(&change.address)),
+        }
+    }
+    standing
+}
+
+fn read(text: &str) -> BTreeMap<IpAddr, u64> {
+    let deadlines = Deadlines::parse(text, BOOT);
+    let until = |one: Deadline| (one.address, one.until.unwrap());
+    deadlines.iter().map(until).collect()
+}
+
+proptest! {
+    #[test]
+    fn d9_a_kill_in_the_middle_of_a_line_loses_that_line_alone(
+        changes in drains(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let body = lines(changes.iter().copied());
+        let cut = cut.index(body.len() + 1);
+        let whole = body[..cut].matches('\n').count();
+        let text = format!("{HEADER}{BOOT}\n{}", &body[..cut]);
+        prop_assert_eq!(read(&text), standing(&changes[..whole]));
+    }
+
+    /// Every end has a line of its own, so a lost line leaves no deadline of an earlier drain to a later one.
+    #[test]
+    fn d9_a_damaged_line_changes_nothing_else_and_brings_no_deadline_forward(
+        changes in drains(),
+        at in any::<prop::sample::Index>(),
+        byte in 0..60_usize,
+        flip in 1..128_u8,
+    ) {
+        prop_assume!(!changes.is_empty());
+        let at = at.index(changes.len());
+        let mut damaged: Vec<Vec<u8>> = lines(changes.iter().copied())
+            .split_inclusive('\n')
+            .map(|line| line.as_bytes().to_vec())
+            .collect();
+        let line = &mut damaged[at];
+        // Without its end a line takes the next one with it.
+        let byte = byte % (line.len() - 1);
+        line[byte] ^= flip;
+        let body = String::from_utf8_lossy(&damaged.concat()).into_owned();
+        let found = read(&format!("{HEADER}{BOOT}\n{body}"));
+        let (truth, lost) = (standing(&changes), changes[at].address);
+        let others = |all: &BTreeMap<IpAddr, u64>| -> BTreeSet<(IpAddr, u64)> {
+            all.iter().filter(|(real, _)| **real != lost).map(|(real, until)| (*real, *until)).collect()
+        };
+        prop_assert_eq!(others(&found), others(&truth));
+        if let (Some(found), Some(truth)) = (found.get(&lost), truth.get(&lost)) {
+            prop_assert!(found >= truth, "{found} instead of {truth}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_file_holds_it_is_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let text = String::from_utf8_lossy(&bytes);
+        let text = format!("{HEADER}{BOOT}\n{text}");
+        prop_assert_eq!(Deadlines::parse(&text, BOOT).held, BTreeMap::new());
+    }
+}

@@ -1,0 +1,53 @@
+//! Deadlines of draining real servers on disk, so that a restart changes none.
+
+use topology_core::mirror::Outcome;
+use topology_core::plan::{Deadline, Step};
+
+use super::Reconciler;
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::trouble::Topic;
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Writes down the deadlines that have begun or ended. To be called before the steps of their plan are taken: a weight
+    /// that is 0 has its deadline on disk. If that fails, they drain all the same.
+    pub(super) fn save_deadlines(&mut self) {
+        if self.unsaved.is_empty() {
+            return;
+        }
+        let result = (self.host).note_deadlines(&self.unsaved, &mut self.mirror.deadlines());
+        self.unsaved.clear();
+        let words = result.err().map(|error| {
+            format!(
+                "the deadlines of draining real servers cannot be written: {error}; after a restart of the agent each \
+                 has the whole --drain-timeout again; make room in, or write access to, {}",
+                self.config.state_dir.display()
+            )
+        });
+        self.warnings
+            .set(Topic::Deadlines, words.into_iter().collect());
+    }
+
+    /// Notes that deadlines end by a step. To be called before the mirror takes the step in.
+    pub(super) fn note_ended(&mut self, step: &Step, outcome: Outcome) {
+        let (key, real) = match step {
+            Step::DeleteReal { key, address, port } => (key, Some((*address, *port))),
+            Step::EditReal { key, real } | Step::AddReal { key, real } => {
+                (key, Some((real.address, real.port)))
+            }
+            Step::DeleteServer { key } => (key, None),
+            Step::AddServer { .. }
+            | Step::EditServer { .. }
+            | Step::DrainReal { .. }
+            | Step::ForgetFlows { .. } => return,
+        };
+        match outcome {
+            Outcome::Done | Outcome::Missing => {}
+            Outcome::AlreadyExists | Outcome::Failed | Outcome::Unknown => return,
+        }
+        let ended = self.mirror.deadlines_of(key);
+        let ended = ended.filter(|one| real.is_none_or(|real| real == (one.address, one.port)));
+        self.unsaved
+            .extend(ended.map(|one| Deadline { until: None, ..one }));
+    }
+}

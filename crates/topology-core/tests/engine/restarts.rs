@@ -1,0 +1,277 @@
+//! Real servers that leave while the process is killed and started again: what their connections can rely on.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proptest::prelude::*;
+use topology_core::mirror::{Mirror, Outcome};
+use topology_core::model::Protocol;
+use topology_core::plan::{Deadline, Options, Step, diff};
+use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
+
+use crate::kernel::{Held, HeldReal, Kernel, OPTIONS, POLL, TIMEOUT};
+
+const PORT: u16 = 8080;
+const REALS: u8 = 4;
+
+/// What the cluster says of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Chosen,
+    Unchosen,
+    GoingAway,
+}
+
+/// What happens next.
+#[derive(Debug, Clone)]
+enum Event {
+    Change(u8, Standing),
+    Pass(u64),
+    /// The process dies after so many writes of its next pass; a while later there is another.
+    Killed(usize, u64),
+}
+
+fn key() -> VirtualServerKey {
+    VirtualServerKey::Address {
+        protocol: Protocol::Tcp,
+        address: "10.96.0.10".parse().unwrap(),
+        port: 80,
+    }
+}
+
+fn address(number: u8) -> IpAddr {
+    [10, 244, 0, number].into()
+}
+
+/// The process, its record on disk, the kernel, and what the test remembers of both.
+struct World {
+    now: u64,
+    endpoints: BTreeMap<u8, Standing>,
+    kernel: Kernel,
+    mirror: Mirror,
+    record: BTreeMap<(IpAddr, u16), u64>,
+    /// Since when the weight of a real server is 0 and its deadline on record.
+    leaves_since: BTreeMap<IpAddr, u64>,
+}
+
+impl World {
+    fn new() -> Self {
+        let real = HeldReal {
+            weight: 1,
+            plain: true,
+            connections: 1,
+        };
+        let held = Held {
+            scheduler: Scheduler::Wrr.name().into(),
+            persistence: None,
+            plain: true,
+            reals: (0..REALS)
+                .map(|number| ((address(number), PORT), real))
+                .collect(),
+        };
+        let kernel = Kernel {
+            servers: BTreeMap::from([(key(), held)]),
+            forgotten: Vec::new(),
+        };
+        let mut world = Self {
+            now: 0,
+            endpoints: (0..REALS)
+                .map(|number| (number, Standing::Chosen))
+                .collect(),
+            kernel,
+            mirror: Mirror::default(),
+            record: BTreeMap::new(),
+            leaves_since: BTreeMap::new(),
+        };
+        world.restart();
+        world
+    }
+
+    /// A new process: it knows the record and the kernel.
+    fn restart(&mut self) {
+        let saved = self
+            .record
+            .iter()
+            .map(|(&(address, port), until)| Deadline {
+                key: key(),
+                address,
+                port,
+                until: Some(*until),
+            });
+        let mut mirror = Mirror::new([key()], TIMEOUT);
+        mirror.recall(&saved.collect::<Vec<_>>(), self.now);
+        self.kernel.read_all(&mut mirror, self.now);
+        self.mirror = mirror;
+    }
+
+    fn of(&self, standing: Standing) -> Vec<(IpAddr, u16)> {
+        let alike = self.endpoints.iter().filter(|(_, one)| **one == standing);
+        alike.map(|(number, _)| (address(*number), PORT)).collect()
+    }
+
+    /// Plans and takes at most so many writes, a line of the record being one. Returns whether all were taken.
+    fn pass(&mut self, mut writes: usize) -> Result<bool, TestCaseError> {
+        let chosen = self.of(Standing::Chosen).into_iter();
+        let desired = VirtualServer {
+            key: key(),
+            scheduler: Scheduler::Wrr,
+            persistence: None,
+            real_servers: chosen
+                .map(|(address, port)| RealServer {
+                    address,
+                    port,
+                    weight: 1,
+                })
+                .collect(),
+        };
+        let unchosen = self.of(Standing::Unchosen);
+        let options = Options {
+            unchosen: &unchosen,
+            ..OPTIONS
+        };
+        self.kernel.read_into(&mut self.mirror, &key(), self.now);
+        let plan = diff(Some(&desired), &self.mirror, &key(), self.now, &options);
+        let mut write = || {
+            let left = writes > 0;
+            writes = writes.saturating_sub(1);
+            left
+        };
+        for deadline in &plan.deadlines {
+            if !write() {
+                return Ok(false);
+            }
+            self.mirror.set_deadline(deadline);
+            self.note(deadline);
+        }
+        for step in &plan.steps {
+            if !write() {
+                return Ok(false);
+            }
+            self.judge(step, &unchosen)?;
+            let was: Vec<_> = self.mirror.deadlines().collect();
+            prop_assert_eq!(self.kernel.execute(step), Outcome::Done);
+            self.mirror.commit(step, Outcome::Done);
+            self.remember();
+            let stands: Vec<_> = self.mirror.deadlines().collect();
+            for ended in was.into_iter().filter(|one| !stands.contains(one)) {
+                if !write() {
+                    return Ok(false);
+                }
+                self.note(&Deadline {
+                    until: None,
+                    ..ended
+                });
+            }
+        }
+        Ok(true)
+    }
+
+    fn note(&mut self, deadline: &Deadline) {
+        let real = (deadline.address, deadline.port);
+        match deadline.until {
+            Some(until) => drop(self.record.insert(real, until)),
+            None => drop(self.record.remove(&real)),
+        }
+        self.remember();
+    }
+
+    /// No real server with connections goes before its time, and one that is no longer chosen never.
+    fn judge(&self, step: &Step, unchosen: &[(IpAddr, u16)]) -> Result<(), TestCaseError> {
+        let Step::DeleteReal { address, port, .. } = step else {
+            return Ok(());
+        };
+        prop_assert!(
+            !unchosen.contains(&(*address, *port)),
+            "{step} of a healthy one"
+        );
+        let since = self.leaves_since.get(address).copied();
+        prop_assert!(
+            since.is_some_and(|since| since + TIMEOUT <= self.now),
+            "{step} at {}, leaving since {since:?}",
+            self.now
+        );
+        Ok(())
+    }
+
+    /// A real server leaves from when its weight is 0 and its deadline is on record.
+    fn remember(&mut self) {
+        let held = self.kernel.servers.get(&key());
+        let reals = held.into_iter().flat_map(|held| &held.reals);
+        let weightless = reals.filter(|(_, real)| real.weight == 0);
+        let leaving = weightless.filter(|(at, _)| self.record.contains_key(*at));
+        let since = |(at, _): (&(IpAddr, u16), &HeldReal)| {
+            let since = self.leaves_since.get(&at.0).copied();
+            (at.0, since.unwrap_or(self.now))
+        };
+        self.leaves_since = leaving.map(since).collect();
+    }
+
+    /// Every real server has a connection that does not end.
+    fn connect(&mut self) {
+        let held = self.kernel.servers.get_mut(&key());
+        for real in held.into_iter().flat_map(|held| held.reals.values_mut()) {
+            real.connections = 1;
+        }
+    }
+
+    fn take(&mut self, event: &Event) -> Result<(), TestCaseError> {
+        match event {
+            Event::Change(number, standing) => {
+                self.endpoints.insert(*number, *standing);
+            }
+            Event::Pass(pause) => {
+                self.now += pause;
+                prop_assert!(self.pass(usize::MAX)?);
+            }
+            Event::Killed(writes, pause) => {
+                self.pass(*writes)?;
+                self.now += pause;
+                self.restart();
+            }
+        }
+        self.connect();
+        Ok(())
+    }
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let standings = prop_oneof![
+        Just(Standing::Chosen),
+        Just(Standing::Unchosen),
+        Just(Standing::GoingAway),
+    ];
+    let event = prop_oneof![
+        3 => (0..REALS, standings).prop_map(|(number, standing)| Event::Change(number, standing)),
+        3 => (0..TIMEOUT).prop_map(Event::Pass),
+        2 => (0..6_usize, 0..TIMEOUT).prop_map(|(writes, pause)| Event::Killed(writes, pause)),
+    ];
+    prop::collection::vec(event, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn d9_no_restart_brings_a_deadline_forward_and_no_deadline_ends_what_is_merely_not_chosen(events in events()) {
+        let mut world = World::new();
+        for event in &events {
+            world.take(event)?;
+        }
+    }
+
+    /// However often the process is killed: who goes away is gone a look after the time is over.
+    #[test]
+    fn d9_no_restart_puts_a_deadline_off(kills in prop::collection::vec((2..6_usize, 0..POLL), 0..30)) {
+        let mut world = World::new();
+        world.take(&Event::Change(0, Standing::GoingAway))?;
+        world.take(&Event::Pass(0))?;
+        for (writes, pause) in kills {
+            world.take(&Event::Killed(writes, pause))?;
+            let gone = world.of(Standing::GoingAway);
+            let held = world.kernel.servers.get(&key()).unwrap();
+            if held.reals.contains_key(&gone[0]) {
+                prop_assert!(world.now < TIMEOUT + POLL, "{}", world.now);
+                prop_assert_eq!(world.record.get(&gone[0]), Some(&TIMEOUT));
+            }
+        }
+    }
+}
