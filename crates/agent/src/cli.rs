@@ -6,6 +6,7 @@
 pub mod exit;
 mod format;
 mod moment;
+mod origin;
 pub mod proxy_config;
 mod strict;
 pub mod values;
@@ -19,9 +20,9 @@ use topology_core::scheduler::Scheduler;
 
 pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
+pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
-use crate::origin::Origin;
 use crate::simulate::change;
 
 /// Where the agent listens unless told otherwise.
@@ -177,38 +178,6 @@ impl AgentArgs {
             annotation_keys: keys.map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
             clock: Clock::system(),
         }
-    }
-}
-
-/// Where the cluster is read from; the API server that the environment names if nothing is said.
-#[derive(Debug, Clone, PartialEq, Args)]
-pub struct OriginArgs {
-    /// File or folder with Kubernetes YAML or JSON, or `-` for standard input.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "master"])]
-    pub cluster: Option<PathBuf>,
-
-    /// Ask the API server that this kubeconfig names; default: `KUBECONFIG`, else the account of the pod.
-    #[arg(long, value_name = "PATH")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// Another address for the API server.
-    #[arg(long, value_name = "URL")]
-    pub master: Option<String>,
-}
-
-impl OriginArgs {
-    /// Where the cluster is read from.
-    pub fn get(&self) -> Origin {
-        match &self.cluster {
-            Some(path) => Origin::Files(path.clone()),
-            None => Origin::api(self.kubeconfig.clone(), self.master.clone()),
-        }
-    }
-
-    /// The same for commands that ask the running agent if nothing is said.
-    pub fn given(&self) -> Option<Origin> {
-        let said = self.cluster.is_some() || self.kubeconfig.is_some() || self.master.is_some();
-        said.then(|| self.get())
     }
 }
 

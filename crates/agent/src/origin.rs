@@ -29,7 +29,21 @@ impl Origin {
             credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
             master,
             user_agent: USER_AGENT.to_owned(),
+            ..Access::default()
         })
+    }
+
+    /// The same API server by a context of the kubeconfig, and as another user; files stay what they are.
+    #[must_use]
+    pub fn seen_as(self, context: Option<String>, impersonate: Option<String>) -> Self {
+        match self {
+            Self::Api(access) => Self::Api(Access {
+                context,
+                impersonate,
+                ..access
+            }),
+            Self::Files(path) => Self::Files(path),
+        }
     }
 
     /// Reads the whole cluster once. Must not be called within a task of a runtime.

@@ -81,3 +81,64 @@ fn the_page_says_when_how_and_from_what_it_was_made() {
     assert!(page.contains("simulate -o html --set &#39;shop/cart:weights=zone=90,*=10&#39;"));
     assert!(page.contains("examples/shop"));
 }
+
+#[test]
+fn the_kubeconfig_is_found_where_kubectl_finds_it() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".kube/config");
+    fs::create_dir(home.path().join(".kube")).unwrap();
+    let config = "{apiVersion: v1, kind: Config, current-context: gone, contexts: [], \
+                  clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]}";
+    fs::write(&file, config).unwrap();
+    let other = home.path().join("other");
+    fs::write(&other, config.replace("gone", "lost")).unwrap();
+    let other = other.to_str().unwrap();
+    let failed = |variable: Option<&str>, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
+        command.args(["render", "--node", "n1"]).args(words);
+        command.env("HOME", home.path()).env_remove("KUBECONFIG");
+        command.env_remove("KUBERNETES_SERVICE_HOST");
+        command.envs(variable.map(|files| ("KUBECONFIG", files)));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        errors
+    };
+    let shown = file.to_str().unwrap();
+    let cases = [
+        (
+            failed(None, &[]),
+            format!("{shown}: it has no context \"gone\"; "),
+        ),
+        (
+            failed(None, &["--context", "mine"]),
+            format!("{shown}: it has no context \"mine\"; "),
+        ),
+        (
+            failed(Some(other), &[]),
+            format!("{other}: it has no context \"lost\"; "),
+        ),
+        (
+            failed(Some(&format!("/nowhere:{other}:{shown}")), &[]),
+            "it has no context \"lost\"; ".to_owned(),
+        ),
+        (
+            failed(None, &["--kubeconfig", other]),
+            format!("{other}: it has no context \"lost\"; "),
+        ),
+        (
+            failed(Some("/nowhere"), &["--as", "jane"]),
+            "no API server is known: neither KUBECONFIG nor ~/.kube/config".to_owned(),
+        ),
+        (
+            failed(Some("/nowhere"), &["--context", "mine"]),
+            "--context mine: neither KUBECONFIG nor ~/.kube/config".to_owned(),
+        ),
+    ];
+    for (errors, expected) in cases {
+        assert!(
+            errors.contains(&expected),
+            "{expected:?} is missing in: {errors}"
+        );
+    }
+}

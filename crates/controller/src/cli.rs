@@ -10,7 +10,7 @@ use topology_core::policy::LevelKey;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ipvs-topo-controller", version)]
 pub struct Args {
-    /// How to reach the API server, as kubectl does; without it, as the pod's own account.
+    /// The kubeconfig; default: `KUBECONFIG`, else `~/.kube/config`, else the account of the pod.
     #[arg(long, value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
     /// The namespace of the lease.

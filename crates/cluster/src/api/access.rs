@@ -1,9 +1,10 @@
 //! How the API server is reached: a kubeconfig, the pod's own account, or a bare address.
 
+mod kubeconfig;
+
 use std::path::{Path, PathBuf};
 
 use http::header::{HeaderValue, USER_AGENT};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::cipher;
@@ -16,7 +17,8 @@ const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 pub enum Credentials {
     /// A kubeconfig.
     Kubeconfig(PathBuf),
-    /// The files that `KUBECONFIG` names, else the account of the pod that this program runs in.
+    /// As kubectl: the files that `KUBECONFIG` names, else `~/.kube/config`, else the account of the pod that this
+    /// program runs in.
     #[default]
     Environment,
 }
@@ -26,6 +28,10 @@ pub enum Credentials {
 pub struct Access {
     /// Where address and credentials come from.
     pub credentials: Credentials,
+    /// The context of the kubeconfig; its current one if none.
+    pub context: Option<String>,
+    /// The user to act as, which the credentials must be allowed to impersonate.
+    pub impersonate: Option<String>,
     /// Another address for the server, as kube-proxy's `--master`.
     pub master: Option<String>,
     /// What the server's audit log shows: program and version.
@@ -36,18 +42,25 @@ pub struct Access {
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// A kubeconfig cannot be used.
-    #[error("{}: {message}; name a kubeconfig as kubectl writes it", place.display())]
+    #[error("{}: {message}; {remedy}", place.display())]
     Kubeconfig {
-        /// The file, or `KUBECONFIG`.
+        /// The file, or those that were merged.
         place: PathBuf,
         /// What is wrong.
         message: String,
+        /// What helps.
+        remedy: &'static str,
     },
     /// Neither a kubeconfig nor a pod.
     #[error(
-        "no API server is known: KUBECONFIG is not set, and this is no pod ({0}); give --kubeconfig PATH or --cluster PATH"
+        "no API server is known: neither KUBECONFIG nor ~/.kube/config leads to a kubeconfig, and this is no pod with an account; give --kubeconfig PATH or --cluster PATH"
     )]
-    Nowhere(String),
+    Nowhere,
+    /// A context of no kubeconfig.
+    #[error(
+        "--context {0}: neither KUBECONFIG nor ~/.kube/config leads to a kubeconfig; give --kubeconfig PATH"
+    )]
+    NoContext(String),
     /// `--master` is no address.
     #[error("--master {master}: {message}; write it as https://10.0.0.1:6443")]
     Master {
@@ -76,17 +89,16 @@ impl Access {
     pub fn kubeconfig(path: &Path, user_agent: &str) -> Self {
         Self {
             credentials: Credentials::Kubeconfig(path.to_owned()),
-            master: None,
             user_agent: user_agent.to_owned(),
+            ..Self::default()
         }
     }
 
     /// What the environment says, for the program `user_agent`.
     pub fn environment(user_agent: &str) -> Self {
         Self {
-            credentials: Credentials::Environment,
-            master: None,
             user_agent: user_agent.to_owned(),
+            ..Self::default()
         }
     }
 
@@ -110,11 +122,17 @@ impl Access {
 
     async fn config(&self) -> Result<Config, AccessError> {
         let mut config = match &self.credentials {
-            Credentials::Kubeconfig(path) => of_file(path).await?,
+            Credentials::Kubeconfig(path) => {
+                let read = kubeconfig::read(path)?;
+                kubeconfig::config(read, self.context.as_deref(), path).await?
+            }
             Credentials::Environment => self.of_environment().await?,
         };
         if let Some(master) = &self.master {
             config.cluster_url = address(master)?;
+        }
+        if let Some(user) = &self.impersonate {
+            config.auth_info.impersonate = Some(user.clone());
         }
         if config.accept_invalid_certs || config.cluster_url.scheme_str() == Some("http") {
             // Nobody's certificate is looked at. Without this the client reads the authorities of the system, and fails
@@ -131,33 +149,19 @@ impl Access {
     }
 
     async fn of_environment(&self) -> Result<Config, AccessError> {
-        let place = || PathBuf::from("KUBECONFIG");
-        let read = Kubeconfig::from_env().map_err(|error| kubeconfig(place(), &error))?;
-        if let Some(read) = read {
-            return of_kubeconfig(read, place()).await;
+        let places = kubeconfig::places(std::env::var_os("KUBECONFIG"), std::env::home_dir());
+        if let Some(read) = kubeconfig::merged(&places)? {
+            let files = std::env::join_paths(&places).unwrap_or_default();
+            return kubeconfig::config(read, self.context.as_deref(), Path::new(&files)).await;
+        }
+        if let Some(context) = &self.context {
+            return Err(AccessError::NoContext(context.clone()));
         }
         match (Config::incluster(), &self.master) {
             (Ok(config), _) => Ok(config),
             (Err(_), Some(master)) => Ok(Config::new(address(master)?)),
-            (Err(error), None) => Err(AccessError::Nowhere(error.to_string())),
+            (Err(_), None) => Err(AccessError::Nowhere),
         }
-    }
-}
-
-async fn of_file(path: &Path) -> Result<Config, AccessError> {
-    let read = Kubeconfig::read_from(path).map_err(|error| kubeconfig(path.to_owned(), &error))?;
-    of_kubeconfig(read, path.to_owned()).await
-}
-
-async fn of_kubeconfig(read: Kubeconfig, place: PathBuf) -> Result<Config, AccessError> {
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    config.map_err(|error| kubeconfig(place, &error))
-}
-
-fn kubeconfig(place: PathBuf, error: &kube::config::KubeconfigError) -> AccessError {
-    AccessError::Kubeconfig {
-        place,
-        message: error.to_string().replace('\n', " "),
     }
 }
 
@@ -192,6 +196,21 @@ mod tests {
             let error = address(bad).unwrap_err().to_string();
             assert!(error.contains("write it as https://"), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_user_to_act_as_is_impersonated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], \
+                    clusters: [{name: c, cluster: {server: 'http://10.0.0.1'}}]}";
+        std::fs::write(&path, text).unwrap();
+        let access = Access {
+            impersonate: Some("jane".to_owned()),
+            ..Access::kubeconfig(&path, "test")
+        };
+        let config = access.config().await.unwrap();
+        assert_eq!(config.auth_info.impersonate.as_deref(), Some("jane"));
     }
 
     #[tokio::test]

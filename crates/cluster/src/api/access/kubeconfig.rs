@@ -1,0 +1,202 @@
+//! Kubeconfigs: where kubectl looks for them, and what is wrong with one, in words of this project.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError};
+
+use super::AccessError;
+
+/// The files that kubectl reads when no flag names one: those of `KUBECONFIG`, else `~/.kube/config`.
+pub(super) fn places(variable: Option<OsString>, home: Option<PathBuf>) -> Vec<PathBuf> {
+    match variable.filter(|files| !files.is_empty()) {
+        Some(files) => std::env::split_paths(&files)
+            .filter(|file| !file.as_os_str().is_empty())
+            .collect(),
+        None => home
+            .map(|home| home.join(".kube").join("config"))
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// The files that exist as one kubeconfig, in which the first file that has a name or value wins; none if nothing is in
+/// them, as for kubectl, which then takes the account of the pod.
+pub(super) fn merged(places: &[PathBuf]) -> Result<Option<Kubeconfig>, AccessError> {
+    let mut merged = Kubeconfig::default();
+    for place in places.iter().filter(|place| place.exists()) {
+        let next = read(place)?;
+        merged = merged.merge(next).map_err(|error| wrong(place, &error))?;
+    }
+    let is_empty = merged.clusters.is_empty() && merged.contexts.is_empty();
+    Ok((!is_empty).then_some(merged))
+}
+
+/// The kubeconfig in a file, with the paths in it made absolute.
+pub(super) fn read(place: &Path) -> Result<Kubeconfig, AccessError> {
+    Kubeconfig::read_from(place).map_err(|error| wrong(place, &error))
+}
+
+/// Address and credentials of `context`, else of the current context; `place` says where the kubeconfig comes from.
+pub(super) async fn config(
+    read: Kubeconfig,
+    context: Option<&str>,
+    place: &Path,
+) -> Result<Config, AccessError> {
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(read, &options).await;
+    config.map_err(|error| wrong(place, &error))
+}
+
+fn wrong(place: &Path, error: &KubeconfigError) -> AccessError {
+    let (message, remedy) = words(error);
+    AccessError::Kubeconfig {
+        place: place.to_owned(),
+        message,
+        remedy,
+    }
+}
+
+/// What is wrong, and what helps. A parser's own message may repeat lines of the file, and with them secrets.
+fn words(error: &KubeconfigError) -> (String, &'static str) {
+    const FIT: &str = "make it a kubeconfig as kubectl writes it";
+    match error {
+        KubeconfigError::CurrentContextNotSet => (
+            "no current context is set".to_owned(),
+            "set it with kubectl config use-context, or give --context NAME",
+        ),
+        KubeconfigError::LoadContext(name) => (
+            format!("it has no context {name:?}"),
+            "choose one that kubectl config get-contexts shows, with --context NAME",
+        ),
+        KubeconfigError::LoadClusterOfContext(name) => (
+            format!("its context names the cluster {name:?}, which it does not have"),
+            "add the cluster, or give --context NAME",
+        ),
+        KubeconfigError::KindMismatch | KubeconfigError::ApiVersionMismatch => (
+            "its kind or apiVersion is not that of the files before it".to_owned(),
+            "write kind: Config and apiVersion: v1 in all of them",
+        ),
+        KubeconfigError::FindPath => ("it is not found".to_owned(), "give --kubeconfig PATH"),
+        KubeconfigError::ReadConfig(error, _) => (
+            format!("it cannot be read: {error}"),
+            "correct the path or its permissions",
+        ),
+        KubeconfigError::Parse(_) => ("it is no kubeconfig in YAML or JSON".to_owned(), FIT),
+        KubeconfigError::MissingClusterUrl => (
+            "its cluster has no server".to_owned(),
+            "add server: https://HOST:PORT",
+        ),
+        KubeconfigError::ParseClusterUrl(_) => (
+            "the server of its cluster is no address".to_owned(),
+            "write it as https://10.0.0.1:6443",
+        ),
+        KubeconfigError::ParseProxyUrl(_) => (
+            "its proxy-url is no address".to_owned(),
+            "write it as http://10.0.0.1:3128",
+        ),
+        KubeconfigError::LoadCertificateAuthority(error) => {
+            (data("certificate-authority", error), FIT)
+        }
+        KubeconfigError::LoadClientCertificate(error) => (data("client-certificate", error), FIT),
+        KubeconfigError::LoadClientKey(error) => (data("client-key", error), FIT),
+        KubeconfigError::ParseCertificates(_) => (
+            "its certificate-authority is not PEM".to_owned(),
+            "use a certificate in PEM",
+        ),
+        KubeconfigError::ParseNoProxy(_) => (
+            "the variable NO_PROXY cannot be used".to_owned(),
+            "correct NO_PROXY",
+        ),
+    }
+}
+
+fn data(field: &str, error: &LoadDataError) -> String {
+    match error {
+        LoadDataError::DecodeBase64(_) => format!("its {field}-data is not base64"),
+        LoadDataError::ReadFile(error, path) => {
+            format!("its {field} {} cannot be read: {error}", path.display())
+        }
+        LoadDataError::NoBase64DataOrFile => format!("it has no {field}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kubeconfig with a context, and a cluster at this address.
+    fn text(name: &str, server: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {name}\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}}}}}]\n\
+             clusters: [{{name: {name}, cluster: {{server: '{server}'}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn files_are_looked_for_where_kubectl_does() {
+        let home = || Some(PathBuf::from("/home/me"));
+        let found = places(Some("/a::/b".into()), home());
+        assert_eq!(found, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        for unset in [None, Some(OsString::new())] {
+            assert_eq!(
+                places(unset, home()),
+                [PathBuf::from("/home/me/.kube/config")]
+            );
+        }
+        assert!(places(None, None).is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_first_file_wins_and_one_that_is_not_there_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, gone] =
+            ["first", "second", "gone"].map(|name| folder.path().join(name));
+        std::fs::write(&first, text("one", "https://10.0.0.1:1")).unwrap();
+        std::fs::write(&second, text("two", "https://10.0.0.2:2")).unwrap();
+        let all = [gone.clone(), first, second];
+        let server = async |context| {
+            let read = merged(&all).unwrap().unwrap();
+            config(read, context, &gone)
+                .await
+                .unwrap()
+                .cluster_url
+                .to_string()
+        };
+        assert_eq!(server(None).await, "https://10.0.0.1:1/");
+        assert_eq!(server(Some("two")).await, "https://10.0.0.2:2/");
+        assert!(merged(&[gone.clone()]).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_said_with_file_and_remedy_and_no_secret_is_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let shown = async |text: &str, context| {
+            std::fs::write(&file, text).unwrap();
+            let read = match read(&file) {
+                Ok(read) => read,
+                Err(error) => return error.to_string(),
+            };
+            config(read, context, &file).await.unwrap_err().to_string()
+        };
+        let broken = shown("users: [{name: me, user: {token: s3cret}\n}", None).await;
+        assert!(broken.contains("config: it is no kubeconfig"), "{broken}");
+        assert!(!broken.contains("s3cret"), "{broken}");
+        let good = text("one", "https://10.0.0.1:1");
+        let unknown = shown(&good, Some("two")).await;
+        assert!(
+            unknown.contains("it has no context \"two\"; choose"),
+            "{unknown}"
+        );
+        let unset = shown(&good.replace("current-context", "other"), None).await;
+        assert!(unset.contains("--context NAME"), "{unset}");
+        let address = shown(&text("one", "not an address"), None).await;
+        assert!(address.contains("https://10.0.0.1:6443"), "{address}");
+    }
+}
