@@ -170,7 +170,7 @@ mod tests {
         };
         assert_eq!(server(None).await, "https://10.0.0.1:1/");
         assert_eq!(server(Some("two")).await, "https://10.0.0.2:2/");
-        assert!(merged(&[gone.clone()]).unwrap().is_none());
+        assert!(merged(std::slice::from_ref(&gone)).unwrap().is_none());
     }
 
     #[tokio::test]
