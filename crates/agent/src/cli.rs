@@ -205,7 +205,7 @@ pub struct RenderArgs {
     #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
     pub services: Vec<String>,
 
-    /// Only the Services of this namespace.
+    /// Only the Services of this namespace; default: those of all, as a node programs all.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace, conflicts_with = "services")]
     pub namespace: Option<String>,
 
@@ -293,7 +293,7 @@ pub struct ExplainArgs {
     #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
     pub target: values::Target,
 
-    /// The namespace of a Service that is given as `svc/NAME`; default: `default`.
+    /// The namespace of a Service that is given as `svc/NAME`; default: that of the kubeconfig's context, else `default`.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
     pub namespace: Option<String>,
 

@@ -24,9 +24,10 @@ use crate::output::{print, stages};
 /// # Errors
 /// The input cannot be read, no agent answers, or there is no such Service or port.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
-    let service = args.target.service(args.namespace.as_deref());
-    let service = service.map_err(Failure::input)?;
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
+    let namespace = namespace(args, seen_from.as_ref().map(|(origin, _node)| origin))?;
+    let service = args.target.service(namespace.as_deref());
+    let service = service.map_err(Failure::input)?;
     let is_offline = seen_from.is_some();
     let views = match seen_from {
         Some((origin, node)) => offline(&origin, node, &service, args)?,
@@ -42,6 +43,14 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     })?;
     args.strict
         .end(warnings, args.output.reader(), Outcome::Fine)
+}
+
+/// The namespace of a Service that is named without one.
+fn namespace(args: &ExplainArgs, origin: Option<&Origin>) -> Result<Option<String>, Failure> {
+    match (&args.namespace, &args.target.namespace, origin) {
+        (None, None, Some(origin)) => origin.namespace(),
+        (given, _own, _origin) => Ok(given.clone()),
+    }
 }
 
 fn offline(

@@ -75,6 +75,17 @@ impl Origin {
         }
     }
 
+    /// The namespace of a Service that is named without one: as for kubectl that of the context; files have none.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used.
+    pub fn namespace(&self) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Files(_) => Ok(None),
+            Self::Api(access) => api::namespace(access).map(Some).map_err(Failure::input),
+        }
+    }
+
     /// The annotations of a Service whose keys begin with `prefix`.
     ///
     /// # Errors

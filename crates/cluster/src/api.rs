@@ -17,7 +17,7 @@ pub use connection::{Connection, Patch};
 pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
-pub use read::{FetchError, annotations, read};
+pub use read::{FetchError, annotations, namespace, read};
 pub use watch::{
     Board, Change, Collection, Following, InputState, Lack, NodeSource, Phase, Relists, follow,
     watch,

@@ -12,8 +12,9 @@ pub(super) fn check(tree: &Tree, commands: &Commands, members: &[Member]) -> Vec
     for (path, text) in markdown::living(tree) {
         for code in markdown::code(text) {
             for command in code.text.split(['|', ';', '&', '#']) {
-                let wrong =
-                    wrong_words(command, commands).or_else(|| wrong_target(command, members));
+                let wrong = wrong_words(command, commands)
+                    .or_else(|| wrong_target(command, members))
+                    .or_else(|| unquoted(command, commands));
                 problems.extend(wrong.map(|message| Problem::at(path, code.line, message)));
             }
         }
@@ -45,6 +46,21 @@ fn wrong_words(command: &str, commands: &Commands) -> Option<String> {
             command.trim()
         ))
     })
+}
+
+/// A word that a shell would expand: bash passes a pattern on that fits no file, zsh refuses the whole line.
+fn unquoted(command: &str, commands: &Commands) -> Option<String> {
+    commands
+        .programs
+        .keys()
+        .find(|program| words_after(command, program).is_some())?;
+    let plain: String = command.split('\'').step_by(2).collect();
+    let is_expanded = |word: &&str| word.contains(['*', '?']) || word.starts_with('=');
+    let word = plain.split_whitespace().find(is_expanded)?;
+    Some(format!(
+        "`{word}` in `{}` means files to zsh; put it in single quotes",
+        command.trim()
+    ))
 }
 
 fn first_unknown<'a>(program: &Node, words: &[&'a str]) -> Option<&'a str> {
@@ -163,5 +179,16 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].contains("`-p benchs`"));
         assert!(problems[1].contains("`--bench gone`"));
+    }
+
+    #[test]
+    fn a_word_that_zsh_takes_for_files_is_a_problem() {
+        let quoted = problems_of("`ipvs-topo render --cluster 'a:keys=zone,*' --node n1`");
+        assert!(quoted.is_empty(), "{quoted:?}");
+        let problems = problems_of("`ipvs-topo render --cluster a:keys=zone,*`");
+        assert!(
+            problems[0].contains("`a:keys=zone,*` in `ipvs-topo render"),
+            "{problems:?}"
+        );
     }
 }

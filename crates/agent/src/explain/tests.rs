@@ -1,12 +1,14 @@
 //! Changes that alter an outcome are found by trying them.
 
+use clap::Parser as _;
 use topology_core::model::Drain;
 use topology_core::policy::{LevelKey, MinReady};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use super::scheduler;
 use super::what_if::what_if;
+use super::{namespace, scheduler};
+use crate::cli::{Cli, Command};
 use crate::output::stages;
 use crate::simulate::tests::{cluster, within};
 
@@ -128,4 +130,31 @@ fn the_table_counts_an_endpoint_that_drains_as_draining_and_not_as_unready() {
         Some("zone 1/2, 1 draining 100 % 100 % 100 %"),
         "{text}"
     );
+}
+
+#[test]
+fn a_service_without_a_namespace_is_looked_for_in_that_of_the_context() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let config = "{current-context: a, contexts: [{name: a, context: {cluster: c, namespace: shop}}], \
+                  clusters: [{name: c, cluster: {server: 'http://10.0.0.1'}}]}";
+    std::fs::write(&path, config).unwrap();
+    let kubeconfig = ["--node", "n1", "--kubeconfig", path.to_str().unwrap()];
+    let files = ["--node", "n1", "--cluster", "-"];
+    let cases = [
+        (["svc/cart"].as_slice(), kubeconfig.as_slice(), "shop/cart"),
+        (&["svc/cart", "-n", "bank"], &kubeconfig, "bank/cart"),
+        (&["bank/cart"], &kubeconfig, "bank/cart"),
+        (&["svc/cart"], &files, "default/cart"),
+        (&["svc/cart"], &[], "default/cart"),
+    ];
+    for (service, origin, expected) in cases {
+        let words = [&["ipvs-topo", "explain"], service, origin].concat();
+        let Command::Explain(args) = Cli::parse_from(words).command else {
+            panic!("explain is explain");
+        };
+        let origin = args.origin.given();
+        let namespace = namespace(&args, origin.as_ref()).unwrap();
+        assert_eq!(args.target.service(namespace.as_deref()).unwrap(), expected);
+    }
 }

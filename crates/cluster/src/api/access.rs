@@ -1,6 +1,7 @@
 //! How the API server is reached: a kubeconfig, the pod's own account, or a bare address.
 
 mod kubeconfig;
+mod unusable;
 
 use std::path::{Path, PathBuf};
 
@@ -70,14 +71,14 @@ pub enum AccessError {
         message: String,
     },
     /// The credentials cannot be used.
-    #[error(
-        "the credentials for {server} cannot be used: {message}; check certificate, key, token, or the command that makes them"
-    )]
+    #[error("the credentials for {server} cannot be used: {message}; {remedy}")]
     Credentials {
         /// The server's address.
         server: String,
         /// What is wrong.
         message: String,
+        /// What helps.
+        remedy: &'static str,
     },
     /// The operating system gives no thread.
     #[error("the API server cannot be followed: {0}; look at this machine's limits")]
@@ -107,16 +108,19 @@ impl Access {
         self.config().await.map(drop)
     }
 
+    /// The namespace of what is named without one: that of the context, or of the pod.
+    pub(super) async fn namespace(&self) -> Result<String, AccessError> {
+        Ok(self.config().await?.default_namespace)
+    }
+
     /// A client, and the server's address.
     pub(super) async fn client(&self) -> Result<(Client, String), AccessError> {
         let config = self.config().await?;
         let server = config.cluster_url.to_string();
+        unusable::check_token(&config).map_err(|error| unusable::error(&server, &error))?;
         cipher::prefer_fast_ones();
         let client = Client::try_from(config);
-        let client = client.map_err(|error| AccessError::Credentials {
-            server: server.clone(),
-            message: error.to_string(),
-        })?;
+        let client = client.map_err(|error| unusable::error(&server, &error))?;
         Ok((client, server))
     }
 
@@ -211,6 +215,23 @@ mod tests {
         };
         let config = access.config().await.unwrap();
         assert_eq!(config.auth_info.impersonate.as_deref(), Some("jane"));
+    }
+
+    #[tokio::test]
+    async fn the_namespace_is_that_of_the_context() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = "{current-context: a, contexts: [{name: a, context: {cluster: c, namespace: shop}}, \
+                    {name: b, context: {cluster: c}}], \
+                    clusters: [{name: c, cluster: {server: 'http://10.0.0.1'}}]}";
+        std::fs::write(&path, text).unwrap();
+        for (context, namespace) in [(None, "shop"), (Some("b".to_owned()), "default")] {
+            let access = Access {
+                context,
+                ..Access::kubeconfig(&path, "test")
+            };
+            assert_eq!(access.namespace().await.unwrap(), namespace);
+        }
     }
 
     #[tokio::test]

@@ -104,6 +104,11 @@ pub fn annotations(
     Ok(texts.filter(|(key, _)| key.starts_with(prefix)).collect())
 }
 
+/// The namespace in which kubectl would look for what is named without one. Blocks, as [`read`]; the server is not asked.
+pub fn namespace(access: &Access) -> Result<String, AccessError> {
+    runtime()?.block_on(access.namespace())
+}
+
 fn runtime() -> Result<tokio::runtime::Runtime, AccessError> {
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_all()
