@@ -16,6 +16,7 @@ mod text;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,6 +47,9 @@ pub use watch::{Watch, watch};
 
 /// What standard input is called in warnings.
 const STDIN: &str = "<stdin>";
+
+/// How many bytes are read of what can be read only once: some 20 times what a cluster of 5,000 nodes is.
+const MOST_OF_STREAM: u64 = 1 << 30;
 
 /// What the files do not say themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +87,12 @@ pub enum ReadError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// A pipe cannot be followed.
+    #[error("{}: this is a pipe, which can be read only once; name a file or folder to follow, or - for standard input", path.display())]
+    Pipe {
+        /// The path as given.
+        path: PathBuf,
+    },
     /// The folder holds nothing to read.
     #[error("{}: no file in this folder ends in .yaml, .yml or .json; add one or name another folder", path.display())]
     NoFiles {
@@ -116,7 +126,7 @@ impl std::fmt::Display for Lines<'_> {
     }
 }
 
-/// Reads a file, every YAML and JSON file below a folder, or standard input (`-`).
+/// Reads a file, every YAML and JSON file below a folder, a pipe, or standard input (`-`).
 ///
 /// What is wrong in a file gives warnings, and everything else goes on. It is an error only when
 /// nothing could be used at all: no such path, no file in the folder, or every file refused.
@@ -125,20 +135,24 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut tell = |batch| drop(index.apply(batch));
     let catalog = match Place::new(path) {
         Place::Stdin => tell_stdin(Clock::at(options.now), &mut tell),
+        Place::Pipe(path) => {
+            let name = path.to_string_lossy().into();
+            tell_stream(name, File::open(path), Clock::at(options.now), &mut tell)
+        }
         Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
     };
     finish(index, &catalog, options.now)
 }
 
-/// Whether there is a file or folder at `path`; standard input (`-`) is always there.
+/// Whether there is a file or folder at `path` that can be followed; standard input (`-`) is always there.
 pub fn check(path: &Path) -> Result<(), ReadError> {
-    let Place::Path(root) = Place::new(path) else {
-        return Ok(());
+    let root = match Place::new(path) {
+        Place::Stdin => return Ok(()),
+        Place::Pipe(path) => return Err(ReadError::Pipe { path }),
+        Place::Path(root) => root,
     };
-    match std::fs::metadata(&root) {
-        Ok(_) => Ok(()),
-        Err(source) => Err(ReadError::Path { path: root, source }),
-    }
+    let usable = std::fs::metadata(&root).and_then(|metadata| place::refuse_special(&metadata));
+    usable.map_err(|source| ReadError::Path { path: root, source })
 }
 
 /// Reads a text that is called `name` in warnings.
@@ -185,16 +199,39 @@ fn tell_path(
 
 /// Tells what standard input says, read to its end, as one full list.
 fn tell_stdin(clock: Clock, tell: &mut dyn FnMut(Batch)) -> Catalog {
+    tell_stream(STDIN.into(), Ok(io::stdin().lock()), clock, tell)
+}
+
+/// Tells what can be read only once, read to its end, as one full list.
+fn tell_stream(
+    name: Arc<str>,
+    stream: io::Result<impl Read>,
+    clock: Clock,
+    tell: &mut dyn FnMut(Batch),
+) -> Catalog {
     let mut text = Vec::new();
-    let result = io::stdin().lock().read_to_end(&mut text);
+    let result = stream.and_then(|stream| read_within(stream, MOST_OF_STREAM, &mut text));
     let mut memory = Memory {
-        text: result.map(|_| &*text),
+        text: result.map(|()| &*text),
         context: Context {
             clock,
             ..Context::default()
         },
     };
-    tell_list([STDIN.into()], &mut memory, tell)
+    tell_list([name], &mut memory, tell)
+}
+
+/// Reads a stream to its end, and no more than `most` bytes.
+fn read_within(stream: impl Read, most: u64, text: &mut Vec<u8>) -> io::Result<()> {
+    let length = stream.take(most + 1).read_to_end(text)?;
+    if u64::try_from(length).is_ok_and(|length| length <= most) {
+        return Ok(());
+    }
+    let message = format!(
+        "it has more than {} MiB, and what can be read only once is held in memory; write it to a file and name that",
+        most >> 20
+    );
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
 }
 
 /// Tells a full list. Returns what is known of its files.
@@ -251,5 +288,19 @@ impl Files for Memory<'_> {
             .as_ref()
             .map_err(|error| parse::unreadable(name, &error.to_string()))?;
         text::read(name, Cursor::new(bytes), known, &mut self.context, take).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_does_not_end_is_refused() {
+        let mut text = Vec::new();
+        let error = read_within(io::repeat(b'#'), 2 << 20, &mut text).unwrap_err();
+        assert!(error.to_string().contains("more than 2 MiB"), "{error}");
+        let exactly = io::repeat(b'#').take(2 << 20);
+        assert!(read_within(exactly, 2 << 20, &mut Vec::new()).is_ok());
     }
 }

@@ -1,6 +1,5 @@
 //! The annotations of one object, as they are written: nothing else keeps their text.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use crate::yaml::{self, Node};
 /// The annotations of the Service `name` whose keys begin with `prefix`, in the order of the text.
 ///
 /// Reads the files once more. What cannot be read has none; of a Service that is written twice the last counts.
-/// Standard input can be read only once, so nothing is found there.
+/// Standard input and pipes can be read only once, so nothing is found there.
 pub fn annotations(path: &Path, name: &ObjectName, prefix: &str) -> Vec<(String, String)> {
     let Place::Path(root) = Place::new(path) else {
         return Vec::new();
@@ -22,7 +21,7 @@ pub fn annotations(path: &Path, name: &ObjectName, prefix: &str) -> Vec<(String,
     };
     let mut found = Vec::new();
     for file in listing.files.into_keys() {
-        let Ok(file) = File::open(&*file) else {
+        let Ok(file) = place::open(Path::new(&*file)) else {
             continue;
         };
         // A file that is broken further down was reported when the cluster was read.

@@ -1,13 +1,12 @@
 //! Reads the catalog's files from the disk.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::catalog::Files;
 use super::parse::{Found, unreadable};
-use super::place::Stamp;
+use super::place::{self, Stamp};
 use super::text::{self, Text};
 use crate::clock::Clock;
 use crate::convert::Context;
@@ -49,7 +48,7 @@ impl Files for Disk {
         let cannot = |error: io::Error| unreadable(name, &error.to_string());
         let path = Path::new(&**name);
         for _ in 0..ATTEMPTS {
-            let file = match File::open(path) {
+            let file = match place::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.context.aliases.end(name, 0);
                     return Ok(None);
@@ -60,6 +59,7 @@ impl Files for Disk {
             if metadata.is_dir() {
                 return Ok(None);
             }
+            place::refuse_special(&metadata).map_err(cannot)?;
             let text = text::read(name, &file, known, &mut self.context, take);
             if Stamp::of(&file.metadata().map_err(cannot)?) == Stamp::of(&metadata) {
                 return text.map(Some);

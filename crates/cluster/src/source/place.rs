@@ -1,12 +1,14 @@
 //! Where the YAML is: standard input, a file or a folder, and which files that means right now.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::OFlags;
 
 use crate::warning::Warning;
 
@@ -18,6 +20,8 @@ const MAX_FOLDERS: usize = 32;
 pub(crate) enum Place {
     /// `-`, read once.
     Stdin,
+    /// A pipe, as a shell makes one for `<(...)`; read once.
+    Pipe(PathBuf),
     /// A file or a folder, which may not exist yet and may turn from one into the other.
     Path(PathBuf),
 }
@@ -45,6 +49,8 @@ impl Place {
     pub(crate) fn new(path: &Path) -> Self {
         if path == Path::new("-") {
             Self::Stdin
+        } else if fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+            Self::Pipe(path.to_owned())
         } else {
             Self::Path(path.to_owned())
         }
@@ -67,6 +73,30 @@ impl Stamp {
     }
 }
 
+/// Refuses what is neither a file nor a folder: a read of a pipe may wait for ever, that of a device may never end.
+pub(crate) fn refuse_special(metadata: &Metadata) -> io::Result<()> {
+    let kind = metadata.file_type();
+    let what = if kind.is_file() || kind.is_dir() {
+        return Ok(());
+    } else if kind.is_fifo() {
+        "a pipe (FIFO)"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    let message = format!("this is {what} and is not read");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
+/// Opens a file. The open does not wait for the writer of a pipe that has taken the file's place; see
+/// [`refuse_special`].
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    options.read(true).custom_flags(flags).open(path)
+}
+
 /// Lists the files of `root`: itself, or every YAML and JSON file below it.
 ///
 /// Names that begin with a dot are left out: editors' and version control's own files, and the
@@ -75,6 +105,7 @@ impl Stamp {
 pub(crate) fn list(root: &Path) -> io::Result<Listing> {
     let mut listing = Listing::default();
     let metadata = fs::metadata(root)?;
+    refuse_special(&metadata)?;
     if metadata.is_dir() {
         let mut above = Vec::new();
         listing.folder(root, &metadata, &mut above)?;
@@ -122,7 +153,15 @@ impl Listing {
                     .push(Warning::of_file(&name, 0, message, "check its permissions"));
             }
         } else if is_yaml(path) {
-            self.file(path, &metadata);
+            match refuse_special(&metadata) {
+                Ok(()) => self.file(path, &metadata),
+                Err(error) => {
+                    let name: Arc<str> = path.to_string_lossy().into();
+                    let remedy = "replace it by a file, or rename it";
+                    self.warnings
+                        .push(Warning::of_file(&name, 0, error.to_string(), remedy));
+                }
+            }
         }
     }
 

@@ -45,6 +45,7 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
     let thread = thread::Builder::new().name("cluster-files".to_owned());
     let spawned = match Place::new(path) {
         Place::Stdin => thread.spawn(move || read_stdin(&sender, &received)),
+        Place::Pipe(path) => return Err(ReadError::Pipe { path }),
         Place::Path(given) => {
             let lookout = Lookout::new(&given, signals.clone())?;
             thread.spawn(move || Follower::new(&given, lookout, sender).run(&received))

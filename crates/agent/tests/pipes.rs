@@ -1,0 +1,107 @@
+//! `--cluster` names a pipe, a socket or a device: a pipe is read where it is read once, and nothing waits for ever.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test says what it expects by failing loudly"
+)]
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{CWD, FileType, Mode};
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/examples/shop");
+
+/// Exit code, output and errors of a line of bash, in which `$I` is the program and `$SHOP` the example; 124 if it had to
+/// be stopped.
+fn bash(line: &str) -> (Option<i32>, String, String) {
+    let output = Command::new("timeout")
+        .args(["60", "bash", "-c", line])
+        .env("I", env!("CARGO_BIN_EXE_ipvs-topo"))
+        .env("SHOP", SHOP)
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let [text, errors] = [output.stdout, output.stderr].map(|out| String::from_utf8(out).unwrap());
+    (output.status.code(), text, errors)
+}
+
+fn make_pipe(path: &Path) {
+    rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
+#[test]
+fn a_pipe_is_read_as_the_file_behind_it() {
+    let cat = "for file in \"$SHOP\"/*.yaml; do echo ---; cat \"$file\"; done";
+    for command in [
+        "render --node n1",
+        "explain shop/cart --node n1",
+        "simulate shop/cart",
+    ] {
+        let (code, expected, errors) = bash(&format!("$I {command} --cluster \"$SHOP\""));
+        assert_eq!(code, Some(0), "{errors}");
+        let (code, piped, errors) = bash(&format!("$I {command} --cluster <({cat})"));
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(!piped.is_empty());
+        // A file's name may be shown; nothing else differs.
+        assert_eq!(piped.lines().count(), expected.lines().count(), "{piped}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    make_pipe(&pipe);
+    let named = pipe.to_str().unwrap();
+    let line = format!("{{ {cat}; }} > {named} & $I render --node n1 --cluster {named}");
+    let (code, text, errors) = bash(&line);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("10.96.0.10"), "{text}");
+}
+
+#[test]
+fn the_agent_follows_no_pipe() {
+    let (code, _, errors) = bash("$I agent --node n1 --cluster <(cat \"$SHOP\"/*.yaml)");
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(
+        errors.contains("this is a pipe, which can be read only once; name a file"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_device_or_a_socket_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    for (path, kind) in [
+        ("/dev/zero", "a device"),
+        (socket.to_str().unwrap(), "a socket"),
+    ] {
+        for command in ["render", "agent"] {
+            let (code, _, errors) = bash(&format!("$I {command} --node n1 --cluster {path}"));
+            assert_eq!(code, Some(2), "{errors}");
+            let expected = format!("{path}: this is {kind} and is not read");
+            assert!(errors.contains(&expected), "{errors}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_inside_a_folder_is_passed_over_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(SHOP).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    make_pipe(&folder.path().join("pipe.yaml"));
+    let shown = folder.path().display();
+    let (code, text, errors) = bash(&format!("$I render --node n1 --cluster {shown}"));
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("10.96.0.10"), "{text}");
+    assert!(errors.contains("pipe.yaml"), "{errors}");
+    assert!(
+        errors.contains("this is a pipe (FIFO) and is not read; replace it by a file"),
+        "{errors}"
+    );
+}
