@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// The document with the tables.
 const DOCUMENT: &str = "docs/messages.md";
 /// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 9] = [
+const TABLES: [(&str, &str, &str); 10] = [
     ("Reason", CORE, "## Every reason"),
     ("Refusal", CORE, "## Every refusal"),
     ("FindingKind", CORE, "## Every finding"),
@@ -27,6 +27,11 @@ const TABLES: [(&str, &str, &str); 9] = [
         "Code",
         "crates/cluster/src/warning",
         "## Every warning about the input",
+    ),
+    (
+        "Reach",
+        "crates/controller/src/world/policy.rs",
+        "## Every reason of a policy's condition",
     ),
     (
         "Topic",
@@ -133,6 +138,7 @@ mod tests {
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             ("crates/agent/src/trouble.rs", "pub enum Topic {}"),
+            ("crates/controller/src/world/policy.rs", "enum Reach {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))

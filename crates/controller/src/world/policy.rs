@@ -183,21 +183,59 @@ impl InForce {
     fn condition(&self) -> Condition {
         let Nodes { all, reporting } = self.nodes;
         let expected = self.expected();
-        let (status, reason) = match (all, reporting, self.naming) {
-            (0, _, _) => ("Unknown", "NoNodes"),
-            (_, 0, _) => ("Unknown", "NoReports"),
-            (_, _, 0) if self.is_settled => ("Unknown", "DecidesNothing"),
-            _ if self.current < expected => ("False", "Pending"),
-            (all, _, naming) if naming == all => ("True", "EveryNode"),
-            _ => ("True", "WhereItDecides"),
+        let reason = match (all, reporting, self.naming) {
+            (0, _, _) => Reach::NoNodes,
+            (_, 0, _) => Reach::NoReports,
+            (_, _, 0) if self.is_settled => Reach::DecidesNothing,
+            _ if self.current < expected => Reach::Pending,
+            (all, _, naming) if naming == all => Reach::EveryNode,
+            _ => Reach::WhereItDecides,
         };
         let current = self.current;
-        let message = if reason == "DecidesNothing" {
+        let message = if reason == Reach::DecidesNothing {
             format!("no node reports that it decides for a Service; {reporting} of {all} report")
         } else {
             format!("{current} of {expected} nodes act by it; {reporting} report")
         };
-        Condition::new("Programmed", status, reason, message)
+        Condition::new("Programmed", reason.status(), reason.word(), message)
+    }
+}
+
+/// On how many nodes a policy is in force: the reason of its condition `Programmed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// There is no Node.
+    NoNodes,
+    /// No agent reports.
+    NoReports,
+    /// Every agent reported, and it decides for no Service of any.
+    DecidesNothing,
+    /// It decides on nodes that do not report its generation yet.
+    Pending,
+    /// It decides on every node, and all report its generation.
+    EveryNode,
+    /// All nodes on which it decides report its generation.
+    WhereItDecides,
+}
+
+impl Reach {
+    const fn status(self) -> &'static str {
+        match self {
+            Self::NoNodes | Self::NoReports | Self::DecidesNothing => "Unknown",
+            Self::Pending => "False",
+            Self::EveryNode | Self::WhereItDecides => "True",
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::NoNodes => "NoNodes",
+            Self::NoReports => "NoReports",
+            Self::DecidesNothing => "DecidesNothing",
+            Self::Pending => "Pending",
+            Self::EveryNode => "EveryNode",
+            Self::WhereItDecides => "WhereItDecides",
+        }
     }
 }
 
