@@ -33,6 +33,7 @@ fn one(criterion: &mut Criterion) {
         ("1,000 endpoints, a zone drained", thousand().draining(60)),
         ("1,000 endpoints, a drain half-way", thousand().draining(30)),
         ("1,000 endpoints, 100 capacities", thousand().uneven()),
+        ("2,000 ports", Seen::new(1, 1).many_ports(2_000)),
     ] {
         group.bench_function(name, |bencher| bencher.iter(|| seen.resolve()));
     }

@@ -28,7 +28,7 @@ const MEASURED: &str = "--run";
 /// What is measured: a name, and what makes the work once its input is there.
 type Case = (&'static str, fn() -> Box<dyn Fn()>);
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 17] = [
     ("resolve everything: 1,000 Services of 10 endpoints", || {
         resolving(Seen::new(1_000, 10))
     }),
@@ -49,6 +49,12 @@ const CASES: [Case; 15] = [
     }),
     ("... 100 capacities", || {
         resolving(Seen::new(1, 1_000).uneven())
+    }),
+    ("resolve one Service of 2,000 ports", || {
+        resolving(Seen::new(1, 1).many_ports(2_000))
+    }),
+    ("... 20,000 ports", || {
+        resolving(Seen::new(1, 1).many_ports(20_000))
     }),
     ("quantise 80, 15 and 5 % over 10 endpoints", || {
         quantising(typical)

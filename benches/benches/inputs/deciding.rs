@@ -1,12 +1,14 @@
 //! What is decided about where deciding is measured.
 
 use std::hint::black_box;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use benches::{Shape, write_cluster};
 use cluster::source::{Options, read_text};
 use topology_core::model::{
-    CAPACITY_LABEL, Drain, DrainScope, HardServices, Node, ObjectName, OnLastDomain, Service,
+    CAPACITY_LABEL, Drain, DrainScope, EndpointSlice, HardServices, Node, ObjectName, OnLastDomain,
+    Protocol, Service, ServicePort, SlicePort,
 };
 use topology_core::policy::{LevelKey, Policy};
 use topology_core::quantise::Class;
@@ -62,6 +64,34 @@ impl Seen {
             change(Arc::make_mut(policy));
         }
         for service in services {
+            self.snapshot.set_service(service);
+        }
+        self
+    }
+
+    /// With Services, and slices, of so many UDP ports. The slices list them backwards.
+    pub(crate) fn many_ports(mut self, ports: u16) -> Self {
+        let name = |port: NonZeroU16| Arc::from(format!("p{port}"));
+        let numbers = || (1..=ports).filter_map(NonZeroU16::new);
+        let services: Vec<Service> = self.snapshot.services().cloned().collect();
+        for mut service in services {
+            for slice in self.snapshot.slices(&service.name).to_vec() {
+                let ports = numbers().rev().map(|port| SlicePort {
+                    name: name(port),
+                    protocol: Protocol::Udp,
+                    port,
+                });
+                self.snapshot.set_slice(EndpointSlice {
+                    ports: ports.collect(),
+                    ..slice
+                });
+            }
+            let ports = numbers().map(|port| ServicePort {
+                name: name(port),
+                protocol: Protocol::Udp,
+                port,
+            });
+            service.ports = ports.collect();
             self.snapshot.set_service(service);
         }
         self

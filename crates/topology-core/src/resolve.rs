@@ -31,12 +31,15 @@ mod s11_emit;
 mod source;
 mod stages;
 mod subset;
+mod targets;
 mod time;
 mod work;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause, Note, Refusal};
 pub use finding::{Finding, FindingKind};
@@ -52,6 +55,7 @@ use crate::virtual_server::{VirtualServer, VirtualServerKey};
 use candidates::Candidate;
 use drains::Drains;
 use stages::TOGETHER;
+use targets::{Found, Targets};
 
 /// Where and when one stands: decisions differ from node to node and from moment to moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,19 +135,24 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let Some(service) = snapshot.service(name) else {
         return resolution;
     };
+    let targets = Targets::of(service, snapshot.slices(name));
+    let mut keys = FxHashSet::default();
     for port in &service.ports {
         for address in &service.cluster_ips {
             let view = PortView {
                 snapshot,
                 me,
                 service,
+                targets: targets.of_port(port, Family::of(*address)),
                 port,
                 address: *address,
                 own_node: snapshot.node(&me.node),
             };
-            match view.obstacle(&resolution) {
-                Some(kind) => resolution.findings.push(view.finding(kind)),
-                None => view.resolve(&mut resolution),
+            if let Some(kind) = view.obstacle(&keys) {
+                resolution.findings.push(view.finding(kind));
+            } else {
+                view.resolve(&mut resolution);
+                keys.insert(view.key());
             }
         }
     }
@@ -155,6 +164,8 @@ pub(crate) struct PortView<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) me: &'a Viewpoint,
     pub(crate) service: &'a Service,
+    /// The slices with endpoints of the port.
+    targets: Found<'a>,
     pub(crate) port: &'a ServicePort,
     pub(crate) address: IpAddr,
     /// The Node one stands on, if it is known.
@@ -166,8 +177,8 @@ impl PortView<'_> {
         Family::of(self.address)
     }
 
-    /// Why the address must not be programmed for this Service, given what it has so far.
-    fn obstacle(&self, so_far: &Resolution) -> Option<FindingKind> {
+    /// Why the address must not be programmed for this Service, given the virtual servers that it has so far.
+    fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
         let address = self.address;
         if let Some(problem) = candidates::special(address) {
             return Some(FindingKind::BadClusterIp { address, problem });
@@ -195,11 +206,7 @@ impl PortView<'_> {
                 is_older,
             });
         }
-        let key = self.key();
-        let repeated = so_far
-            .servers
-            .iter()
-            .any(|earlier| earlier.server.key == key);
+        let repeated = so_far.contains(&self.key());
         repeated.then_some(FindingKind::PortRepeated { frontend })
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::PortView;
 use super::reason::Reason;
-use crate::model::{Endpoint, Family, Node, SlicePort};
+use super::targets::Target;
+use crate::model::{Endpoint, Family, Node};
 use crate::policy::ZONE;
 use crate::ratio::Ratio;
 
@@ -46,19 +47,14 @@ pub(super) struct Candidates<'a> {
 /// The same address and port in two slices is one endpoint: a copy on this node wins (KP-IN-17), then a ready one,
 /// then that of the first slice by name.
 pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
-    let slices = view.snapshot.slices(&view.service.name);
-    let mut all: Vec<Candidate<'a>> =
-        Vec::with_capacity(slices.iter().map(|slice| slice.endpoints.len()).sum());
-    for slice in slices {
-        if slice.family != view.family() {
-            continue;
-        }
-        let same =
-            |port: &&SlicePort| port.name == view.port.name && port.protocol == view.port.protocol;
-        for port in slice.ports.iter().filter(same) {
-            let endpoints = slice.endpoints.iter();
-            all.extend(endpoints.map(|endpoint| Candidate::new(view, endpoint, port.port.get())));
-        }
+    let endpoints = view
+        .targets
+        .iter()
+        .map(|target| target.slice.endpoints.len());
+    let mut all: Vec<Candidate<'a>> = Vec::with_capacity(endpoints.sum());
+    for Target { slice, port } in &view.targets {
+        let endpoints = slice.endpoints.iter();
+        all.extend(endpoints.map(|endpoint| Candidate::new(view, endpoint, *port)));
     }
     let id = |candidate: &Candidate<'_>| (candidate.endpoint.address, candidate.port);
     all.sort_by_key(|candidate| (id(candidate), !candidate.local, !candidate.endpoint.ready));

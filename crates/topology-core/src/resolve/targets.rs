@@ -1,0 +1,145 @@
+//! Where the ports of one Service lead to: the slices that have a port of the same name and protocol.
+//!
+//! Both a Service and a slice may have 20,000 ports, so not each of one is compared with all of the
+//! other: where there are many, they are looked up.
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{EndpointSlice, Family, Protocol, Service, ServicePort, SlicePort};
+
+/// A Service with no more ports than this looks through the slices for each: that is quicker than a table.
+const FEW: usize = 4;
+
+/// A slice, and the port of its endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) slice: &'a EndpointSlice,
+    pub(super) port: u16,
+}
+
+/// Where one port leads to.
+pub(super) type Found<'a> = Vec<Target<'a>>;
+
+/// Where the ports of one Service lead to.
+#[derive(Debug)]
+pub(super) enum Targets<'a> {
+    /// To be looked for.
+    Slices(&'a [EndpointSlice]),
+    /// By protocol and name, in the order of slices and of the ports in each.
+    Ports(FxHashMap<(Protocol, &'a str), Found<'a>>),
+}
+
+impl<'a> Targets<'a> {
+    /// Those of `service` in its slices.
+    pub(super) fn of(service: &Service, slices: &'a [EndpointSlice]) -> Self {
+        if service.ports.len() <= FEW {
+            Self::Slices(slices)
+        } else {
+            Self::table(slices)
+        }
+    }
+
+    fn table(slices: &'a [EndpointSlice]) -> Self {
+        let mut ports: FxHashMap<_, Found<'a>> = FxHashMap::default();
+        for slice in slices {
+            for port in &slice.ports {
+                let targets = ports.entry((port.protocol, &*port.name)).or_default();
+                targets.push(Target::new(slice, port));
+            }
+        }
+        Self::Ports(ports)
+    }
+
+    /// Those of one port in one family.
+    pub(super) fn of_port(&self, port: &ServicePort, family: Family) -> Found<'a> {
+        let is_of_family = |target: &Target<'_>| target.slice.family == family;
+        match self {
+            Self::Slices(slices) => {
+                let is_same =
+                    |own: &&SlicePort| own.protocol == port.protocol && own.name == port.name;
+                let of_slice = |slice: &'a EndpointSlice| {
+                    let ports = slice.ports.iter().filter(is_same);
+                    ports.map(move |port| Target::new(slice, port))
+                };
+                let found = slices.iter().flat_map(of_slice);
+                found.filter(is_of_family).collect()
+            }
+            Self::Ports(ports) => {
+                let found = ports.get(&(port.protocol, &*port.name));
+                let found = found.into_iter().flatten().copied();
+                found.filter(is_of_family).collect()
+            }
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    fn new(slice: &'a EndpointSlice, port: &SlicePort) -> Self {
+        let port = port.port.get();
+        Self { slice, port }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::ObjectName;
+
+    fn name(number: u8) -> std::sync::Arc<str> {
+        format!("p{number}").into()
+    }
+
+    fn protocol(udp: bool) -> Protocol {
+        if udp { Protocol::Udp } else { Protocol::Tcp }
+    }
+
+    fn slice(number: usize, v6: bool, ports: &[(u8, bool, u16)]) -> EndpointSlice {
+        let port = |&(name_of, udp, port): &(u8, bool, u16)| SlicePort {
+            name: name(name_of),
+            protocol: protocol(udp),
+            port: port.try_into().unwrap(),
+        };
+        EndpointSlice {
+            name: ObjectName::new("t", format!("s-{number}")),
+            service: "s".into(),
+            family: if v6 { Family::V6 } else { Family::V4 },
+            ports: ports.iter().map(port).collect(),
+            endpoints: Vec::new(),
+        }
+    }
+
+    proptest! {
+        /// The table finds what a look through all slices finds, in the same order.
+        #[test]
+        fn d13_ports_are_looked_up_as_they_are_looked_for(
+            slices in prop::collection::vec(
+                (any::<bool>(), prop::collection::vec((0_u8..6, any::<bool>(), 1_u16..9), 0..12)),
+                0..6,
+            ),
+        ) {
+            let slices: Vec<_> = slices
+                .iter()
+                .enumerate()
+                .map(|(number, (v6, ports))| slice(number, *v6, ports))
+                .collect();
+            let table = Targets::table(&slices);
+            let scan = Targets::Slices(&slices);
+            for number in 0..6 {
+                for udp in [false, true] {
+                    let port = ServicePort {
+                        name: name(number),
+                        protocol: protocol(udp),
+                        port: 80.try_into().unwrap(),
+                    };
+                    for family in [Family::V4, Family::V6] {
+                        let looked_up = table.of_port(&port, family);
+                        let found = scan.of_port(&port, family);
+                        prop_assert_eq!(looked_up, found);
+                    }
+                }
+            }
+        }
+    }
+}
