@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::world::{Collection, Name, Write};
+use crate::state::{Collection, Name, Write};
 
 /// The most writes in a minute.
 pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
@@ -187,7 +187,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::world::How;
+    use crate::state::WriteKind;
 
     fn write_of(
         collection: Collection,
@@ -198,7 +198,7 @@ mod tests {
         Write {
             collection,
             name: (namespace.to_owned(), number.to_string()),
-            how: How::Status,
+            kind: WriteKind::Status,
             body: Value::Null,
             is_transition,
         }

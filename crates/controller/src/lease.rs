@@ -1,72 +1,72 @@
-//! Who leads: one of several replicas, by a Lease, with the rules of Kubernetes' own components. No I/O, no clock.
+//! Leader election among replicas by a Lease, with the rules of client-go's `leaderelection`. No I/O, no clock.
 //!
-//! Whoever holds the Lease renews it. Another takes it once it has seen it unchanged for as long as it was promised
-//! for, by its own clock from when it saw it first: clocks of different machines are never compared. A holder that
-//! could not renew stops leading earlier than that, counted from before its last renewal was sent. So there is at most
-//! one leader, whatever is lost or late; a test drives many against one Lease with delays of any length.
+//! The holder renews the Lease. Another replica takes it after it has seen the Lease unchanged for its duration. It
+//! measures that with its own clock, from when it first saw this version: clocks of different machines are never
+//! compared. A holder that cannot renew stops leading before that, counted from before its last renewal was sent. So
+//! there is at most one leader. A property test runs many replicas against one Lease with delays of any length.
 
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-/// How long a Lease is promised for.
+/// The duration of the Lease.
 pub const DURATION: Duration = Duration::from_secs(15);
-/// After so long without a renewal its holder stops.
+/// The holder stops leading after this time without a renewal.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// Between two tries.
+/// Between two attempts.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A Lease as the API server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who holds it; empty = nobody.
+    /// The holder identity; empty when the Lease is free.
     pub holder: String,
-    /// For how long it was promised.
+    /// The duration that the holder wrote.
     pub duration: Duration,
-    /// How often it changed hands.
+    /// The number of changes of the holder.
     pub transitions: u64,
-    /// The version of the object, without which it cannot be written.
+    /// The resourceVersion, which a write must name.
     pub version: String,
 }
 
-/// What to do next.
+/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
-    /// Nothing before this moment.
+pub enum Request {
+    /// None before this moment.
     Wait(Duration),
     /// Read the Lease.
     Get,
-    /// Make it: there is none.
+    /// Create the Lease.
     Create(Record),
-    /// Write it, if it still has this version.
+    /// Update the Lease if it still has this version.
     Replace(Record),
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// It was read.
+pub enum Response {
+    /// The Lease that was read.
     Found(Record),
-    /// There is none.
+    /// There is no Lease.
     Missing,
-    /// It was written, and has this version now.
+    /// The Lease was written and has this version now.
     Written(String),
-    /// Somebody else wrote first.
+    /// Another replica wrote first.
     Lost,
-    /// No answer of use.
+    /// Any other failure.
     Failed,
 }
 
-/// One replica's part.
+/// The election as one replica sees it.
 #[derive(Debug)]
 pub struct Election {
     me: String,
-    /// The Lease as it was last seen, and since when it is so.
+    /// The Lease as last seen, and when this version was first seen.
     seen: Option<(Record, Duration)>,
-    /// When the last renewal that arrived was sent.
+    /// When the last successful renewal was sent.
     renewed: Option<Duration>,
-    /// When the request under way was sent.
+    /// When the current request was sent.
     sent: Duration,
     not_before: Duration,
     /// Whether the Lease has to be read before it can be written.
@@ -75,7 +75,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// A replica with a name that no other has.
+    /// A replica with an identity that no other has.
     pub fn new(me: &str) -> Self {
         Self {
             me: me.to_owned(),
@@ -88,16 +88,16 @@ impl Election {
         }
     }
 
-    /// Whether this replica leads at `now`, and until when if nothing more is heard.
+    /// Until when this replica leads without another response; `None` if it does not lead at `now`.
     pub fn leads_until(&self, now: Duration) -> Option<Duration> {
         let until = self.renewed? + DEADLINE;
         (now < until).then_some(until)
     }
 
-    /// What to do at `now`.
-    pub fn ask(&mut self, now: Duration) -> Ask {
+    /// Returns the request to send at `now`.
+    pub fn next_request(&mut self, now: Duration) -> Request {
         if now < self.not_before {
-            return Ask::Wait(self.not_before);
+            return Request::Wait(self.not_before);
         }
         self.sent = now;
         let record = Record {
@@ -106,35 +106,37 @@ impl Election {
             ..Record::default()
         };
         if self.missing {
-            return Ask::Create(record);
+            return Request::Create(record);
         }
         match &self.seen {
-            Some((seen, _)) if !self.unread && seen.holder == self.me => Ask::Replace(seen.clone()),
+            Some((seen, _)) if !self.unread && seen.holder == self.me => {
+                Request::Replace(seen.clone())
+            }
             Some((seen, since)) if !self.unread && is_free(seen, *since, now) => {
-                Ask::Replace(Record {
+                Request::Replace(Record {
                     transitions: seen.transitions + 1,
                     version: seen.version.clone(),
                     ..record
                 })
             }
-            _ => Ask::Get,
+            _ => Request::Get,
         }
     }
 
-    /// Takes note of what came of what was asked.
-    pub fn hear(&mut self, now: Duration, heard: Heard) {
+    /// Handles the response to the last request.
+    pub fn handle(&mut self, now: Duration, response: Response) {
         self.not_before = now + RETRY;
-        match heard {
-            Heard::Found(record) => self.found(now, record),
-            Heard::Missing => {
+        match response {
+            Response::Found(record) => self.found(now, record),
+            Response::Missing => {
                 (self.missing, self.seen) = (true, None);
                 self.not_before = now;
             }
-            Heard::Written(version) => self.written(now, version),
-            Heard::Lost => {
+            Response::Written(version) => self.written(now, version),
+            Response::Lost => {
                 (self.missing, self.unread, self.renewed) = (false, true, None);
             }
-            Heard::Failed => self.unread = true,
+            Response::Failed => self.unread = true,
         }
     }
 
@@ -147,7 +149,7 @@ impl Election {
         };
         let writes = is_mine || is_free(&record, since, now);
         self.seen = Some((record, since));
-        // What is read anew is written at once, so that it is not old by then.
+        // Writes at once, while what was read is fresh.
         self.unread = !writes;
         if writes {
             self.not_before = now;
@@ -157,7 +159,7 @@ impl Election {
     }
 
     fn written(&mut self, now: Duration, version: String) {
-        // What was written over somebody else's name is one more.
+        // A write over another holder's name is one more transition.
         let transitions = self.seen.as_ref().map_or(0, |(seen, _)| {
             seen.transitions + u64::from(seen.holder != self.me)
         });
@@ -171,7 +173,7 @@ impl Election {
         (self.missing, self.unread, self.renewed) = (false, false, Some(self.sent));
     }
 
-    /// Gives the Lease up, so that another need not wait: what to write, if it is held. Leads no more from now on.
+    /// Stops leading. Returns what to write so that another replica need not wait, if the Lease is held.
     pub fn release(&mut self) -> Option<Record> {
         self.renewed.take()?;
         let (seen, _) = self.seen.take()?;
@@ -184,7 +186,7 @@ impl Election {
     }
 }
 
-/// Whether anybody may take it: nobody holds it, or it has not changed for as long as it was promised for.
+/// Whether another replica may take the Lease: it has no holder, or it has expired.
 fn is_free(record: &Record, since: Duration, now: Duration) -> bool {
     record.holder.is_empty() || now.saturating_sub(since) > record.duration.max(DEADLINE)
 }

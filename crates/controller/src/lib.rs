@@ -1,30 +1,30 @@
-//! What one process per cluster does for ipvs-topo.
+//! The controller of ipvs-topo: one leader per cluster.
 //!
 //! ```text
-//!  follow ──Change──> World ──plan──> writes ──Budget──> API server
+//!  follow ──Update──> State ──plan──> writes ──Budget──> API server
 //!  (collections)      (pure)          (differences)
-//!  lease ──who leads──────────────────────^
+//!  leader_election ────────────────────^
 //! ```
 //!
-//! - [`lease`]: one of several replicas leads; pure.
-//! - [`world`]: what is known, and what should be written; pure.
-//! - [`budget`]: how much of that may be written now; pure.
-//! - [`chronicle`]: what is said in Events, once for all Nodes; pure.
+//! - [`lease`]: leader election by a Lease; pure.
+//! - [`state`]: the objects that are known, and the writes that follow from them; pure.
+//! - [`budget`]: the limit on the rate of writes; pure.
+//! - [`event_recorder`]: Events on Services, one for all Nodes; pure.
 //! - [`run`]: the loop that joins them, and everything that touches the network.
 //!
-//! It never sits in the way of traffic: agents go on without it, with what they know.
+//! Traffic does not depend on it: without it agents go on with the state that they have.
 
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod budget;
-pub mod chronicle;
 pub mod cli;
-pub mod elect;
+pub mod event_recorder;
+pub mod leader_election;
 pub mod lease;
 pub mod log;
+mod log_once;
 pub mod metrics;
 pub mod run;
 pub mod serve;
-mod trouble;
-pub mod world;
+pub mod state;

@@ -1,8 +1,8 @@
-//! The loop: what is followed goes into the [`World`], and what the world plans is written while this replica leads.
+//! The loop: changes go into the [`State`], and what it plans is written while this replica leads.
 
 mod follow;
-mod tell;
 mod write;
+mod write_event;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::budget::Budget;
-use crate::chronicle::{Chronicle, HINTS_LEFT};
 use crate::cli::Args;
-use crate::elect::{Running, Seat};
+use crate::event_recorder::{EventRecorder, HINTS_LEFT};
+use crate::leader_election::{ElectionThread, LeaseIdentity};
+use crate::log_once::LogOnce;
 use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
-use crate::trouble::Trouble;
-use crate::world::{Collection, How, News, World};
-use follow::{Heard, follow};
-use tell::tell;
+use crate::state::{Collection, News, State, WriteKind};
+use follow::{Update, follow};
+use write_event::write_event;
 
 /// How often there may be something to write: changes are gathered meanwhile.
 const TICK: Duration = Duration::from_secs(1);
@@ -39,10 +39,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    runtime.block_on(run_until_told(args))
+    runtime.block_on(run_until_stopped(args))
 }
 
-async fn run_until_told(args: &Args) -> anyhow::Result<()> {
+async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
     let access = match &args.kubeconfig {
         Some(path) => Access::kubeconfig(path, USER_AGENT),
         None => Access::environment(USER_AGENT),
@@ -51,26 +51,26 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
     tracing::info!(server = connection.server(), "started");
     let (ready, metrics) = (Ready::default(), Metrics::default());
     let (lead, leads) = watch::channel(None);
-    let seat = seat(args);
-    let chronicle = Chronicle::new(&seat.me);
+    let identity = identity(args);
+    let event_recorder = EventRecorder::new(&identity.me);
     let mut followed = Collection::ALWAYS.to_vec();
     if args.write_hints {
         followed.extend(Collection::FOR_HINTS);
     }
-    let mut election = Running::start(access, connection.clone(), seat, lead)?;
+    let mut election = ElectionThread::start(access, connection.clone(), identity, lead)?;
     let working = Loop {
         connection: connection.clone(),
-        world: World::new(args.label_keys.iter().cloned()),
+        state: State::new(args.label_keys.iter().cloned()),
         budget: Budget::new(Duration::ZERO),
-        chronicle,
+        event_recorder,
         epoch: Instant::now(),
         unlisted: followed.iter().copied().collect(),
         followed,
         leads,
         ready: ready.clone(),
         metrics: metrics.clone(),
-        trouble: Trouble::default(),
-        untold: Trouble::default(),
+        write_log: LogOnce::default(),
+        event_log: LogOnce::default(),
         left_out: BTreeSet::new(),
         dirty: true,
     };
@@ -78,18 +78,18 @@ async fn run_until_told(args: &Args) -> anyhow::Result<()> {
         ended = serve(args.bind_address, ready, metrics, connection) => ended,
         ended = working.run() => ended,
         ended = election.ended() => bail!("the election ended by itself: {ended:?}"),
-        told = told() => told,
+        done = stopped() => done,
     };
     // The loop is dropped by now, so that nothing is written after the Lease is given up.
     election.stop().await.context("the election ended badly")?;
     ended
 }
 
-fn seat(args: &Args) -> Seat {
+fn identity(args: &Args) -> LeaseIdentity {
     let process = std::process::id();
     let started = Timestamp::now().as_nanosecond();
     let name = args.name.as_deref().unwrap_or("controller");
-    Seat {
+    LeaseIdentity {
         namespace: args.namespace.clone(),
         name: LEASE.to_owned(),
         me: format!("{name}_{process}_{started}"),
@@ -101,8 +101,8 @@ fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
 }
 
-/// Returns when the process is told to end.
-async fn told() -> anyhow::Result<()> {
+/// Returns at SIGTERM or SIGINT.
+async fn stopped() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
@@ -114,9 +114,9 @@ async fn told() -> anyhow::Result<()> {
 
 struct Loop {
     connection: Connection,
-    world: World,
+    state: State,
     budget: Budget,
-    chronicle: Chronicle,
+    event_recorder: EventRecorder,
     epoch: Instant,
     followed: Vec<Collection>,
     /// Collections whose first list has not ended.
@@ -124,20 +124,20 @@ struct Loop {
     leads: watch::Receiver<Option<Instant>>,
     ready: Ready,
     metrics: Metrics,
-    /// With writes.
-    trouble: Trouble,
-    /// With Events.
-    untold: Trouble,
-    /// Nodes that have no place in the map, as the log has it.
+    /// Of writes of objects.
+    write_log: LogOnce,
+    /// Of writes of Events.
+    event_log: LogOnce,
+    /// The Nodes that are left out of the map, as logged.
     left_out: BTreeSet<String>,
-    /// Whether anything was heard since the last plan that left nothing to write.
+    /// Whether anything changed since the last plan that left nothing to write.
     dirty: bool,
 }
 
 impl Loop {
-    /// Goes on for ever, as long as everything does that follows the API server.
+    /// Runs until a task that follows the API server ends.
     async fn run(mut self) -> anyhow::Result<()> {
-        let (sender, mut heard) = mpsc::channel(64);
+        let (sender, mut updates) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
         for collection in self.followed.clone() {
             tasks.spawn(follow(self.connection.clone(), collection, sender.clone()));
@@ -147,19 +147,19 @@ impl Loop {
         let mut led = false;
         loop {
             tokio::select! {
-                Some(heard) = heard.recv() => self.hear(heard),
+                Some(update) = updates.recv() => self.apply(update),
                 Some(ended) = tasks.join_next() => bail!("following the API server ended: {ended:?}"),
                 _ = tick.tick() => {
                     let leads = self.leads();
                     if leads != led {
-                        tracing::info!("{}", if leads { "leads" } else { "does not lead any more" });
+                        tracing::info!("{}", if leads { "acquired leadership" } else { "lost leadership" });
                         (led, self.dirty) = (leads, true);
-                        // What another replica said while it led is not known.
-                        self.chronicle.forget();
-                        self.world.forget();
+                        // Another replica may have written since.
+                        self.event_recorder.forget();
+                        self.state.forget();
                     }
-                    self.metrics.stands(leads, self.world.node_count());
-                    self.metrics.hinted(self.world.hinted());
+                    self.metrics.stands(leads, self.state.node_count());
+                    self.metrics.hinted(self.state.hinted());
                     if leads && self.is_informed() {
                         self.lead().await;
                     }
@@ -168,7 +168,7 @@ impl Loop {
         }
     }
 
-    /// Whether everything was read that all but hints needs.
+    /// Whether the initial lists of all collections but those for hints are complete.
     fn is_informed(&self) -> bool {
         let needed = |one: &Collection| Collection::ALWAYS.contains(one);
         !self.unlisted.iter().any(needed)
@@ -180,78 +180,84 @@ impl Loop {
             .is_some_and(|until| Instant::now() < until)
     }
 
-    fn hear(&mut self, heard: Heard) {
-        match heard {
-            Heard::Exists(collection, object) => {
-                self.dirty |= self.world.exists(collection, object);
+    fn apply(&mut self, update: Update) {
+        match update {
+            Update::Applied(collection, object) => {
+                self.dirty |= self.state.exists(collection, object);
             }
-            Heard::Gone(collection, name) => self.dirty |= self.world.gone(collection, &name),
-            Heard::Listed(collection, names) => {
-                for gone in self.world.names(collection).difference(&names) {
-                    self.dirty |= self.world.gone(collection, gone);
+            Update::Deleted(collection, name) => self.dirty |= self.state.gone(collection, &name),
+            Update::Listed(collection, names) => {
+                for gone in self.state.names(collection).difference(&names) {
+                    self.dirty |= self.state.gone(collection, gone);
                 }
-                self.world.listed(collection);
+                self.state.listed(collection);
                 self.dirty |= self.unlisted.remove(&collection);
                 if self.is_informed() && !self.ready.is() {
-                    tracing::info!("everything was read once");
+                    tracing::info!("initial lists are complete");
                     self.ready.set();
                 }
             }
-            Heard::Trouble => self.metrics.trouble(),
+            Update::Failed => self.metrics.trouble(),
         }
     }
 
-    /// Does what a leader does.
+    /// Records Events and writes objects, as the leader.
     async fn lead(&mut self) {
         if self.dirty {
-            let (seen, complete) = self.world.fallbacks();
+            let (seen, complete) = self.state.fallbacks();
             let now = Timestamp::now().as_millisecond();
-            let dropped = self.chronicle.observe(now, &seen, complete);
+            let dropped = self.event_recorder.observe(now, &seen, complete);
             if dropped > 0 {
-                tracing::warn!(dropped, "too much happens to tell each in an Event");
+                tracing::warn!(
+                    dropped,
+                    "too many fallbacks at once; some Events are dropped"
+                );
             }
             self.look(now);
         }
-        self.tell().await;
-        if self.dirty || self.world.waits() {
+        self.write_events().await;
+        if self.dirty || self.state.waits() {
             self.write().await;
         }
     }
 
-    /// Tells what is new about hints.
+    /// Records Events about hints.
     fn look(&mut self, now: i64) {
-        for News { key, since, note } in self.world.look() {
+        for News { key, since, note } in self.state.look() {
             let service = &key.0;
             if key.1 == HINTS_LEFT {
                 tracing::warn!(service, "{note}");
             } else {
                 tracing::info!(service, "{note}");
             }
-            self.chronicle.add(key, since.unwrap_or(now), note);
+            self.event_recorder.add(key, since.unwrap_or(now), note);
         }
     }
 
     /// Writes the Events that may be written now.
-    async fn tell(&mut self) {
-        for entry in self.chronicle.due(Timestamp::now().as_millisecond()) {
+    async fn write_events(&mut self) {
+        for event in self
+            .event_recorder
+            .pending(Timestamp::now().as_millisecond())
+        {
             if !self.leads() {
                 return;
             }
-            let told = tell(&self.connection, &entry).await;
-            self.metrics.wrote("Event", told.is_ok());
-            let may_come = matches!(&told, Err(error) if error.fault.is_passing());
+            let written = write_event(&self.connection, &event).await;
+            self.metrics.wrote("Event", written.is_ok());
+            let is_retried = matches!(&written, Err(error) if error.fault.is_passing());
             let now = Timestamp::now().as_millisecond();
-            self.chronicle.wrote(now, &entry, !may_come);
-            match told {
-                Ok(()) => self.untold.is_over(),
-                Err(error) => self.untold.lasts(&error),
+            self.event_recorder.record_result(now, &event, !is_retried);
+            match written {
+                Ok(()) => self.event_log.succeeded(),
+                Err(error) => self.event_log.failed(&error),
             }
         }
     }
 
-    /// One line for each Node that has lost its place in the map.
-    fn tell_left_out(&mut self) {
-        let left_out = self.world.left_out();
+    /// Logs each Node that was newly left out of the map.
+    fn log_left_out(&mut self) {
+        let left_out = self.state.left_out();
         for (node, why) in left_out {
             if !self.left_out.contains(node) {
                 tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
@@ -262,9 +268,9 @@ impl Loop {
 
     /// Writes what may be written now.
     async fn write(&mut self) {
-        let planned = self.world.plan(Timestamp::now().as_millisecond());
+        let planned = self.state.plan(Timestamp::now().as_millisecond());
         self.dirty = !planned.is_empty();
-        self.tell_left_out();
+        self.log_left_out();
         for write in self.budget.allow(self.epoch.elapsed(), planned) {
             if !self.leads() {
                 return;
@@ -274,14 +280,14 @@ impl Loop {
             self.budget
                 .wrote(self.epoch.elapsed(), &write, done.is_ok());
             match done {
-                // What was answered is known before the watch tells it.
+                // The response comes before the watch event.
                 Ok(object) => {
-                    self.world.wrote(&write, object);
-                    self.trouble.is_over();
+                    self.state.wrote(&write, object);
+                    self.write_log.succeeded();
                 }
-                // Who makes the slices was faster; they are read and written again.
-                Err(error) if write.how == How::Merge && is_outdated(error.fault) => {}
-                Err(error) => self.trouble.lasts(&error),
+                // The slice has changed meanwhile; it is read and written again.
+                Err(error) if write.kind == WriteKind::Merge && is_outdated(error.fault) => {}
+                Err(error) => self.write_log.failed(&error),
             }
         }
     }

@@ -12,35 +12,35 @@ struct Server {
 }
 
 impl Server {
-    fn write(&mut self, record: &Record) -> Heard {
+    fn write(&mut self, record: &Record) -> Response {
         self.version += 1;
         let version = self.version.to_string();
         self.record = Some(Record {
             version: version.clone(),
             ..record.clone()
         });
-        Heard::Written(version)
+        Response::Written(version)
     }
 
-    fn answer(&mut self, ask: &Ask) -> Heard {
+    fn answer(&mut self, ask: &Request) -> Response {
         match (ask, &self.record) {
-            (Ask::Get, Some(record)) => Heard::Found(record.clone()),
-            (Ask::Get, None) => Heard::Missing,
-            (Ask::Create(record), None) => self.write(record),
-            (Ask::Replace(record), Some(kept)) if kept.version == record.version => {
+            (Request::Get, Some(record)) => Response::Found(record.clone()),
+            (Request::Get, None) => Response::Missing,
+            (Request::Create(record), None) => self.write(record),
+            (Request::Replace(record), Some(kept)) if kept.version == record.version => {
                 self.write(record)
             }
-            _ => Heard::Lost,
+            _ => Response::Lost,
         }
     }
 }
 
 /// A request under way: when it arrives, and when its answer does.
 struct Underway {
-    ask: Ask,
+    ask: Request,
     arrives: u64,
     returns: u64,
-    answer: Option<Heard>,
+    answer: Option<Response>,
 }
 
 /// What happens to the next request: milliseconds there and back, and whether it or its answer is lost.
@@ -71,20 +71,20 @@ fn run(replicas: usize, fates: &[Fate], stop: Option<usize>) -> (usize, usize) {
                     request.answer = Some(server.answer(&request.ask));
                 }
                 if now >= request.returns {
-                    let answer = request.answer.take().unwrap_or(Heard::Failed);
-                    election.hear(mine, answer);
+                    let answer = request.answer.take().unwrap_or(Response::Failed);
+                    election.handle(mine, answer);
                     *underway = None;
                 }
                 continue;
             }
             if stop == Some(one) && now > 300_000 {
                 if let Some(record) = election.release() {
-                    server.answer(&Ask::Replace(record));
+                    server.answer(&Request::Replace(record));
                 }
                 continue;
             }
-            let ask = election.ask(mine);
-            if matches!(ask, Ask::Wait(_)) {
+            let ask = election.next_request(mine);
+            if matches!(ask, Request::Wait(_)) {
                 continue;
             }
             let (there, back, luck) = *fates.next().unwrap();
@@ -138,11 +138,13 @@ proptest! {
 fn the_first_makes_the_lease_and_leads() {
     let mut election = Election::new("a");
     let second = Duration::from_secs(1);
-    assert_eq!(election.ask(second), Ask::Get);
-    election.hear(second, Heard::Missing);
-    assert!(matches!(election.ask(second), Ask::Create(record) if record.holder == "a"));
+    assert_eq!(election.next_request(second), Request::Get);
+    election.handle(second, Response::Missing);
+    assert!(
+        matches!(election.next_request(second), Request::Create(record) if record.holder == "a")
+    );
     assert_eq!(election.leads_until(second), None);
-    election.hear(second * 2, Heard::Written("1".to_owned()));
+    election.handle(second * 2, Response::Written("1".to_owned()));
     let until = second + DEADLINE;
     assert_eq!(
         election.leads_until(second * 2),
@@ -150,8 +152,10 @@ fn the_first_makes_the_lease_and_leads() {
         "from when it was sent"
     );
     assert_eq!(election.leads_until(until), None);
-    assert_eq!(election.ask(second * 3), Ask::Wait(second * 4));
-    assert!(matches!(election.ask(second * 4), Ask::Replace(record) if record.version == "1"));
+    assert_eq!(election.next_request(second * 3), Request::Wait(second * 4));
+    assert!(
+        matches!(election.next_request(second * 4), Request::Replace(record) if record.version == "1")
+    );
 }
 
 #[test]
@@ -164,41 +168,41 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
     };
     let mut election = Election::new("b");
     let begin = Duration::from_secs(100);
-    assert_eq!(election.ask(begin), Ask::Get);
-    election.hear(begin, Heard::Found(held.clone()));
+    assert_eq!(election.next_request(begin), Request::Get);
+    election.handle(begin, Response::Found(held.clone()));
     let later = begin + DURATION;
-    assert_eq!(election.ask(later), Ask::Get);
-    election.hear(
+    assert_eq!(election.next_request(later), Request::Get);
+    election.handle(
         later,
-        Heard::Found(Record {
+        Response::Found(Record {
             version: "8".to_owned(),
             ..held.clone()
         }),
     );
     assert_eq!(
-        election.ask(later + RETRY),
-        Ask::Get,
+        election.next_request(later + RETRY),
+        Request::Get,
         "it was renewed meanwhile"
     );
     let late = later + DURATION * 2;
-    election.hear(
+    election.handle(
         late,
-        Heard::Found(Record {
+        Response::Found(Record {
             version: "8".to_owned(),
             ..held
         }),
     );
-    let Ask::Replace(taken) = election.ask(late) else {
+    let Request::Replace(taken) = election.next_request(late) else {
         panic!("not taken");
     };
     assert_eq!(
         (&*taken.holder, taken.transitions, &*taken.version),
         ("b", 4, "8")
     );
-    election.hear(late, Heard::Written("9".to_owned()));
-    let renewal = election.ask(late + RETRY);
+    election.handle(late, Response::Written("9".to_owned()));
+    let renewal = election.next_request(late + RETRY);
     assert!(
-        matches!(&renewal, Ask::Replace(record) if record.transitions == 4),
+        matches!(&renewal, Request::Replace(record) if record.transitions == 4),
         "{renewal:?}"
     );
 }

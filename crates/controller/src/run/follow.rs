@@ -1,4 +1,4 @@
-//! Follows one collection, and tells what matters of it.
+//! Follows one collection and sends its changes to the loop.
 
 use std::collections::BTreeSet;
 
@@ -6,34 +6,34 @@ use cluster::api::{Change, Connection};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::trouble::Trouble;
-use crate::world::{Collection, Name, name_of};
+use crate::log_once::LogOnce;
+use crate::state::{Collection, Name, name_of};
 
-/// What was heard of a collection.
+/// A change in a collection.
 #[derive(Debug)]
-pub(super) enum Heard {
-    /// An object is so now.
-    Exists(Collection, Value),
-    /// An object is gone.
-    Gone(Collection, Name),
-    /// These are all that there are.
+pub(super) enum Update {
+    /// An object was added or changed.
+    Applied(Collection, Value),
+    /// An object was deleted.
+    Deleted(Collection, Name),
+    /// The names of all objects.
     Listed(Collection, BTreeSet<Name>),
-    /// A request came to nothing, and is tried again.
-    Trouble,
+    /// A request failed and is retried.
+    Failed,
 }
 
-/// Follows until nobody listens.
+/// Follows until the receiver is gone.
 pub(super) async fn follow(
     connection: Connection,
     collection: Collection,
-    listener: mpsc::Sender<Heard>,
+    updates: mpsc::Sender<Update>,
 ) {
     let mut source =
         cluster::api::Collection::selected(connection, collection.all(), collection.selector());
     let mut listed: Option<BTreeSet<Name>> = None;
-    let (mut troubled, mut trouble) = (false, Trouble::default());
+    let (mut has_failed, mut log) = (false, LogOnce::default());
     loop {
-        let heard = match source.next().await {
+        let update = match source.next().await {
             Change::Begin => {
                 listed = Some(BTreeSet::new());
                 continue;
@@ -42,22 +42,22 @@ pub(super) async fn follow(
                 if let Some(listed) = &mut listed {
                     listed.insert(name_of(&object));
                 }
-                Heard::Exists(collection, object)
+                Update::Applied(collection, object)
             }
-            Change::Gone(object) => Heard::Gone(collection, name_of(&object)),
-            Change::Listed => Heard::Listed(collection, listed.take().unwrap_or_default()),
-            // A watch that breaks once is nothing that anybody must know.
-            Change::Trouble(_) if !std::mem::replace(&mut troubled, true) => continue,
+            Change::Gone(object) => Update::Deleted(collection, name_of(&object)),
+            Change::Listed => Update::Listed(collection, listed.take().unwrap_or_default()),
+            // A watch that breaks once is normal.
+            Change::Trouble(_) if !std::mem::replace(&mut has_failed, true) => continue,
             Change::Trouble(error) => {
-                trouble.lasts(&error);
-                Heard::Trouble
+                log.failed(&error);
+                Update::Failed
             }
         };
-        troubled = matches!(heard, Heard::Trouble);
-        if !troubled {
-            trouble.is_over();
+        has_failed = matches!(update, Update::Failed);
+        if !has_failed {
+            log.succeeded();
         }
-        if listener.send(heard).await.is_err() {
+        if updates.send(update).await.is_err() {
             return;
         }
     }

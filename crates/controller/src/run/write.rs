@@ -3,7 +3,7 @@
 use cluster::api::{ApiError, Connection, Patch};
 use serde_json::Value;
 
-use crate::world::{How, MANAGER, Write};
+use crate::state::{MANAGER, Write, WriteKind};
 
 /// Writes it; what the API server keeps comes back.
 pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Value, ApiError> {
@@ -13,17 +13,17 @@ pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Valu
         ..
     } = write;
     let path = collection.path(namespace, name);
-    let written = match write.how {
-        How::Create => {
+    let written = match write.kind {
+        WriteKind::Create => {
             let path = collection.path(namespace, "");
             connection.create(&path, &write.body).await
         }
-        How::Replace => connection.replace(&path, &write.body).await,
-        How::Status => {
+        WriteKind::Replace => connection.replace(&path, &write.body).await,
+        WriteKind::Status => {
             let path = format!("{path}/status");
             connection.replace(&path, &write.body).await
         }
-        How::Merge => {
+        WriteKind::Merge => {
             let path = format!("{path}?fieldManager={MANAGER}");
             connection.patch(&path, Patch::Merge, &write.body).await
         }

@@ -88,7 +88,7 @@ mod alone {
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n3.v[0]}", "a");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2}", "");
-        leader.until_logged(" leads\n");
+        leader.until_logged("acquired leadership");
         leader.until_logged("written object=TopologyDrain/day\n");
         let leaders = back.iter().filter(|one| one.says_that_it_leads());
         assert_eq!(leaders.count(), 1);
@@ -105,7 +105,7 @@ mod alone {
         let led = back.iter().find(|one| one.leads()).unwrap();
         let already = audit.requests().len();
         lease(&stolen);
-        led.until_logged("does not lead any more");
+        led.until_logged("lost leadership");
         eventually("the leader's refusal", || {
             let requests = audit.requests();
             let mut since = requests.iter().skip(already);

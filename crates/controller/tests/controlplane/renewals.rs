@@ -9,7 +9,7 @@ use cluster::clock::Clock;
 use cluster::event::Completeness;
 use cluster::index::Index;
 use cluster::source::Watch;
-use controller::world::{Collection, World};
+use controller::state::{Collection, State};
 use jiff::{SignedDuration, Timestamp};
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
@@ -106,7 +106,7 @@ impl Cluster {
 
     /// The phase that the controller would write now.
     fn phase(&self) -> String {
-        let mut world = World::default();
+        let mut world = State::default();
         let drain = ok(&["get", "tdrain", DRAIN, "-o", "json"]);
         world.exists(Collection::Drains, serde_json::from_str(&drain).unwrap());
         let writes = world.plan(self.now());

@@ -5,7 +5,7 @@ mod alone {
 
     use cluster::api::{Access, ApiError, Connection};
     use cluster::index::Index;
-    use controller::world::{Collection, How, World};
+    use controller::state::{Collection, State, WriteKind};
     use serde_json::{Value, json};
     use tokio::runtime::Runtime;
     use topology_core::resolve::{Viewpoint, resolve};
@@ -89,7 +89,7 @@ spec:
 
         /// Writes the map as the controller does, and without its pauses.
         fn map(&self) {
-            let mut world = World::default();
+            let mut world = State::default();
             for collection in Collection::ALWAYS {
                 let listed = self.ask("a list", &async |api| api.list(collection.all()).await);
                 for object in listed["items"].as_array().unwrap() {
@@ -99,15 +99,15 @@ spec:
             let now = jiff::Timestamp::now().as_millisecond();
             for write in world.plan(now) {
                 if write.collection == Collection::Maps {
-                    let name = if write.how == How::Create {
+                    let name = if write.kind == WriteKind::Create {
                         ""
                     } else {
                         &*write.name.1
                     };
                     let path = Collection::Maps.path("", name);
-                    self.ask("the map", &async |api| match write.how {
-                        How::Create => api.create(&path, &write.body).await,
-                        How::Replace | How::Status | How::Merge => {
+                    self.ask("the map", &async |api| match write.kind {
+                        WriteKind::Create => api.create(&path, &write.body).await,
+                        WriteKind::Replace | WriteKind::Status | WriteKind::Merge => {
                             api.replace(&path, &write.body).await
                         }
                     });

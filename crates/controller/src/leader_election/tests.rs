@@ -72,13 +72,13 @@ fn the_lease_is_renewed_while_the_process_computes() {
     let runtime = { runtime }.enable_all().build().unwrap();
     runtime.block_on(async {
         let connection = Connection::open(&access).await.unwrap();
-        let seat = Seat {
+        let identity = LeaseIdentity {
             namespace: "test".to_owned(),
             name: "it".to_owned(),
             me: "me".to_owned(),
         };
         let (lead, leads) = watch::channel(None);
-        let election = Running::start(access, connection, seat, lead).unwrap();
+        let election = ElectionThread::start(access, connection, identity, lead).unwrap();
         // The only thread of this runtime waits, as one that computes would: the Lease is made, and renewed twice.
         for _ in 0..3 {
             assert_eq!(holders.recv().unwrap(), "me");

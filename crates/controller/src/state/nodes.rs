@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 use topology_core::model::{Labels, Node};
 
-use super::judge::read;
+use super::validate::read;
 
 /// Where a Node is, and what it can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use topology_core::model::PolicyName;
 
-use crate::chronicle::{self, Instead, Key};
+use crate::event_recorder::{self, Key, ServiceFallback};
 
 /// The reports of all nodes. What is told of one policy or drain is found without reading all of them.
 #[derive(Debug, Default)]
@@ -96,30 +96,32 @@ impl Reports {
         nodes.flat_map(BTreeMap::values).flatten()
     }
 
-    /// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
-    pub(super) fn fallbacks(&self) -> (BTreeMap<Key, Instead>, bool) {
-        let (mut all, mut complete) = (BTreeMap::<Key, Instead>::new(), true);
+    /// The fallbacks of all Nodes, and whether the reports had room for all of them.
+    pub(super) fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
+        let (mut all, mut complete) = (BTreeMap::<Key, ServiceFallback>::new(), true);
         for status in self.by_node.values() {
             let listed = status.fallbacks.len();
             let has_all = status.counts.fallbacks <= u64::try_from(listed).unwrap_or(u64::MAX);
             complete &= has_all && listed < MAX_FALLBACKS;
             for fallback in &status.fallbacks {
-                let Some(key) = chronicle::key(&fallback.service, fallback.reason) else {
+                let Some(key) = event_recorder::key(&fallback.service, fallback.reason) else {
                     continue;
                 };
                 let since = fallback.since.parse().unwrap_or(Timestamp::UNIX_EPOCH);
                 let since = since.as_millisecond();
-                let told = all.entry(key).or_insert_with(|| instead(fallback, since));
-                told.since = told.since.min(since);
-                told.nodes += 1;
+                let known = all
+                    .entry(key)
+                    .or_insert_with(|| service_fallback(fallback, since));
+                known.since = known.since.min(since);
+                known.nodes += 1;
             }
         }
         (all, complete)
     }
 }
 
-fn instead(fallback: &Fallback, since: i64) -> Instead {
-    Instead {
+fn service_fallback(fallback: &Fallback, since: i64) -> ServiceFallback {
+    ServiceFallback {
         policy: fallback.policy.clone(),
         from: fallback.from.clone().unwrap_or_default(),
         to: fallback.to.clone(),

@@ -6,7 +6,7 @@ use super::*;
 fn hints_are_dealt_out_and_follow_what_the_manager_does() {
     let mut fake = settled();
     assert_eq!(fake.zones(), ["a", "a", "b", "c", "b", "c"]);
-    assert_eq!(fake.world.hinted().written, 1);
+    assert_eq!(fake.state.hinted().written, 1);
     // It writes other endpoints, and has never heard of hints.
     fake.make("cart-1", &endpoints("a b b c"));
     assert_eq!(fake.settle(), (vec![], vec!["cart-1".to_owned()]));
@@ -38,7 +38,7 @@ fn what_cannot_be_is_taken_away_and_told_until_it_can() {
     fake.make("cart-2", &[endpoint(9, "b"), endpoint(10, "c")]);
     assert_eq!(words(&fake.settle().0), [ENABLED]);
     for zone in ["b", "c"] {
-        fake.world
+        fake.state
             .gone(Collection::Nodes, &(String::new(), zone.to_owned()));
     }
     let (told, written) = fake.settle();
@@ -48,7 +48,7 @@ fn what_cannot_be_is_taken_away_and_told_until_it_can() {
     );
     assert_eq!(written.len(), 2);
     assert_eq!(fake.zones().concat(), "");
-    assert_eq!(fake.world.hinted().refused, 1);
+    assert_eq!(fake.state.hinted().refused, 1);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
         for change in ["annotation", "selector", "deleted"] {
             let mut fake = settled();
             if forgets {
-                fake.world.forget();
+                fake.state.forget();
             }
             let mut object = service(&json!({}));
             if change == "selector" {
@@ -66,9 +66,9 @@ fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
             }
             if change == "deleted" {
                 let name = ("shop".to_owned(), "cart".to_owned());
-                fake.world.gone(Collection::Services, &name);
+                fake.state.gone(Collection::Services, &name);
             } else {
-                fake.world.exists(Collection::Services, object);
+                fake.state.exists(Collection::Services, object);
             }
             let (told, written) = fake.settle();
             let expected: &[&str] = if change == "deleted" {
@@ -85,8 +85,8 @@ fn ours_are_taken_away_when_nobody_asks_any_more_also_by_another_leader() {
 #[test]
 fn nothing_is_written_before_everything_was_read() {
     let mut fake = settled();
-    fake.world.hints.listed.remove(&Collection::Services);
-    fake.world.gone(
+    fake.state.hints.listed.remove(&Collection::Services);
+    fake.state.gone(
         Collection::Services,
         &("shop".to_owned(), "cart".to_owned()),
     );
@@ -98,10 +98,10 @@ fn what_the_api_server_drops_is_not_asked_for_again() {
     let mut fake = Fake::new();
     let mut object = service(&json!({}));
     object["spec"]["trafficDistribution"] = json!("PreferSameNode");
-    fake.world.exists(Collection::Services, object);
+    fake.state.exists(Collection::Services, object);
     fake.make("cart-1", &endpoints("a b"));
-    fake.world.look();
-    let [write] = &of_slices(&mut fake.world)[..] else {
+    fake.state.look();
+    let [write] = &of_slices(&mut fake.state)[..] else {
         panic!("one write");
     };
     let hints = &write.body["endpoints"][0]["hints"];
@@ -110,9 +110,9 @@ fn what_the_api_server_drops_is_not_asked_for_again() {
         json!({ "forZones": [{ "name": "a" }], "forNodes": [{ "name": "a" }] })
     );
     let unchanged = fake.slices["cart-1"].clone();
-    fake.world.wrote(write, unchanged);
-    assert_eq!(of_slices(&mut fake.world), []);
+    fake.state.wrote(write, unchanged);
+    assert_eq!(of_slices(&mut fake.state), []);
     fake.make("cart-1", &endpoints("a b c"));
-    fake.world.look();
-    assert_eq!(of_slices(&mut fake.world).len(), 1);
+    fake.state.look();
+    assert_eq!(of_slices(&mut fake.state).len(), 1);
 }

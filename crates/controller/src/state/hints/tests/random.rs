@@ -62,9 +62,9 @@ impl Fake {
             Happens::Hinted(_) => {}
             Happens::Asks(asks) => {
                 let mode = asking(if *asks { "Auto" } else { "Disabled" });
-                self.world.exists(Collection::Services, service(&mode));
+                self.state.exists(Collection::Services, service(&mode));
             }
-            Happens::Forgot => self.world.forget(),
+            Happens::Forgot => self.state.forget(),
         }
     }
 }
@@ -81,7 +81,7 @@ proptest! {
         }
         let fresh = fake.slices.iter().map(|(name, one)| Slice::read(one).unwrap().to_hint(name));
         let mut fresh = Slices { create: fresh.collect(), ..Slices::default() };
-        let event = reconcile(Wanted::Auto, fake.world.zones().as_ref(), Family::V4, false, &mut fresh);
+        let event = reconcile(Wanted::Auto, fake.state.zones().as_ref(), Family::V4, false, &mut fresh);
         let (told, _) = fake.settle();
         prop_assert_eq!(words(&told), [event.unwrap().reason()]);
         let members = fresh.create.iter().flat_map(|one| &one.members);

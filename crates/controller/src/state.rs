@@ -6,13 +6,13 @@
 mod collection;
 mod drain;
 mod hints;
-mod judge;
 mod map;
 mod nodes;
 mod policy;
 mod report;
 #[cfg(test)]
 mod tests;
+mod validate;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,15 +21,15 @@ use cluster::topology_agent::AgentStatus;
 use serde_json::Value;
 use topology_core::hints::Zones;
 
-use crate::chronicle::{Instead, Key};
+use crate::event_recorder::{Key, ServiceFallback};
 
 pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
-use judge::{JudgedDrain, JudgedPolicy};
 pub use nodes::Place;
 use policy::Chosen;
 use report::Reports;
+use validate::{ValidatedDrain, ValidatedPolicy};
 pub(crate) use value::put;
 
 /// As whom the API server knows what is patched.
@@ -50,17 +50,17 @@ pub struct Write {
     pub collection: Collection,
     /// Its namespace and name.
     pub name: Name,
-    /// How.
-    pub how: How,
+    /// With which request.
+    pub kind: WriteKind,
     /// The object, or what of it changes.
     pub body: Value,
     /// Whether somebody waits for it: a condition has changed, and not only a count.
     pub is_transition: bool,
 }
 
-/// How something is written.
+/// The request that writes an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum WriteKind {
     /// There is no such object.
     Create,
     /// The whole object is written anew, if it has not changed.
@@ -73,18 +73,18 @@ pub enum How {
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
-pub struct World {
+pub struct State {
     /// Labels that the map tells besides those that policies and drains name.
     extra_keys: BTreeSet<String>,
     nodes: BTreeMap<String, Place>,
     /// Policies, drains and maps as they were seen.
     objects: BTreeMap<(Collection, Name), Value>,
     /// What the policies among the objects are.
-    policies: BTreeMap<(Collection, Name), JudgedPolicy>,
+    policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
     /// Which generation of a policy is known, and since when, in milliseconds since 1970.
     generations: BTreeMap<(Collection, Name), (u64, i64)>,
     /// What the drains among the objects are.
-    drains: BTreeMap<Name, JudgedDrain>,
+    drains: BTreeMap<Name, ValidatedDrain>,
     reports: Reports,
     /// How many Nodes the selectors of policies choose.
     chosen: Chosen,
@@ -95,7 +95,7 @@ pub struct World {
     hints: Hints,
 }
 
-impl World {
+impl State {
     /// Nothing yet. The map will tell `keys` at least.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         Self {
@@ -176,7 +176,7 @@ impl World {
             match key.0 {
                 Collection::ClusterPolicies | Collection::Policies => {
                     let judged = self.policies.entry(key.clone());
-                    judged.or_insert_with(|| JudgedPolicy::of(object));
+                    judged.or_insert_with(|| ValidatedPolicy::of(object));
                     let generation = value::number(object, "/metadata/generation");
                     let known = self.generations.get(key);
                     if known.is_none_or(|(known, _)| *known != generation) {
@@ -186,7 +186,7 @@ impl World {
                 Collection::Drains => {
                     let known = self.drains.get(&key.1);
                     if known.is_none_or(|known| known.is_outdated(now)) {
-                        let judged = JudgedDrain::of(object, now);
+                        let judged = ValidatedDrain::of(object, now);
                         self.drains.insert(key.1.clone(), judged);
                     }
                 }
@@ -285,7 +285,7 @@ impl World {
         self.waits || self.of(Collection::Drains).next().is_some()
     }
 
-    /// Nodes that have no place in the map, as of the last [`World::plan`], and why.
+    /// Nodes that have no place in the map, as of the last [`State::plan`], and why.
     pub const fn left_out(&self) -> &BTreeMap<String, String> {
         &self.left_out
     }
@@ -295,7 +295,7 @@ impl World {
         self.nodes.len()
     }
 
-    /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`World::look`].
+    /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.judge(now);
         let map::Plan {
@@ -320,8 +320,8 @@ impl World {
         writes
     }
 
-    /// What Services get instead of what they ask, on any Node; and whether the reports have room for all of it.
-    pub fn fallbacks(&self) -> (BTreeMap<Key, Instead>, bool) {
+    /// The fallbacks of all Nodes, and whether the reports had room for all of them.
+    pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
         self.reports.fallbacks()
     }
 

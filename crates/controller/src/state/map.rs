@@ -10,9 +10,9 @@ use cluster::schema::{
 };
 use serde_json::{Map, Value, json};
 
-use super::judge::JudgedDrain;
+use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
-use super::{Collection, How, Name, Place, World, Write};
+use super::{Collection, Name, Place, State, Write, WriteKind};
 
 /// What is to be written of the map.
 #[derive(Debug, Default)]
@@ -24,11 +24,11 @@ pub(super) struct Plan {
 }
 
 /// Compares the shards with what they should be.
-pub(super) fn plan(world: &World) -> Plan {
-    let keys = keys(world);
+pub(super) fn plan(state: &State) -> Plan {
+    let keys = keys(state);
     let mut plan = Plan::default();
-    for (number, nodes) in shards(world).iter().enumerate() {
-        let write = write(world, number, &keys, nodes, &mut plan.left_out);
+    for (number, nodes) in shards(state).iter().enumerate() {
+        let write = write(state, number, &keys, nodes, &mut plan.left_out);
         plan.writes.extend(write);
     }
     plan
@@ -36,12 +36,12 @@ pub(super) fn plan(world: &World) -> Plan {
 
 /// The labels to tell: those that anything looks at. Where there are more than fit, those of administrators come first,
 /// and then each namespace gives one after the other: a namespace that names many only pushes out its own.
-fn keys(world: &World) -> Vec<String> {
-    let mut sure: BTreeSet<String> = world.extra_keys.clone();
-    sure.extend(used(world, Collection::ClusterPolicies).map(|(_, key)| key));
-    sure.extend(world.drains.values().filter_map(JudgedDrain::label));
+fn keys(state: &State) -> Vec<String> {
+    let mut sure: BTreeSet<String> = state.extra_keys.clone();
+    sure.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
+    sure.extend(state.drains.values().filter_map(ValidatedDrain::label));
     let mut namespaces: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (namespace, key) in used(world, Collection::Policies) {
+    for (namespace, key) in used(state, Collection::Policies) {
         namespaces.entry(namespace).or_default().insert(key);
     }
     let most = MAX_KEYS - KEYS_ALWAYS_TOLD.len();
@@ -66,8 +66,8 @@ fn is_special(key: &String) -> bool {
 }
 
 /// The labels that the policies of a collection use, each with the namespace of the policy.
-fn used(world: &World, collection: Collection) -> impl Iterator<Item = (String, String)> {
-    let judged = world.policies.iter();
+fn used(state: &State, collection: Collection) -> impl Iterator<Item = (String, String)> {
+    let judged = state.policies.iter();
     let judged = judged.filter(move |((of, _), _)| *of == collection);
     judged.flat_map(|((_, (namespace, _)), judged)| {
         let keys = judged.labels.iter();
@@ -76,16 +76,16 @@ fn used(world: &World, collection: Collection) -> impl Iterator<Item = (String, 
 }
 
 /// The Nodes of each shard.
-fn shards(world: &World) -> Vec<BTreeSet<&str>> {
+fn shards(state: &State) -> Vec<BTreeSet<&str>> {
     let mut shards: Vec<BTreeSet<&str>> = Vec::new();
     let mut placed = BTreeSet::new();
-    for number in 0..world.of(Collection::Maps).count() {
-        let object = world.objects.get(&(Collection::Maps, name(number)));
+    for number in 0..state.of(Collection::Maps).count() {
+        let object = state.objects.get(&(Collection::Maps, name(number)));
         let nodes = object.and_then(|object| object.pointer("/spec/nodes")?.as_object());
         let mut shard = BTreeSet::new();
         for node in nodes.into_iter().flat_map(Map::keys) {
             if shard.len() < NODES_PER_SHARD
-                && world.nodes.contains_key(node)
+                && state.nodes.contains_key(node)
                 && placed.insert(&**node)
             {
                 shard.insert(&**node);
@@ -94,7 +94,7 @@ fn shards(world: &World) -> Vec<BTreeSet<&str>> {
         shards.push(shard);
     }
     let mut at = 0;
-    for node in world.nodes.keys().filter(|node| !placed.contains(&***node)) {
+    for node in state.nodes.keys().filter(|node| !placed.contains(&***node)) {
         while shards
             .get(at)
             .is_some_and(|shard| shard.len() >= NODES_PER_SHARD)
@@ -114,18 +114,18 @@ fn name(number: usize) -> Name {
 }
 
 fn write(
-    world: &World,
+    state: &State,
     number: usize,
     keys: &[String],
     nodes: &BTreeSet<&str>,
     left_out: &mut BTreeMap<String, String>,
 ) -> Option<Write> {
     let name = name(number);
-    let before = world.objects.get(&(Collection::Maps, name.clone()));
+    let before = state.objects.get(&(Collection::Maps, name.clone()));
     let taken = before.and_then(|before| before.pointer("/spec/nodes"));
     let mut entries: BTreeMap<&str, Value> = BTreeMap::new();
     for node in nodes {
-        let Some(place) = world.nodes.get(*node) else {
+        let Some(place) = state.nodes.get(*node) else {
             continue;
         };
         let entry = entry(place, keys);
@@ -146,10 +146,10 @@ fn write(
         return None;
     }
     let mut metadata = json!({ "name": name.1 });
-    let how = before.map_or(How::Create, |before| {
+    let kind = before.map_or(WriteKind::Create, |before| {
         let version = text(before, "/metadata/resourceVersion");
         put(&mut metadata, "resourceVersion", version);
-        How::Replace
+        WriteKind::Replace
     });
     let body = json!({
         "apiVersion": format!("{GROUP}/{VERSION}"),
@@ -164,7 +164,7 @@ fn write(
     Some(Write {
         collection: Collection::Maps,
         name,
-        how,
+        kind,
         body,
         is_transition: !keys.iter().all(was_told),
     })

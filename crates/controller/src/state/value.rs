@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Collection, How, Name, Write};
+use super::{Collection, Name, Write, WriteKind};
 
 /// The text at a path such as `/metadata/name`; empty where there is none.
 pub(super) fn text<'v>(object: &'v Value, path: &str) -> &'v str {
@@ -129,7 +129,7 @@ pub(super) fn status(
     Some(Write {
         collection,
         name: name(object),
-        how: How::Status,
+        kind: WriteKind::Status,
         body,
         is_transition,
     })

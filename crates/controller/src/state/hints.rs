@@ -39,8 +39,8 @@ use topology_core::hints::{Wanted, Zones};
 use topology_core::model::Family;
 
 use super::value;
-use super::{Collection, How, Name, Write};
-use crate::chronicle::{HINTS_LEFT, Key};
+use super::{Collection, Name, Write, WriteKind};
+use crate::event_recorder::{HINTS_LEFT, Key};
 use decide::{Decision, Standing};
 use service::Service;
 use slice::{Slice, Written};
@@ -228,7 +228,7 @@ impl Hints {
         Some(Write {
             collection: Collection::Slices,
             name: name.clone(),
-            how: How::Merge,
+            kind: WriteKind::Merge,
             body: json!({ "metadata": { "resourceVersion": slice.version }, "endpoints": endpoints }),
             is_transition: false,
         })

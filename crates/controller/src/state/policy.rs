@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use topology_core::model::{PolicyName, Selector};
 use topology_core::policy::suggest;
 
-use super::judge::JudgedPolicy;
+use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, number, put, status, text};
-use super::{Collection, Name, World, Write};
+use super::{Collection, Name, State, Write};
 
 /// So many Services are named in a message.
 const NAMED: usize = 3;
@@ -37,9 +37,9 @@ impl Chosen {
     }
 
     /// Takes note of a selector.
-    pub(super) fn count(&mut self, world: &World, selector: &Selector) {
+    pub(super) fn count(&mut self, state: &State, selector: &Selector) {
         if !self.0.contains_key(selector) {
-            self.0.insert(selector.clone(), Nodes::of(world, selector));
+            self.0.insert(selector.clone(), Nodes::of(state, selector));
         }
     }
 
@@ -49,12 +49,12 @@ impl Chosen {
 }
 
 impl Nodes {
-    fn of(world: &World, selector: &Selector) -> Self {
+    fn of(state: &State, selector: &Selector) -> Self {
         let mut nodes = Self::default();
-        for (node, place) in &world.nodes {
+        for (node, place) in &state.nodes {
             if selector.is_empty() || selector.matches(&place.labels) {
                 nodes.all += 1;
-                nodes.reporting += usize::from(world.reports.has(node));
+                nodes.reporting += usize::from(state.reports.has(node));
             }
         }
         nodes
@@ -74,19 +74,19 @@ pub(super) fn id(name: &Name) -> PolicyName {
 /// What to write, if the status is not as it should be; and whether time alone may change it. `since`: when its present
 /// generation was seen first.
 pub(super) fn plan(
-    world: &World,
+    state: &State,
     collection: Collection,
     name: &Name,
-    judged: &JudgedPolicy,
+    judged: &ValidatedPolicy,
     since: i64,
     now: i64,
 ) -> (Option<Write>, bool) {
-    let Some(object) = world.objects.get(&(collection, name.clone())) else {
+    let Some(object) = state.objects.get(&(collection, name.clone())) else {
         return (None, false);
     };
     let id = id(name);
-    let force = InForce::of(world, &id, object, &judged.nodes, now - since);
-    let fallbacks: Vec<&Fallback> = world.reports.fallbacks_of(&id).collect();
+    let force = InForce::of(state, &id, object, &judged.nodes, now - since);
+    let fallbacks: Vec<&Fallback> = state.reports.fallbacks_of(&id).collect();
     let accepted = match &judged.fault {
         None => Condition::new(
             "Accepted",
@@ -100,7 +100,7 @@ pub(super) fn plan(
         accepted,
         force.condition(),
         degraded(&fallbacks),
-        levels_known(world, judged),
+        levels_known(state, judged),
     ];
     let mut wanted = json!({
         "matchedServices": force.services,
@@ -139,19 +139,19 @@ struct InForce {
 
 impl InForce {
     /// `age`: for how many milliseconds the present generation is known.
-    fn of(world: &World, id: &PolicyName, object: &Value, selector: &Selector, age: i64) -> Self {
+    fn of(state: &State, id: &PolicyName, object: &Value, selector: &Selector, age: i64) -> Self {
         let generation = number(object, "/metadata/generation");
-        let patience = every_report(world.nodes.len() as u64).as_millis();
+        let patience = every_report(state.nodes.len() as u64).as_millis();
         let is_late = u128::try_from(age).is_ok_and(|age| age >= patience);
         let mut force = Self {
-            nodes: world.chosen.of(selector),
+            nodes: state.chosen.of(selector),
             naming: 0,
             current: 0,
             services: 0,
             is_settled: is_late || was_programmed(object, generation),
         };
-        for (node, told) in world.reports.of_policy(id) {
-            let place = world.nodes.get(node);
+        for (node, told) in state.reports.of_policy(id) {
+            let place = state.nodes.get(node);
             if place.is_some_and(|place| selector.is_empty() || selector.matches(&place.labels)) {
                 force.naming += 1;
                 force.current += usize::from(told.generation == generation);
@@ -250,17 +250,17 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
 }
 
 /// Whether some Node has each label that the policy uses.
-fn levels_known(world: &World, judged: &JudgedPolicy) -> Condition {
+fn levels_known(state: &State, judged: &ValidatedPolicy) -> Condition {
     let some_node_has = |key: &str| {
-        let mut nodes = world.nodes.values();
+        let mut nodes = state.nodes.values();
         nodes.any(|node| node.labels.get(key).is_some_and(|value| !value.is_empty()))
     };
     let unknown = judged.labels.iter().find(|key| !some_node_has(key));
-    let Some(unknown) = unknown.filter(|_| !world.nodes.is_empty()) else {
+    let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
         let message = "some Node has each label that the policy uses".to_owned();
         return Condition::new("LevelsKnown", "True", "Known", message);
     };
-    let labels = world.nodes.values().flat_map(|node| node.labels.iter());
+    let labels = state.nodes.values().flat_map(|node| node.labels.iter());
     let meant = suggest(unknown, labels.map(|(key, _)| &**key));
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
     let message = format!(

@@ -14,14 +14,14 @@ fn another_writer_of_hints_is_left_alone_and_ours_are_taken_back() {
         "no hints are written: other changed the hints on EndpointSlice cart-1"
     );
     assert_eq!(written, ["cart-2"]);
-    assert_eq!(fake.world.hinted().left, 1);
+    assert_eq!(fake.state.hinted().left, 1);
     // From then on, whatever becomes of the slice.
     fake.make("cart-1", &endpoints("a a b c"));
     assert_eq!(fake.settle(), (vec![], vec![]));
     // Who asks anew is heard again.
-    fake.world.exists(Collection::Services, service(&json!({})));
+    fake.state.exists(Collection::Services, service(&json!({})));
     assert_eq!(fake.settle(), (vec![], vec![]));
-    fake.world
+    fake.state
         .exists(Collection::Services, service(&asking("auto")));
     assert_eq!(words(&fake.settle().0), [ENABLED]);
 }
@@ -53,7 +53,7 @@ fn hints_of_others_slices_that_were_applied_and_mirrored_ones_are_never_written(
                 let mut slice = fake.slices["cart-1"].clone();
                 slice["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] =
                     "endpointslicemirroring-controller.k8s.io".into();
-                fake.world.exists(Collection::Slices, slice);
+                fake.state.exists(Collection::Slices, slice);
             }
         }
         let (told, written) = fake.settle();
@@ -76,7 +76,7 @@ fn only_services_without_a_selector_that_node_proxies_serve_are_concerned() {
         let mut fake = Fake::new();
         let mut object = service(&asking("Auto"));
         object["spec"][field] = other;
-        fake.world.exists(Collection::Services, object);
+        fake.state.exists(Collection::Services, object);
         fake.make("cart-1", &endpoints("a b c"));
         assert_eq!(fake.settle(), (vec![], vec![]), "{field}");
     }

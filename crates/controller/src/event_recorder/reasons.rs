@@ -1,30 +1,30 @@
-//! What Events are called, and what they say.
+//! Reasons, types and notes of Events.
 
 use cluster::topology_agent::FallbackReason;
 use topology_core::model::PolicyName;
 
-use super::Instead;
+use super::ServiceFallback;
 
-/// Every Service gets what it asks again.
+/// The policy of the Service is applied as requested again.
 pub(super) const APPLIED: &str = "TopologyApplied";
 
-/// Hints are left to another writer.
+/// Another writer of hints was found, so its hints stay.
 pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 
-/// What is no reason for concern.
-const GOOD: [&str; 2] = [APPLIED, "TopologyAwareHintsEnabled"];
+/// The reasons of Events of type `Normal`.
+const NORMAL: [&str; 2] = [APPLIED, "TopologyAwareHintsEnabled"];
 
-/// The type of the Event.
-pub(super) fn kind(word: &str) -> &'static str {
-    if GOOD.contains(&word) {
+/// The type of an Event with this reason.
+pub(super) fn event_type(reason: &str) -> &'static str {
+    if NORMAL.contains(&reason) {
         "Normal"
     } else {
         "Warning"
     }
 }
 
-/// The reason of the Event for a reason in a report, and why in a sentence; none for a reason of a later version.
-pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'static str)> {
+/// The reason of the Event for a reported fallback, and its explanation; none for a reason of a later version.
+pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str, &'static str)> {
     Some(match reason {
         FallbackReason::Empty => ("TopologyFallbackEmpty", "no level has an endpoint but *"),
         FallbackReason::BelowMin => (
@@ -64,17 +64,17 @@ pub(super) const fn words(reason: FallbackReason) -> Option<(&'static str, &'sta
     })
 }
 
-/// What the Event says.
-pub(super) fn note(word: &str, instead: &Instead) -> String {
-    let mut all = FallbackReason::ALL.into_iter().filter_map(words);
-    let why = all.find(|(of, _)| *of == word).map_or("", |(_, why)| why);
-    let Instead {
+/// The note of an Event with this reason.
+pub(super) fn note(reason: &str, fallback: &ServiceFallback) -> String {
+    let mut all = FallbackReason::ALL.into_iter().filter_map(of_fallback);
+    let why = all.find(|(of, _)| *of == reason).map_or("", |(_, why)| why);
+    let ServiceFallback {
         policy,
         from,
         to,
         nodes,
         ..
-    } = instead;
+    } = fallback;
     let who = policy
         .as_ref()
         .map_or_else(|| "the Service".to_owned(), PolicyName::path);

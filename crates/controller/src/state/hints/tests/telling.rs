@@ -18,12 +18,12 @@ fn what_a_leader_finds_at_first_is_told_as_of_the_same_time_and_success_when_it_
     let mut fake = Fake::new();
     fake.make("cart-1", &endpoints("a"));
     for _leader in 0..2 {
-        let since: Vec<_> = fake.world.look().iter().map(|one| one.since).collect();
+        let since: Vec<_> = fake.state.look().iter().map(|one| one.since).collect();
         assert_eq!(since, [Some(CREATED)]);
-        fake.world.forget();
+        fake.state.forget();
     }
     fake.make("cart-1", &endpoints("a b c"));
-    assert_eq!(fake.world.look(), [], "nothing is written yet");
-    assert_eq!(fake.world.hinted(), Count::default());
+    assert_eq!(fake.state.look(), [], "nothing is written yet");
+    assert_eq!(fake.state.hinted(), Count::default());
     assert_eq!(words(&fake.settle().0), [ENABLED]);
 }

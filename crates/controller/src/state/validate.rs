@@ -19,7 +19,7 @@ pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
 
 /// What a policy is, as far as its status and the map follow from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JudgedPolicy {
+pub(super) struct ValidatedPolicy {
     /// Why it cannot be used.
     pub(super) fault: Option<String>,
     /// The Nodes that it is for; all, if it cannot be used.
@@ -30,14 +30,14 @@ pub(super) struct JudgedPolicy {
 
 /// A drain, and at which moment it was judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JudgedDrain {
+pub(super) struct ValidatedDrain {
     /// The drain, if it can be used.
     pub(super) drain: Result<Drain, String>,
     /// Milliseconds since 1970. One that ends too late may be used later.
     at: i64,
 }
 
-impl JudgedPolicy {
+impl ValidatedPolicy {
     pub(super) fn of(object: &Value) -> Self {
         let read = read(object, None);
         let policy = read
@@ -62,7 +62,7 @@ impl JudgedPolicy {
     }
 }
 
-impl JudgedDrain {
+impl ValidatedDrain {
     pub(super) fn of(object: &Value, now: i64) -> Self {
         let read = read(object, Some(now));
         let drain = read.as_ref().and_then(|read| read.snapshot.drains().next());

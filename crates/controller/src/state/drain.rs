@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use topology_core::model::Drain;
 
-use super::judge::JudgedDrain;
+use super::validate::ValidatedDrain;
 use super::value::{Condition, number, status};
-use super::{Collection, Name, World, Write};
+use super::{Collection, Name, State, Write};
 
 /// Where a drain stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,10 @@ impl Phase {
 
 /// What to write, if the status is not as it should be.
 pub(super) fn plan(
-    world: &World,
+    state: &State,
     name: &Name,
     object: &Value,
-    judged: &JudgedDrain,
+    judged: &ValidatedDrain,
     now: i64,
 ) -> Option<Write> {
     let drain = judged.drain.as_ref();
@@ -58,7 +58,7 @@ pub(super) fn plan(
             Condition::new("Accepted", "True", "Valid", "it is acted upon".to_owned())
         }
     };
-    let (endpoints, skipped) = counts(world, name, object, phase);
+    let (endpoints, skipped) = counts(state, name, object, phase);
     let wanted = json!({
         "phase": phase.word(),
         "endpointsDrained": endpoints,
@@ -68,12 +68,12 @@ pub(super) fn plan(
 }
 
 /// What the agents count, each of the whole cluster: the most that any of them sees.
-fn counts(world: &World, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
+fn counts(state: &State, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
     if matches!(phase, Phase::Expired | Phase::Refused) {
         return (0, 0);
     }
     let generation = number(object, "/metadata/generation");
-    let counted = world.reports.of_drain(&name.1);
+    let counted = state.reports.of_drain(&name.1);
     let present = counted.filter(|told| told.generation == generation);
     present.fold((0, 0), |(endpoints, skipped), told| {
         (

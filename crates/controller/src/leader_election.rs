@@ -1,4 +1,4 @@
-//! The Lease in the API server: reads, writes, and the loop around [`Election`].
+//! Leader election: the loop that reads and writes the Lease for an [`Election`].
 
 #[cfg(test)]
 mod tests;
@@ -12,42 +12,42 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use crate::lease::{Ask, Election, Heard, Record};
-use crate::trouble::Trouble;
-use crate::world::put;
+use crate::lease::{Election, Record, Request, Response};
+use crate::log_once::LogOnce;
+use crate::state::put;
 
-/// Where the Lease is, and who asks for it.
+/// Which Lease, and which replica.
 #[derive(Debug, Clone)]
-pub struct Seat {
+pub struct LeaseIdentity {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// This replica, by a name that no other has.
+    /// The holder identity of this replica, which no other has.
     pub me: String,
 }
 
-/// An election that goes on in a thread of its own, so that nothing that this process computes delays a renewal.
+/// Runs the election in a thread of its own, so that no computation of this process delays a renewal.
 #[derive(Debug)]
-pub struct Running {
+pub struct ElectionThread {
     stop: watch::Sender<bool>,
-    /// Nothing once its end is known.
+    /// `None` once the thread has ended.
     end: Option<oneshot::Receiver<anyhow::Result<()>>>,
 }
 
-impl Running {
-    /// Begins. `connection` counts the requests; `lead` is told until when this replica leads.
+impl ElectionThread {
+    /// Starts the thread. `connection` counts the requests; `lead` receives until when this replica leads.
     pub fn start(
         access: Access,
         connection: Connection,
-        seat: Seat,
+        identity: LeaseIdentity,
         lead: watch::Sender<Option<Instant>>,
     ) -> anyhow::Result<Self> {
         let (stop, stops) = watch::channel(false);
         let (end, ends) = oneshot::channel();
         let work = move || {
-            let done = alone(&access, &connection, seat, lead, stops);
-            // Nobody waits any more where the process ends.
+            let done = run_thread(&access, &connection, identity, lead, stops);
+            // The receiver is gone when the process ends.
             drop(end.send(done));
         };
         let thread = std::thread::Builder::new().name("election".to_owned());
@@ -58,7 +58,7 @@ impl Running {
         })
     }
 
-    /// Waits until it has ended, which it does by itself only in trouble.
+    /// Waits until the thread ends. Without [`ElectionThread::stop`] it ends only by an error.
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         let Some(end) = &mut self.end else {
             return Ok(());
@@ -68,18 +68,18 @@ impl Running {
         ended.context("its thread ended")?
     }
 
-    /// Gives the Lease up, if it is held.
+    /// Releases the Lease if it is held, and ends the thread.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         self.stop.send_replace(true);
         self.ended().await
     }
 }
 
-/// Takes part in a runtime of its own.
-fn alone(
+/// Runs the election in a runtime of its own.
+fn run_thread(
     access: &Access,
     connection: &Connection,
-    seat: Seat,
+    identity: LeaseIdentity,
     lead: watch::Sender<Option<Instant>>,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
@@ -90,76 +90,85 @@ fn alone(
     runtime.block_on(async {
         // A connection works in the runtime in which it was opened.
         let own = connection.beside(access).await?;
-        elect(own, seat, lead, stop).await;
+        elect(own, identity, lead, stop).await;
         Ok(())
     })
 }
 
-/// Takes part until `stop` says so; then gives the Lease up, if it is held. Tells `lead` until when this replica leads.
+/// Runs until `stop`, then releases the Lease if it is held. Sends until when this replica leads to `lead`.
 async fn elect(
     connection: Connection,
-    seat: Seat,
+    identity: LeaseIdentity,
     lead: watch::Sender<Option<Instant>>,
     mut stop: watch::Receiver<bool>,
 ) {
     let epoch = Instant::now();
-    let mut election = Election::new(&seat.me);
-    let mut trouble = Trouble::default();
+    let mut election = Election::new(&identity.me);
+    let mut log = LogOnce::default();
     while !*stop.borrow() {
-        let ask = election.ask(epoch.elapsed());
-        if let Ask::Wait(until) = ask {
+        let request = election.next_request(epoch.elapsed());
+        if let Request::Wait(until) = request {
             tokio::select! {
                 () = tokio::time::sleep_until(epoch + until) => {}
                 _ = stop.changed() => {}
             }
             continue;
         }
-        let heard = answer(&connection, &seat, &ask, &mut trouble).await;
-        election.hear(epoch.elapsed(), heard);
+        let response = send(&connection, &identity, &request, &mut log).await;
+        election.handle(epoch.elapsed(), response);
         let until = election.leads_until(epoch.elapsed());
         lead.send_replace(until.map(|until| epoch + until));
     }
     lead.send_replace(None);
     if let Some(record) = election.release() {
-        let heard = answer(&connection, &seat, &Ask::Replace(record), &mut trouble).await;
-        if matches!(heard, Heard::Written(_)) {
-            tracing::info!("the lease is given up");
+        let response = send(&connection, &identity, &Request::Replace(record), &mut log).await;
+        if matches!(response, Response::Written(_)) {
+            tracing::info!("released the lease");
         } else {
-            tracing::warn!(
-                "the lease could not be given up; another replica takes it when it has run out"
-            );
+            tracing::warn!("failed to release the lease; another replica takes it when it expires");
         }
     }
 }
 
-async fn answer(connection: &Connection, seat: &Seat, ask: &Ask, trouble: &mut Trouble) -> Heard {
+async fn send(
+    connection: &Connection,
+    identity: &LeaseIdentity,
+    request: &Request,
+    log: &mut LogOnce,
+) -> Response {
     let path = format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
-        seat.namespace
+        identity.namespace
     );
-    let one = format!("{path}/{}", seat.name);
-    let (done, is_read) = match ask {
-        Ask::Wait(_) => return Heard::Failed,
-        Ask::Get => (connection.get(&one).await, true),
-        Ask::Create(record) => (connection.create(&path, &object(seat, record)).await, false),
-        Ask::Replace(record) => (connection.replace(&one, &object(seat, record)).await, false),
+    let one = format!("{path}/{}", identity.name);
+    let (done, is_read) = match request {
+        Request::Wait(_) => return Response::Failed,
+        Request::Get => (connection.get(&one).await, true),
+        Request::Create(record) => (
+            connection.create(&path, &object(identity, record)).await,
+            false,
+        ),
+        Request::Replace(record) => (
+            connection.replace(&one, &object(identity, record)).await,
+            false,
+        ),
     };
-    let heard = match &done {
-        Ok(object) if is_read => Heard::Found(record(object)),
-        Ok(object) => Heard::Written(record(object).version),
+    let response = match &done {
+        Ok(object) if is_read => Response::Found(record(object)),
+        Ok(object) => Response::Written(record(object).version),
         Err(error) => failed(error, is_read),
     };
     match &done {
-        Err(error) if matches!(heard, Heard::Failed) => trouble.lasts(error),
-        _ => trouble.is_over(),
+        Err(error) if matches!(response, Response::Failed) => log.failed(error),
+        _ => log.succeeded(),
     }
-    heard
+    response
 }
 
-fn failed(error: &ApiError, is_read: bool) -> Heard {
+fn failed(error: &ApiError, is_read: bool) -> Response {
     match error.fault {
-        Fault::NotFound if is_read => Heard::Missing,
-        Fault::Conflict | Fault::AlreadyExists | Fault::NotFound => Heard::Lost,
+        Fault::NotFound if is_read => Response::Missing,
+        Fault::Conflict | Fault::AlreadyExists | Fault::NotFound => Response::Lost,
         Fault::Unauthorized
         | Fault::Forbidden
         | Fault::OtherVersion
@@ -172,7 +181,7 @@ fn failed(error: &ApiError, is_read: bool) -> Heard {
         | Fault::Timeout
         | Fault::Garbled
         | Fault::Credentials
-        | Fault::Refused => Heard::Failed,
+        | Fault::Refused => Response::Failed,
     }
 }
 
@@ -189,11 +198,11 @@ fn record(object: &Value) -> Record {
     }
 }
 
-fn object(seat: &Seat, record: &Record) -> Value {
+fn object(identity: &LeaseIdentity, record: &Record) -> Value {
     let now = Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
         .to_string();
-    let mut metadata = json!({ "name": seat.name, "namespace": seat.namespace });
+    let mut metadata = json!({ "name": identity.name, "namespace": identity.namespace });
     if !record.version.is_empty() {
         put(&mut metadata, "resourceVersion", record.version.as_str());
     }

@@ -8,7 +8,7 @@ pub(super) const NOW: i64 = CREATED + 60_000;
 
 /// Slices as an API server keeps them, and a controller that sees each change.
 pub(super) struct Fake {
-    pub(super) world: World,
+    pub(super) state: State,
     pub(super) slices: BTreeMap<String, Value>,
     pub(super) version: u64,
 }
@@ -16,16 +16,16 @@ pub(super) struct Fake {
 impl Fake {
     /// With a Service `shop/cart`, and three zones of equal CPU.
     pub(super) fn new() -> Self {
-        let mut world = World::default();
+        let mut state = State::default();
         for collection in Collection::FOR_HINTS {
-            world.listed(collection);
+            state.listed(collection);
         }
         for zone in ["a", "b", "c"] {
-            world.exists(Collection::Nodes, node(zone));
+            state.exists(Collection::Nodes, node(zone));
         }
-        world.exists(Collection::Services, service(&asking("Auto")));
+        state.exists(Collection::Services, service(&asking("Auto")));
         Self {
-            world,
+            state,
             slices: BTreeMap::new(),
             version: 0,
         }
@@ -56,7 +56,7 @@ impl Fake {
             "endpoints": endpoints,
         });
         self.slices.insert(name.to_owned(), slice.clone());
-        self.world.exists(Collection::Slices, slice);
+        self.state.exists(Collection::Slices, slice);
     }
 
     pub(super) fn make(&mut self, name: &str, endpoints: &[Value]) {
@@ -69,9 +69,9 @@ impl Fake {
 
     /// Does what is planned; returns what is told, and the slices that were written.
     pub(super) fn settle(&mut self) -> (Vec<(&'static str, String)>, Vec<String>) {
-        let mut news = self.world.look();
+        let mut news = self.state.look();
         let mut written = Vec::new();
-        for write in of_slices(&mut self.world) {
+        for write in of_slices(&mut self.state) {
             let name = write.name.1.clone();
             let slice = &self.slices[&name];
             assert_eq!(
@@ -85,12 +85,12 @@ impl Fake {
                 "only hints change"
             );
             self.write(MANAGER, "Update", &name, &endpoints);
-            self.world.wrote(&write, self.slices[&name].clone());
+            self.state.wrote(&write, self.slices[&name].clone());
             written.push(name);
         }
-        assert_eq!(of_slices(&mut self.world), [], "nothing is written twice");
-        news.extend(self.world.look());
-        assert_eq!(self.world.look(), [], "nothing is told twice");
+        assert_eq!(of_slices(&mut self.state), [], "nothing is written twice");
+        news.extend(self.state.look());
+        assert_eq!(self.state.look(), [], "nothing is told twice");
         let told = news.into_iter().map(|one| (one.key.1, one.note)).collect();
         (told, written)
     }
@@ -104,8 +104,8 @@ impl Fake {
     }
 }
 
-pub(super) fn of_slices(world: &mut World) -> Vec<Write> {
-    let planned = world.plan(NOW).into_iter();
+pub(super) fn of_slices(state: &mut State) -> Vec<Write> {
+    let planned = state.plan(NOW).into_iter();
     planned
         .filter(|write| write.collection == Collection::Slices)
         .collect()

@@ -1,0 +1,264 @@
+//! Events on Services: one for a fallback that agents report, whatever the number of Nodes. No I/O, no clock.
+//!
+//! A fallback begins with the first Node that reports it and ends when no Node does. A fallback that comes and goes is
+//! one Event whose series count grows. The rate is limited: [`PER_MINUTE`], and twice that in the first minute. An Event
+//! beyond that is dropped, because the status of policies and the reports show the state anyway.
+
+mod reasons;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cluster::topology_agent::FallbackReason;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use topology_core::model::PolicyName;
+
+pub use reasons::HINTS_LEFT;
+use reasons::{APPLIED, of_fallback};
+
+/// The most Events at once, and in each further minute.
+const PER_MINUTE: i64 = 30;
+/// The most Events that may be pending.
+const MOST_PENDING: usize = 256;
+/// A repetition within this time, in milliseconds, counts in the same Event.
+const SERIES_MILLIS: i64 = 10 * 60_000;
+/// The least time between two writes of one Event, in milliseconds.
+const COALESCE_MILLIS: i64 = 60_000;
+/// The former leader has recorded what began longer ago than this, in milliseconds.
+const RECORDED_BEFORE_MILLIS: i64 = 5 * 60_000;
+/// `reportingController` of the Events.
+const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
+
+/// A Service, as `shop/cart`, and the reason of the Event.
+pub type Key = (String, &'static str);
+
+/// A fallback of a Service, as the reports of all Nodes show it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServiceFallback {
+    /// The policy that is not met; none = annotations.
+    pub policy: Option<PolicyName>,
+    /// What the policy asks for; empty = unknown.
+    pub from: String,
+    /// What the Service gets instead.
+    pub to: String,
+    /// When the first Node reported it, in milliseconds since 1970.
+    pub since: i64,
+    /// The number of Nodes that report it.
+    pub nodes: usize,
+}
+
+/// An Event to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// The Service and the reason.
+    pub key: Key,
+    /// The namespace of the Service, and of the Event.
+    pub namespace: String,
+    /// The name of the Event.
+    pub name: String,
+    /// Whether the Event exists, and `body` changes its series.
+    pub is_known: bool,
+    /// The Event, or the merge patch for it.
+    pub body: Value,
+}
+
+/// The Events that were written, and those that are pending.
+#[derive(Debug)]
+pub struct EventRecorder {
+    /// `reportingInstance` of the Events: this replica.
+    instance: String,
+    /// The fallbacks that last; none before the first observation.
+    lasting: Option<BTreeSet<Key>>,
+    pending: BTreeMap<Key, Occurrence>,
+    recorded: BTreeMap<Key, Recorded>,
+    /// The Events that may be written, in thousandths, and when they were counted.
+    credit: (i64, i64),
+}
+
+/// What has happened since the last write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Occurrence {
+    times: u64,
+    since: i64,
+    note: String,
+}
+
+/// An Event that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Recorded {
+    name: String,
+    times: u64,
+    at: i64,
+}
+
+/// The key of a reported reason; none for a reason of a later version.
+pub fn key(service: &str, reason: FallbackReason) -> Option<Key> {
+    of_fallback(reason).map(|(reason, _)| (service.to_owned(), reason))
+}
+
+impl EventRecorder {
+    /// Nothing is recorded yet. `instance` names this replica in Events.
+    pub fn new(instance: &str) -> Self {
+        Self {
+            instance: instance.to_owned(),
+            lasting: None,
+            pending: BTreeMap::new(),
+            recorded: BTreeMap::new(),
+            credit: (PER_MINUTE * 1000, 0),
+        }
+    }
+
+    /// Forgets all state, because another replica may have written Events since.
+    pub fn forget(&mut self) {
+        self.lasting = None;
+        self.pending.clear();
+        self.recorded.clear();
+    }
+
+    /// Records which fallbacks began and ended. `complete`: the reports had room for every fallback, so one that is not
+    /// in `seen` has ended. Returns the number of Events that were dropped.
+    pub fn observe(
+        &mut self,
+        now: i64,
+        seen: &BTreeMap<Key, ServiceFallback>,
+        complete: bool,
+    ) -> usize {
+        let before = self.lasting.take().unwrap_or_else(|| {
+            let recorded = now - RECORDED_BEFORE_MILLIS;
+            let earlier = seen
+                .iter()
+                .filter(|(_, fallback)| fallback.since < recorded);
+            earlier.map(|(key, _)| key.clone()).collect()
+        });
+        let mut dropped = 0;
+        for (key, fallback) in seen.iter().filter(|(key, _)| !before.contains(*key)) {
+            let note = reasons::note(key.1, fallback);
+            dropped += usize::from(!self.add(key.clone(), fallback.since, note));
+        }
+        let mut lasting: BTreeSet<Key> = seen.keys().cloned().collect();
+        let gone = before.into_iter().filter(|key| !seen.contains_key(key));
+        if complete {
+            let still: BTreeSet<&str> = seen.keys().map(|(service, _)| &**service).collect();
+            let services: BTreeSet<String> = gone.map(|(service, _)| service).collect();
+            let ended = services
+                .into_iter()
+                .filter(|service| !still.contains(&**service));
+            for service in ended {
+                let note = "the policy is applied as requested on all nodes".to_owned();
+                dropped += usize::from(!self.add((service, APPLIED), now, note));
+            }
+        } else {
+            lasting.extend(gone);
+        }
+        self.lasting = Some(lasting);
+        dropped
+    }
+
+    /// Adds an occurrence. Returns false if too many Events are pending.
+    pub fn add(&mut self, key: Key, since: i64, note: String) -> bool {
+        if let Some(occurrence) = self.pending.get_mut(&key) {
+            occurrence.times += 1;
+            occurrence.note = note;
+            return true;
+        }
+        if self.pending.len() >= MOST_PENDING {
+            return false;
+        }
+        let occurrence = Occurrence {
+            times: 1,
+            since,
+            note,
+        };
+        self.pending.insert(key, occurrence);
+        true
+    }
+
+    /// Returns the Events that may be written now. Each stays pending until [`EventRecorder::record_result`].
+    pub fn pending(&mut self, now: i64) -> Vec<Pending> {
+        self.recorded
+            .retain(|_, recorded| now - recorded.at < SERIES_MILLIS);
+        let (credit, then) = self.credit;
+        let earned = (now - then).clamp(0, 60_000) * PER_MINUTE / 60;
+        let credit = (credit + earned).min(PER_MINUTE * 1000);
+        let may = usize::try_from(credit / 1000).unwrap_or_default();
+        let due = self.pending.iter().filter(|(key, _)| {
+            let recorded = self.recorded.get(*key);
+            recorded.is_none_or(|recorded| now - recorded.at >= COALESCE_MILLIS)
+        });
+        let allowed: Vec<Pending> = due
+            .take(may)
+            .map(|(key, occurrence)| self.event(key, occurrence, now))
+            .collect();
+        let spent = i64::try_from(allowed.len()).unwrap_or_default() * 1000;
+        self.credit = (credit - spent, now);
+        allowed
+    }
+
+    /// Records the result of a write: `is_final` if it is not to be retried.
+    pub fn record_result(&mut self, now: i64, event: &Pending, is_final: bool) {
+        if !is_final {
+            return;
+        }
+        let Some(occurrence) = self.pending.remove(&event.key) else {
+            return;
+        };
+        let before = self
+            .recorded
+            .get(&event.key)
+            .map_or(0, |recorded| recorded.times);
+        let recorded = Recorded {
+            name: event.name.clone(),
+            times: before + occurrence.times,
+            at: now,
+        };
+        self.recorded.insert(event.key.clone(), recorded);
+    }
+
+    fn event(&self, key: &Key, occurrence: &Occurrence, now: i64) -> Pending {
+        let (namespace, service) = key.0.split_once('/').unwrap_or(("default", &key.0));
+        let recorded = self.recorded.get(key);
+        let name = recorded.map_or_else(
+            || {
+                let reason = key.1.to_lowercase();
+                format!("{service}.{reason}.{:x}", occurrence.since)
+            },
+            |recorded| recorded.name.clone(),
+        );
+        let body = match recorded {
+            Some(recorded) => json!({
+                "series": {
+                    "count": recorded.times + occurrence.times,
+                    "lastObservedTime": micro_time(now),
+                },
+            }),
+            None => json!({
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": { "name": name, "namespace": namespace },
+                "eventTime": micro_time(now),
+                "reportingController": REPORTING_CONTROLLER,
+                "reportingInstance": self.instance,
+                "action": "Decide",
+                "reason": key.1,
+                "regarding": { "apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": service },
+                "note": occurrence.note,
+                "type": reasons::event_type(key.1),
+            }),
+        };
+        Pending {
+            key: key.clone(),
+            namespace: namespace.to_owned(),
+            name,
+            is_known: recorded.is_some(),
+            body,
+        }
+    }
+}
+
+/// A `MicroTime` of the Kubernetes API.
+fn micro_time(now: i64) -> String {
+    let moment = Timestamp::from_millisecond(now).unwrap_or_default();
+    moment.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}

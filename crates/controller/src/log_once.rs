@@ -1,0 +1,73 @@
+//! Logs a failure that lasts once, and its recovery.
+
+use std::time::Duration;
+
+use cluster::api::ApiError;
+use tokio::time::Instant;
+
+/// A failure that comes back after this time is logged again. It is longer than the longest wait before a retry, the
+/// 300 s that an API server may ask for.
+const QUIET: Duration = Duration::from_secs(360);
+
+/// One operation that is retried.
+#[derive(Debug, Default)]
+pub(crate) struct LogOnce(Option<Last>);
+
+/// The last failure.
+#[derive(Debug)]
+struct Last {
+    words: String,
+    at: Instant,
+}
+
+impl LogOnce {
+    /// Logs a failure, unless it was logged with the same words before.
+    pub(crate) fn failed(&mut self, error: &ApiError) {
+        let words = error.to_string();
+        if self.is_news(&words, Instant::now()) {
+            tracing::warn!("{words}");
+        }
+    }
+
+    fn is_news(&mut self, words: &str, at: Instant) -> bool {
+        let is_known = |last: &Last| last.words == words && at < last.at + QUIET;
+        let is_news = !self.0.as_ref().is_some_and(is_known);
+        let words = words.to_owned();
+        self.0 = Some(Last { words, at });
+        is_news
+    }
+
+    /// Logs the recovery, if a failure was logged.
+    pub(crate) fn succeeded(&mut self) {
+        if let Some(Last { words, .. }) = self.0.take() {
+            tracing::info!("no longer: {words}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_logged_once_until_it_recovers_or_another_comes() {
+        let (mut log, now) = (LogOnce::default(), Instant::now());
+        let logged: Vec<bool> = ["refused", "refused", "forbidden", "refused"]
+            .into_iter()
+            .map(|words| log.is_news(words, now))
+            .collect();
+        assert_eq!(logged, [true, false, true, true]);
+        log.succeeded();
+        assert!(log.is_news("refused", now));
+    }
+
+    /// A collection in which nothing changes reports no success between two outages.
+    #[test]
+    fn a_cause_that_comes_back_after_a_long_quiet_is_logged_again() {
+        let (mut log, now) = (LogOnce::default(), Instant::now());
+        assert!(log.is_news("refused", now));
+        assert!(!log.is_news("refused", now + Duration::from_secs(300)));
+        assert!(!log.is_news("refused", now + Duration::from_secs(600)));
+        assert!(log.is_news("refused", now + Duration::from_secs(960)));
+    }
+}
