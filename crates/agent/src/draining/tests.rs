@@ -1,3 +1,5 @@
+//! The record of deadlines: what survives a restart, a damaged line and a failure.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

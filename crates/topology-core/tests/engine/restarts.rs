@@ -35,7 +35,7 @@ enum Event {
 fn key() -> VirtualServerKey {
     VirtualServerKey::Address {
         protocol: Protocol::Tcp,
-        address: "10.96.0.10".parse().unwrap(),
+        address: [10, 96, 0, 10].into(),
         port: 80,
     }
 }
