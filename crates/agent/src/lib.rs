@@ -1,7 +1,6 @@
 //! The node agent.
 
 pub mod api;
-mod child;
 pub mod cli;
 pub mod client;
 pub mod diff;

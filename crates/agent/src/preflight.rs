@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use cluster::child::{self, Program};
 use ipvs_netlink::ErrorKind;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::child;
 use crate::kernel::Ipvs;
 use crate::routes::RouteError;
 
@@ -77,7 +77,7 @@ pub(crate) async fn ipvs() -> Result<Ipvs, StartError> {
 
 async fn load_module() {
     // Whether it helped is seen by connecting again.
-    if let Err(error) = child::run("modprobe", &["ip_vs"], None).await {
+    if let Err(error) = child::run(&Program::new("modprobe", &["ip_vs"])).await {
         tracing::warn!("modprobe ip_vs: {error}");
     }
 }

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use super::generation::Generation;
 use super::observed::Table;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
-use crate::child::{self, ChildError};
 use crate::fuse::Fuse;
+use cluster::child::{self, ChildError, Input, Program};
 
 /// The program.
 const NFT: &str = "nft";
@@ -305,7 +305,7 @@ impl Ended {
             Self::Look(seen) => seen.as_ref().err(),
             Self::Load(loaded) => loaded.as_ref().err(),
         };
-        matches!(error, Some(GuardError::NotRun(ChildError::Hung)))
+        matches!(error, Some(GuardError::NotRun(ChildError::Hung(_))))
     }
 }
 
@@ -366,7 +366,12 @@ async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, Guar
 }
 
 async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
-    Ok(child::run(program, arguments, input).await?)
+    let input = input.map_or(Input::None, Input::Text);
+    let program = Program {
+        input,
+        ..Program::new(program, arguments)
+    };
+    Ok(child::run(&program).await?)
 }
 
 fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {

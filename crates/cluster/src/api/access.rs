@@ -1,6 +1,7 @@
 //! How the API server is reached: a kubeconfig, the pod's own account, or a bare address.
 
 mod kubeconfig;
+mod plugin;
 mod unusable;
 
 use std::path::{Path, PathBuf};
@@ -115,13 +116,19 @@ impl Access {
 
     /// A client, and the server's address.
     pub(super) async fn client(&self) -> Result<(Client, String), AccessError> {
-        let config = self.config().await?;
+        let mut config = self.config().await?;
         let server = config.cluster_url.to_string();
+        let ends = plugin::resolve(&mut config).await;
+        let ends = ends.map_err(|message| AccessError::Credentials {
+            server: server.clone(),
+            message,
+            remedy: "run it by hand, or correct users[].user.exec of the kubeconfig",
+        })?;
         unusable::check_token(&config).map_err(|error| unusable::error(&server, &error))?;
         cipher::prefer_fast_ones();
         let client = Client::try_from(config);
         let client = client.map_err(|error| unusable::error(&server, &error))?;
-        Ok((client, server))
+        Ok((client.with_valid_until(ends), server))
     }
 
     async fn config(&self) -> Result<Config, AccessError> {

@@ -207,12 +207,18 @@ impl Connection {
     /// Sends a request and gives the body of its answer as it comes, if the answer is a success. If one side does not
     /// trust the other, credentials and authority are read anew for the next request.
     pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
-        let opened = self.attempt(call).await;
+        let mut opened = self.attempt(call).await;
         if opened
             .as_ref()
             .is_err_and(|error| error.fault.is_of_trust())
         {
             self.shared.credentials.renew().await;
+            if let (Err(error), Some(failure)) =
+                (&mut opened, self.shared.credentials.failure().await)
+                && error.fault != Fault::Credentials
+            {
+                error.message = format!("{}; and there are no others: {failure}", error.message);
+            }
         }
         opened
     }
@@ -254,6 +260,7 @@ impl Connection {
         let request =
             request.map_err(|error| ApiError::new(verb, target, Fault::Invalid, &error))?;
         let client = self.shared.credentials.client().await;
+        let client = client.map_err(|why| ApiError::new(verb, target, Fault::Credentials, &why))?;
         match timeout(PATIENCE, client.send(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::broken(verb, target, &error)),

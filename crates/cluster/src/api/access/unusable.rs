@@ -137,6 +137,10 @@ mod tests {
                 "client certificate",
             ),
             ("{auth-provider: {name: azure}}", "its auth-provider"),
+            (
+                "{auth-provider: {name: gcp, config: {cmd-path: /bin/false}}}",
+                "an auth-provider with a command is not run",
+            ),
         ];
         for (user, expected) in cases {
             let said = said(user).await;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -14,15 +15,23 @@ use crate::api::access::Access;
 /// Between two replacements.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// New credentials are made so long before the present ones end.
+const AHEAD: SignedDuration = SignedDuration::from_secs(60);
+
 /// A client and how to make another.
 pub(super) struct Credentials {
     access: Option<Access>,
     state: Mutex<State>,
+    /// Held while a client is made, which may take as long as a command that makes credentials. Requests with the present
+    /// client do not wait for it.
+    renewal: Mutex<()>,
 }
 
 struct State {
     client: Client,
     made: Instant,
+    /// Why no other client could be made.
+    failure: Option<String>,
 }
 
 impl Credentials {
@@ -30,7 +39,12 @@ impl Credentials {
     pub(super) fn fixed(client: Client) -> Self {
         Self {
             access: None,
-            state: Mutex::new(State::new(client)),
+            state: Mutex::new(State {
+                client,
+                made: Instant::now(),
+                failure: None,
+            }),
+            renewal: Mutex::default(),
         }
     }
 
@@ -42,39 +56,133 @@ impl Credentials {
         }
     }
 
-    /// The present client; a new one if the present one's credentials have run out.
-    pub(super) async fn client(&self) -> Client {
-        let (client, ends) = {
-            let state = self.state.lock().await;
-            (state.client.clone(), *state.client.valid_until())
+    /// The present client; a new one if the present one's credentials are about to run out.
+    ///
+    /// # Errors
+    /// They have run out and there are no others: why not.
+    pub(super) async fn client(&self) -> Result<Client, String> {
+        let (client, ends) = self.present().await;
+        let Some(ends) = ends.filter(|ends| *ends - AHEAD <= Timestamp::now()) else {
+            return Ok(client);
         };
-        if ends.is_some_and(|ends| ends <= jiff::Timestamp::now()) {
-            self.renew().await;
-            return self.state.lock().await.client.clone();
+        let is_over = ends <= Timestamp::now();
+        if !is_over && self.renewal.try_lock().is_err() {
+            return Ok(client);
         }
-        client
+        self.renew().await;
+        let (client, ends) = self.present().await;
+        if ends.is_none_or(|ends| Timestamp::now() < ends) {
+            return Ok(client);
+        }
+        let failure = self.failure().await;
+        Err(failure.unwrap_or_else(|| "they have run out".to_owned()))
     }
 
     /// Makes a new client from what files and commands say now, unless that was just done. If they say nothing
     /// usable, the present one stays.
     pub(super) async fn renew(&self) {
         let Some(access) = &self.access else { return };
-        let mut state = self.state.lock().await;
-        if state.made.elapsed() < PAUSE {
+        let _alone = self.renewal.lock().await;
+        if self.state.lock().await.made.elapsed() < PAUSE {
             return;
         }
+        let made = access.client().await;
+        let mut state = self.state.lock().await;
         state.made = Instant::now();
-        if let Ok((client, _server)) = access.client().await {
-            state.client = client;
+        match made {
+            Ok((client, _server)) => {
+                state.client = client;
+                state.failure = None;
+            }
+            Err(error) => state.failure = Some(error.to_string()),
         }
+    }
+
+    /// Why the last attempt to make a client failed, if it did.
+    pub(super) async fn failure(&self) -> Option<String> {
+        self.state.lock().await.failure.clone()
+    }
+
+    async fn present(&self) -> (Client, Option<Timestamp>) {
+        let state = self.state.lock().await;
+        (state.client.clone(), *state.client.valid_until())
     }
 }
 
-impl State {
-    fn new(client: Client) -> Self {
-        Self {
-            client,
-            made: Instant::now(),
-        }
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A kubeconfig whose plugin runs this script.
+    fn access(folder: &tempfile::TempDir, script: &str) -> Access {
+        let path = folder.path().join("config");
+        let exec = json!({"command": "sh", "args": ["-c", script], "interactiveMode": "Never"});
+        let config = json!({
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"exec": exec}}],
+            "clusters": [{"name": "c", "cluster": {"server": "http://10.0.0.1"}}],
+        });
+        std::fs::write(&path, config.to_string()).unwrap();
+        Access::kubeconfig(&path, "test")
+    }
+
+    /// Credentials that end so many seconds from now, and that the script would renew.
+    async fn ending(folder: &tempfile::TempDir, seconds: i64, script: &str) -> Credentials {
+        let ends = Timestamp::now() + SignedDuration::from_secs(seconds);
+        let mut config = kube::Config::new("http://10.0.0.1".parse().unwrap());
+        config.root_cert = Some(Vec::new());
+        let client = Client::try_from(config).unwrap();
+        let client = client.with_valid_until(Some(ends));
+        let credentials = Credentials::renewable(client, &access(folder, script));
+        credentials.state.lock().await.made -= PAUSE;
+        credentials
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_does_not_wait_for_a_plugin_that_another_waits_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let credentials = ending(&folder, 30, "sleep 1000000; true").await;
+        let begun = Instant::now();
+        let mut waits = pin!(credentials.client());
+        let first = std::future::poll_fn(|context| Poll::Ready(waits.as_mut().poll(context))).await;
+        assert!(first.is_pending());
+        assert!(credentials.client().await.is_ok());
+        assert_eq!(
+            begun.elapsed(),
+            Duration::ZERO,
+            "the deadline was not waited for"
+        );
+        assert!(
+            waits.await.is_ok(),
+            "the present credentials are good for 30 s more"
+        );
+        let failure = credentials.failure().await.unwrap();
+        assert!(
+            failure.contains("did not end within 30 s and was killed"),
+            "{failure}"
+        );
+    }
+
+    #[tokio::test]
+    async fn credentials_that_ran_out_are_renewed_or_the_reason_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let fresh = "echo 'status: {token: b, expirationTimestamp: 2100-01-01T00:00:00Z}'";
+        let credentials = ending(&folder, -1, fresh).await;
+        let client = credentials.client().await.unwrap();
+        assert!(
+            client
+                .valid_until()
+                .is_some_and(|ends| ends > Timestamp::now())
+        );
+        assert_eq!(credentials.failure().await, None);
+        let credentials = ending(&folder, -1, "echo no >&2; exit 1").await;
+        let why = credentials.client().await.err().unwrap();
+        assert!(why.contains("failed (exit status: 1): no"), "{why}");
     }
 }
