@@ -29,7 +29,10 @@ mod tests;
 mod write;
 
 use agent::AGENT;
-pub use agent::{MAX_FALLBACKS, MAX_REPORT_BYTES, MAX_REPORTED, MIN_REPORT_BYTES};
+pub use agent::{
+    MAX_FALLBACKS, MAX_REPORT_BYTES, MAX_REPORTED, MAX_WARNING_BYTES, MAX_WARNINGS,
+    MIN_REPORT_BYTES,
+};
 pub(crate) use check::check;
 pub(crate) use complete::complete;
 pub(crate) use drain::{DRAIN, MAX_AHEAD_HOURS};

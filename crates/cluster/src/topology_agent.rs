@@ -21,8 +21,20 @@ pub struct AgentStatus {
     pub drains: Vec<DrainInUse>,
     /// Services that get something else than asked, the latest first.
     pub fallbacks: Vec<Fallback>,
+    /// What is wrong with the node itself.
+    pub warnings: Vec<NodeWarning>,
     /// How much there is.
     pub counts: AgentCounts,
+}
+
+/// Something that is wrong with the node itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeWarning {
+    /// What it is about: `OtherProxy`, `Kernel`.
+    pub code: String,
+    /// What is wrong, and what to do.
+    pub message: String,
 }
 
 /// How it goes with an agent.

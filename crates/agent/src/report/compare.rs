@@ -8,9 +8,9 @@ use cluster::topology_agent::{AgentCounts, AgentStatus, Fallback};
 pub(super) enum Difference {
     /// In nothing.
     None,
-    /// In numbers alone. They change with the Services and endpoints of the cluster.
+    /// In numbers and words alone. They change with the Services and endpoints of the cluster.
     Amounts,
-    /// In what somebody may wait for: the phase, or which policies, drains and fallbacks there are.
+    /// In what somebody may wait for: the phase, or which policies, drains, fallbacks and warnings there are.
     News,
 }
 
@@ -28,6 +28,10 @@ fn without_amounts(report: &AgentStatus) -> AgentStatus {
     report.counts = AgentCounts::default();
     for policy in &mut report.policies {
         policy.services = 0;
+    }
+    // The code is the news; its words may have a count in them.
+    for warning in &mut report.warnings {
+        warning.message.clear();
     }
     for drain in &mut report.drains {
         (drain.endpoints, drain.services_skipped) = (0, 0);

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::api::{Access, ApiError, Board, InputState, Phase as Reading};
-use cluster::schema::GROUP;
-use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus};
+use cluster::schema::{GROUP, MAX_WARNING_BYTES, MAX_WARNINGS};
+use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::compare::{difference, keep_times};
 use super::pace::{AMOUNTS, Load, Pace, SELDOM};
+use super::share::{Room, first};
 use super::{Account, Desk, Filed};
 use crate::state::{AgentHandle, Pulse, Stopped};
 
@@ -25,6 +26,8 @@ const START: Duration = Duration::from_secs(60);
 const STALE: SignedDuration = SignedDuration::from_mins(3);
 /// How often the object is looked at: somebody may have removed it.
 const LOOK: Duration = AMOUNTS;
+/// Characters of the text of one warning.
+const MAX_MESSAGE: usize = 480;
 /// How often the collections are looked at: they make no sound when they change how they stand.
 const GLANCE: Duration = Duration::from_secs(15);
 
@@ -223,7 +226,21 @@ fn compose(pulse: &Pulse, phase: AgentPhase, account: Account) -> AgentStatus {
         policies: account.policies,
         drains: account.drains,
         fallbacks: account.fallbacks,
+        warnings: warnings(pulse),
     }
+}
+
+/// What is wrong with the node itself, as far as there is room.
+fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
+    let mut room = Room {
+        bytes: MAX_WARNING_BYTES,
+        entries: MAX_WARNINGS,
+    };
+    let warnings = pulse.node_warnings.iter().map(|warning| NodeWarning {
+        code: warning.topic.code().to_owned(),
+        message: warning.text.chars().take(MAX_MESSAGE).collect(),
+    });
+    first(warnings, &mut room)
 }
 
 /// How it goes, as the loop and the collections say.

@@ -4,7 +4,9 @@ mod storm;
 
 use cluster::schema::MAX_FALLBACKS;
 use cluster::source::{Loaded, Options, read_text};
-use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, DrainInUse, Fallback};
+use cluster::topology_agent::{
+    AgentCounts, AgentPhase, AgentStatus, DrainInUse, Fallback, NodeWarning,
+};
 use cluster::warning::{Code, Warning};
 use proptest::prelude::*;
 use topology_core::model::{ObjectName, PolicyName};
@@ -347,6 +349,10 @@ fn a_report_that_was_written_is_read_as_it_was() {
         policies: account.policies,
         drains: account.drains,
         fallbacks: account.fallbacks,
+        warnings: vec![NodeWarning {
+            code: "OtherProxy".to_owned(),
+            message: "a kube-proxy".to_owned(),
+        }],
         counts: AgentCounts {
             services: 1,
             ..AgentCounts::default()

@@ -7,7 +7,7 @@ use agent::report::{Account, Desk, Filed, Ledger, Told};
 use cluster::api::{Access, Connection};
 use cluster::schema::MAX_REPORT_BYTES;
 use cluster::source::{Options, read_text};
-use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus};
+use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
 use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 
@@ -182,6 +182,10 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         policies: account.policies,
         drains: account.drains,
         fallbacks: account.fallbacks,
+        warnings: vec![NodeWarning {
+            code: "OtherProxy".to_owned(),
+            message: "a kube-proxy in ipvs mode runs on this node".to_owned(),
+        }],
         counts: AgentCounts {
             services: 1,
             policies: 1,
@@ -200,6 +204,8 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
         assert_eq!(mine.read().await.unwrap().as_ref(), Some(&report));
         let owner = "{.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}";
         assert_eq!(field(owner), format!("Node/{NODE}"));
+        let table = kubectl(&["get", "topologyagent", NODE]).unwrap();
+        assert!(table.contains("OtherProxy"), "{table}");
 
         // What is gone from a report is gone from the object; an object that is gone is made again.
         let less = AgentStatus {

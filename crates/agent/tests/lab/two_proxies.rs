@@ -3,7 +3,7 @@
 use crate::cluster::{NODES, SYSTEM, agent_on, install, kubectl, kubectl_says, on_node, wait_for};
 use crate::migration::apply_kube_proxy;
 
-/// W-31: in every mode it is named in the agent's status.
+/// W-31: in every mode it is named in the agent's status and in the node's report.
 #[test]
 fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode() {
     install();
@@ -14,6 +14,13 @@ fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode() {
             let ask = [SYSTEM, "exec", &agent, "--", "/usr/bin/ipvs-topo", "status"];
             let named = format!("a kube-proxy in {mode} mode");
             kubectl_says(&ask).contains(&named).then_some(())
+        });
+        let warnings = "-o=jsonpath={.status.warnings}";
+        wait_for(&format!("{mode} in the report"), || {
+            let warnings = kubectl_says(&["get", "topologyagent", "n1", warnings]);
+            let is_named =
+                warnings.contains("OtherProxy") && warnings.contains(&format!("{mode} mode"));
+            is_named.then_some(())
         });
         kubectl(&[
             "--namespace=kube-system",

@@ -7,7 +7,11 @@ use super::status::{AGE, COUNT, GENERATION, SERVICE, column, optional, required}
 pub const MAX_FALLBACKS: usize = 64;
 /// How many policies, and how many drains, one report names.
 pub const MAX_REPORTED: usize = 512;
-/// The most bytes of JSON that the lists of one report take.
+/// How many warnings of the Node one report names.
+pub const MAX_WARNINGS: usize = 16;
+/// What the warnings of a report take at most, in bytes of JSON; beside the other lists.
+pub const MAX_WARNING_BYTES: usize = 4 * 1024;
+/// The most bytes of JSON that the lists of policies, drains and fallbacks of one report take.
 ///
 /// With more nodes it is less, down to [`MIN_REPORT_BYTES`].
 pub const MAX_REPORT_BYTES: usize = 128 * 1024;
@@ -44,6 +48,11 @@ const COLUMNS: &[Column] = &[
         "Fallbacks",
         ".status.counts.fallbacks",
         "Services that get something else than asked.",
+    ),
+    column(
+        "Warning",
+        ".status.warnings[0].code",
+        "What is wrong with the Node itself.",
     ),
     Column {
         wide: true,
@@ -105,6 +114,11 @@ const STATUS: &[Property] = &[
         "fallbacks",
         list(&FALLBACK, MAX_FALLBACKS),
         "Services that get something else than asked, the latest first; as many of each namespace as have room.",
+    ),
+    optional(
+        "warnings",
+        list(&WARNING, MAX_WARNINGS),
+        "What is wrong with the Node itself, as far as there is room: a kube-proxy beside the agent, a kernel that refuses.",
     ),
     optional("counts", Shape::Object(&COUNTS), "How much there is."),
 ];
@@ -202,6 +216,23 @@ const FALLBACK: Shape = Shape::Object(&Object {
             "What decides now: a mode, Uniform or Nothing.",
         ),
         required("since", Shape::Time, "Since when."),
+    ]],
+    rules: &[],
+    atomic: false,
+});
+
+const WARNING: Shape = Shape::Object(&Object {
+    parts: &[&[
+        required(
+            "code",
+            Shape::Text(PROSE),
+            "What it is about, such as OtherProxy; docs/messages.md explains every code.",
+        ),
+        required(
+            "message",
+            Shape::Text(PROSE),
+            "What is wrong, what follows from it, and what to do.",
+        ),
     ]],
     rules: &[],
     atomic: false,

@@ -460,7 +460,9 @@ fn paths_in(path: &str, value: &serde_json::Value, found: &mut BTreeSet<String>)
 /// What agents write and the controller reads is what the API server is given a description of, field by field.
 #[test]
 fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_described() {
-    use crate::topology_agent::{AgentStatus, DrainInUse, Fallback, FallbackReason, PolicyInUse};
+    use crate::topology_agent::{
+        AgentStatus, DrainInUse, Fallback, FallbackReason, NodeWarning, PolicyInUse,
+    };
     use topology_core::model::PolicyName;
 
     let policy = |policy| PolicyInUse {
@@ -485,6 +487,7 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
             ..DrainInUse::default()
         }],
         fallbacks: FallbackReason::ALL.into_iter().map(fallback).collect(),
+        warnings: vec![NodeWarning::default()],
         ..AgentStatus::default()
     };
     let value = serde_json::to_value(&status).unwrap();

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::report::compare::Difference;
 use crate::state::{Question, channel};
 
 /// What the server was asked, and what it answers next.
@@ -211,4 +212,32 @@ fn the_phase_is_that_of_the_worst_part() {
     for (pulse, inputs, wanted) in cases {
         assert_eq!(phase(&pulse, &inputs, now), wanted, "{inputs:?}");
     }
+}
+
+#[test]
+fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
+    let warning = |text: String| crate::trouble::NodeWarning {
+        topic: crate::trouble::Topic::OtherProxy,
+        text,
+    };
+    let report = |texts: Vec<String>| {
+        let pulse = Pulse {
+            node_warnings: texts.into_iter().map(warning).collect(),
+            ..Pulse::default()
+        };
+        compose(&pulse, AgentPhase::Serving, Account::default())
+    };
+    let one = report(vec![
+        "a kube-proxy in ipvs mode runs on this node".to_owned(),
+    ]);
+    assert_eq!(one.warnings[0].code, "OtherProxy");
+    assert!(one.warnings[0].message.contains("ipvs mode"));
+    let again = report(vec!["a kube-proxy in iptables mode".to_owned()]);
+    let none = report(Vec::new());
+    assert_eq!(difference(&one, Some(&again)), Difference::Amounts);
+    assert_eq!(difference(&one, Some(&none)), Difference::News);
+    let many = report(vec!["\u{1}".repeat(1_000); 100]);
+    assert!(!many.warnings.is_empty());
+    let room = u64::try_from(MAX_WARNING_BYTES).unwrap();
+    assert!(length(&many) <= length(&none) + room);
 }
