@@ -32,6 +32,10 @@ pub use crate::preflight::StartError;
 const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent exits so that it is started again, and \
                            the data plane goes on serving";
 
+/// Why the agent exits when the task that looks for other proxies panics.
+const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
+                           plane goes on serving";
+
 /// Everything the loop is told at start. Defaults belong to the command line.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
@@ -87,7 +91,7 @@ pub async fn run(
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
     let (news, other_proxy) = watch::channel(Vec::new());
-    tokio::spawn(other_proxy::watch(
+    let searching = tokio::spawn(other_proxy::watch(
         config.ports.clone(),
         config.check_period,
         news,
@@ -117,6 +121,7 @@ pub async fn run(
         tokio::select! {
             () = stop.requested() => {}
             words = superseded => why = Some(words),
+            Err(error) = searching => why = Some(format!("{SEARCH_LOST}: {error}")),
         }
     };
     let ended = Reconciler::new(config, parts)

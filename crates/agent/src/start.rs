@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::origin::Origin;
 use crate::report::keeper;
-use crate::run::AgentConfig;
+use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
 use crate::{client, health, log, metrics, preflight, run, serve};
 
@@ -80,9 +80,18 @@ async fn work(
         let node = args.node_name.as_str().into();
         servers.spawn(keeper::keep(access, node, handle.clone(), board));
     }
+    let data_plane = run::run(config(args), source, metrics, ends, superseded);
+    end_of(data_plane, &mut servers).await
+}
+
+/// How the agent ends: with its data plane, or with the first server that panics.
+async fn end_of(
+    data_plane: impl Future<Output = Result<Option<String>, StartError>>,
+    servers: &mut JoinSet<()>,
+) -> Result<Outcome, Failure> {
     let ended = tokio::select! {
-        ended = run::run(config(args), source, metrics, ends, superseded) => ended,
-        why = first_panic(&mut servers) => return Err(Failure::trouble(why)),
+        ended = data_plane => ended,
+        why = first_panic(servers) => return Err(Failure::trouble(why)),
     };
     match ended.map_err(Failure::trouble)? {
         None => Ok(Outcome::Fine),
@@ -202,4 +211,23 @@ fn configz(args: &AgentArgs) -> serde_json::Value {
             "adopt": args.adopt,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_panics_ends_the_agent_and_one_that_is_done_does_not() {
+        let mut servers = JoinSet::new();
+        servers.spawn(async {});
+        let stopped = end_of(async { Ok(None) }, &mut servers).await;
+        assert!(matches!(stopped, Ok(Outcome::Fine)), "{stopped:?}");
+        servers.spawn(async {});
+        servers.spawn(async { panic!("a bug in a server") });
+        let ended = end_of(std::future::pending(), &mut servers).await;
+        let words = format!("{:?}", ended.unwrap_err());
+        assert!(words.contains("a server of the agent ended"), "{words}");
+        assert!(words.contains("a bug in a server"), "{words}");
+    }
 }

@@ -223,6 +223,40 @@ fn tables_that_nobody_changed_are_not_listed_again() {
 }
 
 #[test]
+fn d13_an_nft_that_hangs_is_reported_and_everything_else_is_served() {
+    let _lab = Lab::new();
+    let mut node = node();
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("nft");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 1000000\n").unwrap();
+    sh(&format!("chmod 755 {}", program.display()));
+    let usual = std::env::var("PATH").unwrap();
+    node.launch_with_path(&format!("{}:{usual}", folder.path().display()));
+    let served = [
+        "-A -t 10.96.0.10:80 -s wrr",
+        "-A -t 10.96.0.11:80 -s wrr",
+        "-A -t [fd00:10:96::a]:80 -s wrr",
+    ];
+    wait_kernel(&[served[0], served[2]]);
+    node.wait_ready();
+    node.write("more.yaml", &web("more", &["10.96.0.11"]).yaml());
+    wait_kernel(&served);
+    node.wait_log("did not end within 30 s and was killed");
+    let status = sh(&format!(
+        "ipvs-topo status --socket {}",
+        node.socket().display()
+    ));
+    assert!(status.contains("did not end within 30 s"), "{status}");
+    // Once it answers, the tables come by themselves.
+    std::fs::remove_file(&program).unwrap();
+    wait_until("the tables", || succeeds("nft list table ip ipvs-topo"));
+    node.write("less.yaml", &web("less", &["10.96.0.12"]).yaml());
+    wait_until("one more Service", || {
+        sh("ipvsadm -Sn").contains("10.96.0.12:80")
+    });
+}
+
+#[test]
 fn without_nft_everything_else_goes_on_and_one_message_says_so() {
     let _lab = Lab::new();
     let mut node = node();
