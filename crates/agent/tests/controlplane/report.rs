@@ -161,22 +161,9 @@ async fn takes_the_largest(desk: &Desk) {
     assert!(fallbacks.any(|one| one.policy.as_ref() == Some(&near)));
 }
 
-#[test]
-fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = account(folder.path());
-    let mut account = decided(&kubeconfig);
-    account.drains.clear();
-    assert_eq!(account.policies.len(), 1, "no other decides for a Service");
-    assert_eq!(
-        (account.policies[0].generation, account.policies[0].services),
-        (1, 1)
-    );
-    assert_eq!(
-        account.fallbacks[0].policy,
-        Some(PolicyName::namespaced(NAMESPACE, "near"))
-    );
-    let report = AgentStatus {
+/// What an agent reports of such decisions while a kube-proxy runs beside it.
+fn with_warning(account: Account) -> AgentStatus {
+    AgentStatus {
         version: "0.1.0".to_owned(),
         phase: AgentPhase::Serving,
         policies: account.policies,
@@ -192,7 +179,25 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
             fallbacks: 1,
             ..AgentCounts::default()
         },
-    };
+    }
+}
+
+#[test]
+fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = account(folder.path());
+    let mut account = decided(&kubeconfig);
+    account.drains.clear();
+    assert_eq!(account.policies.len(), 1, "no other decides for a Service");
+    assert_eq!(
+        (account.policies[0].generation, account.policies[0].services),
+        (1, 1)
+    );
+    assert_eq!(
+        account.fallbacks[0].policy,
+        Some(PolicyName::namespaced(NAMESPACE, "near"))
+    );
+    let report = with_warning(account);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
