@@ -245,6 +245,10 @@ fn what_owner_limits_do_not_allow_is_clipped_or_left_to_the_next_source() {
     assert_eq!(clipped["virtualServers"][0]["notes"][0]["code"], "Clipped");
     let refused = render(annotations, &limits("allowedModes: [Prefer]"));
     served(&refused, "clusterDefault", "prefer");
+    assert_eq!(
+        refused["virtualServers"][0]["notes"][0]["code"],
+        "NotAllowed"
+    );
 }
 
 /// A kubelet writes the addresses of its Node itself.

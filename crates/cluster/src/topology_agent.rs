@@ -130,6 +130,8 @@ pub enum FallbackReason {
     SchedulerMissing,
     /// No whole numbers give the shares.
     WeightClamped,
+    /// An administrator does not let owners have what the annotations ask for.
+    NotAllowed,
     /// An annotation of the Service is not valid.
     Invalid,
     /// A reason of a later version.
@@ -158,7 +160,7 @@ pub struct AgentCounts {
 
 impl FallbackReason {
     /// Those that this version knows, the gravest first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::LevelUnknown,
         Self::NoMatch,
         Self::NodeUnknown,
@@ -168,6 +170,7 @@ impl FallbackReason {
         Self::Empty,
         Self::SchedulerMissing,
         Self::WeightClamped,
+        Self::NotAllowed,
         Self::Invalid,
     ];
 
@@ -183,6 +186,7 @@ impl FallbackReason {
             Self::Empty => "Empty",
             Self::SchedulerMissing => "SchedulerMissing",
             Self::WeightClamped => "WeightClamped",
+            Self::NotAllowed => "NotAllowed",
             Self::Invalid => "Invalid",
             Self::Other => "Other",
         }

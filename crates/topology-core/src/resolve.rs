@@ -236,10 +236,9 @@ impl PortView<'_> {
         }
         let mut choice = source::choose(self);
         let drains = Drains::find(self, choice.policy(), &candidates.accepted);
-        let spared = drains.spared.iter().map(|drain| drain.name.clone());
         choice
             .notes
-            .extend(spared.map(|drain| Note::DrainSpares { drain }));
+            .extend(drains.without_effect(self, &choice, &candidates.accepted));
         let mut work = ramp::decide(self, candidates, choice, &drains);
         for stage in STAGES.iter().filter(|stage| stage.number >= TOGETHER) {
             stage.run(&mut work);

@@ -30,7 +30,7 @@ const TABLES: [(&str, &str, &str); 10] = [
     ),
     (
         "Reach",
-        "crates/controller/src/world/policy.rs",
+        "crates/controller/src/state/policy.rs",
         "## Every reason of a policy's condition",
     ),
     (
@@ -138,7 +138,7 @@ mod tests {
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             ("crates/agent/src/trouble.rs", "pub enum Topic {}"),
-            ("crates/controller/src/world/policy.rs", "enum Reach {}"),
+            ("crates/controller/src/state/policy.rs", "enum Reach {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))

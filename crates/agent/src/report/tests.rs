@@ -209,6 +209,21 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
 }
 
 #[test]
+fn what_owner_limits_do_not_allow_is_a_fallback_to_what_decides() {
+    let limits = |spec: &str| {
+        let spec = format!("{{{spec}, ownerLimits: {{allowedModes: [Prefer]}}}}");
+        ours("ClusterTopologyPolicy", "all", &spec)
+    };
+    let prefer = limits("mode: Prefer, levels: [{key: zone}, {any: true}]");
+    let refused = service(1, "weights: 'zone=80,*=20'", &["n1", "n3"]);
+    let found = account(&[prefer.clone(), refused]);
+    assert_eq!(only(&found), ["NotAllowed", "Weighted", "Prefer"]);
+    assert_eq!(found.fallbacks[0].policy, None, "annotations asked");
+    let allowed = service(1, "keys: 'zone,*'", &["n1", "n3"]);
+    assert_eq!(account(&[prefer, allowed]).fallbacks, []);
+}
+
+#[test]
 fn what_happens_as_asked_is_no_fallback() {
     let cases = [
         ("", &["n3"][..]),

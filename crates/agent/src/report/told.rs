@@ -83,7 +83,10 @@ impl Told {
 
     fn drained(&mut self, decision: &Decision, family: Family) {
         for note in &decision.notes {
-            if let Note::DrainIgnored { drain } | Note::DrainSpares { drain } = note {
+            if let Note::DrainIgnored { drain }
+            | Note::DrainSpares { drain }
+            | Note::DrainLocal { drain } = note
+            {
                 self.drains.entry(Arc::clone(drain)).or_default().skips = true;
             }
         }
@@ -123,7 +126,27 @@ fn instead(decision: &Decision) -> Option<Instead> {
         from: Some(decision.mode.title()),
         to,
     });
-    of_what_decides.or_else(|| invalid(decision))
+    of_what_decides
+        .or_else(|| not_allowed(decision))
+        .or_else(|| invalid(decision))
+}
+
+/// What decides where an administrator does not let owners have the mode that the annotations ask for.
+fn not_allowed(decision: &Decision) -> Option<Instead> {
+    let mut notes = decision.notes.iter();
+    let asked = notes.find_map(|note| {
+        if let Note::NotAllowed { asked, .. } = note {
+            Some(*asked)
+        } else {
+            None
+        }
+    })?;
+    Some(Instead {
+        why: FallbackReason::NotAllowed,
+        policy: None,
+        from: Some(asked.title()),
+        to: in_use(decision)?,
+    })
 }
 
 /// What decides where some annotations are not valid, unless it would have decided over valid ones, too.
@@ -139,21 +162,25 @@ fn invalid(decision: &Decision) -> Option<Instead> {
     if !all_lost && !decision.notes.iter().any(is_fault) {
         return None;
     }
-    let to = match decision.source {
-        PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => return None,
-        PolicySource::Uniform => UNIFORM,
-        PolicySource::Annotation
-        | PolicySource::TopologyKeys
-        | PolicySource::NamespacePolicy
-        | PolicySource::ClusterDefault
-        | PolicySource::Hints => decision.mode.title(),
-    };
     Some(Instead {
         why: FallbackReason::Invalid,
         policy: None,
         from: None,
-        to,
+        to: in_use(decision)?,
     })
+}
+
+/// What decides; nothing if that is stronger than annotations.
+fn in_use(decision: &Decision) -> Option<&'static str> {
+    match decision.source {
+        PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => None,
+        PolicySource::Uniform => Some(UNIFORM),
+        PolicySource::Annotation
+        | PolicySource::TopologyKeys
+        | PolicySource::NamespacePolicy
+        | PolicySource::ClusterDefault
+        | PolicySource::Hints => Some(decision.mode.title()),
+    }
 }
 
 /// The gravest that the notes tell, and what decides then.
@@ -174,8 +201,9 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
         Note::SchedulerMissing { .. } => Some((FallbackReason::SchedulerMissing, mode)),
         Note::WeightClamped { .. } => Some((FallbackReason::WeightClamped, mode)),
-        // Faults of the Service's own policy are told last: see `invalid`.
-        Note::PartlyInvalid
+        // What the owner did wrong is told last: see `not_allowed` and `invalid`.
+        Note::NotAllowed { .. }
+        | Note::PartlyInvalid
         | Note::BoundaryUnread
         | Note::LastGoodStays
         | Note::ServingTerminating
@@ -184,6 +212,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::HintsMissing { .. }
         | Note::LevelUnreachable { .. }
         | Note::DrainSpares { .. }
+        | Note::DrainLocal { .. }
         | Note::AvoidIgnored { .. }
         | Note::Capped { .. } => None,
     });

@@ -265,6 +265,10 @@ const REASONS: &[Word] = &[
         about: "nothing is left inside the boundary",
     },
     Word {
+        name: "NotAllowed",
+        about: "ownerLimits of a cluster policy do not allow the mode of the annotations",
+    },
+    Word {
         name: "Invalid",
         about: "an annotation of the Service is not valid and not used",
     },

@@ -48,6 +48,10 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
             "TopologyInvalid",
             "a topology annotation is not valid (ipvs-topo explain names it) and not used",
         ),
+        FallbackReason::NotAllowed => (
+            "TopologyNotAllowed",
+            "ownerLimits of a ClusterTopologyPolicy do not allow the mode (ipvs-topo explain names the policy)",
+        ),
         FallbackReason::DrainIgnored => (
             "TopologyDrainIgnored",
             "a drain would have left nothing and is ignored",

@@ -63,6 +63,25 @@ fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
 }
 
 #[test]
+fn annotations_that_owner_limits_do_not_allow_are_an_event() {
+    let mut event_recorder = event_recorder();
+    let instead = ServiceFallback {
+        policy: None,
+        from: "Weighted".to_owned(),
+        ..instead(1)
+    };
+    let key = key("shop/cart", FallbackReason::NotAllowed).unwrap();
+    event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
+    let written = write(&mut event_recorder, NOW);
+    assert_eq!(notes(&written), [("shop/cart", "TopologyNotAllowed")]);
+    let note = written[0].body["note"].as_str().unwrap();
+    assert!(
+        note.contains("ownerLimits") && note.contains("asks for Weighted"),
+        "{note}"
+    );
+}
+
+#[test]
 fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     let mut event_recorder = event_recorder();
     for nodes in 1..=100 {

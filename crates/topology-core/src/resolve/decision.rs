@@ -257,6 +257,13 @@ pub enum Note {
         /// The policy object that sets the limit.
         by: PolicyName,
     },
+    /// The mode of the Service's own policy is none of those that an administrator lets owners have.
+    NotAllowed {
+        /// The mode.
+        asked: Mode,
+        /// The policy object that sets the limit.
+        by: PolicyName,
+    },
     /// The annotation names a policy object that does not exist in the namespace.
     NoSuchPolicy {
         /// The name.
@@ -280,6 +287,11 @@ pub enum Note {
     },
     /// S1: a drain is not for Services with a hard policy, as this one is.
     DrainSpares {
+        /// Its name.
+        drain: Arc<str>,
+    },
+    /// S1: a drain covers this node or an endpoint on it, and traffic policy Local leaves nothing to shift.
+    DrainLocal {
         /// Its name.
         drain: Arc<str>,
     },
@@ -346,6 +358,7 @@ impl Note {
             Self::OwnNodeUnknown => "OwnNodeUnknown",
             Self::ServingTerminating => "ServingTerminating",
             Self::Clipped { .. } => "Clipped",
+            Self::NotAllowed { .. } => "NotAllowed",
             Self::NoSuchPolicy { .. } => "NoSuchPolicy",
             Self::HintsMissing { .. } => "HintsMissing",
             Self::PartlyInvalid => "PartlyInvalid",
@@ -353,6 +366,7 @@ impl Note {
             Self::LastGoodStays => "LastGoodStays",
             Self::DrainIgnored { .. } => "DrainIgnored",
             Self::DrainSpares { .. } => "DrainSpares",
+            Self::DrainLocal { .. } => "DrainLocal",
             Self::LevelUnknown { .. } => "LevelUnknown",
             Self::LevelUnreachable { .. } => "LevelUnreachable",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
@@ -369,13 +383,14 @@ impl Note {
     pub const fn stage(&self) -> u8 {
         match self {
             Self::Clipped { .. }
+            | Self::NotAllowed { .. }
             | Self::NoSuchPolicy { .. }
             | Self::HintsMissing { .. }
             | Self::PartlyInvalid
             | Self::BoundaryUnread
             | Self::LastGoodStays
             | Self::ServingTerminating => 0,
-            Self::DrainIgnored { .. } | Self::DrainSpares { .. } => 1,
+            Self::DrainIgnored { .. } | Self::DrainSpares { .. } | Self::DrainLocal { .. } => 1,
             Self::AvoidIgnored { .. } => 2,
             Self::Panic => 3,
             Self::Merged { .. } => 5,

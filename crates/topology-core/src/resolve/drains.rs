@@ -7,7 +7,8 @@
 //! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
 
 use super::candidates::Candidate;
-use super::{PortView, time};
+use super::source::{Choice, Rule};
+use super::{Note, PortView, time};
 use crate::model::{Drain, DrainScope, HardServices};
 use crate::policy::{LevelKey, Policy};
 use crate::ratio::Ratio;
@@ -59,6 +60,28 @@ impl<'a> Drains<'a> {
             }
         }
         found
+    }
+
+    /// Notes on drains that hold and do nothing to this Service: its policy is hard, or its traffic policy Local.
+    pub(super) fn without_effect(
+        &self,
+        view: &PortView<'_>,
+        choice: &Choice<'_>,
+        candidates: &[Candidate<'_>],
+    ) -> Vec<Note> {
+        let is_here = |one: &Candidate<'_>| one.endpoint.node.as_ref() == Some(&view.me.node);
+        let local = self.active.iter().filter(|active| {
+            let mut here = candidates.iter().filter(|one| is_here(one));
+            matches!(choice.rule, Rule::Local)
+                && (covers_clients(active.drain, view) || here.any(|one| covers(active.drain, one)))
+        });
+        let spared = self.spared.iter().map(|drain| Note::DrainSpares {
+            drain: drain.name.clone(),
+        });
+        let local = local.map(|active| Note::DrainLocal {
+            drain: active.drain.name.clone(),
+        });
+        spared.chain(local).collect()
     }
 
     /// What `drain` leaves to its domains, if it has begun and not ended.

@@ -145,8 +145,11 @@ impl<'a> Choice<'a> {
             return;
         }
         let limits = ranking.limits();
-        if limits.is_some_and(|(_, limits)| !limits::allows(limits, policy.mode)) {
+        let denied = limits.filter(|(_, limits)| !limits::allows(limits, policy.mode));
+        if let Some((object, _)) = denied {
             self.lose(policy.source, None, LostBecause::NotAllowed);
+            let (asked, by) = (policy.mode, object.id());
+            self.notes.push(Note::NotAllowed { asked, by });
             return;
         }
         self.take(policy, policy.source);

@@ -356,6 +356,8 @@ fn owner_limits_refuse_a_mode_and_the_next_source_decides() {
     let found = asking(weighted(&[("*", 1)]), limits);
     assert_eq!(winner(&found).0, PolicySource::ClusterDefault);
     assert_eq!(lost(&found), [("annotation", LostBecause::NotAllowed)]);
+    let (asked, by) = (Mode::Weighted, object("limits").id());
+    assert_eq!(found.notes, [Note::NotAllowed { asked, by }]);
 }
 
 #[test]

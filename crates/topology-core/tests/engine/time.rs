@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain};
+use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain, TrafficPolicy};
 use topology_core::policy::Policy;
 use topology_core::ratio::Ratio;
 use topology_core::resolve::{Fact, Note, Refusal, ResolvedServer};
@@ -106,6 +106,37 @@ fn without_a_moment_a_drain_is_complete() {
         .iter()
         .filter(|real| real.weight == 0);
     assert_eq!(zero.count(), 4, "they finish their connections");
+}
+
+#[test]
+fn a_drain_does_nothing_to_a_service_with_traffic_policy_local_and_says_so() {
+    let notes = |drain: Drain| {
+        let mut world = World::new("me")
+            .node("me", &[(ZONE, "a")])
+            .node("far", &[(ZONE, "b")])
+            .endpoints([ep(1).on("me").zone("a"), ep(2).on("far").zone("b")]);
+        world.service.internal_traffic_policy = TrafficPolicy::Local;
+        world.snapshot.set_drain(drain);
+        let server = world.server();
+        assert_eq!(server.server.real_servers.len(), 1);
+        assert_eq!(server.server.real_servers[0].weight, 1);
+        server.decision.notes
+    };
+    let told = [Note::DrainLocal {
+        drain: "shift".into(),
+    }];
+    let of_clients = |value: &str| Drain {
+        scope: DrainScope::Clients,
+        ..drain("zone", &[value])
+    };
+    assert_eq!(notes(drain("zone", &["a"])), told);
+    assert_eq!(notes(of_clients("a")), told);
+    assert_eq!(
+        notes(drain("zone", &["b"])),
+        [],
+        "nothing of it is used here"
+    );
+    assert_eq!(notes(of_clients("b")), []);
 }
 
 #[test]

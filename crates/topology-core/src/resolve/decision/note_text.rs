@@ -12,6 +12,9 @@ const PARTLY_INVALID: &str =
 const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
 const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
 
+const LOCAL_ONLY: &str =
+    "clients of each node use its own endpoints only (internalTrafficPolicy: Local)";
+
 fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
     match level.label() {
         Some(label) => write!(f, "no Node has the label {label}")?,
@@ -32,6 +35,14 @@ fn unreachable_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, by: &LevelKey
     )
 }
 
+/// Which level gets the share of one without endpoints.
+fn receiver(level: Option<&LevelKey>) -> String {
+    level.map_or_else(
+        || "the other levels in proportion".to_owned(),
+        |level| format!("level {level}"),
+    )
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -39,6 +50,13 @@ impl fmt::Display for Note {
                 f,
                 "max-overload is {given} %, not {asked} %: {by} limits owners"
             ),
+            Self::NotAllowed { asked, by } => {
+                let asked = asked.word();
+                write!(
+                    f,
+                    "mode {asked} is not used, the next source decides: {by} allows owners other modes"
+                )
+            }
             Self::NoSuchPolicy { name } => write!(
                 f,
                 "there is no TopologyPolicy {name} in the namespace, the next source decides"
@@ -53,6 +71,7 @@ impl fmt::Display for Note {
             Self::DrainSpares { drain } => {
                 write!(f, "drain {drain} spares Services with a hard policy")
             }
+            Self::DrainLocal { drain } => write!(f, "drain {drain} has no effect, {LOCAL_ONLY}"),
             Self::LevelUnknown { level, meant } => unknown_level(f, level, meant.as_deref()),
             Self::LevelUnreachable { level, by } => unreachable_level(f, level, by),
             Self::AvoidIgnored { key } => write!(
@@ -64,12 +83,10 @@ impl fmt::Display for Note {
                 f,
                 "level {level} has too few ready endpoints and counts as level {into}"
             ),
-            Self::Capped { level, cap } => {
-                write!(
-                    f,
-                    "level {level} may take {cap} at most, the rest goes outward"
-                )
-            }
+            Self::Capped { level, cap } => write!(
+                f,
+                "level {level} may take {cap} at most, the rest goes outward"
+            ),
             Self::SchedulerMissing { asked } => write!(
                 f,
                 "this node has no scheduler {asked}, {} is used; load it: modprobe ip_vs_{asked}",
@@ -83,10 +100,7 @@ impl fmt::Display for Note {
                 f.write_str("no endpoint is ready, those that terminate but serve are used")
             }
             Self::EmptyLevel { level, share, to } => {
-                let to = to.as_ref().map_or_else(
-                    || "the other levels in proportion".to_owned(),
-                    |to| format!("level {to}"),
-                );
+                let to = receiver(to.as_ref());
                 write!(f, "level {level} has no endpoint, its {share} go to {to}")
             }
         }
