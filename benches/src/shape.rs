@@ -41,6 +41,8 @@ pub struct Shape {
     pub nodes: u32,
     /// Number of zones; node `i` is in zone `i mod zones`. At least 1.
     pub zones: u32,
+    /// Number of racks; node `i` is in rack `i mod racks`. None if 0.
+    pub racks: u32,
     /// Value of the annotation `topology.ipvs-topo.io/weights` on every Service, if any.
     pub weights: Option<String>,
     /// How much is printed for each object.
@@ -54,6 +56,8 @@ pub struct NodeRecord {
     pub name: String,
     /// The zone it is in.
     pub zone: String,
+    /// The rack it is in, if there are racks.
+    pub rack: Option<String>,
     /// Its InternalIP.
     pub address: Ipv4Addr,
 }
@@ -88,6 +92,7 @@ impl Default for Shape {
             endpoints: 10,
             nodes: 100,
             zones: 3,
+            racks: 0,
             weights: None,
             detail: Detail::Lean,
         }
@@ -100,6 +105,9 @@ impl Shape {
         NodeRecord {
             name: format!("node-{:04}", index + 1),
             zone: format!("zone-{}", index % self.zones.max(1) + 1),
+            rack: index
+                .checked_rem(self.racks)
+                .map(|rack| format!("rack-{}", rack + 1)),
             address: Ipv4Addr::from_bits(FIRST_NODE_IP + index),
         }
     }

@@ -7,6 +7,8 @@ use crate::shape::{
     SERVICE_PORT, ServiceRecord, Shape,
 };
 
+/// The label that tells the rack of a node.
+const RACK: &str = "rack";
 /// When every generated object was created.
 const CREATED: &str = "2026-01-05T08:00:00Z";
 
@@ -26,14 +28,19 @@ pub fn write_node(shape: &Shape, node: &NodeRecord, out: &mut impl Write) -> io:
     let NodeRecord {
         name,
         zone,
+        rack,
         address,
     } = node;
     write!(
         out,
         "---\napiVersion: v1\nkind: Node\nmetadata:\n  creationTimestamp: \"{CREATED}\"\n  labels:\n    \
          kubernetes.io/hostname: {name}\n    topology.kubernetes.io/region: region-1\n    \
-         topology.kubernetes.io/zone: {zone}\n  name: {name}\n"
+         topology.kubernetes.io/zone: {zone}\n"
     )?;
+    if let Some(rack) = rack {
+        writeln!(out, "    {RACK}: {rack}")?;
+    }
+    writeln!(out, "  name: {name}")?;
     write_identity(shape, name, out)?;
     write!(
         out,
@@ -169,12 +176,15 @@ mod tests {
             services: 3,
             endpoints: 250,
             nodes: 7,
+            racks: 3,
             weights: Some("zone=80,*=20".into()),
             ..Shape::default()
         };
         let text = text(&shape);
         let count = |line: &str| text.lines().filter(|found| *found == line).count();
         assert_eq!(count("kind: Node"), 7);
+        assert_eq!(count("    rack: rack-1"), 3);
+        assert_eq!(count("    rack: rack-3"), 2);
         assert_eq!(count("kind: Service"), 3);
         assert_eq!(
             count("kind: EndpointSlice"),

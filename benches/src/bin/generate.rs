@@ -24,6 +24,9 @@ struct Args {
     /// Number of zones that the nodes fall into.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     zones: u32,
+    /// Number of racks that the nodes fall into; their label is `rack`.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50_000))]
+    racks: u32,
     /// Annotate every Service with these topology weights, such as `node=80,zone=15,*=5`.
     #[arg(long, value_name = "LEVEL=WEIGHT,...")]
     weights: Option<String>,
@@ -45,6 +48,7 @@ fn main() -> Result<()> {
         endpoints: args.endpoints,
         nodes: args.nodes,
         zones: args.zones,
+        racks: args.racks,
         weights: args.weights,
         detail: if args.full {
             Detail::Full
