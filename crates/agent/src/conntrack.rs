@@ -1,17 +1,21 @@
 //! UDP connection tracking entries of real servers that are gone.
 //!
 //! A client that keeps its source port would go on sending to the old pod as long as the entry
-//! lives (PAIN-01), so it is deleted as soon as the real server is. The kernel is asked for the
-//! entries of one Service address at a time; no process is started.
+//! lives (PAIN-01), so the entry is deleted as soon as the real server is. Reading the kernel's table
+//! takes as long as the table is large, so a thread does it: once for each family and batch, however
+//! many Services the batch is about. No process is started.
 
 mod wire;
+mod worker;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
-use ipvs_netlink::transport::{
-    self, AsyncConnection, Batch, Message, NetlinkProtocol, Options, Request,
-};
+use ipvs_netlink::transport::{self, Connection, NetlinkProtocol, Options};
+use topology_core::model::Family;
 
 /// What identifies the entries to delete: where clients sent to, and who answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,51 +26,59 @@ pub(crate) struct Flow {
     pub(crate) server: (IpAddr, u16),
 }
 
-/// A socket for connection tracking.
+/// Reads any bytes as an entry.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    wire::fuzz(bytes);
+}
+
+/// One read of the table, and the deletions that followed from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cleaning {
+    pub(crate) family: Family,
+    /// How many entries were deleted.
+    pub(crate) deleted: usize,
+    pub(crate) took: Duration,
+}
+
+/// How a batch ended: one cleaning for each family in it, or the error's text.
+pub(crate) type Cleaned = Result<Vec<Cleaning>, String>;
+
+/// The thread that deletes entries. It takes one batch at a time.
 #[derive(Debug)]
 pub(crate) struct Conntrack {
-    connection: AsyncConnection,
+    batches: SyncSender<BTreeSet<Flow>>,
+    results: Receiver<Cleaned>,
 }
 
 impl Conntrack {
-    /// Opens the socket in the current network namespace.
+    /// Opens a socket in the current network namespace and starts the thread, which exits when this is dropped.
     pub(crate) fn open() -> Result<Self, transport::Error> {
-        let connection = AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?;
-        Ok(Self { connection })
+        let connection = Connection::open(NetlinkProtocol::NETFILTER, &Options::default())?;
+        let (batches, received) = sync_channel(1);
+        let (answers, results) = sync_channel(1);
+        let thread = thread::Builder::new().name("conntrack".to_owned());
+        let work = move || worker::work(connection, &received, &answers);
+        let started = thread.spawn(work);
+        started.map_err(|source| transport::Error::Socket {
+            call: "clone",
+            source,
+        })?;
+        Ok(Self { batches, results })
     }
 
-    /// Deletes the entries of `flows`; returns how many there were.
-    pub(crate) async fn forget(
-        &mut self,
-        flows: &BTreeSet<Flow>,
-    ) -> Result<usize, transport::Error> {
-        let mut servers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for flow in flows {
-            servers.entry(flow.service).or_default().insert(flow.server);
-        }
-        let mut deleted = 0;
-        for ((address, port), servers) in servers {
-            let wanted = |entry: &wire::Entry| {
-                entry.flow.service == (address, port) && servers.contains(&entry.flow.server)
-            };
-            let decode = |message: Message<'_>| Ok(wire::parse(message.payload).filter(wanted));
-            let request = Request::new(wire::GET, 0);
-            let entries = self
-                .connection
-                .dump(request, &wire::list(address, port), decode)
-                .await?;
-            deleted += self.delete(&entries).await?;
-        }
-        Ok(deleted)
+    /// Hands a batch to the thread. The batch before it must have ended.
+    pub(crate) fn begin(&mut self, flows: BTreeSet<Flow>) {
+        // `result` reports a thread that is gone.
+        drop(self.batches.try_send(flows));
     }
 
-    async fn delete(&mut self, entries: &[wire::Entry]) -> Result<usize, transport::Error> {
-        let mut batch = Batch::new();
-        for entry in entries {
-            batch.push(Request::new(wire::DELETE, 0), &wire::delete(entry));
+    /// How the batch ended; `None` while it goes on. Never waits.
+    pub(crate) fn result(&mut self) -> Option<Cleaned> {
+        match self.results.try_recv() {
+            Ok(cleaned) => Some(cleaned),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err("its thread panicked".to_owned())),
         }
-        let outcomes = self.connection.execute(batch).await?;
-        // A refusal is no trouble: the entry ended by itself meanwhile.
-        Ok(outcomes.iter().filter(|outcome| outcome.is_ok()).count())
     }
 }

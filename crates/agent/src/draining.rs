@@ -172,5 +172,19 @@ fn parse_line(line: &str) -> Option<Deadline> {
     })
 }
 
+/// A record of the deadlines that were read says the same. Lines without a checksum get theirs.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let with_sum = |line: &str| match line.contains(" sum ") {
+        true => format!("{line}\n"),
+        false => format!("{line} sum {:08x}\n", fnv1a(line)),
+    };
+    let all: String = text.lines().map(with_sum).collect();
+    let Deadlines { held, .. } = Deadlines::parse(&format!("{HEADER}b\n{all}"), "b");
+    let deadlines = Deadlines { held, damaged: 0 };
+    let text = format!("{HEADER}b\n{}", lines(deadlines.iter()));
+    assert_eq!(Deadlines::parse(&text, "b"), deadlines);
+}
+
 #[cfg(test)]
 mod tests;

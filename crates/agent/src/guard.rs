@@ -54,6 +54,15 @@ pub(crate) enum TableFamily {
     Arp,
 }
 
+/// Reads any text as what `nft -j` prints.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let table = observed::Table::parse(text);
+    if let (Ok(one), Ok(other)) = (&table, &observed::Table::parse(text)) {
+        assert_eq!(one, other);
+    }
+}
+
 impl TableFamily {
     pub(crate) const ALL: [Self; 3] = [Self::Ip, Self::Ip6, Self::Arp];
 

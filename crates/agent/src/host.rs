@@ -11,7 +11,7 @@ use topology_core::model::Cidr;
 use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::conntrack::{Conntrack, Flow};
+use crate::conntrack::{Cleaned, Conntrack, Flow};
 use crate::draining::Draining;
 use crate::fuse::Fuse;
 use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves, foreign_tables};
@@ -71,11 +71,11 @@ pub(crate) trait Host {
     /// Takes endpoints of this node into the tables, or out of them. Returns whether anything was written.
     async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError>;
 
-    /// Deletes connection tracking entries. Returns how many there were.
-    async fn forget(
-        &mut self,
-        flows: &BTreeSet<Flow>,
-    ) -> Result<usize, ipvs_netlink::transport::Error>;
+    /// Begins to delete connection tracking entries, beside everything else; one batch at a time.
+    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>);
+
+    /// How the batch ended; `None` while that goes on. Never waits.
+    fn poll_forgetting(&mut self) -> Option<Cleaned>;
 
     /// Brings sysctls and `kube-ipvs0` to what they should be. Returns the changes made and the
     /// warnings, one line each.
@@ -201,11 +201,12 @@ impl Host for Machine {
         self.nft.move_pods(moves, &self.fuse).await
     }
 
-    async fn forget(
-        &mut self,
-        flows: &BTreeSet<Flow>,
-    ) -> Result<usize, ipvs_netlink::transport::Error> {
-        self.conntrack.forget(flows).await
+    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {
+        self.conntrack.begin(flows);
+    }
+
+    fn poll_forgetting(&mut self) -> Option<Cleaned> {
+        self.conntrack.result()
     }
 
     async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {

@@ -5,6 +5,8 @@ pub mod cli;
 pub mod client;
 pub mod diff;
 pub mod explain;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod health;
 mod lock;
 pub mod log;

@@ -102,6 +102,15 @@ fn firewall_mark(text: &str) -> Option<VirtualServerKey> {
     })
 }
 
+/// A record of the keys that were read says the same.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &str) {
+    let Claims { keys, .. } = Claims::parse(text, "b");
+    let lines: String = keys.iter().map(|key| format!("+ {key}\n")).collect();
+    let again = Claims::parse(&format!("{HEADER}b\n{lines}"), "b");
+    assert_eq!((again.keys, again.damaged), (keys, 0));
+}
+
 impl Record {
     /// Opens or creates the record in `directory` (created with mode 0700 parents as needed);
     /// `boot` is the kernel's boot id.

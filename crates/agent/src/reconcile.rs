@@ -16,6 +16,7 @@ mod clock;
 mod counts;
 mod deadlines;
 mod desired;
+mod flows;
 mod other_proxy;
 mod pass;
 mod report;
@@ -58,6 +59,7 @@ use self::books::Books;
 use self::check::Check;
 use self::clock::Clock;
 use self::counts::Counts;
+use self::flows::Forgetting;
 use self::other_proxy::OtherProxy;
 use self::retry::Agenda;
 use self::schedulers::Schedulers;
@@ -111,6 +113,8 @@ enum Item {
     Guard,
     /// What our tables hold is being read.
     Look,
+    /// Connection tracking entries are being deleted.
+    Flows,
     /// A virtual server.
     Server(VirtualServerKey),
     /// The decision about a Service, named by one of its virtual servers, that time alone changes.
@@ -145,6 +149,7 @@ pub(crate) struct Reconciler<K, H> {
     schedulers: Schedulers,
     counts: Counts,
     trash: Trash,
+    forgetting: Forgetting,
     table: Table,
     check: Option<Check>,
     next_check: Instant,
@@ -214,6 +219,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             schedulers: Schedulers::default(),
             counts: Counts::default(),
             trash: Trash::new(),
+            forgetting: Forgetting::default(),
             table: Table::default(),
             check: None,
             next_check: Instant::now(),
@@ -258,6 +264,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             };
             match trigger {
                 Trigger::Stop => {
+                    self.finish_forgetting().await;
                     tracing::info!("stopping; the data plane goes on serving");
                     return Ended::Stopped;
                 }

@@ -50,6 +50,17 @@ impl fmt::Display for LocalRoute {
     }
 }
 
+/// Reads any bytes as a message, its kind first.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let Some((kind, payload)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let kind = u16::from_ne_bytes(*kind);
+    let read = || wire::fuzz(kind, payload);
+    assert_eq!(read(), read());
+}
+
 /// Why a Service range gets no route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RangeRefused {

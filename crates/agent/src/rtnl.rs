@@ -88,5 +88,10 @@ fn payload(message: &RouteNetlinkMessage) -> Vec<u8> {
 
 /// `None` for what the crate cannot read: one strange route must not hide the others.
 pub(crate) fn parse(message: Message<'_>) -> Option<RouteNetlinkMessage> {
-    RouteNetlinkMessage::parse_with_param(message.payload, message.kind).ok()
+    parse_payload(message.kind, message.payload)
+}
+
+/// The same of a message in parts.
+pub(crate) fn parse_payload(kind: u16, payload: &[u8]) -> Option<RouteNetlinkMessage> {
+    RouteNetlinkMessage::parse_with_param(payload, kind).ok()
 }

@@ -16,6 +16,8 @@ mod lab;
 #[path = "kernel/yaml.rs"]
 mod yaml;
 
+#[path = "kernel/conntrack.rs"]
+mod conntrack;
 #[path = "kernel/drain.rs"]
 mod drain;
 #[path = "kernel/guard.rs"]

@@ -221,7 +221,19 @@ mod tests {
                 found.push(target.name.clone());
             }
         }
-        for name in ["answer", "decode", "yaml"] {
+        for name in [
+            "answer",
+            "conntrack",
+            "decode",
+            "draining",
+            "gzip",
+            "map",
+            "nft",
+            "owned",
+            "proxy_config",
+            "route",
+            "yaml",
+        ] {
             assert!(found.iter().any(|found| found == name), "{found:?}");
         }
     }

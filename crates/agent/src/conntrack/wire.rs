@@ -5,6 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use topology_core::model::Family;
+
 use super::Flow;
 
 /// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET`.
@@ -38,8 +40,10 @@ const CTA_PROTO_NUM: u16 = 1;
 const CTA_PROTO_SRC_PORT: u16 = 2;
 const CTA_PROTO_DST_PORT: u16 = 3;
 
-/// `CTA_FILTER_FLAG(CTA_PROTO_NUM) | CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)` (`net/netfilter/nf_internals.h`).
-const MATCH_PORT: u32 = 1 << 3 | 1 << 5;
+/// `CTA_FILTER_FLAG(CTA_PROTO_NUM)` (`net/netfilter/nf_internals.h`).
+const MATCH_PROTOCOL: u32 = 1 << 3;
+/// `CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)`.
+const MATCH_PORT: u32 = 1 << 5;
 /// `CTA_FILTER_FLAG(CTA_IP_DST)`. For IPv6 the kernel lists exactly the addresses that do *not*
 /// match (`ctnetlink_filter_match_tuple` tests `!ipv6_addr_cmp`; seen on 6.18), so it is used for
 /// IPv4 only.
@@ -55,27 +59,66 @@ pub(super) struct Entry {
     name: Vec<u8>,
 }
 
-/// Body of the request that lists UDP entries first sent to `address`:`port`.
-/// The kernel may list more (it filters IPv6 by port only, and before 5.8 not at all), so the
+/// Which UDP entries to list, by where the client first sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// One address and port.
+    Port(IpAddr, u16),
+    /// One address.
+    Address(IpAddr),
+    /// A whole family.
+    Family(Family),
+}
+
+impl Selection {
+    /// The narrowest selection that has this address and port, too; they are of the same family.
+    pub(super) fn with(self, address: IpAddr, port: u16) -> Self {
+        match self {
+            Self::Port(own, own_port) if (own, own_port) == (address, port) => self,
+            Self::Port(own, _) | Self::Address(own) if own == address => Self::Address(own),
+            Self::Port(..) | Self::Address(_) | Self::Family(_) => {
+                Self::Family(Family::of(address))
+            }
+        }
+    }
+
+    pub(super) fn family(&self) -> Family {
+        match self {
+            Self::Port(address, _) | Self::Address(address) => Family::of(*address),
+            Self::Family(family) => *family,
+        }
+    }
+}
+
+/// Body of the request that lists the entries of a selection.
+/// The kernel may list more (it does not filter IPv6 by address, and before 5.8 not at all), so the
 /// reader compares too.
-pub(super) fn list(address: IpAddr, port: u16) -> Vec<u8> {
-    let mut body = header(address);
-    let kind = match address {
-        IpAddr::V4(_) => CTA_IP_V4_DST,
-        IpAddr::V6(_) => CTA_IP_V6_DST,
+pub(super) fn list(selection: &Selection) -> Vec<u8> {
+    let family = selection.family();
+    let (address, port) = match selection {
+        Selection::Port(address, port) => (Some(*address), Some(*port)),
+        Selection::Address(address) => (Some(*address), None),
+        Selection::Family(_) => (None, None),
     };
+    let mut body = header(family);
     nest(&mut body, CTA_TUPLE_ORIG, |tuple| {
-        nest(tuple, CTA_TUPLE_IP, |ip| put_address(ip, kind, address));
+        if let Some(address) = address {
+            nest(tuple, CTA_TUPLE_IP, |ip| put_address(ip, address));
+        }
         nest(tuple, CTA_TUPLE_PROTO, |proto| {
             put(proto, CTA_PROTO_NUM, &[UDP]);
-            put(proto, CTA_PROTO_DST_PORT, &port.to_be_bytes());
+            if let Some(port) = port {
+                put(proto, CTA_PROTO_DST_PORT, &port.to_be_bytes());
+            }
         });
     });
-    let flags = if address.is_ipv4() {
-        MATCH_PORT | MATCH_ADDRESS
-    } else {
-        MATCH_PORT
-    };
+    let mut flags = MATCH_PROTOCOL;
+    if port.is_some() {
+        flags |= MATCH_PORT;
+    }
+    if address.is_some_and(|address| address.is_ipv4()) {
+        flags |= MATCH_ADDRESS;
+    }
     nest(&mut body, CTA_FILTER, |filter| {
         // Host byte order: these two are NLA_U32, not NLA_BE32.
         put(filter, CTA_FILTER_ORIG_FLAGS, &flags.to_ne_bytes());
@@ -86,7 +129,7 @@ pub(super) fn list(address: IpAddr, port: u16) -> Vec<u8> {
 
 /// Body of the request that deletes exactly `entry`.
 pub(super) fn delete(entry: &Entry) -> Vec<u8> {
-    let mut body = header(entry.flow.service.0);
+    let mut body = header(Family::of(entry.flow.service.0));
     body.extend_from_slice(&entry.name);
     body
 }
@@ -156,15 +199,18 @@ fn port(value: &[u8]) -> Option<u16> {
     <[u8; 2]>::try_from(value).map(u16::from_be_bytes).ok()
 }
 
-fn header(address: IpAddr) -> Vec<u8> {
-    let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
+fn header(family: Family) -> Vec<u8> {
+    let family = match family {
+        Family::V4 => AF_INET,
+        Family::V6 => AF_INET6,
+    };
     vec![family, 0, 0, 0]
 }
 
-fn put_address(buffer: &mut Vec<u8>, kind: u16, address: IpAddr) {
+fn put_address(buffer: &mut Vec<u8>, address: IpAddr) {
     match address {
-        IpAddr::V4(ip) => put(buffer, kind, &ip.octets()),
-        IpAddr::V6(ip) => put(buffer, kind, &ip.octets()),
+        IpAddr::V4(ip) => put(buffer, CTA_IP_V4_DST, &ip.octets()),
+        IpAddr::V6(ip) => put(buffer, CTA_IP_V6_DST, &ip.octets()),
     }
 }
 
@@ -194,6 +240,20 @@ fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
     })
+}
+
+/// A deletion names the entry that was read: its original tuple is the one that the flow is of.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8]) {
+    let Some(entry) = parse(bytes) else {
+        return;
+    };
+    let body = delete(&entry);
+    let original = attributes(body.get(HEADER..).unwrap_or_default())
+        .filter(|(kind, _)| *kind == CTA_TUPLE_ORIG)
+        .last();
+    let destination = original.and_then(|(_, value)| Some(tuple(value)?.destination));
+    assert_eq!(destination, Some(entry.flow.service));
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::time::Duration;
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use topology_core::mirror::{Mirror, Outcome, Trust};
-use topology_core::model::Family;
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -103,7 +102,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.fuse.burn(allowed.len());
         let settled = self.settle(steps, &results, applied);
         applied.took += started.elapsed();
-        self.after(settled, applied).await;
+        self.after(settled, applied);
         steps.clear();
     }
 
@@ -177,7 +176,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// What follows from the outcomes: the record, connection tracking, the agenda.
-    async fn after(&mut self, settled: Settled, applied: &mut Applied) {
+    fn after(&mut self, settled: Settled, applied: &mut Applied) {
         let Settled {
             failures,
             touched,
@@ -200,7 +199,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.release(&released);
         self.save_deadlines();
         if !flows.is_empty() {
-            self.forget(flows, applied).await;
+            self.forget(flows);
         }
     }
 
@@ -235,38 +234,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .map(|error| format!("the ownership record cannot be written: {error}"));
         self.warnings
             .set(Topic::Record, words.into_iter().collect());
-    }
-
-    /// Deletes connection tracking entries; what could not be done stays on the agenda of its key.
-    async fn forget(&mut self, flows: BTreeMap<Flow, Step>, applied: &mut Applied) {
-        let started = Instant::now();
-        let wanted: BTreeSet<Flow> = flows.keys().copied().collect();
-        let result = self.host.forget(&wanted).await;
-        if let (Ok(deleted), Some(flow)) = (&result, wanted.first()) {
-            let family = Family::of(flow.service.0);
-            let deleted = u64::try_from(*deleted).unwrap_or(u64::MAX);
-            self.metrics
-                .conntrack_cleaned(family, deleted, started.elapsed());
-        }
-        let outcome = match result {
-            Ok(_) => Outcome::Done,
-            Err(_) => Outcome::Failed,
-        };
-        let words = result.err().map(|error| {
-            format!(
-                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
-                 module with `modprobe nf_conntrack_netlink`"
-            )
-        });
-        for step in flows.values() {
-            applied.count(step, outcome);
-            self.mirror.commit(step, outcome);
-            if let Some(words) = &words {
-                self.note_failure(*step.key(), words.clone());
-            }
-        }
-        self.warnings
-            .set(Topic::Conntrack, words.into_iter().collect());
     }
 
     /// Takes a reading of a key into the mirror.
@@ -371,7 +338,7 @@ fn flow(step: &Step) -> Option<Flow> {
 }
 
 /// How an outcome is called in metrics and logs.
-fn word(outcome: Outcome) -> &'static str {
+pub(super) fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Done => "done",
         Outcome::AlreadyExists => "exists",

@@ -122,6 +122,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Item::Start => return self.start().await,
                 Item::Routes | Item::Guard => work.shape = true,
                 Item::Look => self.end_look().await,
+                Item::Flows => self.poll_forgetting(),
                 Item::Decision(key) => {
                     self.agenda.visit(&item, None);
                     work.services.extend(self.books.owner(&key).cloned());

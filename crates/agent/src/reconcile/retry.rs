@@ -63,6 +63,15 @@ impl<K: Ord + Clone> Agenda<K> {
         is_new
     }
 
+    /// Tries a key that failed at another time than its pause says.
+    pub(crate) fn put_off(&mut self, key: &K, until: u64) {
+        if let Some(failure) = self.failures.get_mut(key) {
+            self.queue.remove(&(failure.due, key.clone()));
+            failure.due = until;
+            self.queue.insert((until, key.clone()));
+        }
+    }
+
     /// Notes that a key is as it should be. Returns the failure that this ends, if any.
     pub(crate) fn succeeded(&mut self, key: &K) -> Option<Failure> {
         let failure = self.failures.remove(key)?;

@@ -159,6 +159,19 @@ pub(super) fn address(message: &AddressMessage) -> Option<(u32, IpAddr, u8, bool
     ))
 }
 
+/// What is read of a message.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(kind: u16, payload: &[u8]) -> Option<String> {
+    match crate::rtnl::parse_payload(kind, payload)? {
+        RouteNetlinkMessage::NewRoute(route) => {
+            let listed = listed(&route).map(|listed| (listed.route, listed.protocol));
+            Some(format!("{listed:?} {:?}", source(&route)))
+        }
+        RouteNetlinkMessage::NewAddress(message) => Some(format!("{:?}", address(&message))),
+        _ => None,
+    }
+}
+
 fn ip(address: &RouteAddress) -> Option<IpAddr> {
     match address {
         RouteAddress::Inet(ip) => Some(IpAddr::V4(*ip)),

@@ -114,14 +114,12 @@ impl Node {
         let program = sh("command -v ipvs-topo");
         let mut command = Command::new(program.trim());
         command.arg("agent").arg("--cluster").arg(cluster);
-        command.args([
-            "--node-name",
-            "n1",
-            "--healthz-bind-address",
-            "",
-            "--metrics-bind-address",
-            "",
-        ]);
+        command.args(["--node-name", "n1"]);
+        for address in ["--healthz-bind-address", "--metrics-bind-address"] {
+            if !self.arguments.iter().any(|own| own == address) {
+                command.args([address, ""]);
+            }
+        }
         command
             .arg("--socket")
             .arg(self.socket())
@@ -198,10 +196,15 @@ impl Node {
         self.forget_log();
     }
 
+    /// The agent's process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().expect("a running agent").id()
+    }
+
     /// Pages that processes which the agent started, and which have ended, asked the kernel for: it stays as long as
     /// none is started (`cminflt`, proc(5)).
     pub(crate) fn childrens_faults(&self) -> u64 {
-        let id = self.process.as_ref().expect("a running agent").id();
+        let id = self.id();
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
         let fields = stat.rsplit_once(')').unwrap().1;
         fields.split_whitespace().nth(8).unwrap().parse().unwrap()
@@ -261,6 +264,8 @@ impl Drop for Node {
                 |error| error.to_string(),
                 |output| String::from_utf8_lossy(&output.stdout).into_owned(),
             );
+            // The end of a long output is all that is shown of it.
+            let table: String = table.split_inclusive('\n').take(100).collect();
             eprintln!(
                 "--- the agent's log:\n{}--- ipvsadm -Sn:\n{table}",
                 self.log()

@@ -7,14 +7,16 @@
 
 #![no_main]
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use cluster::api::{Connection, NodeSource, follow};
+use cluster::api::NodeSource;
 use libfuzzer_sys::fuzz_target;
+
+mod follow;
+
+use follow::NOTHING;
 
 /// The collections, one of which the bytes are the answer for.
 const COLLECTIONS: [&str; 8] = [
@@ -27,13 +29,6 @@ const COLLECTIONS: [&str; 8] = [
     "/topologydrains",
     "/namespaces",
 ];
-
-/// Less than the shortest pause after a stream, so that nothing is asked for by chance.
-const TIME: Duration = Duration::from_millis(300);
-
-/// The end of a list without objects.
-const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}
-"#;
 
 /// A policy because of which Namespaces are read.
 const POLICY: &[u8] = br#"{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"},"spec":{"namespaceSelector":{"matchLabels":{"a":"b"}},"mode":"None"}}}
@@ -50,27 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// What is told of a cluster whose server answers so; the lower bits of `how` say for which collection, the next
 /// whether as a page, the sixth whether as protobuf, and the seventh whether as what is wrong.
 fn told(how: u8, body: &[u8]) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build();
-    let Ok(runtime) = runtime else {
-        return Vec::new();
-    };
-    runtime.block_on(async {
-        let (mut watch, feed) = follow(server(how, body.to_vec()), nodes(how));
-        let mut told = Vec::new();
-        let take = async {
-            while let Some(batch) = watch.next().await {
-                assert!(batch.events.len() <= 256);
-                told.extend(batch.events.iter().map(|event| format!("{event:?}")));
-                told.extend(batch.reports.iter().map(|report| format!("{report:?}")));
-            }
-        };
-        // It ends by the clock, which moves on when nothing else does.
-        let _ended = tokio::time::timeout(TIME, async { tokio::join!(feed, take) }).await;
-        told
-    })
+    follow::told(server(how, body.to_vec()), nodes(how))
 }
 
 /// Where Nodes are read: another bit says whether all their labels are kept.
@@ -82,7 +57,7 @@ fn nodes(how: u8) -> NodeSource {
     }
 }
 
-fn server(how: u8, body: Vec<u8>) -> Connection {
+fn server(how: u8, body: Vec<u8>) -> Router {
     let chosen = COLLECTIONS[usize::from(how % 8)];
     let pages = how & 8 != 0;
     let code = if how & 64 == 0 {
@@ -95,7 +70,7 @@ fn server(how: u8, body: Vec<u8>) -> Connection {
     } else {
         "application/vnd.kubernetes.protobuf"
     };
-    let router = Router::new().fallback(move |request: Request| {
+    Router::new().fallback(move |request: Request| {
         let streams = request
             .uri()
             .query()
@@ -113,6 +88,5 @@ fn server(how: u8, body: Vec<u8>) -> Connection {
         };
         let answer = (code, [(CONTENT_TYPE, form)], answer);
         async move { answer }
-    });
-    Connection::of_client(kube::Client::new(router, "default"))
+    })
 }

@@ -60,13 +60,32 @@ fn a_list_request_filters_in_the_kernel() {
         02000000
         24000180 0c000180 08000200 0a60000a 14000280 05000100 11000000 06000300 00350000
         14001980 08000100 2a000000 08000200 00000000";
-    assert_eq!(list("10.96.0.10".parse().unwrap(), 53), bytes(expected));
+    assert_eq!(
+        list(&Selection::Port("10.96.0.10".parse().unwrap(), 53)),
+        bytes(expected)
+    );
 }
 
 #[test]
 fn ipv6_requests_do_not_use_the_kernels_inverted_address_filter() {
-    let request = list("fd00::1".parse().unwrap(), 53);
+    let request = list(&Selection::Port("fd00::1".parse().unwrap(), 53));
     assert!(request.ends_with(&bytes("14001980 08000100 28000000 08000200 00000000")));
+}
+
+#[test]
+fn d13_many_ports_are_listed_by_address_or_by_protocol_alone() {
+    let address = list(&Selection::Address("10.96.0.10".parse().unwrap()));
+    let expected = "
+        02000000
+        1c000180 0c000180 08000200 0a60000a 0c000280 05000100 11000000
+        14001980 08000100 0a000000 08000200 00000000";
+    assert_eq!(address, bytes(expected));
+    let family = list(&Selection::Family(Family::V6));
+    let expected = "
+        0a000000
+        10000180 0c000280 05000100 11000000
+        14001980 08000100 08000000 08000200 00000000";
+    assert_eq!(family, bytes(expected));
 }
 
 #[test]

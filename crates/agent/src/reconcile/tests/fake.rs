@@ -11,7 +11,7 @@ use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
-use crate::conntrack::Flow;
+use crate::conntrack::{Cleaned, Flow};
 use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::{Host, Survey};
 use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
@@ -54,6 +54,12 @@ pub(super) struct World {
     /// Whether what reads and sets tables never ends.
     pub(super) guard_hangs: bool,
     pub(super) forget_fails: bool,
+    /// Whether what deletes tracked flows never ends.
+    pub(super) forgetting_hangs: bool,
+    /// The tracked flows that are being deleted.
+    pub(super) forgetting: Option<BTreeSet<Flow>>,
+    /// How many batches of them were.
+    pub(super) batches: usize,
     /// News of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
     /// A scheduler that the kernel does not have.
@@ -444,20 +450,28 @@ impl Host for Shared {
         Ok(!moves.is_empty())
     }
 
-    async fn forget(
-        &mut self,
-        flows: &BTreeSet<Flow>,
-    ) -> Result<usize, ipvs_netlink::transport::Error> {
+    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {
         let mut world = self.0.borrow_mut();
-        if world.forget_fails {
-            return Err(ipvs_netlink::transport::Error::TimedOut);
+        assert!(world.forgetting.is_none(), "one batch at a time");
+        world.forgetting = Some(flows);
+    }
+
+    fn poll_forgetting(&mut self) -> Option<Cleaned> {
+        let mut world = self.0.borrow_mut();
+        if world.forgetting_hangs {
+            return None;
         }
+        let flows = world.forgetting.take().expect("a batch");
+        if world.forget_fails {
+            return Some(Err("no answer".to_owned()));
+        }
+        world.batches += 1;
         world.journal.extend(
             flows
                 .iter()
                 .map(|flow| format!("forget {}:{}", flow.server.0, flow.server.1)),
         );
-        Ok(flows.len())
+        Some(Ok(Vec::new()))
     }
 
     async fn prepare(&mut self) -> (Vec<String>, Vec<String>) {

@@ -1,5 +1,7 @@
 //! Services and real servers that leave: drains, deadlines, tracked flows.
 
+use std::collections::BTreeSet;
+
 use super::fake::Shared;
 use super::script::{Loop, service, slice};
 use super::{TCP, key, web};
@@ -69,6 +71,7 @@ async fn t01_udp_real_servers_are_deleted_at_once_with_their_flows() {
         "ipvsadm -d -u 10.96.0.10:53 -r 10.244.2.1:53"
     );
     agent.delete(&service("dns", "10.96.0.10", DNS)).await;
+    agent.settle(100).await;
     assert!(agent.journal().contains(&"forget 10.244.2.2:53".to_owned()));
 }
 
@@ -184,6 +187,68 @@ async fn d9_what_returned_has_the_whole_time_when_it_leaves_again_while_no_agent
     assert_eq!(again.save().len(), 3);
     again.settle(15_000).await;
     assert_eq!(again.save().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_changes_go_on_while_flows_are_forgotten_and_what_comes_meanwhile_is_one_batch() {
+    let mut agent = serving_dns().await;
+    agent.world().forgetting_hangs = true;
+    for round in 2..20 {
+        let next = format!("10.244.2.{round}@n2");
+        agent.apply([slice("dns", DNS, &[next.as_str()])]).await;
+        agent.settle(10).await;
+    }
+    assert_eq!(
+        agent.save()[1],
+        "-a -u 10.96.0.10:53 -r 10.244.2.19:53 -m -w 1"
+    );
+    assert_eq!(
+        agent.world().forgetting.as_ref().map(BTreeSet::len),
+        Some(1)
+    );
+    agent.journal();
+    agent.world().forgetting_hangs = false;
+    agent.settle(1_000).await;
+    let journal = agent.journal();
+    let forgotten = |round| journal.contains(&format!("forget 10.244.2.{round}:53"));
+    assert!((1..19).all(forgotten) && !forgotten(19), "{journal:?}");
+    assert_eq!(agent.world().batches, 2);
+    assert_eq!(
+        agent.reconciler.agenda.next(),
+        None,
+        "nothing is left to ask"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_flow_whose_real_server_came_back_and_left_meanwhile_is_forgotten_again() {
+    let mut agent = serving_dns().await;
+    agent.world().forgetting_hangs = true;
+    for pod in ["10.244.2.2@n2", "10.244.2.1@n2", "10.244.2.2@n2"] {
+        agent.apply([slice("dns", DNS, &[pod])]).await;
+    }
+    agent.journal();
+    agent.world().forgetting_hangs = false;
+    agent.settle(1_000).await;
+    let journal = agent.journal();
+    let times = |pod| {
+        journal
+            .iter()
+            .filter(|line| **line == format!("forget {pod}:53"))
+            .count()
+    };
+    assert_eq!(times("10.244.2.1"), 2, "{journal:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_stop_waits_for_flows_but_not_for_ever() {
+    let mut agent = serving_dns().await;
+    agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
+    agent.reconciler.finish_forgetting().await;
+    assert!(agent.journal().contains(&"forget 10.244.2.1:53".to_owned()));
+    agent.world().forgetting_hangs = true;
+    agent.apply([slice("dns", DNS, &["10.244.2.3@n2"])]).await;
+    agent.reconciler.finish_forgetting().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,6 +54,8 @@ impl Loop {
         };
         change(&mut config);
         let booted = *(shared.0.borrow_mut().booted).get_or_insert_with(Instant::now);
+        // The batch of the process before went with it.
+        shared.0.borrow_mut().forgetting = None;
         let parts = Parts {
             kernel: shared.clone(),
             host: shared.clone(),

@@ -1,0 +1,120 @@
+//! The thread's work: for each family of a batch, one read of the table and the deletions.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Instant;
+
+use ipvs_netlink::transport::{self, Batch, Connection, Message, Request};
+use topology_core::model::Family;
+
+use super::wire::{self, Selection};
+use super::{Cleaned, Cleaning, Flow};
+
+/// Works until the other ends are closed.
+pub(super) fn work(
+    mut connection: Connection,
+    batches: &Receiver<BTreeSet<Flow>>,
+    answers: &SyncSender<Cleaned>,
+) {
+    while let Ok(flows) = batches.recv() {
+        let cleaned = clean(&mut connection, &flows).map_err(|error| error.to_string());
+        if answers.send(cleaned).is_err() {
+            return;
+        }
+    }
+}
+
+fn clean(
+    connection: &mut Connection,
+    flows: &BTreeSet<Flow>,
+) -> Result<Vec<Cleaning>, transport::Error> {
+    let mut cleanings = Vec::new();
+    for selection in selections(flows) {
+        let began = Instant::now();
+        let decode = |message: Message<'_>| {
+            Ok(wire::parse(message.payload).filter(|entry| flows.contains(&entry.flow)))
+        };
+        let request = Request::new(wire::GET, 0);
+        let entries = connection.dump(request, &wire::list(&selection), decode)?;
+        cleanings.push(Cleaning {
+            family: selection.family(),
+            deleted: delete(connection, &entries)?,
+            took: began.elapsed(),
+        });
+    }
+    Ok(cleanings)
+}
+
+/// What to ask the kernel for: one request for each family, as narrow as the flows allow.
+fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
+    let of = |family| {
+        let mut services = flows
+            .iter()
+            .map(|flow| flow.service)
+            .filter(|(address, _)| Family::of(*address) == family);
+        let (address, port) = services.next()?;
+        let first = Selection::Port(address, port);
+        Some(services.fold(first, |selection, (address, port)| {
+            selection.with(address, port)
+        }))
+    };
+    [Family::V4, Family::V6]
+        .into_iter()
+        .filter_map(of)
+        .collect()
+}
+
+fn delete(connection: &mut Connection, entries: &[wire::Entry]) -> Result<usize, transport::Error> {
+    let mut batch = Batch::new();
+    for entry in entries {
+        batch.push(Request::new(wire::DELETE, 0), &wire::delete(entry));
+    }
+    let outcomes = connection.execute(batch)?;
+    // A refusal is no trouble: the entry expired meanwhile.
+    Ok(outcomes.iter().filter(|outcome| outcome.is_ok()).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(service: &str, port: u16) -> Flow {
+        Flow {
+            service: (service.parse().unwrap(), port),
+            server: ([10, 244, 1, 1].into(), port),
+        }
+    }
+
+    #[test]
+    fn d13_a_batch_is_one_dump_per_family_however_many_ports() {
+        let ports = 1..=2_000;
+        let one: BTreeSet<Flow> = ports.clone().map(|port| flow("10.96.0.10", port)).collect();
+        let v4 = "10.96.0.10".parse().unwrap();
+        assert_eq!(selections(&one), [Selection::Address(v4)]);
+        let mut all = one;
+        all.extend(ports.map(|port| flow("fd00::a", port)));
+        all.insert(flow("10.96.0.11", 53));
+        let whole = [Family::V4, Family::V6].map(Selection::Family);
+        assert_eq!(selections(&all)[0], whole[0]);
+        assert_eq!(
+            selections(&all)[1],
+            Selection::Address("fd00::a".parse().unwrap())
+        );
+        all.insert(flow("fd00::b", 53));
+        assert_eq!(selections(&all), whole);
+    }
+
+    #[test]
+    fn one_port_alone_is_asked_for_by_its_number() {
+        let two = BTreeSet::from([
+            flow("10.96.0.10", 53),
+            Flow {
+                server: ([10, 244, 1, 2].into(), 53),
+                ..flow("10.96.0.10", 53)
+            },
+        ]);
+        let port = Selection::Port("10.96.0.10".parse().unwrap(), 53);
+        assert_eq!(selections(&two), [port]);
+        assert_eq!(selections(&BTreeSet::new()), []);
+    }
+}

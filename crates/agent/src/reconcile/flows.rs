@@ -1,0 +1,107 @@
+//! Connection tracking entries of UDP real servers that are gone.
+//!
+//! They are deleted beside the loop, a batch at a time. What comes while a batch is under way waits
+//! for the next one, each flow once. A stop waits for both; after a crash the entries expire.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use topology_core::mirror::Outcome;
+use topology_core::plan::Step;
+
+use super::apply::word;
+use super::{Item, Reconciler};
+use crate::conntrack::{Cleaned, Flow};
+use crate::host::Host;
+use crate::kernel::Kernel;
+use crate::trouble::Topic;
+
+/// Between two looks at the batch that is under way, in milliseconds.
+const POLL: u64 = 20;
+/// How long a stop waits.
+const AT_STOP: Duration = Duration::from_secs(5);
+/// How long the retry of a key is put off while its flows are being forgotten, in milliseconds: they end before.
+const RETRY: u64 = 60_000;
+
+/// The batch under way and what waits behind it, each flow with the step that asked for it.
+#[derive(Debug, Default)]
+pub(super) struct Forgetting {
+    running: BTreeMap<Flow, Step>,
+    waiting: BTreeMap<Flow, Step>,
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// Has entries of real servers deleted that the kernel no longer has.
+    pub(super) fn forget(&mut self, flows: BTreeMap<Flow, Step>) {
+        let until = self.now() + RETRY;
+        for step in flows.values() {
+            self.agenda.put_off(&Item::Server(*step.key()), until);
+        }
+        // A flow of the running batch waits again: its real server may have come back and gone meanwhile.
+        self.forgetting.waiting.extend(flows);
+        if self.forgetting.running.is_empty() {
+            self.begin_forgetting();
+        }
+    }
+
+    fn begin_forgetting(&mut self) {
+        let batch = std::mem::take(&mut self.forgetting.waiting);
+        let due = (!batch.is_empty()).then(|| self.now() + POLL);
+        if due.is_some() {
+            self.host.begin_forgetting(batch.keys().copied().collect());
+        }
+        self.forgetting.running = batch;
+        self.agenda.visit(&Item::Flows, due);
+    }
+
+    /// Takes in how the batch ended and begins the next one. What could not be done stays on the agenda of its key.
+    pub(super) fn poll_forgetting(&mut self) {
+        let Some(cleaned) = self.host.poll_forgetting() else {
+            let next = self.now() + POLL;
+            return self.agenda.visit(&Item::Flows, Some(next));
+        };
+        let mut ended = std::mem::take(&mut self.forgetting.running);
+        ended.retain(|flow, _| !self.forgetting.waiting.contains_key(flow));
+        self.forgotten(&ended, cleaned);
+        self.begin_forgetting();
+    }
+
+    fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, cleaned: Cleaned) {
+        let words = cleaned.as_ref().err().map(|error| {
+            format!(
+                "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
+                 module with `modprobe nf_conntrack_netlink`"
+            )
+        });
+        for cleaning in cleaned.unwrap_or_default() {
+            let deleted = u64::try_from(cleaning.deleted).unwrap_or(u64::MAX);
+            self.metrics
+                .conntrack_cleaned(cleaning.family, deleted, cleaning.took);
+        }
+        let outcome = match words {
+            None => Outcome::Done,
+            Some(_) => Outcome::Failed,
+        };
+        let now = self.now();
+        for step in flows.values() {
+            self.metrics.kernel_writes(step.word(), word(outcome), 1);
+            self.mirror.commit(step, outcome);
+            match &words {
+                None => self.agenda.put_off(&Item::Server(*step.key()), now),
+                Some(words) => self.note_failure(*step.key(), words.clone()),
+            }
+        }
+        self.warnings
+            .set(Topic::Conntrack, words.into_iter().collect());
+    }
+
+    /// Waits until nothing is left to forget, but not for long: after the stop nothing else deletes these entries.
+    pub(super) async fn finish_forgetting(&mut self) {
+        let began = Instant::now();
+        while !self.forgetting.running.is_empty() && began.elapsed() < AT_STOP {
+            sleep(Duration::from_millis(POLL)).await;
+            self.poll_forgetting();
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Connection tracking entries of a UDP Service with very many ports.
+
+use std::net::{IpAddr, UdpSocket};
+use std::time::Instant;
+
+use crate::agent::Node;
+use crate::lab::{Lab, Place, sh, wait_until};
+use crate::yaml::{NODES, Service, slice, web};
+
+const PORTS: u16 = 2_000;
+/// For so many of the ports there is an entry without an IPVS connection.
+const UNOWNED: u16 = 20;
+const HEALTHZ: &str = "127.0.0.1:10999";
+const METRICS: &str = "127.0.0.1:10998";
+
+/// Entries whose server is `server`.
+fn tracked(server: &Place) -> usize {
+    let list = sh("conntrack -L -p udp --orig-dst 10.96.0.10 2>/dev/null");
+    list.matches(&format!("src={} ", server.v4)).count()
+}
+
+/// Sends one datagram from the same socket to each port of the Service.
+fn ask(from: IpAddr) {
+    let socket = UdpSocket::bind((from, 40_000)).unwrap();
+    for port in 1..=PORTS {
+        // A refusal of an earlier datagram is told by a later one.
+        while socket
+            .send_to(b"who are you", ("10.96.0.10", port))
+            .is_err()
+        {}
+    }
+}
+
+/// Adds entries that no IPVS connection owns: the kernel deletes its own with the real server (since Linux 5.9).
+fn track_unowned(client: &Place, server: &Place) {
+    let (client, server) = (client.v4, server.v4);
+    for port in 1..=UNOWNED {
+        sh(&format!(
+            "conntrack -I -p udp -t 600 -s {client} -d 10.96.0.10 --sport 50000 --dport {port} \
+             --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>/dev/null"
+        ));
+    }
+}
+
+/// The answer's first line to `GET /livez`.
+fn livez() -> String {
+    sh(&format!(
+        "curl -s -o /dev/null -w '%{{http_code}}' http://{HEALTHZ}/livez"
+    ))
+}
+
+/// What `/metrics` says of the cleaning of IPv4 entries.
+fn metric(name: &str) -> u32 {
+    let all = sh(&format!("curl -s http://{METRICS}/metrics"));
+    let name = format!("kubeproxy_conntrack_reconciler_{name}{{ip_family=\"IPv4\"}} ");
+    let found = all.lines().find_map(|line| line.strip_prefix(&name));
+    found.unwrap_or(&all).parse().unwrap()
+}
+
+#[test]
+fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_beside_the_loop() {
+    let mut lab = Lab::new();
+    let (client, one, two) = (lab.pod(), lab.pod(), lab.pod());
+    sh("sysctl -qw net.netfilter.nf_conntrack_udp_timeout=600");
+    let arguments = [
+        "--service-cidr",
+        "10.96.0.0/12",
+        "--healthz-bind-address",
+        HEALTHZ,
+        "--metrics-bind-address",
+        METRICS,
+    ];
+    let mut node = Node::new().with(&arguments);
+    let ports: Vec<_> = (1..=PORTS).map(|port| ("UDP", port)).collect();
+    let targets: Vec<_> = (1..=PORTS).map(|port| ("UDP", port, port)).collect();
+    let service = Service {
+        ports: &ports,
+        ..web("many", &["10.96.0.10"])
+    };
+    let endpoint = |pod: &Place| slice("many", "many-4", &targets, &[format!("{} n1", pod.v4)]);
+    node.write("nodes.yaml", NODES);
+    node.write("service.yaml", &service.yaml());
+    node.write("slice.yaml", &endpoint(&one));
+    node.start();
+    client.inside(|| ask(client.v4));
+    assert_eq!(tracked(&one), usize::from(PORTS));
+    track_unowned(&client, &one);
+    assert_eq!(tracked(&one), usize::from(PORTS + UNOWNED));
+
+    let began = Instant::now();
+    node.write("slice.yaml", &endpoint(&two));
+    wait_until("no entry of the old server", || {
+        assert_eq!(livez(), "200");
+        tracked(&one) == 0
+    });
+    eprintln!("gone after {:?}", began.elapsed());
+    let dumps = metric("sync_duration_seconds_count");
+    let deleted = metric("deleted_entries_total");
+    eprintln!("{dumps} dumps, {deleted} deletions");
+    // Six chunks of steps go to the kernel, and each may be a batch.
+    assert!((1..=6).contains(&dumps), "{dumps}");
+    assert!(deleted >= u32::from(UNOWNED), "{deleted}");
+}
