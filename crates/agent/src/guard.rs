@@ -16,6 +16,7 @@ mod generation;
 mod observed;
 mod render;
 mod run;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,7 +24,7 @@ use std::net::IpAddr;
 use topology_core::model::{Cidr, Family, Protocol};
 
 pub(crate) use elements::PodMoves;
-pub(crate) use run::{GuardError, GuardSet, Nft, foreign_tables};
+pub(crate) use run::{GuardError, GuardSet, Nft};
 
 /// The name of our table in each family, and the mark of its owner.
 pub(crate) const TABLE: &str = "ipvs-topo";

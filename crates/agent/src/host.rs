@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -14,7 +13,7 @@ use topology_core::virtual_server::VirtualServerKey;
 use crate::conntrack::{Cleaned, Conntrack, Flow};
 use crate::draining::Draining;
 use crate::fuse::Fuse;
-use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves, foreign_tables};
+use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves};
 use crate::ownership::Record;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
@@ -88,15 +87,12 @@ pub(crate) trait Host {
     async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey;
 }
 
-/// Names of nftables tables, once a process has listed them.
-pub(crate) type TableNames = Pin<Box<dyn Future<Output = Vec<String>> + Send>>;
-
 /// What [`Host::survey`] found.
 pub(crate) struct Survey {
     pub(crate) foreign_routes: Vec<String>,
     pub(crate) routes: Vec<String>,
-    /// nftables tables of others. A process lists them, so this is not to be awaited by the loop.
-    pub(crate) foreign_tables: TableNames,
+    /// nftables tables of others, as `ip kube-proxy`.
+    pub(crate) foreign_tables: Vec<String>,
 }
 
 /// The machine this process runs on, in its network namespace.
@@ -242,7 +238,7 @@ impl Host for Machine {
         Survey {
             routes: held,
             foreign_routes: self.table.foreign(ranges).await.unwrap_or_default(),
-            foreign_tables: Box::pin(async { foreign_tables().await.unwrap_or_default() }),
+            foreign_tables: self.nft.foreign_tables().await.unwrap_or_default(),
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::generation::Generation;
 use super::observed::Table;
+use super::tables::foreign;
 use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
 use crate::fuse::Fuse;
 use cluster::child::{self, ChildError, Input, Program};
@@ -257,6 +258,11 @@ impl Nft {
         }
     }
 
+    /// Tables of others, as `ip kube-proxy`.
+    pub(crate) async fn foreign_tables(&mut self) -> Result<Vec<String>, transport::Error> {
+        foreign(&mut self.connection).await
+    }
+
     /// Whether the tables are as we made them, so that single elements can be changed.
     pub(crate) fn is_known(&self) -> bool {
         matches!(self.held, Held::Made(_))
@@ -319,20 +325,6 @@ async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T
         };
     }
     timeout(limit, running).await.ok()
-}
-
-/// Tables of others, as `ip kube-proxy`. Not for the loop: it waits for `nft`.
-pub(crate) async fn foreign_tables() -> Result<Vec<String>, GuardError> {
-    let output = run(NFT, &["list", "tables"], None).await?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let tables = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("table "));
-    let ours = |table: &&str| table.split(' ').nth(1) == Some(TABLE);
-    Ok(tables
-        .filter(|table| !ours(table))
-        .map(str::to_owned)
-        .collect())
 }
 
 /// One transaction: all of it or nothing.

@@ -14,7 +14,7 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::{Item, Reconciler, milliseconds};
 use crate::explain::case::Case;
-use crate::host::{Host, TableNames};
+use crate::host::Host;
 use crate::kernel::{Kernel, KernelError};
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
@@ -37,14 +37,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 drop(reply.send(self.page(after.as_ref(), limit).await));
             }
             Question::Surroundings(reply) => {
-                let (surroundings, tables) = self.surroundings().await;
-                // A process lists the tables, and the loop waits for none.
-                drop(tokio::spawn(async move {
-                    drop(reply.send(Surroundings {
-                        foreign_tables: tables.await,
-                        ..surroundings
-                    }));
-                }));
+                drop(reply.send(self.surroundings().await));
             }
             Question::Plan(reply) => drop(reply.send(self.dry_run().await)),
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
@@ -149,8 +142,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Everything but the tables of others, and what lists those.
-    async fn surroundings(&mut self) -> (Surroundings, TableNames) {
+    async fn surroundings(&mut self) -> Surroundings {
         let ranges = self.shape().ranges;
         let survey = self.host.survey(&ranges).await;
         let foreign: Vec<_> = self
@@ -164,10 +156,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             foreign_servers.extend(self.shown(&key).await);
         }
         let skipped = self.index.skipped();
-        let surroundings = Surroundings {
+        Surroundings {
             foreign_servers,
             foreign_routes: survey.foreign_routes,
-            foreign_tables: Vec::new(),
+            foreign_tables: survey.foreign_tables,
             routes: survey.routes,
             warnings: self.warnings.all(),
             input_warnings: self.input_warnings(),
@@ -175,8 +167,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .into_iter()
                 .map(|(kind, count)| (kind.to_string(), count as u64))
                 .collect(),
-        };
-        (surroundings, survey.foreign_tables)
+        }
     }
 
     /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is

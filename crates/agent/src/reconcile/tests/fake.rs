@@ -486,7 +486,7 @@ impl Host for Shared {
         Survey {
             foreign_routes: Vec::new(),
             routes: Vec::new(),
-            foreign_tables: Box::pin(std::future::ready(Vec::new())),
+            foreign_tables: Vec::new(),
         }
     }
 }
