@@ -1,7 +1,7 @@
 //! Events on Services: one for a fallback that agents report, whatever the number of Nodes. No I/O, no clock.
 //!
 //! A fallback begins with the first Node that reports it and ends when no Node does. A fallback that comes and goes is
-//! one Event whose series count grows. The rate is limited: [`PER_MINUTE`], and twice that in the first minute. An Event
+//! one Event whose series count grows. The rate is limited: `PER_MINUTE`, and twice that in the first minute. An Event
 //! beyond that is dropped, because the status of policies and the reports show the state anyway.
 
 mod reasons;
