@@ -93,7 +93,8 @@ pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
         .layer(map_response(mark))
 }
 
-fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {
+/// The answer to one probe.
+pub(crate) fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {
     let (fine, body) = judge(probe, standing, Timestamp::now());
     let status = if fine {
         StatusCode::OK
@@ -156,6 +157,9 @@ fn judge_family(family: &FamilyStanding, now: Timestamp) -> FamilyBody {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -172,6 +176,49 @@ mod tests {
             programmed: true,
             node_eligible,
             inputs: Vec::new(),
+        }
+    }
+
+    #[derive(Clone)]
+    struct Fixed(Standing);
+
+    impl Stand for Fixed {
+        async fn standing(&self) -> Standing {
+            self.0.clone()
+        }
+    }
+
+    /// The first line of the answer to `GET path`.
+    async fn asked(path: &str, standing: &Standing) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = router(Fixed(standing.clone()), Metrics::new());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        server.abort();
+        answer.lines().next().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn pain_16_the_pod_is_ready_from_the_end_of_the_first_pass_on() {
+        let starting = Standing::default();
+        assert_eq!(
+            asked("/readyz", &starting).await,
+            "HTTP/1.0 503 Service Unavailable"
+        );
+        assert_eq!(asked("/livez", &starting).await, "HTTP/1.0 200 OK");
+        let done = standing(None, Some(true));
+        assert_eq!(asked("/readyz", &done).await, "HTTP/1.0 200 OK");
+        let leaving = standing(None, Some(false));
+        for path in ["/readyz", "/healthz"] {
+            assert_eq!(
+                asked(path, &leaving).await,
+                "HTTP/1.0 503 Service Unavailable"
+            );
         }
     }
 

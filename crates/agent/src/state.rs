@@ -30,7 +30,7 @@ pub struct Pulse {
     pub input_ready: bool,
     /// When that was.
     pub input_since: Option<Instant>,
-    /// When the last pass ended.
+    /// When the last pass, or the last periodic comparison, ended.
     pub last_pass: Option<SystemTime>,
     /// When the last change of the input arrived.
     pub last_queued: Option<SystemTime>,

@@ -66,9 +66,10 @@ impl Stand for Watched {
 }
 
 fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
-    let oldest_pending = match pulse.last_pass {
-        Some(_) => [waiting_since(pulse), silent_since],
-        None => [first_pass_since(pulse), silent_since],
+    let oldest_pending = if pulse.ready {
+        [waiting_since(pulse), silent_since]
+    } else {
+        [first_pass_since(pulse), silent_since]
     };
     let oldest_pending = oldest_pending.into_iter().flatten().min();
     // Before the first pass there is something to report only if it should be done.

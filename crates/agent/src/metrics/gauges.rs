@@ -88,7 +88,7 @@ impl Gauges {
     fn register_kube_proxy(&self, registry: &mut Registry) {
         registry.register(
             "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
-            "When the last pass ended, since 1970",
+            "When the last pass, or the last periodic comparison, ended, since 1970",
             self.last_pass.clone(),
         );
         registry.register(

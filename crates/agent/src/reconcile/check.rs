@@ -4,6 +4,7 @@
 //! Between two slices the loop handles whatever else has come, so a large table delays nothing.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 use topology_core::mirror::{Observed, ObservedReal};
@@ -90,12 +91,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return;
         };
         self.agenda.visit(&Item::Look, None);
-        if let Err(error) = ended {
-            self.guard_failed(&error);
-            return;
-        }
-        if self.started.is_none() {
-            return;
+        match ended {
+            Ok(()) if self.started.is_some() => {}
+            Ok(()) => return,
+            Err(error) if self.started.is_some() => return self.guard_failed(&error),
+            // The first pass sets the tables; nothing is written before it.
+            Err(error) => return self.warnings.set(Topic::Guard, vec![error.to_string()]),
         }
         self.read_routes().await;
         let work = Work {
@@ -129,6 +130,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         let slice: Vec<Listed> = check.left.by_ref().take(SLICE).collect();
         if slice.is_empty() {
+            self.last_pass = Some(SystemTime::now());
             return;
         }
         self.check = Some(check);
@@ -197,7 +199,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// A pass over what differs; says so if it wrote anything.
     async fn repair(&mut self, work: Work, cause: &'static str) {
         let keys = work.keys.len();
-        if keys == 0 && work.services.is_empty() && !work.shape {
+        if work.is_nothing() {
             return;
         }
         let done = self.pass(work).await;

@@ -45,6 +45,13 @@ pub(super) struct Work {
     pub(super) shape: bool,
 }
 
+impl Work {
+    /// Whether a pass over it would do nothing.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.services.is_empty() && self.keys.is_empty() && !self.shape
+    }
+}
+
 /// What a pass did.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -120,7 +127,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for item in self.agenda.due(self.now()) {
             match item {
                 Item::Start => return self.start().await,
-                Item::Routes | Item::Guard => work.shape = true,
+                // Nothing is written before the first pass.
+                Item::Routes | Item::Guard => work.shape |= self.started.is_some(),
                 Item::Look => self.end_look().await,
                 Item::Flows => self.poll_forgetting(),
                 Item::Decision(key) => {
@@ -132,6 +140,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                     work.keys.insert(key);
                 }
             }
+        }
+        if work.is_nothing() {
+            return;
         }
         let done = self.pass(work).await;
         self.report(&done, None);

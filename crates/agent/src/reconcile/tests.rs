@@ -9,6 +9,7 @@ mod questions;
 mod schedulers;
 mod script;
 mod standing;
+mod starting;
 mod time;
 
 use cluster::event::{Completeness, Event};
@@ -99,9 +100,7 @@ async fn the_kernel_is_read_while_the_cluster_is_and_what_others_did_since_is_fo
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut again = Loop::over(&shared);
-    while again.reconciler.table.is_partly_read() {
-        again.reconciler.read_on().await;
-    }
+    again.read_table().await;
     again.world().reads = 0;
     again.world().servers.clear();
     tokio::time::advance(std::time::Duration::from_secs(61)).await;
@@ -350,33 +349,6 @@ async fn d13_tables_that_can_neither_be_read_nor_set_in_time_delay_no_virtual_se
     agent.world().guard_hangs = false;
     agent.settle(1_000).await;
     assert!(agent.journal().contains(&"guard".to_owned()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known() {
-    let mut agent = Loop::over(&Shared::default());
-    agent.world().addresses_unreadable = true;
-    agent.start(web()).await;
-    assert_eq!(agent.journal(), [""; 0]);
-    assert!(!agent.handle.pulse().ready);
-    agent.world().addresses_unreadable = false;
-    agent.settle(1_000).await;
-    assert_eq!(agent.save().len(), 3);
-}
-
-#[tokio::test(start_paused = true)]
-async fn pain_16_a_source_that_ends_ends_the_loop() {
-    let shared = Shared::default();
-    let mut agent = Loop::over(&shared);
-    let (_asks, questions) = tokio::sync::mpsc::channel(1);
-    let moves = crate::routes::moves::Moves::open().unwrap();
-    let (said, batches) = tokio::sync::mpsc::channel(1);
-    drop(said);
-    let lost = cluster::source::Watch::of(batches);
-    let ended = agent
-        .reconciler
-        .run(lost, moves, questions, std::future::pending());
-    assert_eq!(ended.await, crate::reconcile::Ended::SourceLost);
 }
 
 #[tokio::test(start_paused = true)]

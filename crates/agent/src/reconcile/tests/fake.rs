@@ -51,6 +51,8 @@ pub(super) struct World {
     /// How often it is asked in vain whether the tables are read.
     pub(super) guard_looks: usize,
     pub(super) addresses_unreadable: bool,
+    /// Whether `nft` cannot list the tables.
+    pub(super) guard_unreadable: bool,
     /// Whether what reads and sets tables never ends.
     pub(super) guard_hangs: bool,
     pub(super) forget_fails: bool,
@@ -402,7 +404,12 @@ impl Host for Shared {
         }
         let left = world.guard_looks.checked_sub(1);
         world.guard_looks = left.unwrap_or_default();
-        left.is_none().then_some(Ok(()))
+        let ended = if world.guard_unreadable {
+            Err(GuardError::Missing)
+        } else {
+            Ok(())
+        };
+        left.is_none().then_some(ended)
     }
 
     fn guard_lacks(&self, wanted: &Guard) -> bool {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::Wanted;
 use topology_core::model::{
@@ -28,6 +29,8 @@ pub(super) struct Loop {
     pub(super) reconciler: Reconciler<Shared, Shared>,
     pub(super) shared: Shared,
     pub(super) handle: state::AgentHandle,
+    /// What is asked through the handle, for a loop that runs.
+    pub(super) questions: mpsc::Receiver<state::Question>,
 }
 
 impl Loop {
@@ -71,6 +74,14 @@ impl Loop {
             reconciler: Reconciler::new(config, parts),
             shared,
             handle,
+            questions: ends.questions,
+        }
+    }
+
+    /// Reads the kernel's table, as is done while the cluster's first list is on its way.
+    pub(super) async fn read_table(&mut self) {
+        while self.reconciler.table.is_partly_read() {
+            self.reconciler.read_on().await;
         }
     }
 

@@ -1,0 +1,143 @@
+//! Before the first pass: nothing is written, and health tells if the first pass does not come.
+
+use std::time::Duration;
+
+use cluster::event::{Batch, Completeness, Event};
+use cluster::source::Watch;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::fake::Shared;
+use super::script::Loop;
+use super::web;
+use crate::health::watched::Watched;
+use crate::health::{Stand as _, answer};
+use crate::metrics::Metrics;
+use crate::metrics::record::Probe;
+use crate::routes::moves::Moves;
+use crate::trouble::Topic;
+
+/// A world in which an earlier agent programmed the Service `web`.
+async fn populated() -> Shared {
+    let shared = Shared::default();
+    Loop::over(&shared).start(web()).await;
+    shared.0.borrow_mut().journal.clear();
+    shared
+}
+
+fn says(agent: &Loop, topic: Topic) -> bool {
+    let warnings = agent.reconciler.warnings.all();
+    warnings.iter().any(|warning| warning.topic == topic)
+}
+
+#[tokio::test(start_paused = true)]
+async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.world().addresses_unreadable = true;
+    agent.start(web()).await;
+    assert_eq!(agent.journal(), [""; 0]);
+    assert!(!agent.handle.pulse().ready);
+    agent.world().addresses_unreadable = false;
+    agent.settle(1_000).await;
+    assert_eq!(agent.save().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_16_a_source_that_ends_ends_the_loop() {
+    let shared = Shared::default();
+    let mut agent = Loop::over(&shared);
+    let (_asks, questions) = tokio::sync::mpsc::channel(1);
+    let moves = crate::routes::moves::Moves::open().unwrap();
+    let (said, batches) = tokio::sync::mpsc::channel(1);
+    drop(said);
+    let lost = cluster::source::Watch::of(batches);
+    let ended = agent
+        .reconciler
+        .run(lost, moves, questions, std::future::pending());
+    assert_eq!(ended.await, crate::reconcile::Ended::SourceLost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_list_is_complete() {
+    let mut agent = Loop::over(&populated().await);
+    agent.world().guard_unreadable = true;
+    agent.read_table().await;
+    agent.settle(300_000).await;
+    assert_eq!(agent.journal(), [""; 0]);
+    assert!(says(&agent, Topic::Guard));
+    agent.start(web()).await;
+    assert_eq!(agent.journal(), [""; 0], "it is as it should be");
+    assert!(!says(&agent, Topic::Guard));
+    agent.check().await;
+    assert!(says(&agent, Topic::Guard));
+    agent.world().guard_unreadable = false;
+    agent.settle(120_000).await;
+    assert!(!says(&agent, Topic::Guard));
+}
+
+#[tokio::test(start_paused = true)]
+async fn t03_tables_that_cannot_be_read_make_nothing_written_before_the_addresses_are_known() {
+    let mut agent = Loop::over(&populated().await);
+    agent.world().guard_unreadable = true;
+    agent.world().addresses_unreadable = true;
+    agent.start(web()).await;
+    agent.settle(300_000).await;
+    assert_eq!(agent.journal(), [""; 0]);
+    assert!(!agent.handle.pulse().ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_though_the_kernel_is_populated()
+ {
+    let shared = populated().await;
+    shared.0.borrow_mut().addresses_unreadable = true;
+    let Loop {
+        mut reconciler,
+        handle,
+        questions,
+        ..
+    } = Loop::over(&shared);
+    let (said, batches) = mpsc::channel(1);
+    let mut events = vec![Event::Begin];
+    events.extend(web().into_iter().map(Event::Apply));
+    events.push(Event::Complete(Completeness::Whole));
+    let reports = Vec::new();
+    said.send(Batch { events, reports }).await.unwrap();
+    let watched = Watched::new(handle, None);
+    let probe = async |probe| {
+        let standing = watched.standing().await;
+        answer(probe, &standing, &Metrics::new()).status().as_u16()
+    };
+    let both = async || [probe(Probe::Livez).await, probe(Probe::Healthz).await];
+    let checks = async {
+        sleep(Duration::from_secs(55)).await;
+        assert_eq!(both().await, [200, 503]);
+        sleep(Duration::from_secs(6)).await;
+        assert_eq!(both().await, [503, 503]);
+        assert_eq!(shared.0.borrow().journal, [""; 0]);
+        shared.0.borrow_mut().addresses_unreadable = false;
+        sleep(Duration::from_secs(61)).await;
+        assert_eq!(both().await, [200, 200]);
+    };
+    let moves = Moves::open().unwrap();
+    let stop = std::future::pending();
+    tokio::select! {
+        _ = reconciler.run(Watch::of(batches), moves, questions, stop) => panic!("the loop ended"),
+        () = checks => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_pass_or_a_whole_comparison_counts_as_one() {
+    let mut agent = Loop::over(&Shared::default());
+    agent.start(web()).await;
+    let passed = |agent: &Loop| agent.handle.pulse().last_pass;
+    let first = passed(&agent);
+    assert!(first.is_some());
+    // Whether the tables are read is asked again and again.
+    agent.world().guard_looks = 3;
+    agent.settle(1_000).await;
+    assert_eq!(passed(&agent), first);
+    agent.check().await;
+    assert_ne!(passed(&agent), first);
+}
