@@ -62,6 +62,7 @@ impl Work<'_> {
             port: candidate.port,
             node: candidate.endpoint.node.clone(),
             zone: candidate.zone.cloned(),
+            terminating: candidate.endpoint.terminating,
             level: tier.map(|tier| tier.key.clone()),
             weight: candidate.weight,
             share: candidate.share,

@@ -159,6 +159,8 @@ pub struct EndpointDecision {
     pub node: Option<Arc<str>>,
     /// Its zone, from its Node or else from the slice.
     pub zone: Option<Arc<str>>,
+    /// Whether it terminates; it may serve, and be chosen, all the same.
+    pub terminating: bool,
     /// Its level, if it is in one.
     pub level: Option<LevelKey>,
     /// Its weight; 0 if it is not chosen.
@@ -182,7 +184,7 @@ impl Decision {
         let left = self
             .endpoints
             .iter()
-            .filter(|endpoint| !endpoint.is_chosen() && endpoint.reason != Reason::Terminating);
+            .filter(|endpoint| !endpoint.is_chosen() && !endpoint.terminating);
         left.map(|endpoint| (endpoint.address, endpoint.port))
     }
 }

@@ -358,3 +358,39 @@ fn capacity_counts_only_where_annotations_ask_for_levels() {
     local.service.internal_traffic_policy = TrafficPolicy::Local;
     assert_eq!(weights(local), [1, 1]);
 }
+
+#[test]
+fn d9_an_endpoint_that_terminates_is_never_one_that_is_merely_not_chosen() {
+    // Nobody is ready inside the levels, and those here take everything.
+    let mut hard = weighted(&[("node", 100), (ZONE, 0)]);
+    hard.mode = Mode::Hard;
+    let mut world = World::new("me")
+        .node("me", &[(ZONE, "a")])
+        .policy(hard)
+        .endpoints([
+            ep(1).on("me").zone("a").leaving(),
+            ep(2).zone("a").leaving(),
+            ep(3).zone("b").leaving(),
+        ]);
+    let decision = world.server().decision;
+    let reasons: Vec<Reason> = decision.endpoints.iter().map(|one| one.reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            Reason::ServingTerminating,
+            Reason::NearerLevelTakesAll,
+            Reason::Terminating
+        ]
+    );
+    assert_eq!(decision.unchosen().count(), 0);
+
+    // A Service that publishes endpoints that are not ready has them ready until they are gone.
+    let mut leaving = ep(2).on("other");
+    leaving.0.terminating = true;
+    let mut world = World::new("me").endpoints([ep(1).on("me"), leaving, ep(3).on("other")]);
+    world.service.internal_traffic_policy = TrafficPolicy::Local;
+    let decision = world.server().decision;
+    assert_eq!(decision.endpoints[1].reason, Reason::NotLocal);
+    let unchosen: Vec<_> = decision.unchosen().collect();
+    assert_eq!(unchosen, [([10, 244, 0, 3].into(), 8080)]);
+}
