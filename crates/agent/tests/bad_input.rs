@@ -277,3 +277,39 @@ fn d13_a_node_that_claims_the_cluster_ips_of_others_removes_no_service() {
     let unknown = render("", &format!("{api}{}", node("zz")));
     assert_eq!(unknown["virtualServers"].as_array().unwrap().len(), 0);
 }
+
+/// Work that grows with the square of the number of ports takes many minutes here.
+#[test]
+fn d13_a_service_of_20_000_ports_with_slow_start_is_rendered_within_a_minute() {
+    use std::fmt::Write as _;
+    let (mut service, mut slice) = (String::new(), String::new());
+    for port in 1..=20_000 {
+        write!(service, "{{name: p{port}, port: {port}}},").unwrap();
+        write!(slice, "{{name: p{port}, port: {port}}},").unwrap();
+    }
+    let input = format!(
+        "apiVersion: v1\nkind: Node\nmetadata: {{name: n1, labels: {{topology.kubernetes.io/zone: a}}}}\n---\n\
+         apiVersion: v1\nkind: Service\nmetadata: {{name: wide, namespace: shop, annotations: \
+         {{topology.ipvs-topo.io/weights: 'zone=80,*=20', topology.ipvs-topo.io/slow-start: '60'}}}}\n\
+         spec: {{clusterIP: 10.96.0.10, ports: [{service}]}}\n---\n\
+         apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\naddressType: IPv4\n\
+         metadata: {{name: wide-1, namespace: shop, labels: {{kubernetes.io/service-name: wide}}}}\n\
+         ports: [{slice}]\nendpoints: [{{addresses: [10.244.1.1], nodeName: n1}}]\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.yaml");
+    fs::write(&path, input).unwrap();
+    let output = Command::new("timeout")
+        .args(["60", env!("CARGO_BIN_EXE_ipvs-topo")])
+        .args(["render", "-o", "save", "--node", "n1", "--cluster"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let servers = output.stdout.split(|byte| *byte == b'\n');
+    assert_eq!(
+        servers.filter(|line| line.starts_with(b"-A")).count(),
+        20_000
+    );
+    assert_eq!(output.stderr, b"", "nothing is wrong with it");
+}

@@ -13,7 +13,7 @@ use crate::policy::LevelKey;
 use crate::resolve::Resolution;
 use crate::virtual_server::VirtualServerKey;
 
-/// Everything that is remembered, by virtual server.
+/// Everything that is remembered, by Service; of each what is remembered of its virtual servers, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<Remembered>)>>);
 
@@ -38,7 +38,7 @@ pub struct Held {
 impl Memory {
     /// Remembers what `resolution` of `service` asks to be remembered, and forgets the rest about it.
     pub fn learn(&mut self, service: &ObjectName, resolution: &Resolution) {
-        let kept: Vec<_> = resolution
+        let mut kept: Vec<_> = resolution
             .servers
             .iter()
             .filter_map(|resolved| {
@@ -46,6 +46,7 @@ impl Memory {
                 Some((resolved.server.key, remembered))
             })
             .collect();
+        kept.sort_unstable_by_key(|(key, _)| *key);
         if kept.is_empty() {
             self.0.remove(service);
         } else {
@@ -56,7 +57,8 @@ impl Memory {
     /// What is remembered about one virtual server of `service`.
     pub fn of(&self, service: &ObjectName, key: &VirtualServerKey) -> Option<&Remembered> {
         let servers = self.0.get(service)?;
-        let found = servers.iter().find(|(known, _)| known == key);
-        found.map(|(_, remembered)| &**remembered)
+        let found = servers.binary_search_by_key(key, |(known, _)| *known);
+        let (_, remembered) = servers.get(found.ok()?)?;
+        Some(remembered)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Wish {
     pub(crate) silent: BTreeSet<VirtualServerKey>,
     /// Virtual servers that are never programmed, and why.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
-    /// What its owner should know, one line each.
+    /// What its owner should know, one line each; a few, and the number of the others.
     pub(crate) findings: Vec<String>,
     /// How many endpoints it has, on any node and in any condition.
     pub(crate) endpoints: usize,

@@ -10,6 +10,9 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 use super::books::Wish;
 use super::shape::Place;
 
+/// So many findings of one Service are kept; the rest are counted in one more.
+const MAX_FINDINGS: usize = 20;
+
 /// What a virtual server shall be, and which endpoints are left out of it although they could serve.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -18,22 +21,24 @@ pub(super) struct Target {
 }
 
 /// What a Service asks for, without the decisions, and the servers that may be programmed.
-pub(super) fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wish, Vec<Target>) {
-    let mut wish = Wish {
-        findings: resolution
-            .findings
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        ..Wish::default()
-    };
-    let mut servers = Vec::with_capacity(resolution.servers.len());
-    for resolved in resolution.servers {
+pub(super) fn wish(
+    service: &ObjectName,
+    resolution: Resolution,
+    me: &Viewpoint,
+    place: &Place,
+) -> (Wish, Vec<Target>) {
+    let Resolution {
+        servers: resolved,
+        findings,
+        ..
+    } = resolution;
+    let mut wish = Wish::default();
+    let mut servers = Vec::with_capacity(resolved.len());
+    for resolved in resolved {
         let key = resolved.server.key;
         let endpoints = &resolved.decision.endpoints;
         wish.endpoints = wish.endpoints.max(endpoints.len());
         if let Some(words) = refusal(&key, &resolved.service, place) {
-            wish.findings.push(words.clone());
             wish.refused.insert(key, words);
             continue;
         }
@@ -50,7 +55,21 @@ pub(super) fn wish(resolution: Resolution, me: &Viewpoint, place: &Place) -> (Wi
             server: resolved.server,
         });
     }
+    let findings = findings.iter().map(ToString::to_string);
+    wish.findings = first_of(service, findings.chain(wish.refused.values().cloned()));
     (wish, servers)
+}
+
+/// The first findings, and how many more there are.
+fn first_of(service: &ObjectName, mut findings: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = findings.by_ref().take(MAX_FINDINGS).collect();
+    let more = findings.count();
+    if more > 0 {
+        kept.push(format!(
+            "Service {service}: {more} more warnings like these; `ipvs-topo status {service}` shows them"
+        ));
+    }
+    kept
 }
 
 /// Whether clients that nobody can serve are to get no answer.

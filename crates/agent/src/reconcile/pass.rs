@@ -348,7 +348,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let ask_again = resolution.ask_again;
         let now = self.clock.now();
         self.ledger.replace(service, Told::of(&resolution), now);
-        let (wish, servers) = wish(resolution, &self.me, &self.place);
+        let (wish, servers) = wish(service, resolution, &self.me, &self.place);
         for finding in self.books.new_findings(service, &wish) {
             tracing::warn!("{finding}");
         }

@@ -1,11 +1,16 @@
 //! What changes while nothing changes but the time: ramps, expiry, slow start, recovery hold.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use topology_core::model::{Drain, DrainScope, HardServices, OnLastDomain, TrafficPolicy};
+use topology_core::memory::Memory;
+use topology_core::model::{
+    Drain, DrainScope, HardServices, OnLastDomain, Protocol, TrafficPolicy,
+};
 use topology_core::policy::Policy;
 use topology_core::ratio::Ratio;
 use topology_core::resolve::{Fact, Note, Refusal, ResolvedServer};
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::world::{Ep, World, ZONE, drain, ep, weighted};
 
@@ -247,6 +252,43 @@ fn what_was_unready_is_new_again() {
     at(&mut world, 1_000);
     world = world.endpoints([ep(1), ep(2)]);
     assert_eq!(at(&mut world, 2_000).1, Some(3_000));
+}
+
+/// With a search through all ports for each port this takes minutes.
+#[test]
+fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
+    let mut policy = weighted(&[("*", 1)]);
+    policy.slow_start = 9;
+    let mut world = World::new("me").node("me", &[]).policy(policy);
+    world = world.endpoints([ep(1)]);
+    world.me.now = Some(0);
+    let mut resolution = world.resolve();
+    let one = resolution.servers.remove(0);
+    let keys: Vec<_> = (1..=u16::MAX).map(|port| at_port(port)).collect();
+    // The kernel's order is not that of the ports.
+    resolution.servers.extend(keys.iter().rev().map(|key| {
+        let mut server = one.clone();
+        server.server.key = *key;
+        server
+    }));
+    let mut memory = Memory::default();
+    memory.learn(&world.service.name, &resolution);
+    let began = Instant::now();
+    for key in &keys {
+        let known = memory.of(&world.service.name, key).unwrap();
+        assert_eq!(known.ready_since.len(), 1);
+    }
+    assert_eq!(memory.of(&world.service.name, &at_port(0)), None);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+fn at_port(port: u16) -> VirtualServerKey {
+    VirtualServerKey::Address {
+        protocol: Protocol::Tcp,
+        address: [10, 96, 0, 10].into(),
+        port,
+    }
 }
 
 #[test]

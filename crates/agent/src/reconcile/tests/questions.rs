@@ -8,7 +8,7 @@ use cluster::object::Object;
 use cluster::warning::Warning;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use topology_core::model::Drain;
+use topology_core::model::{Drain, ObjectName};
 use topology_core::policy::LevelKey;
 
 use super::fake::Shared;
@@ -145,4 +145,24 @@ async fn a_service_that_names_a_policy_is_in_the_overview_whatever_the_policy_se
     objects.push(Object::Service(named));
     agent.start(objects).await;
     assert_eq!(agent.reconciler.overview_of(), ["t/named"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_of_the_findings_of_one_service_a_few_are_logged_and_the_others_counted() {
+    let mut agent = Loop::over(&Shared::default());
+    // The first has it; the others repeat it.
+    agent
+        .start(vec![service("web", "10.96.0.10", &["80/TCP"; 5_001])])
+        .await;
+    let name = ObjectName::new("t", "web");
+    let wish = agent.reconciler.books.wish(&name).unwrap();
+    assert_eq!(wish.findings.len(), 21);
+    let last = &wish.findings[20];
+    assert!(
+        last.starts_with("Service t/web: 4980 more warnings"),
+        "{last}"
+    );
+    let known = wish.clone();
+    let repeated = agent.reconciler.books.new_findings(&name, &known);
+    assert_eq!(repeated.len(), 0, "each is logged once");
 }

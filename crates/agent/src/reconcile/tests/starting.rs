@@ -1,5 +1,6 @@
 //! Before the first pass: nothing is written, and health tells if the first pass does not come.
 
+use std::future::pending;
 use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
@@ -14,6 +15,7 @@ use crate::health::watched::Watched;
 use crate::health::{Stand as _, answer};
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
+use crate::reconcile::Ended;
 use crate::routes::moves::Moves;
 use crate::trouble::Topic;
 
@@ -46,15 +48,13 @@ async fn t03_nothing_is_written_before_the_addresses_of_this_machine_are_known()
 async fn pain_16_a_source_that_ends_ends_the_loop() {
     let shared = Shared::default();
     let mut agent = Loop::over(&shared);
-    let (_asks, questions) = tokio::sync::mpsc::channel(1);
-    let moves = crate::routes::moves::Moves::open().unwrap();
-    let (said, batches) = tokio::sync::mpsc::channel(1);
+    let (_asks, questions) = mpsc::channel(1);
+    let moves = Moves::open().unwrap();
+    let (said, batches) = mpsc::channel(1);
     drop(said);
-    let lost = cluster::source::Watch::of(batches);
-    let ended = agent
-        .reconciler
-        .run(lost, moves, questions, std::future::pending());
-    assert_eq!(ended.await, crate::reconcile::Ended::SourceLost);
+    let lost = Watch::of(batches);
+    let ended = agent.reconciler.run(lost, moves, questions, pending());
+    assert_eq!(ended.await, Ended::SourceLost);
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +120,7 @@ async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_though_
         assert_eq!(both().await, [200, 200]);
     };
     let moves = Moves::open().unwrap();
-    let stop = std::future::pending();
+    let stop = pending();
     tokio::select! {
         _ = reconciler.run(Watch::of(batches), moves, questions, stop) => panic!("the loop ended"),
         () = checks => {}
