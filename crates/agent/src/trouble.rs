@@ -7,7 +7,9 @@ pub enum Topic {
     Settings,
     /// The node's own addresses and the Service ranges.
     Addresses,
-    /// Nodes that claim addresses inside the Service ranges.
+    /// This Node claims addresses inside the Service ranges.
+    OwnClaim,
+    /// Other Nodes that claim addresses inside the Service ranges.
     NodeClaim,
     /// Our routes.
     Routes,
@@ -42,7 +44,7 @@ impl Topic {
         match self {
             Self::Settings => "Settings",
             Self::Addresses => "Addresses",
-            Self::NodeClaim => "NodeClaim",
+            Self::OwnClaim | Self::NodeClaim => "NodeClaim",
             Self::Routes => "Routes",
             Self::Guard => "Guard",
             Self::Record => "Record",
@@ -52,5 +54,11 @@ impl Topic {
             Self::OtherProxy => "OtherProxy",
             Self::Scheduler => "Scheduler",
         }
+    }
+
+    /// Whether it is a matter of this node. Every agent sees what other kubelets claim: if it were reported, one kubelet
+    /// could make all agents write.
+    pub const fn is_of_this_node(self) -> bool {
+        !matches!(self, Self::NodeClaim)
     }
 }

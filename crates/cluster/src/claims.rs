@@ -19,34 +19,45 @@ const NAMED: usize = 10;
 /// One warning for each of the first Nodes by name that claim such addresses; `place` says where an object is written, if
 /// that is known.
 pub fn warnings(snapshot: &Snapshot, place: impl Fn(&ObjectKey) -> Option<Place>) -> Vec<Warning> {
-    let mut nodes: BTreeMap<&Arc<str>, (IpAddr, usize)> = BTreeMap::new();
+    let mut nodes: BTreeMap<&Arc<str>, Vec<IpAddr>> = BTreeMap::new();
     for (address, node) in snapshot.claims_of_nodes() {
-        let (first, count) = nodes.entry(node).or_insert((address, 0));
-        *first = address.min(*first);
-        *count += 1;
+        nodes.entry(node).or_default().push(address);
     }
-    let warning = |(node, (address, count)): (&Arc<str>, (IpAddr, usize))| {
-        let key = ObjectKey::global(Kind::Node, node);
-        let (file, line) = place(&key).unwrap_or_default();
-        let more = match count {
-            0 | 1 => String::new(),
-            _ => format!(" (and {} more)", count - 1),
-        };
-        let message =
-            format!("{address}{more} is inside a Service range; other nodes ignore this address");
-        Warning {
-            field: "status.addresses".into(),
-            own_code: Some(Code::NodeClaim),
-            ..Warning::of_object(
-                &file,
-                line,
-                &key,
-                message,
-                "find out why its kubelet reports it, or correct the ServiceCIDR",
-            )
-        }
+    let nodes = nodes.into_iter().take(NAMED);
+    nodes
+        .filter_map(|(node, claimed)| warning(node, &claimed, &place))
+        .collect()
+}
+
+/// The warning about one Node, if it claims such addresses.
+pub fn warning_of(snapshot: &Snapshot, node: &Arc<str>) -> Option<Warning> {
+    let addresses = snapshot.node(node)?.addresses.iter().copied();
+    let claimed: Vec<IpAddr> = addresses
+        .filter(|address| snapshot.is_in_service_cidr(*address))
+        .collect();
+    warning(node, &claimed, &|_key| None)
+}
+
+fn warning(
+    node: &Arc<str>,
+    claimed: &[IpAddr],
+    place: &impl Fn(&ObjectKey) -> Option<Place>,
+) -> Option<Warning> {
+    let first = claimed.iter().min()?;
+    let key = ObjectKey::global(Kind::Node, node);
+    let (file, line) = place(&key).unwrap_or_default();
+    let more = match claimed.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
     };
-    nodes.into_iter().take(NAMED).map(warning).collect()
+    let message =
+        format!("{first}{more} is inside a Service range; other nodes ignore this address");
+    let remedy = "find out why its kubelet reports it, or correct the ServiceCIDR";
+    Some(Warning {
+        field: "status.addresses".into(),
+        own_code: Some(Code::NodeClaim),
+        ..Warning::of_object(&file, line, &key, message, remedy)
+    })
 }
 
 #[cfg(test)]
@@ -72,5 +83,9 @@ mod tests {
              ignore this address; find out why its kubelet reports it, or correct the ServiceCIDR"
         );
         assert_eq!(loaded.warnings[0].code().word(), "NodeClaim");
+        let own = |node: &str| super::warning_of(&loaded.snapshot, &node.into());
+        let last = own("n29").expect("a Node beyond those that are named");
+        assert!(last.message.starts_with("10.97.0.29 is inside"));
+        assert_eq!(own("n30"), None);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use cluster::claims;
+use cluster::warning::Warning;
 use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -113,9 +114,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Tells of Nodes that claim addresses of Services. At the start and with each periodic check only: a Node that
     /// changes its addresses all the time costs one line a check.
     pub(super) fn note_claims(&mut self) {
-        let claims = claims::warnings(self.index.snapshot(), |_key| None);
-        let lines = claims.iter().map(ToString::to_string).collect();
-        self.warnings.set(Topic::NodeClaim, lines);
+        let (snapshot, me) = (self.index.snapshot(), &self.me.node);
+        let own = claims::warning_of(snapshot, me);
+        let mut others = claims::warnings(snapshot, |_key| None);
+        others.retain(|warning| warning.object.as_deref() != Some(&**me));
+        let lines = |warnings: &[Warning]| warnings.iter().map(ToString::to_string).collect();
+        self.warnings.set(Topic::OwnClaim, lines(own.as_slice()));
+        self.warnings.set(Topic::NodeClaim, lines(&others));
     }
 
     fn node_ips(&self) -> NodeIps {

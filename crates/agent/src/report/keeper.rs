@@ -236,7 +236,11 @@ fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
         bytes: MAX_WARNING_BYTES,
         entries: MAX_WARNINGS,
     };
-    let warnings = pulse.node_warnings.iter().map(|warning| NodeWarning {
+    let own = pulse
+        .node_warnings
+        .iter()
+        .filter(|warning| warning.topic.is_of_this_node());
+    let warnings = own.map(|warning| NodeWarning {
         code: warning.topic.code().to_owned(),
         message: warning.text.chars().take(MAX_MESSAGE).collect(),
     });

@@ -114,11 +114,12 @@ impl Ledger {
         let fallbacks = self
             .fallbacks
             .iter()
-            .filter_map(|(_, service)| Some((&*service.namespace, self.fallback(service)?)));
+            .map(|(_, service)| (&*service.namespace, service));
+        let build = |service| self.fallback(service);
         Account {
             policies: self.policies(snapshot, room(2, MAX_REPORTED), turn),
             drains: first(drains, &mut room(4, MAX_REPORTED)),
-            fallbacks: by_turns(fallbacks, &mut room(4, MAX_FALLBACKS), turn),
+            fallbacks: by_turns(fallbacks, &mut room(4, MAX_FALLBACKS), turn, build),
             deciding: self.policies.len() as u64,
             nodes,
         }
@@ -127,8 +128,10 @@ impl Ledger {
     /// Policies that decide for a Service here. Those of the cluster have half of the room, and of the rest every
     /// namespace has its share.
     fn policies(&self, snapshot: &Snapshot, mut room: Room, turn: u64) -> Vec<PolicyInUse> {
-        let deciding = || snapshot.policies().filter_map(|policy| self.in_use(policy));
-        let of_cluster = deciding().filter(|one| one.policy.namespace.is_none());
+        let of_cluster = snapshot
+            .policies()
+            .filter(|policy| policy.namespace.is_none())
+            .filter_map(|policy| self.in_use(policy));
         let mut half = Room {
             bytes: room.bytes / 2,
             entries: room.entries / 2,
@@ -139,8 +142,11 @@ impl Ledger {
             .bytes
             .saturating_sub(before.bytes.saturating_sub(half.bytes));
         room.entries = room.entries.saturating_sub(policies.len());
-        let of_namespaces = deciding().filter_map(|one| Some((one.policy.namespace.clone()?, one)));
-        policies.extend(by_turns(of_namespaces, &mut room, turn));
+        let of_namespaces = snapshot
+            .policies()
+            .filter_map(|policy| Some((policy.namespace.as_ref()?, policy)));
+        let build = |policy| self.in_use(policy);
+        policies.extend(by_turns(of_namespaces, &mut room, turn, build));
         policies
     }
 

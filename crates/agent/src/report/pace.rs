@@ -11,9 +11,9 @@ use super::share::number_of;
 /// Numbers alone change with every endpoint of the cluster, and nobody waits for them: so seldom that the agents of a
 /// large cluster together are no load.
 pub(super) const AMOUNTS: Duration = Duration::from_secs(600);
-/// After a failure; twice as long after each further one.
+/// After a failure; twice as long after each further one, and longer by the node's own part of a round.
 const RETRY: Duration = Duration::from_secs(15);
-/// What a failure waits at most, and what a report waits that has no place to go.
+/// What a failure waits at most, and what a report waits that has no place to go; longer by the node's own part of it.
 pub(super) const SELDOM: Duration = Duration::from_secs(300);
 
 /// What a report costs the API server.
@@ -43,6 +43,8 @@ pub(crate) struct Pace {
     written: [Option<Duration>; 2],
     failures: u32,
     not_before: Duration,
+    /// The last round that is known.
+    round: Duration,
 }
 
 impl Pace {
@@ -64,13 +66,14 @@ impl Pace {
         let since = self.differs.filter(|(known, _)| *known == difference);
         let since = since.map_or(now, |(_, since)| since);
         self.differs = Some((difference, since));
-        let (round, [last, before]) = (load.round(), self.written);
+        self.round = load.round();
+        let (round, [last, before]) = (self.round, self.written);
         let earliest = match difference {
             Difference::None => return None,
             Difference::Amounts => last.map(|last| last + AMOUNTS.max(round)),
             Difference::News => before.map(|before| before + two_reports(round)),
         };
-        let own = since + round.saturating_mul(self.moment) / 1000;
+        let own = since + self.part(round);
         Some(earliest.unwrap_or_default().max(own).max(self.not_before))
     }
 
@@ -84,6 +87,7 @@ impl Pace {
         let [last, _] = self.written;
         *self = Self {
             moment: self.moment,
+            round: self.round,
             written: [Some(now), last],
             ..Self::default()
         };
@@ -93,17 +97,29 @@ impl Pace {
     pub(crate) fn failed(&mut self, now: Duration, least: Option<Duration>) {
         let wait = RETRY.saturating_mul(1 << self.failures.min(8)).min(SELDOM);
         self.failures += 1;
-        self.not_before = now + wait.max(least.unwrap_or_default());
+        self.wait(now, wait.max(least.unwrap_or_default()));
     }
 
     /// There is no place for it.
     pub(crate) fn nowhere(&mut self, now: Duration) {
-        self.not_before = now + SELDOM;
+        self.wait(now, SELDOM);
+    }
+
+    /// An API server that is back must not have all agents at once: each waits for its own moment, too.
+    fn wait(&mut self, now: Duration, wait: Duration) {
+        self.not_before = now + wait + self.part(self.round.max(wait));
+    }
+
+    /// The node's own part of a time.
+    fn part(&self, time: Duration) -> Duration {
+        time.saturating_mul(self.moment) / 1000
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use cluster::topology_agent::rate::{BYTES_PER_SECOND, WRITES_PER_SECOND};
     use proptest::prelude::*;
 
@@ -177,6 +193,27 @@ mod tests {
         let mut pace = Pace::of("node-1");
         let first = pace.due(seconds(7), Difference::News, load);
         assert_eq!(pace.due(seconds(8), Difference::News, load), first);
+    }
+
+    #[test]
+    fn d13_after_an_outage_no_two_seconds_have_most_of_the_agents() {
+        for (nodes, wait, seconds_apart) in [(100, RETRY, 15), (5000, RETRY, 100)] {
+            let load = Load { nodes, bytes: 1000 };
+            let mut by_second: BTreeMap<u64, u64> = BTreeMap::new();
+            for node in 0..nodes {
+                let mut pace = Pace::of(&format!("node-{node}"));
+                pace.due(seconds(7), Difference::News, load);
+                pace.failed(seconds(1000), None);
+                let due = pace.due(seconds(1000), Difference::News, load).unwrap();
+                assert!(due >= seconds(1000) + wait);
+                *by_second.entry(due.as_secs()).or_default() += 1;
+            }
+            let most = by_second.values().max().unwrap();
+            assert!(
+                *most <= 3 * nodes / seconds_apart,
+                "{nodes} nodes: {by_second:?}"
+            );
+        }
     }
 
     proptest! {

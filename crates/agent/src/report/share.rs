@@ -41,15 +41,17 @@ pub(super) fn first<T: Serialize>(entries: impl IntoIterator<Item = T>, room: &m
     entries.take_while(|entry| room.take(entry)).collect()
 }
 
-/// Those that have room, in the order of `entries`: one of each group, then the second of each, and so on.
+/// Those that have room, in the order of `entries`: one of each group, then the second of each, and so on. An entry is
+/// built when its turn comes; nothing, if there is nothing to tell of it.
 ///
 /// The turn begins at another group for each `node`, so that groups that have no room in one report have it in another.
-pub(super) fn by_turns<G: Ord, T: Serialize>(
-    entries: impl IntoIterator<Item = (G, T)>,
+pub(super) fn by_turns<G: Ord, K, T: Serialize>(
+    entries: impl IntoIterator<Item = (G, K)>,
     room: &mut Room,
     node: u64,
+    build: impl Fn(K) -> Option<T>,
 ) -> Vec<T> {
-    let mut groups: BTreeMap<G, VecDeque<(usize, T)>> = BTreeMap::new();
+    let mut groups: BTreeMap<G, VecDeque<(usize, K)>> = BTreeMap::new();
     for (at, (group, entry)) in entries.into_iter().enumerate() {
         groups.entry(group).or_default().push_back((at, entry));
     }
@@ -57,8 +59,11 @@ pub(super) fn by_turns<G: Ord, T: Serialize>(
     let count = u64::try_from(queues.len()).unwrap_or(u64::MAX).max(1);
     queues.rotate_left(usize::try_from(node % count).unwrap_or_default());
     let mut taken = Vec::new();
-    while let Some(mut queue) = queues.pop_front() {
-        let Some((at, entry)) = queue.pop_front() else {
+    while let Some(mut queue) = queues.pop_front()
+        && room.entries > 0
+    {
+        let built = std::iter::from_fn(|| queue.pop_front());
+        let Some((at, entry)) = built.filter_map(|(at, key)| Some((at, build(key)?))).next() else {
             continue;
         };
         if room.take(&entry) {
@@ -72,6 +77,8 @@ pub(super) fn by_turns<G: Ord, T: Serialize>(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     const ROOM: Room = Room {
@@ -88,7 +95,7 @@ mod tests {
     #[test]
     fn a_namespace_with_500_entries_pushes_no_other_out() {
         for node in 0..9 {
-            let taken = by_turns(entries(), &mut ROOM.clone(), node);
+            let taken = by_turns(entries(), &mut ROOM.clone(), node, Some);
             // Each takes eight bytes with quotes and comma.
             assert_eq!(taken.len(), 11, "{taken:?}");
             assert!(taken.is_sorted(), "{taken:?}");
@@ -104,7 +111,7 @@ mod tests {
             entries: 5,
         };
         let mut seen: Vec<u32> = (0..50)
-            .flat_map(|node| by_turns(groups(), &mut room.clone(), node))
+            .flat_map(|node| by_turns(groups(), &mut room.clone(), node, Some))
             .collect();
         seen.sort_unstable();
         seen.dedup();
@@ -115,6 +122,25 @@ mod tests {
     fn what_is_too_long_does_not_end_the_turn_of_others() {
         let long = "x".repeat(100);
         let entries = [("a", long), ("b", "short".to_owned())];
-        assert_eq!(by_turns(entries, &mut ROOM.clone(), 0), ["short"]);
+        assert_eq!(by_turns(entries, &mut ROOM.clone(), 0, Some), ["short"]);
+    }
+
+    #[test]
+    fn d13_what_has_no_room_is_not_built() {
+        let built = Cell::new(0);
+        let build = |number: u32| {
+            built.set(built.get() + 1);
+            // Of every second one there is nothing to tell.
+            number.is_multiple_of(2).then_some(number)
+        };
+        let entries = (0..100_000_u32).map(|number| (number % 5_000, number));
+        let mut room = Room {
+            bytes: 10_000,
+            entries: 64,
+        };
+        let taken = by_turns(entries, &mut room, 0, build);
+        assert_eq!(taken.len(), 64);
+        assert!(taken.iter().all(|number| number.is_multiple_of(2)));
+        assert!(built.get() < 3_000, "{} were built", built.get());
     }
 }

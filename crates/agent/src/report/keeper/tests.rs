@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::report::compare::Difference;
 use crate::state::{Question, channel};
+use crate::trouble::{self, Topic};
 
 /// What the server was asked, and what it answers next.
 #[derive(Debug, Default)]
@@ -216,8 +217,8 @@ fn the_phase_is_that_of_the_worst_part() {
 
 #[test]
 fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
-    let warning = |text: String| crate::trouble::NodeWarning {
-        topic: crate::trouble::Topic::OtherProxy,
+    let warning = |text: String| trouble::NodeWarning {
+        topic: Topic::OtherProxy,
         text,
     };
     let report = |texts: Vec<String>| {
@@ -240,4 +241,24 @@ fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
     assert!(!many.warnings.is_empty());
     let room = u64::try_from(MAX_WARNING_BYTES).unwrap();
     assert!(length(&many) <= length(&none) + room);
+}
+
+#[test]
+fn d13_what_another_kubelet_claims_is_no_news_of_this_node() {
+    let report = |topics: &[Topic]| {
+        let warning = |topic: &Topic| trouble::NodeWarning {
+            topic: *topic,
+            text: "10.96.0.1 is inside a Service range".to_owned(),
+        };
+        let pulse = Pulse {
+            node_warnings: topics.iter().map(warning).collect(),
+            ..Pulse::default()
+        };
+        compose(&pulse, AgentPhase::Serving, Account::default())
+    };
+    let (none, others) = (report(&[]), report(&[Topic::NodeClaim]));
+    assert_eq!(difference(&others, Some(&none)), Difference::None);
+    let own = report(&[Topic::OwnClaim, Topic::NodeClaim]);
+    assert_eq!(own.warnings.len(), 1);
+    assert_eq!(own.warnings[0].code, "NodeClaim");
 }
