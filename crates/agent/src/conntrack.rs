@@ -41,8 +41,19 @@ pub(crate) struct Cleaning {
     pub(crate) took: Duration,
 }
 
-/// How a batch ended: one cleaning for each family in it, or the error's text.
-pub(crate) type Cleaned = Result<Vec<Cleaning>, String>;
+/// How a batch ended: one cleaning for each family in it.
+pub(crate) type Cleaned = Result<Vec<Cleaning>, CleanError>;
+
+/// Why a batch was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CleanError {
+    /// The kernel does not answer, or refuses; the error's text.
+    #[error("{0}")]
+    Kernel(String),
+    /// The thread panicked; no batch will be done any more.
+    #[error("its thread panicked")]
+    ThreadLost,
+}
 
 /// The thread that deletes entries. It takes one batch at a time.
 #[derive(Debug)]
@@ -78,7 +89,24 @@ impl Conntrack {
         match self.results.try_recv() {
             Ok(cleaned) => Some(cleaned),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err("its thread panicked".to_owned())),
+            Err(TryRecvError::Disconnected) => Some(Err(CleanError::ThreadLost)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pain_16_a_thread_that_is_gone_is_told_from_a_kernel_that_refuses() {
+        let (batches, received) = sync_channel(1);
+        let (answers, results) = sync_channel(1);
+        let mut conntrack = Conntrack { batches, results };
+        conntrack.begin(BTreeSet::new());
+        assert_eq!(conntrack.result(), None);
+        drop((received, answers));
+        conntrack.begin(BTreeSet::new());
+        assert_eq!(conntrack.result(), Some(Err(CleanError::ThreadLost)));
     }
 }

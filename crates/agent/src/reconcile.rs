@@ -100,6 +100,8 @@ pub(crate) enum Ended {
     Stopped,
     /// Nothing follows the cluster any more, so it would serve what was true once.
     SourceLost,
+    /// Nothing deletes connection tracking entries any more.
+    ConntrackLost,
 }
 
 /// Something on the agenda.
@@ -276,6 +278,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Trigger::Check => self.begin_check().await,
                 Trigger::CheckOn => self.check_on().await,
                 Trigger::ReadOn => self.read_on().await,
+            }
+            if self.forgetting.is_lost {
+                return Ended::ConntrackLost;
             }
             self.see_other_proxy();
             self.publish();

@@ -32,6 +32,10 @@ pub use crate::preflight::StartError;
 const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent exits so that it is started again, and \
                            the data plane goes on serving";
 
+/// Why the agent exits when the thread that deletes connection tracking entries is gone.
+const CONNTRACK_LOST: &str = "the thread that deletes connection tracking entries ended; the agent exits so that it is \
+                              started again, and the data plane goes on serving";
+
 /// Why the agent exits when the task that looks for other proxies panics.
 const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
                            plane goes on serving";
@@ -130,6 +134,7 @@ pub async fn run(
     match ended {
         Ended::Stopped => Ok(why),
         Ended::SourceLost => Ok(Some(SOURCE_LOST.to_owned())),
+        Ended::ConntrackLost => Ok(Some(CONNTRACK_LOST.to_owned())),
     }
 }
 

@@ -8,7 +8,7 @@ use ipvs_netlink::transport::{self, Batch, Connection, Message, Request};
 use topology_core::model::Family;
 
 use super::wire::{self, Selection};
-use super::{Cleaned, Cleaning, Flow};
+use super::{CleanError, Cleaned, Cleaning, Flow};
 
 /// Works until the other ends are closed.
 pub(super) fn work(
@@ -17,7 +17,8 @@ pub(super) fn work(
     answers: &SyncSender<Cleaned>,
 ) {
     while let Ok(flows) = batches.recv() {
-        let cleaned = clean(&mut connection, &flows).map_err(|error| error.to_string());
+        let cleaned =
+            clean(&mut connection, &flows).map_err(|error| CleanError::Kernel(error.to_string()));
         if answers.send(cleaned).is_err() {
             return;
         }

@@ -12,7 +12,7 @@ use topology_core::plan::Step;
 
 use super::apply::word;
 use super::{Item, Reconciler};
-use crate::conntrack::{Cleaned, Flow};
+use crate::conntrack::{CleanError, Cleaned, Flow};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::trouble::Topic;
@@ -29,14 +29,17 @@ const RETRY: u64 = 60_000;
 pub(super) struct Forgetting {
     running: BTreeMap<Flow, Step>,
     waiting: BTreeMap<Flow, Step>,
+    /// Whether what deletes them is gone for good.
+    pub(super) is_lost: bool,
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Has entries of real servers deleted that the kernel no longer has.
     pub(super) fn forget(&mut self, flows: BTreeMap<Flow, Step>) {
-        let until = self.now() + RETRY;
+        let now = self.now();
         for step in flows.values() {
-            self.agenda.put_off(&Item::Server(*step.key()), until);
+            let key = Item::Server(*step.key());
+            self.agenda.put_off(&key, now, now + RETRY);
         }
         // A flow of the running batch waits again: its real server may have come back and gone meanwhile.
         self.forgetting.waiting.extend(flows);
@@ -61,6 +64,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let next = self.now() + POLL;
             return self.agenda.visit(&Item::Flows, Some(next));
         };
+        if cleaned == Err(CleanError::ThreadLost) {
+            self.forgetting.is_lost = true;
+            return self.agenda.visit(&Item::Flows, None);
+        }
         let mut ended = std::mem::take(&mut self.forgetting.running);
         ended.retain(|flow, _| !self.forgetting.waiting.contains_key(flow));
         self.forgotten(&ended, cleaned);
@@ -88,7 +95,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.metrics.kernel_writes(step.word(), word(outcome), 1);
             self.mirror.commit(step, outcome);
             match &words {
-                None => self.agenda.put_off(&Item::Server(*step.key()), now),
+                None => self.agenda.resume(&Item::Server(*step.key()), now),
                 Some(words) => self.note_failure(*step.key(), words.clone()),
             }
         }
@@ -99,7 +106,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Waits until nothing is left to forget, but not for long: after the stop nothing else deletes these entries.
     pub(super) async fn finish_forgetting(&mut self) {
         let began = Instant::now();
-        while !self.forgetting.running.is_empty() && began.elapsed() < AT_STOP {
+        let is_waited_for =
+            |forgetting: &Forgetting| !forgetting.running.is_empty() && !forgetting.is_lost;
+        while is_waited_for(&self.forgetting) && began.elapsed() < AT_STOP {
             sleep(Duration::from_millis(POLL)).await;
             self.poll_forgetting();
         }

@@ -20,6 +20,8 @@ pub(crate) struct Failure {
     pub(crate) since: u64,
     /// When it is tried again.
     pub(crate) due: u64,
+    /// Whether that is longer than its pause, until what it waits for ends.
+    is_put_off: bool,
 }
 
 /// The keys that wait, each with its own time.
@@ -50,6 +52,7 @@ impl<K: Ord + Clone> Agenda<K> {
             attempts: attempts.saturating_add(1),
             since: former.as_ref().map_or(now, |former| former.since),
             due: now.saturating_add(pause),
+            is_put_off: false,
             error,
         };
         let is_new = former
@@ -63,13 +66,23 @@ impl<K: Ord + Clone> Agenda<K> {
         is_new
     }
 
-    /// Tries a key that failed at another time than its pause says.
-    pub(crate) fn put_off(&mut self, key: &K, until: u64) {
-        if let Some(failure) = self.failures.get_mut(key) {
-            self.queue.remove(&(failure.due, key.clone()));
-            failure.due = until;
-            self.queue.insert((until, key.clone()));
-        }
+    /// Puts off a key that failed and is due at `now`: it waits for something that ends before `until`.
+    pub(crate) fn put_off(&mut self, key: &K, now: u64, until: u64) {
+        self.try_at(key, until, true, |failure| failure.due <= now);
+    }
+
+    /// What the key was put off for has ended. Another failure keeps its own pause.
+    pub(crate) fn resume(&mut self, key: &K, now: u64) {
+        self.try_at(key, now, false, |failure| failure.is_put_off);
+    }
+
+    fn try_at(&mut self, key: &K, at: u64, put_off: bool, applies: impl FnOnce(&Failure) -> bool) {
+        let Some(failure) = self.failures.get_mut(key).filter(|one| applies(one)) else {
+            return;
+        };
+        self.queue.remove(&(failure.due, key.clone()));
+        (failure.due, failure.is_put_off) = (at, put_off);
+        self.queue.insert((at, key.clone()));
     }
 
     /// Notes that a key is as it should be. Returns the failure that this ends, if any.
@@ -161,6 +174,23 @@ mod tests {
         assert_eq!((agenda.due(15).len(), agenda.next()), (0, Some(20)));
         agenda.visit(&"a", None);
         assert_eq!(agenda.next(), None);
+    }
+
+    #[test]
+    fn d8_what_is_put_off_is_resumed_and_any_other_failure_keeps_its_pause() {
+        let mut agenda = Agenda::new();
+        agenda.failed(&"a", "busy".to_owned(), 0);
+        agenda.put_off(&"a", 100, 60_000);
+        assert_eq!(agenda.next(), Some(200), "it was not due");
+        agenda.resume(&"a", 110);
+        assert_eq!(agenda.next(), Some(200), "it was not put off");
+        agenda.put_off(&"a", 200, 60_200);
+        agenda.resume(&"a", 300);
+        assert_eq!(agenda.next(), Some(300));
+        agenda.put_off(&"a", 300, 60_300);
+        agenda.failed(&"a", "busy".to_owned(), 400);
+        agenda.resume(&"a", 410);
+        assert_eq!(agenda.next(), Some(800), "it failed by itself meanwhile");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
-use crate::conntrack::{Cleaned, Flow};
+use crate::conntrack::{CleanError, Cleaned, Flow};
 use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::{Host, Survey};
 use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
@@ -55,7 +55,8 @@ pub(super) struct World {
     pub(super) guard_unreadable: bool,
     /// Whether what reads and sets tables never ends.
     pub(super) guard_hangs: bool,
-    pub(super) forget_fails: bool,
+    /// How a batch of tracked flows fails.
+    pub(super) forget_fails: Option<CleanError>,
     /// Whether what deletes tracked flows never ends.
     pub(super) forgetting_hangs: bool,
     /// The tracked flows that are being deleted.
@@ -469,8 +470,8 @@ impl Host for Shared {
             return None;
         }
         let flows = world.forgetting.take().expect("a batch");
-        if world.forget_fails {
-            return Some(Err("no answer".to_owned()));
+        if let Some(error) = &world.forget_fails {
+            return Some(Err(error.clone()));
         }
         world.batches += 1;
         world.journal.extend(

@@ -1,10 +1,19 @@
 //! Services and real servers that leave: drains, deadlines, tracked flows.
 
 use std::collections::BTreeSet;
+use std::future::pending;
+use std::time::Duration;
 
-use super::fake::Shared;
+use cluster::source::Watch;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::fake::{Fault, Shared};
 use super::script::{Loop, service, slice};
 use super::{TCP, key, web};
+use crate::conntrack::CleanError;
+use crate::reconcile::Ended;
+use crate::routes::moves::Moves;
 
 const DNS: &[&str] = &["53/UDP"];
 
@@ -109,7 +118,7 @@ fn rest() -> Vec<cluster::object::Object> {
 /// A loop that is started after the one before was killed, and its own `--drain-timeout` in seconds.
 async fn restart(shared: &Shared, drain_timeout: u64) -> Loop {
     let mut again = Loop::with(shared, |config| {
-        config.drain_timeout = std::time::Duration::from_secs(drain_timeout);
+        config.drain_timeout = Duration::from_secs(drain_timeout);
     });
     again.start(rest()).await;
     again
@@ -136,7 +145,7 @@ async fn d9_a_deadline_that_passed_while_no_agent_ran_is_over_at_the_start() {
     let shared = Shared::default();
     let mut agent = serving_web(&shared).await;
     agent.apply(rest()).await;
-    tokio::time::advance(std::time::Duration::from_secs(901)).await;
+    tokio::time::advance(Duration::from_secs(901)).await;
     assert_eq!(restart(&shared, 900).await.save().len(), 2);
 }
 
@@ -254,7 +263,7 @@ async fn d13_a_stop_waits_for_flows_but_not_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
     let mut agent = serving_dns().await;
-    agent.world().forget_fails = true;
+    agent.world().forget_fails = Some(CleanError::Kernel("no answer".to_owned()));
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     agent.settle(5_000).await;
     let forgotten = |agent: &mut Loop| {
@@ -263,10 +272,54 @@ async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
     };
     assert!(!forgotten(&mut agent));
     assert_eq!(agent.reconciler.agenda.failing().0, 1);
-    agent.world().forget_fails = false;
+    agent.world().forget_fails = None;
     agent.settle(120_000).await;
     assert!(forgotten(&mut agent));
     assert_eq!(agent.reconciler.agenda.failing().0, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pain_16_without_what_deletes_flows_the_agent_ends_and_no_stop_waits_for_it() {
+    let mut agent = serving_dns().await;
+    agent.world().forget_fails = Some(CleanError::ThreadLost);
+    agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
+    let (_said, batches) = mpsc::channel(1);
+    let moves = Moves::open().unwrap();
+    let Loop {
+        mut reconciler,
+        questions,
+        ..
+    } = agent;
+    let source = Watch::of(batches);
+    let ended = reconciler.run(source, moves, questions, pending());
+    assert_eq!(ended.await, Ended::ConntrackLost);
+    let before = Instant::now();
+    reconciler.finish_forgetting().await;
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d8_flows_that_are_forgotten_end_no_back_off_of_another_failure() {
+    let mut agent = serving_dns().await;
+    let refused = "ipvsadm -a -u 10.96.0.10:53 -r 10.244.2.9:53 -m -w 1";
+    agent.world().faults = vec![(refused.to_owned(), Fault::Refused); 100];
+    // With each change a real server goes, and its flows; the new one is always refused.
+    agent
+        .apply([slice("dns", DNS, &["10.244.2.9@n2", "10.244.2.3@n2"])])
+        .await;
+    agent.settle(30_000).await;
+    agent.journal();
+    for pod in ["10.244.2.4@n2", "10.244.2.5@n2", "10.244.2.6@n2"] {
+        agent
+            .apply([slice("dns", DNS, &["10.244.2.9@n2", pod])])
+            .await;
+        agent.settle(100).await;
+    }
+    let journal = agent.journal();
+    let tries = journal.iter().filter(|line| line.contains("10.244.2.9"));
+    assert_eq!(tries.count(), 3, "one for each change: {journal:?}");
+    let forgotten = journal.iter().filter(|line| line.starts_with("forget"));
+    assert_eq!(forgotten.count(), 3, "{journal:?}");
 }
 
 /// A Service with a thousand real servers, the `round`th of them.
