@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use topology_core::model::ObjectName;
 use topology_core::policy::OnNoMatch;
-use topology_core::resolve::{Decision, Refusal, Resolution, Viewpoint};
+use topology_core::resolve::{Decision, Note, Refusal, Resolution, Viewpoint};
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::books::Wish;
@@ -18,6 +19,8 @@ const MAX_FINDINGS: usize = 20;
 pub(super) struct Target {
     pub(super) server: VirtualServer,
     pub(super) unchosen: Vec<(IpAddr, u16)>,
+    /// The scheduler that it asks for, if this kernel does not have it.
+    pub(super) lacks: Option<Scheduler>,
 }
 
 /// What a Service asks for, without the decisions, and the servers that may be programmed.
@@ -52,6 +55,7 @@ pub(super) fn wish(
         wish.keys.insert(key);
         servers.push(Target {
             unchosen: resolved.decision.unchosen().collect(),
+            lacks: lacking(&resolved.decision),
             server: resolved.server,
         });
     }
@@ -70,6 +74,14 @@ fn first_of(service: &ObjectName, mut findings: impl Iterator<Item = String>) ->
         ));
     }
     kept
+}
+
+/// The scheduler that is asked for and missing.
+fn lacking(decision: &Decision) -> Option<Scheduler> {
+    decision.notes.iter().find_map(|note| match note {
+        Note::SchedulerMissing { asked } => Some(*asked),
+        _ => None,
+    })
 }
 
 /// Whether clients that nobody can serve are to get no answer.

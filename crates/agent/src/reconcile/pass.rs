@@ -362,7 +362,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         for orphan in self.books.replace(service, wish) {
             self.agenda.visit(&Item::Decision(orphan), None);
+            self.schedulers.set_lacking(orphan, None);
             wanted.entry(orphan).or_insert(None);
+        }
+        for target in &servers {
+            self.schedulers.set_lacking(target.server.key, target.lacks);
         }
         wanted.extend(
             servers

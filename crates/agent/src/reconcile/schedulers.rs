@@ -1,7 +1,8 @@
 //! Schedulers that this kernel does not have.
 //!
-//! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights made for that. At every
-//! check one virtual server asks for the scheduler again; the kernel loads a module that has come meanwhile by itself.
+//! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights made for that. At the
+//! periodic checks one virtual server asks for the scheduler again. The kernel runs `modprobe` for each such request and
+//! answers when that has ended, so a check asks for one scheduler at most, and for each ever more rarely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,18 +13,32 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
-use super::pass::{Wanted, Work, names};
+use super::pass::{Wanted, Work};
 use crate::host::Host;
 use crate::kernel::{Kernel, StepError};
 use crate::trouble::Topic;
 
+/// The most checks from one request for a scheduler to the next.
+const SELDOM: u32 = 10;
+
 /// What is missing.
 #[derive(Debug, Default)]
 pub(super) struct Schedulers {
-    /// Each with a virtual server that asks for it.
-    missing: BTreeMap<Scheduler, VirtualServerKey>,
+    /// Virtual servers that ask for a scheduler that is missing.
+    lacking: BTreeMap<VirtualServerKey, Scheduler>,
+    /// When each missing one is asked for again.
+    pauses: BTreeMap<Scheduler, Pause>,
     /// Virtual servers that were refused since somebody asked.
     refused: BTreeSet<VirtualServerKey>,
+}
+
+/// Until a scheduler is asked for again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pause {
+    /// How often it was asked for.
+    asked: u32,
+    /// Checks that are still to pass.
+    left: u32,
 }
 
 impl Schedulers {
@@ -36,7 +51,7 @@ impl Schedulers {
         };
         // Without `wrr` there is nothing to fall back to.
         if error.no_scheduler && *scheduler != Scheduler::default() {
-            self.missing.insert(*scheduler, *key);
+            self.lacking.insert(*key, *scheduler);
             self.refused.insert(*key);
         }
     }
@@ -44,6 +59,53 @@ impl Schedulers {
     /// Whether `wrr` is about to take the place of the scheduler of `key`.
     pub(super) fn refuses(&self, key: &VirtualServerKey) -> bool {
         self.refused.contains(key)
+    }
+
+    /// Takes note of what a virtual server asks for in vain, if it does.
+    pub(super) fn set_lacking(&mut self, key: VirtualServerKey, scheduler: Option<Scheduler>) {
+        match scheduler {
+            Some(scheduler) => drop(self.lacking.insert(key, scheduler)),
+            None => drop(self.lacking.remove(&key)),
+        }
+    }
+
+    /// What is missing and asked for.
+    fn missing(&self) -> BTreeSet<Scheduler> {
+        self.lacking.values().copied().collect()
+    }
+
+    /// Those that a new check may ask for, the one that was asked for least first.
+    fn due(&mut self) -> Vec<Scheduler> {
+        let missing = self.missing();
+        self.pauses
+            .retain(|scheduler, _| missing.contains(scheduler));
+        for scheduler in missing {
+            let pause = self.pauses.entry(scheduler).or_default();
+            pause.left = pause.left.saturating_sub(1);
+        }
+        let due = self.pauses.iter().filter(|(_, pause)| pause.left == 0);
+        let mut due: Vec<_> = due
+            .map(|(scheduler, pause)| (pause.asked, *scheduler))
+            .collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, scheduler)| scheduler).collect()
+    }
+
+    /// It was asked for in vain; again at the next check, then at the second, the fourth, the eighth, and every tenth.
+    fn refused_again(&mut self, scheduler: Scheduler) {
+        let pause = self.pauses.entry(scheduler).or_default();
+        pause.left = (1 << pause.asked.min(8)).min(SELDOM);
+        pause.asked += 1;
+    }
+
+    /// It is there: the virtual servers that asked for it.
+    fn came(&mut self, scheduler: Scheduler) -> Vec<VirtualServerKey> {
+        let (came, lacking) = std::mem::take(&mut self.lacking)
+            .into_iter()
+            .partition(|(_, lacks)| *lacks == scheduler);
+        self.lacking = lacking;
+        let came: BTreeMap<VirtualServerKey, Scheduler> = came;
+        came.into_keys().collect()
     }
 }
 
@@ -62,28 +124,40 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         wanted
     }
 
-    /// Asks for what was missing again, and schedules by what has come.
+    /// Asks for one of those that were missing again, and schedules by it if it has come.
     pub(super) async fn look_for_schedulers(&mut self) {
-        let missing = std::mem::take(&mut self.schedulers.missing);
-        let before = missing.len();
-        for (scheduler, key) in missing {
-            if self.is_still_refused(scheduler, &key).await {
-                self.schedulers.missing.insert(scheduler, key);
-            }
+        if self.schedulers.missing() != *self.me.missing {
+            // No Service asks for one of them any more.
+            self.tell_missing();
         }
-        if self.schedulers.missing.len() == before {
+        let mut due = self.schedulers.due().into_iter();
+        let Some((scheduler, key)) = due.find_map(|one| Some((one, self.asking(one)?))) else {
             return;
+        };
+        if self.is_still_refused(scheduler, &key).await {
+            return self.schedulers.refused_again(scheduler);
         }
+        let came = self.schedulers.came(scheduler);
         self.tell_missing();
+        let owners = came.iter().filter_map(|key| self.books.owner(key));
         let work = Work {
-            services: names(self.index.snapshot()),
+            services: owners.cloned().collect(),
             ..Work::default()
         };
         let done = self.pass(work).await;
         self.report(&done, None);
     }
 
-    /// Whether the kernel refuses to schedule `key` by `scheduler`. A virtual server that is gone answers nothing.
+    /// A virtual server of ours that asks for a scheduler and is there.
+    fn asking(&self, scheduler: Scheduler) -> Option<VirtualServerKey> {
+        let lacking = self.schedulers.lacking.iter();
+        let mut asking = lacking.filter(|(_, lacks)| **lacks == scheduler);
+        let asking =
+            asking.find(|(key, _)| self.mirror.get(key).is_some() && self.mirror.is_ours(key));
+        asking.map(|(key, _)| *key)
+    }
+
+    /// Whether the kernel refuses to schedule `key` by `scheduler`; one that is not in the mirror is not asked.
     async fn is_still_refused(&mut self, scheduler: Scheduler, key: &VirtualServerKey) -> bool {
         let ours = self.mirror.get(key).filter(|_| self.mirror.is_ours(key));
         let Some(persistence) = ours.map(|held| held.persistence) else {
@@ -106,7 +180,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Has decisions, the log and `status` know what is missing.
     fn tell_missing(&mut self) {
-        let missing: BTreeSet<Scheduler> = self.schedulers.missing.keys().copied().collect();
+        let missing = self.schedulers.missing();
         let words = missing.iter().map(|scheduler| {
             format!(
                 "this kernel has no scheduler {scheduler}: Services that ask for it are scheduled by {}; load it: \

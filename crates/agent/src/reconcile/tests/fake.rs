@@ -65,8 +65,8 @@ pub(super) struct World {
     pub(super) batches: usize,
     /// News of another proxy.
     pub(super) other_proxy: Option<Vec<String>>,
-    /// A scheduler that the kernel does not have.
-    pub(super) lacking: Option<Scheduler>,
+    /// Schedulers that the kernel does not have.
+    pub(super) lacking: BTreeSet<Scheduler>,
 }
 
 /// What goes wrong with a step.
@@ -208,7 +208,7 @@ impl World {
         let (Step::AddServer { scheduler, .. } | Step::EditServer { scheduler, .. }) = step else {
             return false;
         };
-        self.lacking == Some(*scheduler)
+        self.lacking.contains(scheduler)
     }
 
     fn fault(&mut self, step: &str) -> Option<Fault> {

@@ -9,21 +9,26 @@ use super::fake::Shared;
 use super::script::{Loop, service, slice};
 use crate::trouble::Topic;
 
-/// A Service that asks for `mh`, and one that asks for nothing.
-fn hashed_and_plain() -> Vec<Object> {
-    let Object::Service(mut hashed) = service("hashed", "10.96.0.10", TCP) else {
+/// A Service that asks for a scheduler.
+fn asking(name: &str, ip: &str, scheduler: &str) -> Object {
+    let Object::Service(mut asking) = service(name, ip, TCP) else {
         unreachable!("a Service was made");
     };
     let annotations = [
         ("topology.ipvs-topo.io/mode", "none"),
-        ("topology.ipvs-topo.io/scheduler", "mh"),
+        ("topology.ipvs-topo.io/scheduler", scheduler),
     ];
     let Ok(Some(Asked::Policy(policy))) = from_annotations(annotations) else {
         unreachable!("the annotations are valid");
     };
-    hashed.policy = Some((*policy).into());
+    asking.policy = Some((*policy).into());
+    Object::Service(asking)
+}
+
+/// A Service that asks for `mh`, and one that asks for nothing.
+fn hashed_and_plain() -> Vec<Object> {
     vec![
-        Object::Service(hashed),
+        asking("hashed", "10.96.0.10", "mh"),
         slice("hashed", TCP, &["10.244.1.1@n1", "10.244.2.1@n2"]),
         service("plain", "10.96.0.11", TCP),
         slice("plain", TCP, &["10.244.2.9@n2"]),
@@ -51,7 +56,7 @@ fn warnings(agent: &Loop) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn d12_a_scheduler_that_is_missing_gives_way_to_wrr_in_the_same_pass() {
     let shared = Shared::default();
-    shared.0.borrow_mut().lacking = Some(Scheduler::Mh);
+    shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
     let mut agent = Loop::over(&shared);
     agent.start(hashed_and_plain()).await;
     assert_eq!(schedulers(&shared), ["wrr", "wrr"]);
@@ -76,19 +81,77 @@ async fn d12_a_scheduler_that_is_missing_gives_way_to_wrr_in_the_same_pass() {
 #[tokio::test(start_paused = true)]
 async fn d12_a_scheduler_that_comes_later_is_used_from_the_next_check_on() {
     let shared = Shared::default();
-    shared.0.borrow_mut().lacking = Some(Scheduler::Mh);
+    shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
     let mut agent = Loop::over(&shared);
     agent.start(hashed_and_plain()).await;
-    shared.0.borrow_mut().lacking = None;
+    shared.0.borrow_mut().lacking.clear();
     agent.check().await;
     assert_eq!(schedulers(&shared), ["mh", "wrr"]);
     assert_eq!(warnings(&agent), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
+async fn d12_a_missing_scheduler_that_no_service_asks_for_any_more_is_forgotten() {
+    let plain = service("hashed", "10.96.0.10", TCP);
+    for deleted in [false, true] {
+        let shared = Shared::default();
+        shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
+        let mut agent = Loop::over(&shared);
+        agent.start(hashed_and_plain()).await;
+        agent.check().await;
+        if deleted {
+            agent.delete(&plain).await;
+        } else {
+            agent.apply([plain.clone()]).await;
+        }
+        agent.journal();
+        agent.check().await;
+        assert_eq!(warnings(&agent), [""; 0]);
+        shared.0.borrow_mut().lacking.clear();
+        agent.check().await;
+        assert_eq!(agent.journal(), [""; 0], "it is never tried");
+        // It is refused again, and falls back again, for who asks for it now.
+        shared.0.borrow_mut().lacking.insert(Scheduler::Mh);
+        agent.apply([asking("plain", "10.96.0.11", "mh")]).await;
+        assert_eq!(warnings(&agent).len(), 1);
+        assert!(!schedulers(&shared).contains(&"mh".to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_check_asks_for_one_missing_scheduler_and_for_each_ever_more_rarely() {
+    let shared = Shared::default();
+    let names = [Scheduler::Mh, Scheduler::Sh, Scheduler::Dh];
+    shared.0.borrow_mut().lacking.extend(names);
+    let mut agent = Loop::over(&shared);
+    let of = |(at, scheduler): (usize, Scheduler)| {
+        let name = scheduler.name();
+        asking(name, &format!("10.96.0.{at}"), name)
+    };
+    agent.start((20..).zip(names).map(of).collect()).await;
+    assert_eq!(warnings(&agent).len(), 3);
+    agent.journal();
+    let mut asked = Vec::new();
+    for _ in 0..60 {
+        agent.check().await;
+        asked.push(agent.journal().len());
+    }
+    assert!(asked.iter().all(|times| *times <= 1), "{asked:?}");
+    assert_eq!(asked[..3], [1, 1, 1], "one after the other");
+    let later: usize = asked[30..].iter().sum();
+    assert_eq!(later, 9, "each in every tenth check: {asked:?}");
+    shared.0.borrow_mut().lacking.clear();
+    for _ in 0..30 {
+        agent.check().await;
+    }
+    assert_eq!(schedulers(&shared), ["mh", "sh", "dh"]);
+    assert_eq!(warnings(&agent), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_wrr_itself_the_step_fails_and_is_tried_again() {
     let shared = Shared::default();
-    shared.0.borrow_mut().lacking = Some(Scheduler::Wrr);
+    shared.0.borrow_mut().lacking.insert(Scheduler::Wrr);
     let mut agent = Loop::over(&shared);
     agent.start(hashed_and_plain()).await;
     assert_eq!(schedulers(&shared), ["mh"]);
