@@ -6,6 +6,7 @@
 mod collection;
 mod drain;
 mod hints;
+mod levels;
 mod map;
 mod nodes;
 mod policy;
@@ -26,6 +27,7 @@ use crate::event_recorder::{Key, ServiceFallback};
 pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
+use levels::NodeLabels;
 pub use nodes::Place;
 use policy::Chosen;
 use report::Reports;
@@ -77,6 +79,8 @@ pub struct State {
     /// Labels that the map tells besides those that policies and drains name.
     extra_keys: BTreeSet<String>,
     nodes: BTreeMap<String, Place>,
+    /// The labels of all of them.
+    labels: NodeLabels,
     /// Policies, drains and maps as they were seen.
     objects: BTreeMap<(Collection, Name), Value>,
     /// What the policies among the objects are.
@@ -115,13 +119,7 @@ impl State {
         put(&mut object, "kind", collection.kind());
         match collection {
             Collection::Nodes => {
-                let place = nodes::place(&object);
-                let is_news = self.nodes.get(&name.1) != Some(&place);
-                if is_news {
-                    self.nodes.insert(name.1, place);
-                    self.chosen.forget();
-                }
-                is_news
+                self.node_is(name.1, Some(nodes::place(&object)))
             }
             Collection::Agents => self.reported(&name.1, report::read(&object)),
             Collection::ClusterPolicies
@@ -131,6 +129,22 @@ impl State {
             // They are known to `hints` alone.
             Collection::Services | Collection::Slices => false,
         }
+    }
+
+    /// Takes note of how a Node is now; none = it is gone. Returns whether that matters.
+    fn node_is(&mut self, name: String, place: Option<Place>) -> bool {
+        let old = self.nodes.get(&name);
+        if old == place.as_ref() {
+            return false;
+        }
+        let (old, new) = (old.map(Place::labels), place.as_ref().map(Place::labels));
+        self.labels.replace(old, new);
+        self.chosen.forget();
+        match place {
+            Some(place) => drop(self.nodes.insert(name, place)),
+            None => drop(self.nodes.remove(&name)),
+        }
+        true
     }
 
     /// Takes note of what an agent reports; none = nothing.
@@ -202,15 +216,13 @@ impl State {
             chosen.count(self, &judged.nodes);
         }
         self.chosen = chosen;
+        self.labels.suggest_for(self.policies.values());
     }
 
     /// Takes note that an object is gone. Returns whether that matters.
     pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
         match collection {
-            Collection::Nodes => {
-                self.chosen.forget();
-                self.nodes.remove(&name.1).is_some()
-            }
+            Collection::Nodes => self.node_is(name.1.clone(), None),
             Collection::Agents => self.reported(&name.1, None),
             Collection::Services | Collection::Slices => self.hints.gone(collection, name),
             Collection::ClusterPolicies

@@ -21,6 +21,10 @@ pub struct Place {
 }
 
 impl Place {
+    pub(super) const fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
     /// The Node as the allocator of hints wants it.
     pub(super) fn node(&self, name: &str) -> Node {
         Node {

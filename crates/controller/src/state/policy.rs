@@ -10,8 +10,8 @@ use cluster::topology_agent::Fallback;
 use cluster::topology_agent::rate::every_report;
 use serde_json::{Value, json};
 use topology_core::model::{PolicyName, Selector};
-use topology_core::policy::suggest;
 
+use super::levels;
 use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, number, put, status, text};
 use super::{Collection, Name, State, Write};
@@ -100,7 +100,7 @@ pub(super) fn plan(
         accepted,
         force.condition(),
         degraded(&fallbacks),
-        levels_known(state, judged),
+        levels::condition(state, collection, judged),
     ];
     let mut wanted = json!({
         "matchedServices": force.services,
@@ -247,26 +247,6 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
             && text(one, "/status") == "True"
             && number(one, "/observedGeneration") == generation
     })
-}
-
-/// Whether some Node has each label that the policy uses.
-fn levels_known(state: &State, judged: &ValidatedPolicy) -> Condition {
-    let some_node_has = |key: &str| {
-        let mut nodes = state.nodes.values();
-        nodes.any(|node| node.labels.get(key).is_some_and(|value| !value.is_empty()))
-    };
-    let unknown = judged.labels.iter().find(|key| !some_node_has(key));
-    let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
-        let message = "some Node has each label that the policy uses".to_owned();
-        return Condition::new("LevelsKnown", "True", "Known", message);
-    };
-    let labels = state.nodes.values().flat_map(|node| node.labels.iter());
-    let meant = suggest(unknown, labels.map(|(key, _)| &**key));
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-    let message = format!(
-        "no Node has the label {unknown}{meant}; a hard ClusterTopologyPolicy is not applied until a Node has a label of its levels"
-    );
-    Condition::new("LevelsKnown", "False", "LevelUnknown", message)
 }
 
 fn degraded(fallbacks: &[&Fallback]) -> Condition {

@@ -495,3 +495,82 @@ fn a_policy_says_that_no_node_has_a_label_of_its_levels() {
     let status = status_of(&state, Collection::ClusterPolicies, "near");
     assert_eq!(condition(status, "LevelsKnown")[0], "True");
 }
+
+/// A tenant with thousands of policies made each plan read all labels of all Nodes for every one of them.
+#[test]
+fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
+    let mut state = State::default();
+    for number in 0..50 {
+        state.exists(
+            Collection::Nodes,
+            node(&format!("n{number}"), "a", number % 2 == 0),
+        );
+    }
+    let unknown = |name: &str, key: &str| {
+        let spec = json!({ "mode": "Prefer", "levels": [{ "key": key }, { "any": true }] });
+        let mut policy = policy(&spec);
+        policy["metadata"]["namespace"] = "shop".into();
+        policy["metadata"]["name"] = name.into();
+        policy
+    };
+    for (name, key) in [("one", "pol"), ("two", "pol"), ("three", "example.com/row")] {
+        state.exists(Collection::Policies, unknown(name, key));
+    }
+    settle(&mut state, NOW);
+    let keys: BTreeSet<&str> = state.labels.meant.keys().map(|key| &**key).collect();
+    assert_eq!(keys, BTreeSet::from(["example.com/row", "pol"]));
+
+    // What is found once stays until a label comes or goes, whatever else of Nodes changes.
+    let known = state.labels.meant.get_mut("pol").unwrap();
+    assert_eq!(known.replace("kept".to_owned()).as_deref(), Some("pool"));
+    state.exists(Collection::Nodes, node("n1", "b", true));
+    state.gone(Collection::Nodes, &(String::new(), "n2".to_owned()));
+    state.plan(NOW);
+    assert_eq!(state.labels.meant["pol"].as_deref(), Some("kept"));
+    let mut labelled = node("n1", "b", true);
+    labelled["metadata"]["labels"]["polo"] = "x".into();
+    state.exists(Collection::Nodes, labelled);
+    state.plan(NOW);
+    assert_eq!(state.labels.meant["pol"].as_deref(), Some("polo"));
+
+    // Nothing is kept for a policy that is gone.
+    for name in ["one", "two", "three"] {
+        state.gone(Collection::Policies, &("shop".to_owned(), name.to_owned()));
+    }
+    state.plan(NOW);
+    assert!(state.labels.meant.is_empty());
+}
+
+#[test]
+fn what_follows_from_an_unknown_level_depends_on_the_policy() {
+    let mut state = State::default();
+    state.exists(Collection::Nodes, node("n1", "a", true));
+    let hard = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }] });
+    let partly = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }, { "key": "zone" }] });
+    let soft =
+        json!({ "mode": "Prefer", "levels": [{ "key": "example.com/typo" }, { "any": true }] });
+    let waits = "the policy is not applied until a Node has a label of its levels";
+    let refuses = "it refuses every client until a Node has a label of its levels";
+    let nothing = "what the policy says of that label has no effect until a Node has it";
+    for (spec, cluster, namespaced) in [
+        (hard, waits, refuses),
+        (partly, nothing, nothing),
+        (soft, nothing, nothing),
+    ] {
+        let mut own = policy(&spec);
+        state.exists(Collection::ClusterPolicies, own.clone());
+        own["metadata"]["namespace"] = "shop".into();
+        state.exists(Collection::Policies, own);
+        settle(&mut state, NOW);
+        for (collection, namespace, expected) in [
+            (Collection::ClusterPolicies, "", cluster),
+            (Collection::Policies, "shop", namespaced),
+        ] {
+            let object = &state.objects[&(collection, (namespace.to_owned(), "near".to_owned()))];
+            let [known, _, message] = condition(&object["status"], "LevelsKnown");
+            assert_eq!(known, "False");
+            let expected = format!("no Node has the label example.com/typo; {expected}");
+            assert_eq!(message, expected, "{spec}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use cluster::source::{Loaded, Options, read_text};
 use serde_json::Value;
 use topology_core::model::{Drain, Selector};
+use topology_core::policy::Policy;
 
 /// The object as agents read it.
 pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
@@ -26,6 +27,8 @@ pub(super) struct ValidatedPolicy {
     pub(super) nodes: Selector,
     /// The labels of Nodes that it uses.
     pub(super) labels: BTreeSet<String>,
+    /// The labels of the levels of a hard policy; none where a Node without labels has a level, too.
+    pub(super) boundary: Option<BTreeSet<String>>,
 }
 
 /// A drain, and at which moment it was judged.
@@ -48,6 +51,7 @@ impl ValidatedPolicy {
                 fault: Some(fault(read.as_ref())),
                 nodes: Selector::default(),
                 labels: BTreeSet::new(),
+                boundary: None,
             };
         };
         Self {
@@ -58,8 +62,17 @@ impl ValidatedPolicy {
                 .label_keys()
                 .map(ToString::to_string)
                 .collect(),
+            boundary: boundary(&policy.policy),
         }
     }
+}
+
+fn boundary(policy: &Policy) -> Option<BTreeSet<String>> {
+    let levels = policy.levels.iter().filter(|_| policy.is_bounded());
+    let labels: Option<BTreeSet<String>> = levels
+        .map(|level| level.key.label().map(ToString::to_string))
+        .collect();
+    labels.filter(|labels| !labels.is_empty())
 }
 
 impl ValidatedDrain {
