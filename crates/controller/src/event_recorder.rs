@@ -1,4 +1,5 @@
-//! Events on Services: one for a fallback that agents report, whatever the number of Nodes. No I/O, no clock.
+//! Events on Services: one for a fallback that agents report, whatever the number of Nodes; and on ClusterTopologyPolicies
+//! whose levels no Node has. No I/O, no clock.
 //!
 //! A fallback begins with the first Node that reports it and ends when no Node does. A fallback that comes and goes is
 //! one Event whose series count grows. The rate is limited: `PER_MINUTE`, and twice that in the first minute. An Event
@@ -10,13 +11,16 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cluster::schema::{GROUP, VERSION};
 use cluster::topology_agent::FallbackReason;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use topology_core::model::PolicyName;
 
-pub use reasons::HINTS_LEFT;
 use reasons::{APPLIED, of_fallback};
+pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
+
+use crate::state::put;
 
 /// The most Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
@@ -30,8 +34,10 @@ const COALESCE_MILLIS: i64 = 60_000;
 const RECORDED_BEFORE_MILLIS: i64 = 5 * 60_000;
 /// `reportingController` of the Events.
 const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
+/// Where Events about objects without a namespace are.
+const DEFAULT_NAMESPACE: &str = "default";
 
-/// A Service, as `shop/cart`, and the reason of the Event.
+/// A Service, as `shop/cart`, or a ClusterTopologyPolicy, as `near`, and the reason of the Event.
 pub type Key = (String, &'static str);
 
 /// A fallback of a Service, as the reports of all Nodes show it.
@@ -52,9 +58,9 @@ pub struct ServiceFallback {
 /// An Event to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// The Service and the reason.
+    /// The object and the reason.
     pub key: Key,
-    /// The namespace of the Service, and of the Event.
+    /// The namespace of the Event.
     pub namespace: String,
     /// The name of the Event.
     pub name: String,
@@ -83,6 +89,7 @@ struct Occurrence {
     times: u64,
     since: i64,
     note: String,
+    uid: Option<String>,
 }
 
 /// An Event that was written.
@@ -135,7 +142,7 @@ impl EventRecorder {
         let mut dropped = 0;
         for (key, fallback) in seen.iter().filter(|(key, _)| !before.contains(*key)) {
             let note = reasons::note(key.1, fallback);
-            dropped += usize::from(!self.add(key.clone(), fallback.since, note));
+            dropped += usize::from(!self.add(key.clone(), fallback.since, note, None));
         }
         let mut lasting: BTreeSet<Key> = seen.keys().cloned().collect();
         let gone = before.into_iter().filter(|key| !seen.contains_key(key));
@@ -147,7 +154,7 @@ impl EventRecorder {
                 .filter(|service| !still.contains(&**service));
             for service in ended {
                 let note = "the policy is applied as requested on all nodes".to_owned();
-                dropped += usize::from(!self.add((service, APPLIED), now, note));
+                dropped += usize::from(!self.add((service, APPLIED), now, note, None));
             }
         } else {
             lasting.extend(gone);
@@ -156,8 +163,9 @@ impl EventRecorder {
         dropped
     }
 
-    /// Adds an occurrence. Returns false if too many Events are pending.
-    pub fn add(&mut self, key: Key, since: i64, note: String) -> bool {
+    /// Adds an occurrence. `uid`: of the object, where it is known; `kubectl describe` asks for it. Returns false if too
+    /// many Events are pending.
+    pub fn add(&mut self, key: Key, since: i64, note: String, uid: Option<String>) -> bool {
         if let Some(occurrence) = self.pending.get_mut(&key) {
             occurrence.times += 1;
             occurrence.note = note;
@@ -170,6 +178,7 @@ impl EventRecorder {
             times: 1,
             since,
             note,
+            uid,
         };
         self.pending.insert(key, occurrence);
         true
@@ -217,12 +226,12 @@ impl EventRecorder {
     }
 
     fn event(&self, key: &Key, occurrence: &Occurrence, now: i64) -> Pending {
-        let (namespace, service) = key.0.split_once('/').unwrap_or(("default", &key.0));
+        let (namespace, object, regarding) = regarding(key, occurrence.uid.as_deref());
         let recorded = self.recorded.get(key);
         let name = recorded.map_or_else(
             || {
                 let reason = key.1.to_lowercase();
-                format!("{service}.{reason}.{:x}", occurrence.since)
+                format!("{object}.{reason}.{:x}", occurrence.since)
             },
             |recorded| recorded.name.clone(),
         );
@@ -242,7 +251,7 @@ impl EventRecorder {
                 "reportingInstance": self.instance,
                 "action": "Decide",
                 "reason": key.1,
-                "regarding": { "apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": service },
+                "regarding": regarding,
                 "note": occurrence.note,
                 "type": reasons::event_type(key.1),
             }),
@@ -255,6 +264,20 @@ impl EventRecorder {
             body,
         }
     }
+}
+
+/// The namespace of an Event, the name of the object that it is about, and the reference to that.
+fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, Value) {
+    let (namespace, name) = key.0.split_once('/').unwrap_or((DEFAULT_NAMESPACE, &key.0));
+    let mut object = if reasons::is_about_policy(key.1) {
+        json!({ "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "ClusterTopologyPolicy", "name": name })
+    } else {
+        json!({ "apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": name })
+    };
+    if let Some(uid) = uid {
+        put(&mut object, "uid", uid);
+    }
+    (namespace, name, object)
 }
 
 /// A `MicroTime` of the Kubernetes API.

@@ -223,15 +223,21 @@ impl Loop {
 
     /// Records Events about hints.
     fn look(&mut self, now: i64) {
-        for News { key, since, note } in self.state.look() {
-            let service = &key.0;
-            if key.1 == HINTS_LEFT {
+        for news in self.state.look() {
+            let (service, note) = (&news.key.0, &news.note);
+            if news.key.1 == HINTS_LEFT {
                 tracing::warn!(service, "{note}");
             } else {
                 tracing::info!(service, "{note}");
             }
-            self.event_recorder.add(key, since.unwrap_or(now), note);
+            self.tell(now, news);
         }
+    }
+
+    fn tell(&mut self, now: i64, news: News) {
+        let since = news.since.unwrap_or(now);
+        self.event_recorder
+            .add(news.key, since, news.note, news.uid);
     }
 
     /// Writes the Events that may be written now.
@@ -282,7 +288,9 @@ impl Loop {
             match done {
                 // The response comes before the watch event.
                 Ok(object) => {
-                    self.state.wrote(&write, object);
+                    if let Some(news) = self.state.wrote(&write, object) {
+                        self.tell(Timestamp::now().as_millisecond(), news);
+                    }
                     self.write_log.succeeded();
                 }
                 // The slice has changed meanwhile; it is read and written again.

@@ -118,9 +118,7 @@ impl State {
         put(&mut object, "apiVersion", collection.version());
         put(&mut object, "kind", collection.kind());
         match collection {
-            Collection::Nodes => {
-                self.node_is(name.1, Some(nodes::place(&object)))
-            }
+            Collection::Nodes => self.node_is(name.1, Some(nodes::place(&object))),
             Collection::Agents => self.reported(&name.1, report::read(&object)),
             Collection::ClusterPolicies
             | Collection::Policies
@@ -261,12 +259,17 @@ impl State {
         }
     }
 
-    /// Takes note of what was asked for, and of the object as the API server has it since.
-    pub fn wrote(&mut self, write: &Write, answer: Value) {
+    /// Takes note of what was asked for, and of the object as the API server has it since. Returns what is to be told of
+    /// it.
+    pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
+        let key = (write.collection, write.name.clone());
+        let before = self.objects.get(&key);
+        let news = before.and_then(|before| levels::news(write.collection, before, &write.body));
         if write.collection == Collection::Slices {
             self.hints.wrote(&write.body, &answer);
         }
         self.exists(write.collection, answer);
+        news
     }
 
     /// Forgets what this replica has written and told of hints: another may have written since.

@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// The document with the tables.
 const DOCUMENT: &str = "docs/messages.md";
 /// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 10] = [
+const TABLES: [(&str, &str, &str); 11] = [
     ("Reason", CORE, "## Every reason"),
     ("Refusal", CORE, "## Every refusal"),
     ("FindingKind", CORE, "## Every finding"),
@@ -32,6 +32,11 @@ const TABLES: [(&str, &str, &str); 10] = [
         "Reach",
         "crates/controller/src/state/policy.rs",
         "## Every reason of a policy's condition",
+    ),
+    (
+        "Levels",
+        "crates/controller/src/state/levels.rs",
+        "## Every reason for known or unknown levels",
     ),
     (
         "Topic",

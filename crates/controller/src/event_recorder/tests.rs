@@ -219,3 +219,26 @@ fn every_reason_that_an_agent_may_report_has_words() {
     }
     assert_eq!(key("shop/cart", FallbackReason::Other), None);
 }
+
+#[test]
+fn an_event_about_a_cluster_policy_is_where_kubectl_describe_looks_for_it() {
+    let mut event_recorder = event_recorder();
+    for (reason, kind) in [(LEVEL_UNKNOWN, "Warning"), (LEVELS_KNOWN, "Normal")] {
+        let key = ("near".to_owned(), reason);
+        let uid = Some("77".to_owned());
+        assert!(event_recorder.add(key, NOW, "no Node has the label az".to_owned(), uid));
+        let [entry] = &write(&mut event_recorder, NOW)[..] else {
+            panic!("one Event")
+        };
+        assert_eq!(entry.namespace, "default");
+        assert_eq!(entry.body["reason"], reason);
+        assert_eq!(entry.body["type"], kind);
+        assert_eq!(
+            entry.body["regarding"],
+            json!({
+                "apiVersion": "topology.ipvs-topo.io/v1alpha1", "kind": "ClusterTopologyPolicy",
+                "name": "near", "uid": "77",
+            })
+        );
+    }
+}

@@ -48,11 +48,13 @@ use slice::{Slice, Written};
 /// A Service and a family of addresses: what is hinted as one.
 type Group = (Name, Family);
 
-/// Something to tell on a Service.
+/// Something to tell on a Service or a ClusterTopologyPolicy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    /// The Service, and the word for it.
+    /// The object, and the word for it.
     pub key: Key,
+    /// The `metadata.uid` of the object, where it is known.
+    pub uid: Option<String>,
     /// Since when, in milliseconds since 1970, for what is found at first: the same for every leader.
     pub since: Option<i64>,
     /// What is told.
@@ -206,6 +208,7 @@ impl Hints {
         };
         Some(News {
             key: (format!("{}/{}", service.0, service.1), word),
+            uid: None,
             since: is_first.then_some(known.created),
             note,
         })

@@ -6,12 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use serde_json::Value;
 use topology_core::model::Labels;
 use topology_core::policy::suggest;
 
 use super::validate::ValidatedPolicy;
-use super::value::Condition;
-use super::{Collection, State};
+use super::value::{Condition, list, text};
+use super::{Collection, News, State};
+use crate::event_recorder::{LEVEL_UNKNOWN, LEVELS_KNOWN};
+
+/// The condition of a policy that is about its labels.
+const CONDITION: &str = "LevelsKnown";
 
 /// The labels that Nodes have; an empty value counts as none.
 #[derive(Debug, Default)]
@@ -92,7 +97,7 @@ pub(super) fn condition(
     let unknown = state.labels.unknown(policy);
     let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
         let message = "some Node has each label that the policy uses".to_owned();
-        return Condition::new("LevelsKnown", "True", Levels::Known.word(), message);
+        return Condition::new(CONDITION, "True", Levels::Known.word(), message);
     };
     let meant = state.labels.meant.get(unknown).and_then(Option::as_deref);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
@@ -104,7 +109,34 @@ pub(super) fn condition(
         (false, _) => "what the policy says of that label has no effect until a Node has it",
     };
     let message = format!("no Node has the label {unknown}{meant}; {consequence}");
-    Condition::new("LevelsKnown", "False", Levels::LevelUnknown.word(), message)
+    Condition::new(CONDITION, "False", Levels::LevelUnknown.word(), message)
+}
+
+/// What an Event tells of a ClusterTopologyPolicy whose condition became false, or true again, by the write of `after`.
+/// Of the policies of a namespace the Events of its Services tell.
+pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Option<News> {
+    let (was, is) = (written(before), written(after)?);
+    let status = |one: &Value| text(one, "/status") == "True";
+    let was_known = was.is_none_or(status);
+    if collection != Collection::ClusterPolicies || was_known == status(is) {
+        return None;
+    }
+    let word = if was_known {
+        LEVEL_UNKNOWN
+    } else {
+        LEVELS_KNOWN
+    };
+    Some(News {
+        key: (text(after, "/metadata/name").to_owned(), word),
+        since: None,
+        note: text(is, "/message").to_owned(),
+        uid: Some(text(after, "/metadata/uid").to_owned()),
+    })
+}
+
+fn written(object: &Value) -> Option<&Value> {
+    let mut conditions = list(object, "/status/conditions").iter();
+    conditions.find(|one| text(one, "/type") == CONDITION)
 }
 
 /// Whether Nodes have the labels that a policy uses: the reason of its condition `LevelsKnown`.

@@ -477,6 +477,45 @@ proptest! {
     }
 }
 
+/// Does what is planned, as the loop does; returns what is to be told.
+fn settle_and_tell(state: &mut State, now: i64) -> Vec<News> {
+    let writes = state.plan(now);
+    let news = writes
+        .iter()
+        .filter_map(|write| state.wrote(write, write.body.clone()));
+    news.collect()
+}
+
+#[test]
+fn a_cluster_policy_whose_level_no_node_has_is_one_event_and_another_when_a_node_has_it() {
+    let mut state = State::default();
+    state.exists(Collection::Nodes, node("n1", "a", true));
+    let mut hard = policy(&json!({ "mode": "Hard", "levels": [{ "key": "az" }] }));
+    hard["metadata"]["uid"] = "77".into();
+    state.exists(Collection::ClusterPolicies, hard.clone());
+    hard["metadata"]["namespace"] = "shop".into();
+    state.exists(Collection::Policies, hard);
+    let told = |state: &mut State| -> Vec<(String, &str, Option<String>)> {
+        let news = settle_and_tell(state, NOW).into_iter();
+        news.map(|news| (news.key.0, news.key.1, news.uid))
+            .collect()
+    };
+    let near = |word: &'static str| ("near".to_owned(), word, Some("77".to_owned()));
+    assert_eq!(told(&mut state), [near("LevelUnknown")]);
+    state.exists(Collection::Agents, report("n1", 2));
+    assert_eq!(told(&mut state), [], "another status is no news of levels");
+    let mut labelled = node("n1", "a", true);
+    labelled["metadata"]["labels"]["az"] = "a".into();
+    state.exists(Collection::Nodes, labelled);
+    assert_eq!(told(&mut state), [near("LevelsKnown")]);
+    state.exists(Collection::Nodes, node("n1", "a", true));
+    let [news] = &settle_and_tell(&mut state, NOW)[..] else {
+        panic!("one Event")
+    };
+    assert!(news.note.contains("did you mean zone?"), "{}", news.note);
+    assert!(news.note.contains("not applied until"), "{}", news.note);
+}
+
 #[test]
 fn a_policy_says_that_no_node_has_a_label_of_its_levels() {
     let mut state = State::default();
@@ -546,7 +585,8 @@ fn what_follows_from_an_unknown_level_depends_on_the_policy() {
     let mut state = State::default();
     state.exists(Collection::Nodes, node("n1", "a", true));
     let hard = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }] });
-    let partly = json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }, { "key": "zone" }] });
+    let partly =
+        json!({ "mode": "Hard", "levels": [{ "key": "example.com/typo" }, { "key": "zone" }] });
     let soft =
         json!({ "mode": "Prefer", "levels": [{ "key": "example.com/typo" }, { "any": true }] });
     let waits = "the policy is not applied until a Node has a label of its levels";

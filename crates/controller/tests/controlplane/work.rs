@@ -90,6 +90,28 @@ metadata: {name: map-n2}
         label("e");
     }
 
+    /// A hard policy of the cluster that is not applied is an Event on it, which `kubectl describe` shows.
+    fn tells_of_a_level_that_no_node_has() {
+        let typo = "
+apiVersion: topology.ipvs-topo.io/v1alpha1
+kind: ClusterTopologyPolicy
+metadata: {name: typo}
+spec:
+  mode: Hard
+  nodeSelector: {matchLabels: {pool: map}}
+  levels: [{key: az}]
+";
+        kubectl_with(typo, &["apply", "-f", "-"]).unwrap();
+        eventually("the Event on the policy", || {
+            let described = ok(&["describe", "ctp", "typo"]);
+            let (_, events) = described.split_once("Events:")?;
+            let is_told = events.contains("LevelUnknown") && events.contains("did you mean zone?");
+            is_told.then_some(())
+        });
+        kubectl_with(typo, &["delete", "-f", "-"]).unwrap();
+        becomes("tmap", "shard-0", "{.spec.keys[3]}", "example.com/rack");
+    }
+
     /// A fallback that two agents report is one Event, and so is its end.
     fn tells_what_is_reported() {
         let report = |node: &str, fallbacks: &str| {
@@ -190,6 +212,7 @@ metadata: {name: map-n2}
         let second = Controller::start(&kubeconfig, "second");
         writes_what_is_seen();
         takes_any_number_of_processors();
+        tells_of_a_level_that_no_node_has();
         tells_what_is_reported();
 
         let before = version();
