@@ -1,6 +1,7 @@
 //! The loop: changes go into the [`State`], and what it plans is written while this replica leads.
 
 mod follow;
+mod names;
 mod write;
 mod write_event;
 
@@ -23,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::serve::{Ready, serve};
 use crate::state::{Collection, News, State, WriteKind};
 use follow::{Update, follow};
+use names::CONFIRM;
 use write_event::write_event;
 
 /// How often there may be something to write: changes are gathered meanwhile.
@@ -140,7 +142,8 @@ impl Loop {
         let (sender, mut updates) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
         for collection in self.followed.clone() {
-            tasks.spawn(follow(self.connection.clone(), collection, sender.clone()));
+            let connection = self.connection.clone();
+            tasks.spawn(follow(connection, collection, CONFIRM, sender.clone()));
         }
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

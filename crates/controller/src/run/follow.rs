@@ -1,13 +1,19 @@
 //! Follows one collection and sends its changes to the loop.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use cluster::api::{Change, Connection};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
+use super::names::Names;
 use crate::log_once::LogOnce;
 use crate::state::{Collection, Name, name_of};
+
+#[cfg(test)]
+mod tests;
 
 /// A change in a collection.
 #[derive(Debug)]
@@ -22,43 +28,108 @@ pub(super) enum Update {
     Failed,
 }
 
-/// Follows until the receiver is gone.
+/// Follows until the receiver is gone. A list of Nodes that lacks more than half of them is confirmed by another one
+/// after `confirm`.
 pub(super) async fn follow(
     connection: Connection,
     collection: Collection,
+    confirm: Duration,
     updates: mpsc::Sender<Update>,
 ) {
-    let mut source =
-        cluster::api::Collection::selected(connection, collection.all(), collection.selector());
-    let mut listed: Option<BTreeSet<Name>> = None;
-    let (mut has_failed, mut log) = (false, LogOnce::default());
+    let mut follower = Follower {
+        source: source(&connection, collection),
+        connection,
+        collection,
+        names: (collection == Collection::Nodes).then(|| Names::new(confirm)),
+        listed: None,
+        has_failed: false,
+        log: LogOnce::default(),
+    };
     loop {
-        let update = match source.next().await {
-            Change::Begin => {
-                listed = Some(BTreeSet::new());
-                continue;
-            }
-            Change::Exists(object) => {
-                if let Some(listed) = &mut listed {
-                    listed.insert(name_of(&object));
-                }
-                Update::Applied(collection, object)
-            }
-            Change::Gone(object) => Update::Deleted(collection, name_of(&object)),
-            Change::Listed => Update::Listed(collection, listed.take().unwrap_or_default()),
-            // A watch that breaks once is normal.
-            Change::Trouble(_) if !std::mem::replace(&mut has_failed, true) => continue,
-            Change::Trouble(error) => {
-                log.failed(&error);
-                Update::Failed
-            }
+        let change = follower.change().await;
+        let Some(update) = follower.update(change) else {
+            continue;
         };
-        has_failed = matches!(update, Update::Failed);
-        if !has_failed {
-            log.succeeded();
-        }
         if updates.send(update).await.is_err() {
             return;
         }
+    }
+}
+
+fn source(connection: &Connection, collection: Collection) -> cluster::api::Collection {
+    let selector = collection.selector();
+    cluster::api::Collection::selected(connection.clone(), collection.all(), selector)
+}
+
+struct Follower {
+    connection: Connection,
+    collection: Collection,
+    source: cluster::api::Collection,
+    /// Of Nodes: the names that are known.
+    names: Option<Names>,
+    /// The names in the list that is being read.
+    listed: Option<BTreeSet<Name>>,
+    has_failed: bool,
+    log: LogOnce,
+}
+
+impl Follower {
+    /// The next change. Lists again when a list is to be confirmed.
+    async fn change(&mut self) -> Change {
+        loop {
+            let list_again = self.names.as_ref().and_then(Names::list_again);
+            let Some(until) = list_again else {
+                return self.source.next().await;
+            };
+            if let Ok(change) = timeout_at(until, self.source.next()).await {
+                return change;
+            }
+            self.source = source(&self.connection, self.collection);
+            self.names.iter_mut().for_each(Names::begins_again);
+        }
+    }
+
+    /// What it means for the loop, if it means anything.
+    fn update(&mut self, change: Change) -> Option<Update> {
+        let update = match change {
+            Change::Begin => {
+                self.listed = Some(BTreeSet::new());
+                return None;
+            }
+            Change::Exists(object) => self.applied(object),
+            Change::Gone(object) => {
+                let name = name_of(&object);
+                self.names.iter_mut().for_each(|names| names.deleted(&name));
+                Update::Deleted(self.collection, name)
+            }
+            Change::Listed => {
+                let listed = self.listed.take().unwrap_or_default();
+                let exist = match &mut self.names {
+                    Some(names) => names.listed(listed, Instant::now()),
+                    None => listed,
+                };
+                Update::Listed(self.collection, exist)
+            }
+            // A watch that breaks once is normal.
+            Change::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => return None,
+            Change::Trouble(error) => {
+                self.log.failed(&error);
+                return Some(Update::Failed);
+            }
+        };
+        self.has_failed = false;
+        self.log.succeeded();
+        Some(update)
+    }
+
+    fn applied(&mut self, object: Value) -> Update {
+        let name = name_of(&object);
+        if let Some(names) = &mut self.names {
+            names.applied(name.clone());
+        }
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name);
+        }
+        Update::Applied(self.collection, object)
     }
 }

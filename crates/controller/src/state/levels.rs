@@ -3,6 +3,7 @@
 //! Policies of every namespace are compared with it at each plan, so it is counted when a Node changes, and a label that
 //! no Node has is compared with all others once.
 
+use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use topology_core::policy::suggest;
 
 use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, text};
-use super::{Collection, News, State};
+use super::{Collection, Name, News, State};
 use crate::event_recorder::{LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// The condition of a policy that is about its labels.
@@ -63,7 +64,10 @@ impl NodeLabels {
     }
 
     /// Finds what was meant by the labels of these policies that no Node has, and forgets those of other policies.
-    pub(super) fn suggest_for<'p>(&mut self, policies: impl Iterator<Item = &'p ValidatedPolicy>) {
+    pub(super) fn suggest_for(
+        &mut self,
+        policies: Values<'_, (Collection, Name), ValidatedPolicy>,
+    ) {
         let mut before = std::mem::take(&mut self.meant);
         let unknown: BTreeSet<&String> =
             policies.filter_map(|policy| self.unknown(policy)).collect();

@@ -1,0 +1,85 @@
+//! Followed with a small API server that answers as it is told.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use cluster::api::Access;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// The lists that the server has, one after the other, of which the last one stays; and how often it was asked for one.
+type Lists = Arc<Mutex<(Vec<Value>, usize)>>;
+
+/// A list as pages only, and a watch that has expired until the last list is given out.
+async fn answer(State(lists): State<Lists>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    if query.contains("sendInitialEvents") {
+        return StatusCode::UNPROCESSABLE_ENTITY.into_response();
+    }
+    let is_last = {
+        let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lists, asked) = &mut *lists;
+        if !query.contains("watch") {
+            let list = lists.get(*asked).or_else(|| lists.last()).cloned();
+            *asked += 1;
+            return axum::Json(list).into_response();
+        }
+        *asked >= lists.len()
+    };
+    if is_last {
+        std::future::pending::<()>().await;
+    }
+    StatusCode::GONE.into_response()
+}
+
+fn nodes(names: &[&str]) -> Value {
+    let items: Vec<Value> = names
+        .iter()
+        .map(|name| json!({ "metadata": { "name": name } }))
+        .collect();
+    json!({ "metadata": { "resourceVersion": "7" }, "items": items })
+}
+
+async fn connection(lists: &[Value]) -> Connection {
+    let lists: Lists = Arc::new(Mutex::new((lists.to_vec(), 0)));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    let router = Router::new().fallback(answer).with_state(lists);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: it, contexts: [{{name: it, context: {{cluster: it, user: it}}}}], clusters: [{{name: it, cluster: {{server: 'http://{server}'}}}}], users: [{{name: it, user: {{}}}}]}}"
+    );
+    std::fs::write(&kubeconfig, text).unwrap();
+    let access = Access::kubeconfig(&kubeconfig, "tests");
+    Connection::open(&access).await.unwrap()
+}
+
+/// The names in each list that the loop hears of, until one has none.
+async fn heard(connection: Connection, confirm: Duration) -> Vec<Vec<String>> {
+    let (sender, mut updates) = mpsc::channel(8);
+    let following = tokio::spawn(follow(connection, Collection::Nodes, confirm, sender));
+    let mut all: Vec<Vec<String>> = Vec::new();
+    while all.last().is_none_or(|names| !names.is_empty()) {
+        if let Some(Update::Listed(_, names)) = updates.recv().await {
+            all.push(names.into_iter().map(|(_, name)| name).collect());
+        }
+    }
+    following.abort();
+    all
+}
+
+/// An API server that has lost its etcd answers with a list that is complete and empty.
+#[tokio::test]
+async fn nodes_that_an_empty_list_lacks_go_when_a_second_list_lacks_them_too() {
+    let connection = connection(&[nodes(&["n1", "n2"]), nodes(&[])]).await;
+    let heard = heard(connection, Duration::from_millis(300)).await;
+    assert_eq!(heard, [vec!["n1", "n2"], vec!["n1", "n2"], vec![]]);
+}

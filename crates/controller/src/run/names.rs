@@ -1,0 +1,133 @@
+//! The names of the Nodes, and whether a new list of them is believed.
+//!
+//! An empty etcd, or another cluster's API server, answers with a list that is complete and empty. The map that follows
+//! from it would take every Node from agents with `--node-source map`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::state::Name;
+
+/// How long what a doubtful list lacks stays at least, as with agents.
+pub(super) const CONFIRM: Duration = Duration::from_secs(60);
+
+/// The names of the objects of one collection.
+#[derive(Debug)]
+pub(super) struct Names {
+    known: BTreeSet<Name>,
+    was_listed: bool,
+    /// How long it takes to confirm a doubtful list.
+    confirm: Duration,
+    /// When the first list ended that lacks more than half of what is known.
+    doubted: Option<Instant>,
+    /// When to list again because of that.
+    list_again: Option<Instant>,
+}
+
+impl Names {
+    /// Nothing is known.
+    pub(super) const fn new(confirm: Duration) -> Self {
+        Self {
+            known: BTreeSet::new(),
+            was_listed: false,
+            confirm,
+            doubted: None,
+            list_again: None,
+        }
+    }
+
+    /// Takes note of an object.
+    pub(super) fn applied(&mut self, name: Name) {
+        self.known.insert(name);
+    }
+
+    /// Takes note that an object is gone.
+    pub(super) fn deleted(&mut self, name: &Name) {
+        self.known.remove(name);
+    }
+
+    /// A list ended. Returns the names of what exists: what was listed, or what is known if the list is in doubt.
+    pub(super) fn listed(&mut self, listed: BTreeSet<Name>, now: Instant) -> BTreeSet<Name> {
+        let again = std::mem::replace(&mut self.was_listed, true);
+        let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
+        if again && lacking * 2 > known {
+            let is_first = self.doubted.is_none();
+            let until = *self.doubted.get_or_insert(now) + self.confirm;
+            if now < until {
+                self.list_again = Some(until);
+                if is_first {
+                    tracing::warn!(
+                        lacking,
+                        known,
+                        "a new list of Nodes lacks more than half of them; they stay in the TopologyMap until a second list, \
+                         a minute later, lacks them too"
+                    );
+                }
+                self.known.extend(listed);
+                return self.known.clone();
+            }
+        }
+        (self.doubted, self.list_again) = (None, None);
+        self.known.clone_from(&listed);
+        listed
+    }
+
+    /// When to list again; that is then done once.
+    pub(super) const fn list_again(&self) -> Option<Instant> {
+        self.list_again
+    }
+
+    /// Takes note that the list begins again.
+    pub(super) const fn begins_again(&mut self) {
+        self.list_again = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<Name> {
+        let name = |name: &&str| (String::new(), (*name).to_owned());
+        names.iter().map(name).collect()
+    }
+
+    #[test]
+    fn an_empty_list_of_nodes_is_believed_when_a_second_one_a_minute_later_is_empty_too() {
+        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let all = names(&["n1", "n2", "n3"]);
+        assert_eq!(nodes.listed(all.clone(), at(0)), all);
+        // Half may go, and a watch may tell of any.
+        nodes.deleted(&(String::new(), "n3".to_owned()));
+        assert_eq!(nodes.listed(names(&["n1"]), at(1)), names(&["n1"]));
+        nodes.applied((String::new(), "n4".to_owned()));
+        for second in [2, 61] {
+            assert_eq!(nodes.listed(names(&[]), at(second)), names(&["n1", "n4"]));
+            assert_eq!(nodes.list_again(), Some(at(62)));
+        }
+        assert_eq!(nodes.listed(names(&[]), at(62)), names(&[]));
+        assert_eq!(nodes.list_again(), None);
+    }
+
+    #[test]
+    fn a_list_that_has_the_nodes_again_ends_the_doubt() {
+        let (start, mut nodes) = (Instant::now(), Names::new(CONFIRM));
+        let all = names(&["n1", "n2", "n3"]);
+        nodes.listed(all.clone(), start);
+        nodes.listed(names(&[]), start);
+        assert_eq!(nodes.listed(all.clone(), start), all);
+        let later = start + CONFIRM * 2;
+        assert_eq!(nodes.listed(names(&[]), later), all, "another doubt");
+    }
+
+    #[test]
+    fn the_first_list_is_believed() {
+        let mut nodes = Names::new(CONFIRM);
+        nodes.applied((String::new(), "n1".to_owned()));
+        let none = names(&[]);
+        assert_eq!(nodes.listed(none.clone(), Instant::now()), none);
+    }
+}
