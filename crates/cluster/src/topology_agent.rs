@@ -4,10 +4,12 @@
 
 pub mod rate;
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use topology_core::model::{PolicyKind, PolicyName};
 
-/// The status of a `TopologyAgent`.
+/// The status of a `TopologyAgent`. What a later version wrote is read as far as it is known: an element of a list that
+/// cannot be read is passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AgentStatus {
@@ -16,12 +18,16 @@ pub struct AgentStatus {
     /// How it goes.
     pub phase: AgentPhase,
     /// Policies that decide for a Service on the node: those of the cluster first, then by namespace and name.
+    #[serde(deserialize_with = "readable")]
     pub policies: Vec<PolicyInUse>,
     /// Drains in force, by name.
+    #[serde(deserialize_with = "readable")]
     pub drains: Vec<DrainInUse>,
     /// Services that get something else than asked, the latest first.
+    #[serde(deserialize_with = "readable")]
     pub fallbacks: Vec<Fallback>,
     /// What is wrong with the node itself.
+    #[serde(deserialize_with = "readable")]
     pub warnings: Vec<NodeWarning>,
     /// How much there is.
     pub counts: AgentCounts,
@@ -47,6 +53,9 @@ pub enum AgentPhase {
     Serving,
     /// The kernel refuses something, or what the API server says may be stale.
     Degraded,
+    /// A word of a later version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A policy that decides for a Service on the node.
@@ -228,6 +237,14 @@ impl TryFrom<PolicyFields> for PolicyInUse {
     }
 }
 
+/// The elements of a list that can be read.
+fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    let all = Vec::<serde_json::Value>::deserialize(from)?.into_iter();
+    Ok(all
+        .filter_map(|one| serde_json::from_value(one).ok())
+        .collect())
+}
+
 /// A policy's name in one text: `TopologyPolicy/shop/near`.
 mod policy_path {
     use serde::{Deserialize, Deserializer, Serializer, de};
@@ -257,7 +274,7 @@ mod policy_path {
 mod tests {
     use super::*;
 
-    /// A field of a later version, and a reason of one, leave the rest as it is.
+    /// A field, a phase, a reason and a kind of policy of a later version leave the rest as it is.
     #[test]
     fn a_report_of_a_later_version_is_read_as_far_as_it_is_known() {
         let text = r#"{"version": "9.9.9", "phase": "Serving", "mood": "good",
@@ -265,13 +282,27 @@ mod tests {
         let status: AgentStatus = serde_json::from_str(text).unwrap();
         assert_eq!(status.fallbacks[0].reason, FallbackReason::Other);
         assert_eq!(status.phase, AgentPhase::Serving);
+        let text = r#"{"version": "9.9.9", "phase": "Resting",
+            "policies": [{"kind": "GalacticTopologyPolicy", "name": "far"},
+                {"kind": "ClusterTopologyPolicy", "name": "near", "generation": 2}],
+            "drains": [{"name": 7}, {"name": "b"}],
+            "fallbacks": [{"service": "shop/cart", "policy": "GalacticTopologyPolicy/a/b/c", "reason": "Panic"},
+                {"service": "shop/cart", "reason": "Panic"}]}"#;
+        let status: AgentStatus = serde_json::from_str(text).unwrap();
+        assert_eq!(status.phase, AgentPhase::Unknown);
+        let [policy] = &status.policies[..] else {
+            panic!("{status:?}")
+        };
+        assert_eq!(policy.policy, PolicyName::cluster("near"));
+        assert_eq!((status.drains.len(), &*status.drains[0].name), (1, "b"));
+        assert_eq!(status.fallbacks.len(), 1);
     }
 
     #[test]
     fn a_policy_of_a_kind_that_does_not_fit_its_name_is_refused() {
-        let text = r#"{"policies": [{"kind": "TopologyPolicy", "name": "near"}]}"#;
-        assert!(serde_json::from_str::<AgentStatus>(text).is_err());
-        let text = r#"{"fallbacks": [{"service": "a/b", "policy": "near"}]}"#;
-        assert!(serde_json::from_str::<AgentStatus>(text).is_err());
+        let text = r#"{"kind": "TopologyPolicy", "name": "near"}"#;
+        assert!(serde_json::from_str::<PolicyInUse>(text).is_err());
+        let text = r#"{"service": "a/b", "policy": "near"}"#;
+        assert!(serde_json::from_str::<Fallback>(text).is_err());
     }
 }

@@ -5,7 +5,7 @@ mod names;
 mod write;
 mod write_event;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -74,6 +74,7 @@ async fn run_until_stopped(args: &Args) -> anyhow::Result<()> {
         write_log: LogOnce::default(),
         event_log: LogOnce::default(),
         left_out: BTreeSet::new(),
+        unread: BTreeSet::new(),
         dirty: true,
     };
     let ended = tokio::select! {
@@ -101,6 +102,16 @@ fn identity(args: &Args) -> LeaseIdentity {
 /// Whether a slice is no longer as it was seen.
 fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
+}
+
+/// What is newly in `present`, which is what is `logged` then.
+fn news<'p>(
+    logged: &mut BTreeSet<String>,
+    present: &'p BTreeMap<String, String>,
+) -> Vec<(&'p String, &'p String)> {
+    let before = std::mem::replace(logged, present.keys().cloned().collect());
+    let new = present.iter().filter(|(node, _)| !before.contains(*node));
+    new.collect()
 }
 
 /// Returns at SIGTERM or SIGINT.
@@ -132,6 +143,8 @@ struct Loop {
     event_log: LogOnce,
     /// The Nodes that are left out of the map, as logged.
     left_out: BTreeSet<String>,
+    /// The Nodes whose reports cannot be read whole, as logged.
+    unread: BTreeSet<String>,
     /// Whether anything changed since the last plan that left nothing to write.
     dirty: bool,
 }
@@ -264,22 +277,24 @@ impl Loop {
         }
     }
 
-    /// Logs each Node that was newly left out of the map.
-    fn log_left_out(&mut self) {
-        let left_out = self.state.left_out();
-        for (node, why) in left_out {
-            if !self.left_out.contains(node) {
-                tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
-            }
+    /// Logs each Node that was newly left out of the map, or whose report newly cannot be read.
+    fn log_nodes(&mut self) {
+        for (node, why) in news(&mut self.left_out, self.state.left_out()) {
+            tracing::warn!(node, "the Node is left out of the TopologyMap: {why}");
         }
-        self.left_out = left_out.keys().cloned().collect();
+        for (node, why) in news(&mut self.unread, self.state.unread_reports()) {
+            tracing::warn!(
+                node,
+                "the TopologyAgent of the Node is not used whole: {why}"
+            );
+        }
     }
 
     /// Writes what may be written now.
     async fn write(&mut self) {
         let planned = self.state.plan(Timestamp::now().as_millisecond());
         self.dirty = !planned.is_empty();
-        self.log_left_out();
+        self.log_nodes();
         for write in self.budget.allow(self.epoch.elapsed(), planned) {
             if !self.leads() {
                 return;

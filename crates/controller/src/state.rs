@@ -90,6 +90,8 @@ pub struct State {
     /// What the drains among the objects are.
     drains: BTreeMap<Name, ValidatedDrain>,
     reports: Reports,
+    /// Nodes whose reports cannot be read, or not all of them, and why.
+    unread: BTreeMap<String, String>,
     /// How many Nodes the selectors of policies choose.
     chosen: Chosen,
     /// Whether time alone may change the status of a policy.
@@ -119,7 +121,10 @@ impl State {
         put(&mut object, "kind", collection.kind());
         match collection {
             Collection::Nodes => self.node_is(name.1, Some(nodes::place(&object))),
-            Collection::Agents => self.reported(&name.1, report::read(&object)),
+            Collection::Agents => {
+                let (status, unread) = report::read(&object);
+                self.reported(&name.1, status, unread)
+            }
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
@@ -145,8 +150,17 @@ impl State {
         true
     }
 
-    /// Takes note of what an agent reports; none = nothing.
-    fn reported(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
+    /// Takes note of what an agent reports, none = nothing, and of what of it cannot be read.
+    fn reported(
+        &mut self,
+        node: &str,
+        status: Option<AgentStatus>,
+        unread: Option<String>,
+    ) -> bool {
+        match unread {
+            Some(why) => drop(self.unread.insert(node.to_owned(), why)),
+            None => drop(self.unread.remove(node)),
+        }
         let had = self.reports.has(node);
         if had != status.is_some() {
             self.chosen.forget();
@@ -221,7 +235,7 @@ impl State {
     pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
         match collection {
             Collection::Nodes => self.node_is(name.1.clone(), None),
-            Collection::Agents => self.reported(&name.1, None),
+            Collection::Agents => self.reported(&name.1, None, None),
             Collection::Services | Collection::Slices => self.hints.gone(collection, name),
             Collection::ClusterPolicies
             | Collection::Policies
@@ -303,6 +317,11 @@ impl State {
     /// Nodes that have no place in the map, as of the last [`State::plan`], and why.
     pub const fn left_out(&self) -> &BTreeMap<String, String> {
         &self.left_out
+    }
+
+    /// Nodes whose reports cannot be read, or not all of them, and why.
+    pub const fn unread_reports(&self) -> &BTreeMap<String, String> {
+        &self.unread
     }
 
     /// How many Nodes there are.

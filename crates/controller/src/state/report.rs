@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cluster::schema::MAX_FALLBACKS;
-use cluster::topology_agent::{AgentStatus, DrainInUse, Fallback, PolicyInUse};
+use cluster::topology_agent::{AgentPhase, AgentStatus, DrainInUse, Fallback, PolicyInUse};
 use jiff::Timestamp;
 use serde_json::Value;
 use topology_core::model::PolicyName;
@@ -20,9 +20,41 @@ pub(super) struct Reports {
     fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
 }
 
-/// The status of a `TopologyAgent`; none where the agent has not reported yet, or nothing that can be read.
-pub(super) fn read(object: &Value) -> Option<AgentStatus> {
-    serde_json::from_value(object.get("status")?.clone()).ok()
+/// The status of a `TopologyAgent`, and what of it cannot be read; no status where the agent has not reported yet, or
+/// nothing that can be read.
+pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
+    let Some(written) = object.get("status") else {
+        return (None, None);
+    };
+    let status: AgentStatus = match serde_json::from_value(written.clone()) {
+        Ok(status) => status,
+        Err(error) => return (None, Some(format!("nothing of it can be read: {error}"))),
+    };
+    let unread = unread(written, &status).map(|unread| {
+        let version = &status.version;
+        format!("{unread}; the agent has the version {version}: update the controller first")
+    });
+    (Some(status), unread)
+}
+
+/// What of a report was passed over.
+fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
+    let lists = [
+        ("policies", status.policies.len()),
+        ("drains", status.drains.len()),
+        ("fallbacks", status.fallbacks.len()),
+    ];
+    let mut parts: Vec<String> = lists
+        .into_iter()
+        .filter_map(|(name, read)| {
+            let all = written.get(name)?.as_array()?.len();
+            (all > read).then(|| format!("{} of {all} {name} cannot be read", all - read))
+        })
+        .collect();
+    if status.phase == AgentPhase::Unknown {
+        parts.push("its phase is not known".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 impl Reports {

@@ -477,6 +477,36 @@ proptest! {
     }
 }
 
+/// A whole report was dropped for one word of it, and nothing said so.
+#[test]
+fn a_report_of_a_later_agent_counts_as_far_as_it_can_be_read_and_the_rest_is_named() {
+    let mut state = State::default();
+    state.exists(Collection::Nodes, node("n1", "a", true));
+    state.exists(Collection::ClusterPolicies, near());
+    let mut later = fallen();
+    later["status"]["version"] = "9.9.9".into();
+    later["status"]["phase"] = "Resting".into();
+    later["status"]["policies"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({ "kind": "GalacticTopologyPolicy", "name": "far" }));
+    state.exists(Collection::Agents, later);
+    settle(&mut state, NOW);
+    let status = status_of(&state, Collection::ClusterPolicies, "near");
+    assert_eq!(status["programmedNodes"], "1/1");
+    assert_eq!(condition(status, "Degraded")[0], "True");
+    assert_eq!(
+        state.unread_reports()["n1"],
+        "1 of 2 policies cannot be read, its phase is not known; the agent has the version 9.9.9: update the controller first"
+    );
+    state.exists(Collection::Agents, report("n1", 2));
+    assert!(state.unread_reports().is_empty());
+    let mut garbled = report("n1", 2);
+    garbled["status"] = "fine".into();
+    state.exists(Collection::Agents, garbled);
+    assert!(state.unread_reports()["n1"].starts_with("nothing of it can be read: "));
+}
+
 /// Does what is planned, as the loop does; returns what is to be told.
 fn settle_and_tell(state: &mut State, now: i64) -> Vec<News> {
     let writes = state.plan(now);
