@@ -127,6 +127,10 @@ pub enum FallbackReason {
     NoMatch,
     /// The Node object is not known.
     NodeUnknown,
+    /// An administrator does not let owners have the mode that the annotations ask for.
+    NotAllowed,
+    /// An annotation of the Service is not valid.
+    Invalid,
     /// Too few endpoints are ready altogether.
     Panic,
     /// A drain would have left nothing.
@@ -137,12 +141,10 @@ pub enum FallbackReason {
     Empty,
     /// The node's kernel does not have the scheduler.
     SchedulerMissing,
+    /// The annotations ask for less overload than an administrator lets owners have.
+    Clipped,
     /// No whole numbers give the shares.
     WeightClamped,
-    /// An administrator does not let owners have what the annotations ask for.
-    NotAllowed,
-    /// An annotation of the Service is not valid.
-    Invalid,
     /// A reason of a later version.
     #[default]
     #[serde(other)]
@@ -169,18 +171,19 @@ pub struct AgentCounts {
 
 impl FallbackReason {
     /// Those that this version knows, the gravest first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LevelUnknown,
         Self::NoMatch,
         Self::NodeUnknown,
+        Self::NotAllowed,
+        Self::Invalid,
         Self::Panic,
         Self::DrainIgnored,
         Self::BelowMin,
         Self::Empty,
         Self::SchedulerMissing,
+        Self::Clipped,
         Self::WeightClamped,
-        Self::NotAllowed,
-        Self::Invalid,
     ];
 
     /// The word in the report.
@@ -194,6 +197,7 @@ impl FallbackReason {
             Self::BelowMin => "BelowMin",
             Self::Empty => "Empty",
             Self::SchedulerMissing => "SchedulerMissing",
+            Self::Clipped => "Clipped",
             Self::WeightClamped => "WeightClamped",
             Self::NotAllowed => "NotAllowed",
             Self::Invalid => "Invalid",

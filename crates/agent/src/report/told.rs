@@ -126,9 +126,9 @@ fn instead(decision: &Decision) -> Option<Instead> {
         from: Some(decision.mode.title()),
         to,
     });
-    of_what_decides
-        .or_else(|| not_allowed(decision))
-        .or_else(|| invalid(decision))
+    // What the owner did wrong lasts, so that what comes and goes with endpoints would hide it for ever.
+    let all = [of_what_decides, not_allowed(decision), invalid(decision)];
+    all.into_iter().flatten().min_by_key(|instead| instead.why)
 }
 
 /// What decides where an administrator does not let owners have the mode that the annotations ask for.
@@ -200,14 +200,14 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         // That a level passes its share on is what the policy asks; that none is left is not.
         Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
         Note::SchedulerMissing { .. } => Some((FallbackReason::SchedulerMissing, mode)),
+        Note::Clipped { .. } => Some((FallbackReason::Clipped, mode)),
         Note::WeightClamped { .. } => Some((FallbackReason::WeightClamped, mode)),
-        // What the owner did wrong is told last: see `not_allowed` and `invalid`.
+        // What the owner did wrong: see `not_allowed` and `invalid`.
         Note::NotAllowed { .. }
         | Note::PartlyInvalid
         | Note::BoundaryUnread
         | Note::LastGoodStays
         | Note::ServingTerminating
-        | Note::Clipped { .. }
         | Note::NoSuchPolicy { .. }
         | Note::HintsMissing { .. }
         | Note::LevelUnreachable { .. }

@@ -281,6 +281,10 @@ const REASONS: &[Word] = &[
         about: "the node's kernel does not have the scheduler, wrr is used",
     },
     Word {
+        name: "Clipped",
+        about: "ownerLimits of a cluster policy do not allow so small a max-overload",
+    },
+    Word {
         name: "WeightClamped",
         about: "no whole numbers give the shares under the scheduler",
     },

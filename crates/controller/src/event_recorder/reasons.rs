@@ -71,6 +71,10 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
             "SchedulerMissing",
             "the node's kernel does not have the scheduler (modprobe ip_vs_NAME), so wrr is used with the same shares",
         ),
+        FallbackReason::Clipped => (
+            "TopologyClipped",
+            "ownerLimits of a ClusterTopologyPolicy do not allow so small a max-overload, and the least that they allow is used (ipvs-topo explain names both)",
+        ),
         FallbackReason::WeightClamped => (
             "WeightClamped",
             "no whole numbers give the shares under the scheduler",

@@ -81,6 +81,40 @@ fn annotations_that_owner_limits_do_not_allow_are_an_event() {
     );
 }
 
+/// Reason by reason: the Event, and what its text has to say.
+#[test]
+fn what_a_node_lacks_or_a_limit_takes_is_an_event_that_says_what_to_do() {
+    for (reason, event, says) in [
+        (
+            FallbackReason::SchedulerMissing,
+            "SchedulerMissing",
+            ["modprobe ip_vs_NAME", "wrr is used"],
+        ),
+        (
+            FallbackReason::Clipped,
+            "TopologyClipped",
+            ["ownerLimits", "max-overload"],
+        ),
+        (
+            FallbackReason::WeightClamped,
+            "WeightClamped",
+            ["no whole numbers", "scheduler"],
+        ),
+    ] {
+        let mut event_recorder = event_recorder();
+        let key = key("shop/cart", reason).unwrap();
+        event_recorder.observe(NOW, &BTreeMap::from([(key, instead(2))]), true);
+        let written = write(&mut event_recorder, NOW);
+        assert_eq!(notes(&written), [("shop/cart", event)]);
+        assert_eq!(written[0].body["type"], "Warning");
+        let note = written[0].body["note"].as_str().unwrap();
+        assert!(says.iter().all(|words| note.contains(words)), "{note}");
+        event_recorder.observe(NOW, &BTreeMap::new(), true);
+        let over = write(&mut event_recorder, NOW);
+        assert_eq!(notes(&over), [("shop/cart", "TopologyApplied")]);
+    }
+}
+
 #[test]
 fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     let mut event_recorder = event_recorder();
