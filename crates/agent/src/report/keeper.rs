@@ -64,6 +64,8 @@ struct Keeper {
     look: Duration,
     /// What stands in the way, in the words that were logged.
     trouble: Option<String>,
+    /// How many requests in a row failed.
+    failures: u32,
 }
 
 impl Keeper {
@@ -79,6 +81,7 @@ impl Keeper {
             filed: None,
             look: Duration::ZERO,
             trouble: None,
+            failures: 0,
         }
     }
 
@@ -148,7 +151,7 @@ impl Keeper {
         match self.desk.read().await {
             Ok(filed) => {
                 if filed.is_some() {
-                    self.trouble = None;
+                    (self.trouble, self.failures) = (None, 0);
                 }
                 self.look = now + LOOK;
                 self.was_read = true;
@@ -166,6 +169,7 @@ impl Keeper {
             Ok(Filed::Written) => {
                 self.pace.wrote(now);
                 self.filed = Some(report);
+                self.failures = 0;
                 if self.trouble.take().is_some() {
                     tracing::info!("this node's TopologyAgent is written again");
                 }
@@ -187,6 +191,10 @@ impl Keeper {
 
     fn failed(&mut self, now: Duration, error: &ApiError) {
         self.pace.failed(now, error.retry_after);
+        self.failures = self.failures.saturating_add(1);
+        if error.is_initializing(self.failures) {
+            return;
+        }
         if self.is_news(error.fault.word()) {
             tracing::warn!("this node's TopologyAgent cannot be written: {error}");
         }

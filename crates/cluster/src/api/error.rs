@@ -113,7 +113,7 @@ const READY_SOON: u32 = 5;
 
 impl ApiError {
     /// Whether the server is only preparing a kind of object whose definition is new, after so many failures in a row.
-    pub(super) fn is_initializing(&self, failures: u32) -> bool {
+    pub fn is_initializing(&self, failures: u32) -> bool {
         self.fault == Fault::TooManyRequests
             && self.message.contains(INITIALIZING)
             && failures <= READY_SOON

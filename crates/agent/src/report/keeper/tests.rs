@@ -152,6 +152,28 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
     }
 }
 
+/// The API server answers so for a while after `kubectl apply -k` has brought the kind; to a read and to a write.
+#[tokio::test]
+async fn a_kind_that_was_installed_a_moment_ago_is_waited_for_without_a_word() {
+    let initializing = || {
+        let message = "storage is (re)initializing";
+        (
+            429,
+            json!({ "kind": "Status", "code": 429, "reason": "TooManyRequests", "message": message }),
+        )
+    };
+    let (mut keeper, _shared) = keeper(&vec![initializing(); 6]).await;
+    for failures in 1..=6 {
+        keeper.look = Duration::ZERO;
+        keeper.turn().await.unwrap();
+        assert_eq!(keeper.failures, failures);
+        assert_eq!(keeper.trouble.is_some(), failures > 5, "{failures}");
+    }
+    let (mut keeper, _shared) = self::keeper(&[not_found(), own_node(), initializing()]).await;
+    keeper.turn().await.unwrap();
+    assert_eq!((keeper.failures, keeper.trouble), (1, None));
+}
+
 #[tokio::test]
 async fn what_was_told_before_is_read_before_anything_is_written() {
     let old = AgentStatus {
