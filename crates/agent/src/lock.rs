@@ -1,7 +1,11 @@
-//! Keeps a second agent off the state folder: two would share one ownership record.
+//! Keeps a second agent off the state folder, where two would share one ownership record, and out of the network
+//! namespace.
 
-use std::fs::{self, File, OpenOptions};
+mod namespace;
+
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,8 +13,12 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+pub(crate) use namespace::NamespaceLock;
+
 /// The file in the state folder. It stays: removing it would let two agents lock two files of that name.
 const FILE: &str = "lock";
+/// Its mode: whoever may open it may lock it, and no agent would start.
+const MODE: u32 = 0o600;
 
 /// How often and how long apart the holder's number is looked for, which it writes after it has the lock.
 const LOOKS: u32 = 20;
@@ -41,6 +49,15 @@ pub(crate) enum LockError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another agent runs in the network namespace.
+    #[error(
+        "another agent (process {}) runs in this network namespace, and both would write one IPVS table; stop it first",
+        .0.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string())
+    )]
+    TakenNamespace(Option<i32>),
+    /// The kernel refuses the lock of the network namespace.
+    #[error("the network namespace cannot be locked: {0}")]
+    Namespace(io::Error),
 }
 
 impl Lock {
@@ -53,8 +70,16 @@ impl Lock {
         fs::create_dir_all(directory).map_err(refused)?;
         let path = directory.join(FILE);
         let mut options = OpenOptions::new();
-        let opened = options.read(true).write(true).create(true).truncate(false);
+        let opened = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(MODE);
         let mut file = opened.open(&path).map_err(refused)?;
+        // An earlier version made it readable for all.
+        file.set_permissions(Permissions::from_mode(MODE))
+            .map_err(refused)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => {
                 return Err(LockError::Taken {
@@ -90,6 +115,18 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+
+    #[test]
+    fn no_other_user_can_open_the_lock_not_even_one_that_an_earlier_version_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        drop(Lock::take(folder.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        drop(Lock::take(folder.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+    }
 
     #[test]
     fn of_agents_that_start_at_the_same_moment_one_goes_on_and_the_others_name_it() {

@@ -16,7 +16,7 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::cli::proxy_config::change;
 use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
-use crate::lock::Lock;
+use crate::lock::{Lock, NamespaceLock};
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::origin::Origin;
@@ -55,6 +55,7 @@ async fn work(
     preflight::permission().map_err(Failure::trouble)?;
     // Held until the agent ends; taken before the socket of another agent could be replaced.
     let _lock = Lock::take(&args.state_dir).map_err(Failure::trouble)?;
+    let _namespace = NamespaceLock::take().map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)
         .await
         .map_err(Failure::trouble)?;
