@@ -98,7 +98,7 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "SOURCE", default_value_t = NodesFrom::Nodes)]
     pub node_source: NodesFrom,
 
-    /// What a list of Nodes, Services or EndpointSlices is worth that was read again and lacks more than half of what is
+    /// What a list is worth that was read again and lacks more than half of what is
     /// known: what it lacks goes once a second list, a minute later, lacks it too, or at once.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm)]
     pub relists: ListTrust,

@@ -84,8 +84,7 @@ pub struct Following {
     pub clock: Clock,
 }
 
-/// What is done where a list of Nodes, Services or `EndpointSlices` that was read again lacks more than half of what is
-/// known.
+/// What is done where a list that was read again lacks more than half of what is known of its kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Relists {
     /// What it lacks stays until a second list, a minute later, lacks it too.

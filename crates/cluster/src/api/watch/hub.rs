@@ -162,15 +162,16 @@ impl Hub {
     /// A list of a collection has named everything: what it did not name has gone, unless that is too much to believe; see
     /// [`Hub::doubt`]. `now` is of a clock that only grows.
     pub(crate) fn listed(&mut self, input: Number, now: Duration) {
+        let confirms = self.relists == Relists::Confirm;
+        self.end(input, confirms.then_some(now));
+    }
+
+    /// A list has ended; without a moment it is believed.
+    fn end(&mut self, input: Number, now: Option<Duration>) {
         let (Some(told), Some(described)) = (self.inputs.get_mut(input), INPUTS.get(input)) else {
             return;
         };
-        let is_served = matches!(
-            described.kind,
-            Kind::Node | Kind::Service | Kind::EndpointSlice
-        );
-        let confirms = is_served && self.relists == Relists::Confirm;
-        let gone = told.end(described.kind, confirms.then_some(now));
+        let gone = told.end(described.kind, now);
         self.report_doubt(input);
         for key in gone {
             match input {
@@ -209,11 +210,11 @@ impl Hub {
     }
 
     /// The server does not know the kind of object: there is none.
-    pub(crate) fn absent(&mut self, input: Number, now: Duration) {
+    pub(crate) fn absent(&mut self, input: Number) {
         if let Some(told) = self.inputs.get_mut(input) {
             told.begin();
         }
-        self.listed(input, now);
+        self.end(input, None);
     }
 
     /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing
@@ -281,7 +282,11 @@ impl Hub {
         let Some(now) = self.context.clock.now() else {
             return;
         };
-        let is_due = |(at, ..): &(i64, Number, Node)| *at <= now;
+        // One that a list in the middle has not named yet, or that a list in doubt lacks, may not exist any more.
+        let inputs = &self.inputs;
+        let is_due = |(at, input, _): &(i64, Number, Node)| {
+            *at <= now && inputs.get(*input).is_some_and(Told::is_settled)
+        };
         if !self.early.values().any(is_due) {
             return;
         }

@@ -388,7 +388,7 @@ impl<'s> Runner<'s> {
             .hear(self.shared.epoch.elapsed(), heard, chance());
         let mut hub = self.shared.hub.borrow_mut();
         if turn == Turn::Absent {
-            hub.absent(self.number, self.shared.epoch.elapsed());
+            hub.absent(self.number);
             hub.trouble(self.number, &self.shared.server, None);
             self.shared.board.absent(self.number, error);
             return;

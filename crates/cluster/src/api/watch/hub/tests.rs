@@ -17,7 +17,9 @@ use crate::index::Index;
 
 const SERVICES: Number = 1;
 const SLICES: Number = 2;
+const CIDRS: Number = 3;
 const POLICIES: Number = 5;
+const DRAINS: Number = 6;
 const NAMESPACES: Number = 7;
 
 /// An object as a server sends it.
@@ -215,7 +217,7 @@ fn a_kind_that_goes_takes_its_objects_along() {
     bench.hub.exists(POLICIES, &object(POLICIES, policy));
     bench.tell();
     assert_eq!(bench.index.snapshot().policies().count(), 1);
-    bench.hub.absent(POLICIES, Duration::ZERO);
+    bench.hub.absent(POLICIES);
     bench.tell();
     assert_eq!(bench.index.snapshot().policies().count(), 0);
 }

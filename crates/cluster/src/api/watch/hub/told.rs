@@ -15,6 +15,10 @@ pub(super) struct Told {
     /// Which list is being read; grows with each.
     list: u32,
     listed: bool,
+    /// Whether a list has begun and has not ended.
+    reading: bool,
+    /// The last list that was believed.
+    believed: u32,
     /// Whether any list has ended.
     was_listed: bool,
     doubt: Option<Doubt>,
@@ -43,6 +47,13 @@ struct Entry {
     kept: bool,
     /// The list that named it last.
     list: u32,
+    /// The list that was read, or had been read last, when it became known.
+    born: u32,
+}
+
+/// Whether one list was read before another.
+fn is_before(list: u32, other: u32) -> bool {
+    list.wrapping_sub(other) > u32::MAX / 2
 }
 
 impl Told {
@@ -59,9 +70,15 @@ impl Told {
         self.listed
     }
 
+    /// Whether what is known is what the last list named, with the changes since.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.reading && self.doubt.is_none()
+    }
+
     /// A list begins.
     pub(super) fn begin(&mut self) {
         self.list = self.list.wrapping_add(1);
+        self.reading = true;
     }
 
     /// Every object that is known, by name.
@@ -85,39 +102,50 @@ impl Told {
     ///
     /// With a moment (of a clock that only grows) a list that was read again is not believed at first if it lacks more
     /// than half of what is known: an empty etcd and another cluster's API server answer so. What it lacks stays until a
-    /// list that ends [`CONFIRM`] later or after that lacks it too.
+    /// list that ends [`CONFIRM`] later or after that lacks it too. Objects that only lists in doubt have named do not
+    /// count as known: those of another cluster prove nothing about ours.
     pub(super) fn end(&mut self, kind: Kind, now: Option<Duration>) -> Vec<ObjectKey> {
         let again = std::mem::replace(&mut self.was_listed, true);
-        self.listed = true;
+        (self.listed, self.reading) = (true, false);
+        let (list, believed) = (self.list, self.believed);
+        let doubt = now.filter(|_| again).and_then(|now| {
+            let lacking = self.lacking(list, |entry| !is_before(believed, entry.born))?;
+            let new = Doubt {
+                list,
+                since: now,
+                lacking,
+            };
+            Some((now, new))
+        });
+        match doubt {
+            None => self.believe(kind),
+            Some((now, new)) => self.doubt_or_confirm(kind, now, new),
+        }
+    }
+
+    /// Everything that the present list did not name is gone.
+    fn believe(&mut self, kind: Kind) -> Vec<ObjectKey> {
+        self.doubt = None;
+        self.believed = self.list;
         let list = self.list;
-        let lacking = self.lacking(|entry| entry.list != list);
-        let known = self.objects.len();
-        let Some(now) = now.filter(|_| again && lacking * 2 > known) else {
-            self.doubt = None;
-            return self.take_out(kind, |entry| entry.list != list);
-        };
-        let new = Doubt {
-            list,
-            since: now,
-            lacking,
-        };
+        self.take_out(kind, |entry| entry.list != list)
+    }
+
+    /// The present list lacks much. What the first list in doubt lacked too is gone, if that was long enough ago.
+    fn doubt_or_confirm(&mut self, kind: Kind, now: Duration, new: Doubt) -> Vec<ObjectKey> {
         let doubt = *self.doubt.get_or_insert(new);
         if now < doubt.since + CONFIRM {
             return Vec::new();
         }
-        let is_unseen = |entry: &Entry| entry.list.wrapping_sub(doubt.list) > u32::MAX / 2;
-        let unseen = self.lacking(is_unseen);
-        let rest = lacking.saturating_sub(unseen);
-        if rest * 2 > known.saturating_sub(unseen) {
-            // It lacks much that the first list did name.
-            self.doubt = Some(Doubt {
-                lacking: rest,
-                ..new
-            });
-            return self.take_out(kind, is_unseen);
-        }
-        self.doubt = None;
-        self.take_out(kind, |entry| entry.list != list)
+        let is_unseen = |entry: &Entry| is_before(entry.list, doubt.list);
+        let was_there = |entry: &Entry| !is_unseen(entry) && !is_before(doubt.list, entry.born);
+        let Some(lacking) = self.lacking(self.list, was_there) else {
+            return self.believe(kind);
+        };
+        // It lacks much that the first list did name.
+        self.believed = doubt.list;
+        self.doubt = Some(Doubt { lacking, ..new });
+        self.take_out(kind, is_unseen)
     }
 
     /// When the list in doubt may be confirmed, and how many objects it lacked.
@@ -126,8 +154,15 @@ impl Told {
         Some((doubt.since + CONFIRM, doubt.lacking))
     }
 
-    fn lacking(&self, is_so: impl Fn(&Entry) -> bool) -> usize {
-        self.objects.values().filter(|entry| is_so(entry)).count()
+    /// How many of these objects a list did not name, if it is more than half of them.
+    fn lacking(&self, list: u32, is_one: impl Fn(&Entry) -> bool) -> Option<usize> {
+        let these = self.objects.values().filter(|entry| is_one(entry));
+        let (mut known, mut lacking) = (0, 0);
+        for entry in these {
+            known += 1;
+            lacking += usize::from(entry.list != list);
+        }
+        (lacking * 2 > known).then_some(lacking)
     }
 
     fn take_out(&mut self, kind: Kind, is_so: impl Fn(&Entry) -> bool) -> Vec<ObjectKey> {
@@ -143,6 +178,7 @@ impl Told {
             told: None,
             kept: false,
             list: self.list,
+            born: self.list,
         };
         let entry = match self.objects.get_mut(&key.name) {
             Some(entry) => entry,

@@ -131,17 +131,79 @@ fn what_the_first_list_named_is_not_removed_by_the_second_alone() {
 }
 
 #[test]
-fn the_first_list_of_a_start_and_lists_of_policies_are_believed() {
+fn the_first_list_of_a_start_is_believed() {
     let mut bench = Bench::with(Relists::Confirm);
     bench.hub.begin(SERVICES);
     bench.hub.exists(SERVICES, &service("gone", 80));
     // It broke, and begins again.
     relist(&mut bench, 0, SERVICES, []);
     assert_eq!(known(&bench), [0, 0, 0]);
-    let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#;
-    relist(&mut bench, 0, POLICIES, [object(POLICIES, policy)]);
-    relist(&mut bench, 1, POLICIES, []);
-    assert_eq!(bench.index.snapshot().policies().count(), 0);
+}
+
+#[test]
+fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
+    let written = [
+        (POLICIES, r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#),
+        (
+            DRAINS,
+            r#"{"metadata":{"name":"a"},"spec":{"match":{"key":"zone","values":["b"]},"expiresAt":"2026-11-21T00:00:00Z"}}"#,
+        ),
+        (CIDRS, r#"{"metadata":{"name":"a"},"spec":{"cidrs":["10.96.0.0/16"]}}"#),
+    ];
+    let count = |bench: &Bench| {
+        let snapshot = bench.index.snapshot();
+        let ranges = snapshot.service_cidrs().len();
+        [snapshot.policies().count(), snapshot.drains().count(), ranges]
+    };
+    let mut bench = bench(Relists::Confirm);
+    for (input, text) in written {
+        relist(&mut bench, 0, input, [object(input, text)]);
+    }
+    assert_eq!(count(&bench), [1, 1, 1]);
+    for second in [1, 60] {
+        for (input, _) in written {
+            relist(&mut bench, second, input, []);
+        }
+        assert_eq!(count(&bench), [1, 1, 1]);
+    }
+    for (input, text) in written {
+        bench.hub.exists(input, &object(input, text));
+        bench.hub.absent(input);
+    }
+    bench.tell();
+    assert_eq!(count(&bench), [0, 0, 0], "a CRD that was removed takes its objects along");
+}
+
+#[test]
+fn d13_a_list_of_another_cluster_removes_nothing_until_a_second_one_agrees() {
+    let mut bench = bench(Relists::Confirm);
+    let names = |names: &[&str]| -> Vec<Node> {
+        let services = names.iter().map(|name| service(name, 80));
+        services.collect()
+    };
+    let known = |bench: &Bench| -> String {
+        let services = bench.index.snapshot().services();
+        services.map(|service| &*service.name.name).collect()
+    };
+    let others = ["e", "f", "g", "h"];
+    // The list breaks, and begins again.
+    bench.hub.begin(SERVICES);
+    bench.hub.exists(SERVICES, &service("e", 80));
+    relist(&mut bench, 0, SERVICES, names(&others));
+    assert_eq!(known(&bench), "abcdefgh");
+    assert_eq!(bench.hub.doubt(SERVICES).unwrap().1, 4);
+    for name in ["i", "j", "k"] {
+        bench.hub.exists(SERVICES, &service(name, 80));
+    }
+    relist(&mut bench, 30, SERVICES, names(&["e", "f", "g", "h", "i", "j", "k"]));
+    assert_eq!(known(&bench), "abcdefghijk", "too early");
+    // A third cluster: what neither list has named is gone, what the first named is not.
+    relist(&mut bench, 60, SERVICES, names(&["v", "w", "x", "y", "z"]));
+    assert_eq!(known(&bench), "efghijkvwxyz");
+    relist(&mut bench, 119, SERVICES, names(&["v", "w", "x", "y", "z"]));
+    assert_eq!(known(&bench), "efghijkvwxyz");
+    relist(&mut bench, 120, SERVICES, names(&["v", "w", "x", "y", "z"]));
+    assert_eq!((known(&bench), bench.hub.doubt(SERVICES)), ("vwxyz".to_owned(), None));
 }
 
 #[test]

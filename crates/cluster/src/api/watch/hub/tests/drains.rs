@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
 
-const DRAINS: Number = 6;
 const HOUR: i64 = 3_600_000;
 /// 2026-11-20T00:00:00Z, when the drain is created.
 const CREATED: i64 = 1_795_132_800_000;
@@ -104,6 +103,21 @@ fn a_drain_that_is_gone_or_was_corrected_is_not_judged_again() {
     timed.set(190 * HOUR);
     timed.bench.hub.judge_again();
     assert_eq!(timed.ends(), None);
+}
+
+#[test]
+fn a_drain_that_a_list_has_not_named_yet_is_not_judged_again() {
+    let mut timed = Timed::at(0);
+    timed.bench.hub.exists(DRAINS, &drain(100 * HOUR));
+    timed.set(50 * HOUR);
+    // It was deleted meanwhile.
+    timed.bench.hub.begin(DRAINS);
+    timed.bench.hub.judge_again();
+    assert_eq!(timed.ends(), None);
+    timed.bench.hub.absent(DRAINS);
+    timed.bench.hub.judge_again();
+    assert_eq!(timed.ends(), None);
+    assert!(timed.bench.hub.early.is_empty());
 }
 
 proptest! {
