@@ -212,6 +212,21 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
 }
 
 #[test]
+fn the_name_of_a_policy_that_does_not_exist_or_is_no_name_is_a_fallback() {
+    let near = ours("TopologyPolicy", "near", "{mode: Prefer, levels: [{key: zone}, {any: true}]}");
+    let named = |name: &str| service(1, &format!("policy: {name}"), &["n1", "n3"]);
+    for (parts, expected) in [
+        (vec![named("other")], ["Invalid", "", "Uniform"]),
+        (vec![near.clone(), named("other")], ["Invalid", "", "Prefer"]),
+    ] {
+        assert_eq!(only(&account(&parts)), expected, "{parts:?}");
+    }
+    let found = account_in(&load(&[near.clone(), named("Near")]).snapshot, "n1");
+    assert_eq!(only(&found), ["Invalid", "Hard", "Nothing"]);
+    assert_eq!(account(&[near, named("near")]).fallbacks, []);
+}
+
+#[test]
 fn what_owner_limits_do_not_allow_is_a_fallback_to_what_decides() {
     let limits = |spec: &str| {
         let spec = format!("{{{spec}, ownerLimits: {{allowedModes: [Prefer]}}}}");

@@ -149,14 +149,17 @@ fn not_allowed(decision: &Decision) -> Option<Instead> {
     })
 }
 
-/// What decides where some annotations are not valid, unless it would have decided over valid ones, too.
+/// What decides where some annotations are not valid, or name a policy that does not exist, unless it would have decided over valid ones, too.
 fn invalid(decision: &Decision) -> Option<Instead> {
     let mut lost = decision.lost.iter();
     let all_lost = lost.any(|lost| lost.why == LostBecause::Invalid);
     let is_fault = |note: &Note| {
         matches!(
             note,
-            Note::PartlyInvalid | Note::BoundaryUnread | Note::LastGoodStays
+            Note::PartlyInvalid
+                | Note::BoundaryUnread
+                | Note::LastGoodStays
+                | Note::NoSuchPolicy { .. }
         )
     };
     if !all_lost && !decision.notes.iter().any(is_fault) {

@@ -1,6 +1,6 @@
 //! What a Service asks of topology: our annotations, or the old `spec.topologyKeys`.
 //!
-//! A fault costs the annotation that has it. Where the levels of a hard policy cannot be read, the Service asks for a
+//! A fault costs the annotation that has it. Where the levels of a hard policy, or the name of the policy, cannot be read, the Service asks for a
 //! boundary that holds nothing; the index puts the last good version in its place, if there is one.
 
 use topology_core::model::{Faults, TrafficPolicy};
@@ -14,6 +14,8 @@ use crate::object::Ignored;
 const NOT_USED: &str = "it is not used";
 /// What is done about levels of a hard policy that cannot be read.
 const KEPT: &str = "the levels of a hard policy cannot be read, so the last good version stays in use, or connections are refused if there is none";
+/// What is done about the name of a policy that cannot be read.
+const NAME_KEPT: &str = "the policy may be a hard one, so the last good version stays in use, or connections are refused if there is none";
 
 /// What a Service asks, and what is wrong with it. Annotations with levels, or a named policy, win over `topologyKeys`;
 /// annotations without add to them.
@@ -82,12 +84,15 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<Asked>, Faults) {
         asked,
         errors,
         boundary_unread,
+        name_unread,
     } = policy::read_annotations(ours);
     for error in &errors {
         warn(
             &annotations.entry(&error.field),
             error,
-            if boundary_unread && is_about_levels(error) {
+            if name_unread && error.field.strip_prefix(PREFIX) == Some("policy") {
+                NAME_KEPT
+            } else if boundary_unread && !name_unread && is_about_levels(error) {
                 KEPT
             } else {
                 NOT_USED

@@ -270,7 +270,7 @@ const REASONS: &[Word] = &[
     },
     Word {
         name: "Invalid",
-        about: "an annotation of the Service is not valid and not used",
+        about: "an annotation of the Service is not valid, or names a policy that does not exist, and is not used",
     },
     Word {
         name: "DrainIgnored",

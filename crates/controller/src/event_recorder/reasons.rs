@@ -57,7 +57,7 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
         FallbackReason::NoMatch => ("TopologyNoMatch", "nothing is left inside the boundary"),
         FallbackReason::Invalid => (
             "TopologyInvalid",
-            "a topology annotation is not valid (ipvs-topo explain names it) and not used",
+            "a topology annotation is not valid, or names no TopologyPolicy of the namespace (ipvs-topo explain names it), and is not used",
         ),
         FallbackReason::NotAllowed => (
             "TopologyNotAllowed",

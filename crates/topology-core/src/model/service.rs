@@ -49,17 +49,22 @@ pub enum Faults {
     None,
     /// Some are not valid and do not count; the others do.
     Some,
-    /// The levels of a hard policy cannot be read, and there is no earlier version: `policy` is a boundary that holds
-    /// no endpoint.
+    /// The levels of a hard policy, or the name of the policy, cannot be read, and no earlier version says them:
+    /// `policy` is a boundary that holds no endpoint.
     Boundary,
-    /// The levels of a hard policy cannot be read: `policy` and `named_policy` are those of the last good version.
+    /// The levels of a hard policy, or the name of the policy, cannot be read: `policy` and `named_policy` are those of
+    /// the last good version.
     LastGood,
 }
 
 impl Service {
-    /// Puts what `last` asked in the place of a boundary that cannot be read; `last` is what was known of the Service.
+    /// Puts what `last` asked in the place of a boundary that cannot be read; `last` is what was known of the Service. A
+    /// version that asked for no levels and named no policy has nothing to put there: agents that saw it refuse, as those
+    /// that start now.
     pub fn keep_last_good(&mut self, last: &Self) {
-        if self.faults == Faults::Boundary && last.faults != Faults::Boundary {
+        let has_levels = last.policy.as_ref().is_some_and(|policy| !policy.adds);
+        let is_good = last.faults != Faults::Boundary && (has_levels || last.named_policy.is_some());
+        if self.faults == Faults::Boundary && is_good {
             self.faults = Faults::LastGood;
             self.policy.clone_from(&last.policy);
             self.named_policy.clone_from(&last.named_policy);

@@ -1,7 +1,7 @@
 //! The annotations `topology.ipvs-topo.io/...` of a Service.
 //!
 //! A fault costs the annotation that has it and no other, except that a boundary is never opened by a mistake: where
-//! the levels of a hard policy cannot be read, the reading stands for a boundary that holds nothing
+//! the levels of a hard policy, or the name of the policy, cannot be read, the reading stands for a boundary that holds nothing
 //! ([`Reading::boundary_unread`]).
 
 mod check;
@@ -34,8 +34,11 @@ pub struct Reading {
     pub asked: Option<Asked>,
     /// Everything that is wrong, not only the first fault.
     pub errors: Vec<PolicyError>,
-    /// Whether the levels of a hard policy cannot be read. `asked` is then a boundary that holds no endpoint.
+    /// Whether the levels of a hard policy, or the name of the policy, cannot be read. `asked` is then a boundary that
+    /// holds no endpoint.
     pub boundary_unread: bool,
+    /// Whether it is the name of the policy.
+    pub name_unread: bool,
 }
 
 /// The policy that `annotations` ask for, if all of them are sound; `None` if none of them is ours.
@@ -95,6 +98,8 @@ struct AnnotationSet<'a> {
     min_ready: Vec<(LevelKey, MinReady)>,
     max_overload: Overload,
     named: Option<Arc<str>>,
+    /// Whether a policy is named, by what is no name.
+    name_unread: bool,
     /// The choices so far; mode and levels come last.
     draft: Policy,
     errors: Vec<PolicyError>,
@@ -119,6 +124,7 @@ impl Default for AnnotationSet<'_> {
             min_ready: Vec::new(),
             max_overload: Overload::default(),
             named: None,
+            name_unread: false,
             draft: Policy::new(PolicySource::Annotation, Mode::None, Vec::new()),
             errors: Vec::new(),
         }
@@ -137,6 +143,7 @@ impl<'a> AnnotationSet<'a> {
         match (name, value) {
             ("keys", None) => self.keys = unread(),
             ("weights", None) => self.weights = unread(),
+            ("policy", None) => self.name_unread = true,
             (_, None) => {}
             (_, Some(value)) => {
                 self.found.push((name, value));
@@ -164,7 +171,11 @@ impl<'a> AnnotationSet<'a> {
             "on-no-match" => self.draft.on_no_match = values::on_no_match(text)?,
             "slow-start" => self.draft.slow_start = values::slow_start(text)?,
             "subset" => self.draft.subset_max_weight = Some(values::subset(text)?),
-            "policy" => self.named = Some(values::object_name(text)?.into()),
+            "policy" => {
+                let name = values::object_name(text);
+                self.name_unread = name.is_err();
+                self.named = Some(name?.into());
+            }
             "scheduler" => self.draft.scheduler = Some(values::scheduler(text)?),
             _ => {
                 let known = ANNOTATIONS.map(|known| known.name).join(", ");
@@ -205,11 +216,19 @@ impl<'a> AnnotationSet<'a> {
             asked,
             errors: self.errors,
             boundary_unread,
+            name_unread: self.name_unread,
         }
     }
 
     /// What is asked for, and whether it is a boundary that cannot be read.
     fn asked(&mut self) -> (Option<Asked>, bool) {
+        // The policy that is meant may be a boundary.
+        self.name_unread &= !self.forms_boundary();
+        if self.name_unread {
+            self.fail_beside_name();
+            let unread = Policy::new(PolicySource::Annotation, Mode::Hard, Vec::new());
+            return (Some(Asked::Policy(Box::new(unread))), true);
+        }
         if let Some(name) = self.named.take() {
             if !self.forms_boundary() {
                 self.fail_beside_name();

@@ -237,7 +237,7 @@ impl fmt::Display for Refusal {
             Self::Drained => "every usable endpoint is drained, and the drain is forced",
             Self::Avoided => "every usable endpoint is in a domain that the policy avoids",
             Self::BoundaryUnread => {
-                "the levels of the hard policy cannot be read, so it matches nothing"
+                "the hard policy cannot be read, so it matches nothing"
             }
         })
     }

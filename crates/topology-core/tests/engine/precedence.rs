@@ -2,6 +2,7 @@
 
 use topology_core::hints::Wanted;
 use topology_core::model::{
+    Service,
     Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector,
     TopologyPolicy, TrafficPolicy,
 };
@@ -452,6 +453,33 @@ fn a_boundary_that_cannot_be_read_refuses_unless_an_override_decides() {
     }]);
     (world.service.policy, world.service.faults) = (Some(unread.into()), Faults::Boundary);
     assert_eq!(decision(world).source, PolicySource::ClusterOverride);
+}
+
+#[test]
+fn a_version_without_levels_and_without_a_name_is_no_last_good_version() {
+    let service = |policy: Option<Policy>, named: Option<&str>, faults| Service {
+        policy: policy.map(Into::into),
+        named_policy: named.map(Into::into),
+        faults,
+        ..hinted().service
+    };
+    let hard = || weighted(&[(ZONE, 100)]);
+    let unread = Policy::new(PolicySource::Annotation, Mode::Hard, Vec::new());
+    for (last, stays) in [
+        (service(Some(hard()), None, Faults::None), true),
+        (service(Some(hard()), None, Faults::LastGood), true),
+        (service(None, Some("near"), Faults::None), true),
+        (service(None, None, Faults::None), false),
+        (service(None, None, Faults::Some), false),
+        (service(Some(added(&[(LevelKey::Node, true)], None)), None, Faults::None), false),
+        (service(Some(unread.clone()), None, Faults::Boundary), false),
+    ] {
+        let mut now = service(Some(unread.clone()), None, Faults::Boundary);
+        now.keep_last_good(&last);
+        assert_eq!(now.faults == Faults::LastGood, stays, "{last:?}");
+        let policy = if stays { &last.policy } else { &Some(unread.clone().into()) };
+        assert_eq!((&now.policy, now.named_policy.is_some()), (policy, stays && last.named_policy.is_some()));
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::scheduler::Scheduler;
 
 const PARTLY_INVALID: &str =
     "a topology setting of the Service is not valid and not used, the others are";
-const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy cannot be read, connections are refused until they can";
-const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy cannot be read, its last good version stays in use";
+const BOUNDARY_UNREAD: &str = "the levels of the Service's own hard policy, or the name of its policy, cannot be read, connections are refused until they can";
+const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy, or the name of its policy, cannot be read, its last good version stays in use";
 
 const LOCAL_ONLY: &str =
     "clients of each node use its own endpoints only (internalTrafficPolicy: Local)";

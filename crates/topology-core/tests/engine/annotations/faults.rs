@@ -110,6 +110,11 @@ const ROWS: &[Row] = &[
     // A level that stands twice: the first holds.
     (&[("keys", "zone,zone")], "hard zone=100"),
     (&[("weights", "zone=3,zone=1,*=1")], "weighted zone=3,*=1"),
+    // The name of a policy, which may be hard, that cannot be read.
+    (&[("policy", "Near")], "refuse"),
+    (&[("policy", "")], "refuse"),
+    (&[("policy", "Near"), ("keys", "zone,*")], "refuse"),
+    (&[("policy", "Near"), ("keys", "zone")], "hard zone=100"),
     // Levels of a hard policy that cannot be read.
     (&[("mode", "hard")], "refuse"),
     (&[("mode", "hard"), ("keys", "zo ne")], "refuse"),
