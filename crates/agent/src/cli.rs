@@ -3,6 +3,7 @@
 //! Names follow kube-proxy where it has one (`--healthz-bind-address`, `--metrics-bind-address`); the names of
 //! kube-proxy that mean the same as one of ours are accepted as aliases.
 
+mod annotations;
 pub mod exit;
 mod format;
 mod moment;
@@ -20,6 +21,7 @@ use topology_core::scheduler::Scheduler;
 
 pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
+pub use self::annotations::AnnotationArgs;
 pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};
@@ -103,10 +105,6 @@ pub struct AgentArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ListTrust::Confirm)]
     pub relists: ListTrust,
 
-    /// Labels of Nodes that annotations of Services may use besides zone, region and capacity; default: any. Not for files.
-    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = values::label_key)]
-    pub annotation_label_keys: Option<Vec<String>>,
-
     /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
     #[arg(long, value_name = "IP", value_delimiter = ',')]
     pub node_ip: Vec<std::net::IpAddr>,
@@ -165,7 +163,6 @@ impl AgentArgs {
     /// What is followed of an API server, and how far it is believed.
     pub fn following(&self) -> Following {
         let own = self.node_name.as_str().into();
-        let keys = self.annotation_label_keys.as_ref();
         Following {
             nodes: match self.node_source {
                 NodesFrom::Nodes => NodeSource::Nodes { own },
@@ -175,7 +172,7 @@ impl AgentArgs {
                 ListTrust::Confirm => Relists::Confirm,
                 ListTrust::Believe => Relists::Believe,
             },
-            annotation_keys: keys.map(|keys| keys.iter().map(|key| key.as_str().into()).collect()),
+            annotation_keys: self.service.annotations.label_keys(),
             clock: Clock::system(),
         }
     }
@@ -196,6 +193,10 @@ pub struct ServiceArgs {
         visible_alias = "ipvs-scheduler"
     )]
     pub scheduler: Scheduler,
+
+    /// What annotations may use.
+    #[command(flatten)]
+    pub annotations: AnnotationArgs,
 }
 
 /// A cluster read from files, seen from one node.
@@ -353,6 +354,10 @@ pub struct SimulateArgs {
     /// Give a Service so many ready endpoints in a zone: `shop/cart=b:5`.
     #[arg(long, value_name = "NS/SVC=ZONE:COUNT", value_parser = change::scale)]
     pub scale: Vec<change::Scale>,
+
+    /// What annotations may use.
+    #[command(flatten)]
+    pub annotations: AnnotationArgs,
 
     /// What a GiB from one zone to another costs, in any currency.
     #[arg(long, value_name = "PER_GIB", value_parser = change::price)]

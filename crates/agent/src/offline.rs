@@ -67,6 +67,7 @@ impl Offline {
         let options = Options {
             service_cidrs: args.service_cidr.clone(),
             now: Some(now),
+            annotation_keys: args.annotations.label_keys(),
         };
         let loaded = origin.read(&options)?;
         let me = Viewpoint {

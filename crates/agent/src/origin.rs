@@ -61,7 +61,7 @@ impl Origin {
         }
     }
 
-    /// Follows the cluster; `following` says what of an API server's is followed.
+    /// Follows the cluster; `following` says how; of files only what annotations may use counts.
     ///
     /// # Errors
     /// There is no such path, or no way to know where the server is or who asks.
@@ -69,7 +69,7 @@ impl Origin {
         match self {
             Self::Files(path) => {
                 source::check(path).map_err(Failure::input)?;
-                source::watch(path).map_err(Failure::input)
+                source::watch(path, following.annotation_keys).map_err(Failure::input)
             }
             Self::Api(access) => api::watch(access, following).map_err(Failure::input),
         }

@@ -95,6 +95,7 @@ fn quoted(word: &str) -> String {
 pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let options = Options {
         now: Some(args.moment.get()),
+        annotation_keys: args.annotations.label_keys(),
         ..Options::default()
     };
     let loaded = args.origin.get().read(&options)?;
@@ -189,7 +190,8 @@ fn edit(
             "--set reads the annotations a second time, which standard input does not allow; save it to a file",
         ));
     }
-    edit.set(snapshot, &args.set, |service| {
+    let allowed = options.annotation_keys.as_ref();
+    edit.set(snapshot, &args.set, allowed, |service| {
         origin.annotations(service, PREFIX)
     })?;
     for scale in &args.scale {

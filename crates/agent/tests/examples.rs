@@ -34,6 +34,7 @@ fn read(example: &Path, node: &str) -> Offline {
     let args = ServiceArgs {
         service_cidr: Vec::new(),
         scheduler: topology_core::scheduler::Scheduler::Wrr,
+        annotations: agent::cli::AnnotationArgs::default(),
     };
     // While the drain of the examples is in force, its ramp over.
     let now: jiff::Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();

@@ -39,6 +39,7 @@ use crate::warning::Warning;
 use crate::yaml::Node;
 
 pub(crate) use field::Field;
+pub use label_keys::refused_label;
 pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;
 
@@ -55,6 +56,17 @@ pub(crate) struct Context {
     pub(crate) annotation_keys: Option<BTreeSet<Arc<str>>>,
     /// What the aliases of files stand for.
     pub(crate) aliases: Aliases,
+}
+
+impl Context {
+    /// Objects that are judged by `clock`, and whose annotations may use `annotation_keys`; any if it is not said.
+    pub(crate) fn judging(clock: Clock, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Self {
+        Self {
+            clock,
+            annotation_keys,
+            ..Self::default()
+        }
+    }
 }
 
 /// All Nodes but one, and the labels that are kept of them.
@@ -172,7 +184,7 @@ fn of_kind(
             converted.map(|service| {
                 service.map(|mut service| {
                     if let Some(allowed) = annotation_keys {
-                        label_keys::restrict(&mut service, root, allowed, report);
+                        label_keys::restrict(&mut service, root, allowed, interner, report);
                     }
                     Object::Service(service)
                 })

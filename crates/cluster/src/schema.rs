@@ -79,6 +79,10 @@ pub fn generated() -> Vec<Generated> {
     let policies = policies.map(|(name, text)| (name.to_owned(), text));
     let mut found = folder("crds", definitions.collect());
     found.extend(folder("admission", policies.collect()));
+    found.push(Generated {
+        place: Place::Manifest("components/label-keys/policy.yaml".to_owned()),
+        text: admission::label_keys(),
+    });
     let sections = table::all().into_iter().map(|(name, text)| Generated {
         place: Place::Section(name.to_owned()),
         text,

@@ -41,6 +41,7 @@ pub(crate) use parse::{State, fingerprint};
 use place::Place;
 use text::Text;
 
+pub use crate::convert::refused_label;
 pub use annotations::annotations;
 pub use leaves::{Leaf, leaves};
 pub use watch::{Watch, watch};
@@ -59,6 +60,14 @@ pub struct Options {
     /// Milliseconds since 1970: drains may not end more than 72 hours after it, and those that have ended give a warning.
     /// If it is not known, they may not end more than 72 hours after their creation.
     pub now: Option<i64>,
+    /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
+    pub annotation_keys: Option<BTreeSet<Arc<str>>>,
+}
+
+impl Options {
+    fn context(&self) -> Context {
+        Context::judging(Clock::at(self.now), self.annotation_keys.clone())
+    }
 }
 
 /// A cluster that was read once.
@@ -134,12 +143,12 @@ pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
     let catalog = match Place::new(path) {
-        Place::Stdin => tell_stdin(Clock::at(options.now), &mut tell),
+        Place::Stdin => tell_stdin(options.context(), &mut tell),
         Place::Pipe(path) => {
             let name = path.to_string_lossy().into();
-            tell_stream(name, File::open(path), Clock::at(options.now), &mut tell)
+            tell_stream(name, File::open(path), options.context(), &mut tell)
         }
-        Place::Path(root) => tell_path(&root, options.now, &mut tell)?,
+        Place::Path(root) => tell_path(&root, options.context(), &mut tell)?,
     };
     finish(index, &catalog, options.now)
 }
@@ -160,10 +169,7 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
     let mut index = Index::new(options.service_cidrs.clone());
     let mut memory = Memory {
         text: Ok(text),
-        context: Context {
-            clock: Clock::at(options.now),
-            ..Context::default()
-        },
+        context: options.context(),
     };
     let catalog = tell_list([name.into()], &mut memory, &mut |batch| {
         drop(index.apply(batch));
@@ -174,7 +180,7 @@ pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, R
 /// Tells what is at `root` as one full list. Returns what is known of the files.
 fn tell_path(
     root: &Path,
-    now: Option<i64>,
+    context: Context,
     tell: &mut dyn FnMut(Batch),
 ) -> Result<Catalog, ReadError> {
     let fail = |source| ReadError::Path {
@@ -192,31 +198,28 @@ fn tell_path(
     }
     Ok(tell_list(
         listing.files.into_keys(),
-        &mut Disk::judged_by(Clock::at(now)),
+        &mut Disk::new(context),
         tell,
     ))
 }
 
 /// Tells what standard input says, read to its end, as one full list.
-fn tell_stdin(clock: Clock, tell: &mut dyn FnMut(Batch)) -> Catalog {
-    tell_stream(STDIN.into(), Ok(io::stdin().lock()), clock, tell)
+fn tell_stdin(context: Context, tell: &mut dyn FnMut(Batch)) -> Catalog {
+    tell_stream(STDIN.into(), Ok(io::stdin().lock()), context, tell)
 }
 
 /// Tells what can be read only once, read to its end, as one full list.
 fn tell_stream(
     name: Arc<str>,
     stream: io::Result<impl Read>,
-    clock: Clock,
+    context: Context,
     tell: &mut dyn FnMut(Batch),
 ) -> Catalog {
     let mut text = Vec::new();
     let result = stream.and_then(|stream| read_within(stream, MOST_OF_STREAM, &mut text));
     let mut memory = Memory {
         text: result.map(|()| &*text),
-        context: Context {
-            clock,
-            ..Context::default()
-        },
+        context,
     };
     tell_list([name], &mut memory, tell)
 }

@@ -23,7 +23,7 @@ fn followers() -> usize {
 fn nobody_listening_ends_the_following() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.yaml"), "").unwrap();
-    let mut followed = watch(dir.path()).unwrap();
+    let mut followed = watch(dir.path(), None).unwrap();
     common::runtime().block_on(common::next(&mut followed));
     assert_eq!(followers(), 1);
     drop(followed);

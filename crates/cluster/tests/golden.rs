@@ -112,7 +112,7 @@ fn run(name: &str) {
 /// Everything that is told about a path up to its first `Complete`.
 fn first_list(path: &Path) -> (Vec<Event>, Vec<FileReport>) {
     common::runtime().block_on(async {
-        let mut watch = watch(path).unwrap();
+        let mut watch = watch(path, None).unwrap();
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         while !matches!(events.last(), Some(Event::Complete(_))) {
             let batch = common::next(&mut watch).await;

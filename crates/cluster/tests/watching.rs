@@ -31,7 +31,7 @@ impl Followed {
     fn new(path: &Path) -> Self {
         let runtime = common::runtime();
         Self {
-            watch: watch(path).unwrap(),
+            watch: watch(path, None).unwrap(),
             runtime,
         }
     }

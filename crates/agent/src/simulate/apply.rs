@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use cluster::source::refused_label;
 use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
@@ -97,7 +98,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Gives Services other annotations; `written` are those that they have.
+    /// Gives Services other annotations; `written` are those that they have, and `allowed` are the labels that they may
+    /// use, if not any.
     ///
     /// # Errors
     /// There is no such Service, or the annotations are no policy.
@@ -105,6 +107,7 @@ impl Edit {
         &mut self,
         snapshot: &Snapshot,
         sets: &[Set],
+        allowed: Option<&BTreeSet<Arc<str>>>,
         written: impl Fn(&ObjectName) -> Result<Written, Failure>,
     ) -> Result<(), Failure> {
         let mut all: BTreeMap<&ObjectName, Written> = BTreeMap::new();
@@ -130,6 +133,13 @@ impl Edit {
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 Failure::input(format_args!("--set: Service {name}: {}", errors.join("; ")))
             })?;
+            if let (Some(Asked::Policy(policy)), Some(allowed)) = (&asked, allowed)
+                && let Some(label) = refused_label(policy, allowed)
+            {
+                return Err(Failure::input(format_args!(
+                    "--set: Service {name}: annotations may not use the label {label}; name it in --annotation-label-keys"
+                )));
+            }
             let (policy, named_policy) = match asked {
                 None => (None, None),
                 Some(Asked::Policy(policy)) => (Some(policy.into()), None),

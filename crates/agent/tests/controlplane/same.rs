@@ -23,6 +23,7 @@ mod alone {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
             scheduler: topology_core::scheduler::Scheduler::Wrr,
+            annotations: agent::cli::AnnotationArgs::default(),
         };
         let read = Offline::read(origin, node, &args, now);
         read.unwrap_or_else(|failure| panic!("{}", failure.message()))

@@ -130,6 +130,7 @@ impl Cluster {
         let args = ServiceArgs {
             service_cidr: Vec::new(),
             scheduler: topology_core::scheduler::Scheduler::Wrr,
+            annotations: agent::cli::AnnotationArgs::default(),
         };
         let read = Offline::read(&origin(), &self.node("a"), &args, 0);
         let read = read.unwrap_or_else(|failure| panic!("{}", failure.message()));

@@ -8,7 +8,7 @@ use topology_core::model::ObjectName;
 use super::access::{Access, AccessError};
 use super::connection::Connection;
 use super::error::{ApiError, Fault};
-use super::watch::{Board, NodeSource, Phase, watch};
+use super::watch::{Board, Following, Phase, watch};
 use crate::event::Completeness;
 use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
@@ -59,7 +59,13 @@ pub fn read(
     options: &Options,
     waiting: impl FnOnce(&str),
 ) -> Result<Loaded, FetchError> {
-    let watch = watch(access, NodeSource::Whole)?;
+    let watch = watch(
+        access,
+        Following {
+            annotation_keys: options.annotation_keys.clone(),
+            ..Following::default()
+        },
+    )?;
     let runtime = runtime()?;
     let index = runtime.block_on(whole(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();

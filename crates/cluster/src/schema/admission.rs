@@ -4,8 +4,11 @@
 //! | --- | --- |
 //! | `service-annotations.yaml` | Services whose topology annotations no agent would accept |
 //! | `own-report.yaml` | a `TopologyAgent` written by the agent of another Node |
+//!
+//! And for those who want it, as a component: `components/label-keys/policy.yaml` refuses labels in annotations.
 
 mod annotations;
+mod label_keys;
 mod own_report;
 mod values;
 
@@ -23,6 +26,11 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ),
         ("own-report.yaml", own_report::policy().documents()),
     ]
+}
+
+/// The policy of the component `label-keys`.
+pub(super) fn label_keys() -> String {
+    label_keys::policy().documents()
 }
 
 /// A policy and its binding.

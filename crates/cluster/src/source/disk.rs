@@ -8,7 +8,6 @@ use super::catalog::Files;
 use super::parse::{Found, unreadable};
 use super::place::{self, Stamp};
 use super::text::{self, Text};
-use crate::clock::Clock;
 use crate::convert::Context;
 use crate::warning::Warning;
 
@@ -22,14 +21,9 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Files whose objects are judged by `clock`.
-    pub(crate) fn judged_by(clock: Clock) -> Self {
-        Self {
-            context: Context {
-                clock,
-                ..Context::default()
-            },
-        }
+    /// Files whose objects are converted in this way.
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
     }
 
     /// Forgets texts that no object uses any more.

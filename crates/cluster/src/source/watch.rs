@@ -4,7 +4,9 @@ mod follow;
 mod lookout;
 mod signal;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
@@ -14,6 +16,7 @@ use super::ReadError;
 use super::place::Place;
 use crate::api::Board;
 use crate::clock::Clock;
+use crate::convert::Context;
 use crate::event::Batch;
 
 use follow::Follower;
@@ -39,16 +42,23 @@ pub struct Watch {
 /// of an empty folder: until then there is one report that says so, and no `Complete`.
 ///
 /// Fails only when the operating system offers no way to notice changes.
-pub fn watch(path: &Path) -> Result<Watch, ReadError> {
+///
+/// `annotation_keys` are the labels that annotations of Services may use besides those that are always known; any if it
+/// is not said.
+pub fn watch(
+    path: &Path,
+    annotation_keys: Option<BTreeSet<Arc<str>>>,
+) -> Result<Watch, ReadError> {
+    let context = Context::judging(Clock::system(), annotation_keys);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();
     let thread = thread::Builder::new().name("cluster-files".to_owned());
     let spawned = match Place::new(path) {
-        Place::Stdin => thread.spawn(move || read_stdin(&sender, &received)),
+        Place::Stdin => thread.spawn(move || read_stdin(context, &sender, &received)),
         Place::Pipe(path) => return Err(ReadError::Pipe { path }),
         Place::Path(given) => {
             let lookout = Lookout::new(&given, signals.clone())?;
-            thread.spawn(move || Follower::new(&given, lookout, sender).run(&received))
+            thread.spawn(move || Follower::new(&given, context, lookout, sender).run(&received))
         }
     };
     spawned.map_err(|source| ReadError::Path {
@@ -63,9 +73,13 @@ pub fn watch(path: &Path) -> Result<Watch, ReadError> {
 }
 
 /// Reads standard input to its end, tells it, and waits until nobody listens any more.
-fn read_stdin(batches: &async_mpsc::Sender<Batch>, signals: &mpsc::Receiver<Signal>) -> Option<()> {
+fn read_stdin(
+    context: Context,
+    batches: &async_mpsc::Sender<Batch>,
+    signals: &mpsc::Receiver<Signal>,
+) -> Option<()> {
     // When nobody listens, the signal below says so.
-    drop(super::tell_stdin(Clock::system(), &mut |batch| {
+    drop(super::tell_stdin(context, &mut |batch| {
         drop(batches.blocking_send(batch));
     }));
     while !matches!(signals.recv().ok()?, Signal::Stop) {}

@@ -6,7 +6,7 @@ use super::values::conditions;
 use super::{Check, Policy};
 
 /// The annotations of the Service; none is like no annotations.
-const TEXTS: &str = "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
+pub(super) const TEXTS: &str = "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
 /// Those that it had before; none if it is new.
 const BEFORE: &str = "(oldObject != null && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})";
 
@@ -53,7 +53,7 @@ pub(super) fn policy() -> Policy {
 }
 
 /// A Service that is changed elsewhere is let pass, whatever its annotations were.
-fn only_if() -> Vec<(&'static str, String)> {
+pub(super) fn only_if() -> Vec<(&'static str, String)> {
     let is_new = format!(
         "{TEXTS}.exists(k, k.startsWith('{PREFIX}') && (!(k in {BEFORE}) || {BEFORE}[k] != {TEXTS}[k]))"
     );
@@ -69,12 +69,12 @@ fn known() -> String {
     names.join(", ")
 }
 
-fn has(name: &str) -> String {
+pub(super) fn has(name: &str) -> String {
     format!("'{PREFIX}{name}' in variables.texts")
 }
 
 /// `min-ready` as a variable may be called: `minReady`.
-fn variable(name: &str) -> String {
+pub(super) fn variable(name: &str) -> String {
     let mut parts = name.split('-');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::lookout::{Lookout, Meaning};
 use super::signal::{self, Burst, Signal};
-use crate::clock::Clock;
+use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::source::catalog::Catalog;
 use crate::source::disk::Disk;
@@ -38,13 +38,18 @@ pub(super) struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    pub(super) fn new(given: &'a Path, lookout: Lookout, batches: mpsc::Sender<Batch>) -> Self {
+    pub(super) fn new(
+        given: &'a Path,
+        context: Context,
+        lookout: Lookout,
+        batches: mpsc::Sender<Batch>,
+    ) -> Self {
         Self {
             given,
             lookout,
             batches,
             catalog: Catalog::default(),
-            disk: Disk::judged_by(Clock::system()),
+            disk: Disk::new(context),
             stamps: BTreeMap::new(),
             told: None,
             remarks: BTreeMap::new(),
