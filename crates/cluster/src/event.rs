@@ -1,6 +1,6 @@
 //! What a source says, and in which order it may say it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::object::{Ignored, Object, ObjectKey};
@@ -24,6 +24,8 @@ pub enum Event {
     Keep(ObjectKey),
     /// The object does not exist any more.
     Delete(ObjectKey),
+    /// These labels of Nodes are used and not read yet: nobody knows which Nodes have them.
+    Unread(BTreeSet<Arc<str>>),
     /// The full list since the last `Begin` has ended.
     Complete(Completeness),
 }

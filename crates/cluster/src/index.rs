@@ -116,6 +116,7 @@ impl Index {
                 self.ignored.remove(&key);
                 self.remove(&key);
             }
+            Event::Unread(labels) => self.snapshot.set_unread_labels(labels),
             Event::Complete(completeness) => self.complete(completeness),
         }
     }

@@ -42,6 +42,8 @@ pub struct Snapshot {
     drains: BTreeMap<Arc<str>, Drain>,
     tallies: Tallies,
     presence: Presence,
+    /// Labels that something uses and that are not read of the Nodes yet.
+    unread_labels: BTreeSet<Arc<str>>,
     marks: Marks,
 }
 
@@ -203,9 +205,17 @@ impl Snapshot {
         self.tallies.of(key)
     }
 
-    /// Whether some Node has the label `key`; so it seems of every label while there is no Node.
+    /// Replaces the labels that something uses and that are not read of the Nodes yet.
+    pub fn set_unread_labels(&mut self, labels: BTreeSet<Arc<str>>) {
+        let changed = self.unread_labels.symmetric_difference(&labels);
+        self.marks.levels(changed.cloned().collect(), false);
+        self.unread_labels = labels;
+    }
+
+    /// Whether some Node has the label `key`; so it seems of every label while there is no Node, and of one that is not
+    /// read yet.
     pub fn has_label(&self, key: &str) -> bool {
-        self.nodes.is_empty() || self.presence.has(key)
+        self.nodes.is_empty() || self.presence.has(key) || self.unread_labels.contains(key)
     }
 
     /// The labels that some Node has, in no order.

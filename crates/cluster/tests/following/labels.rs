@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fake::{DRAINS, Deed, Fake, Followed, NODES, POLICIES, SERVICES, service};
+use crate::fake::{
+    DRAINS, Deed, Fake, Followed, NODES, POLICIES, SERVICES, added, bookmark, service,
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const RACK: &str = "example.com/rack";
@@ -203,4 +205,59 @@ async fn d13_a_policy_of_the_administrators_does_not_wait_for_the_labels_of_tena
     )
     .await;
     attack.abort();
+}
+
+/// A first list of Nodes, and then nothing but `deed`.
+fn one_list(fake: &Fake, deed: &Deed) {
+    let mut lines: Vec<String> = ["n1", "n2", "n3"]
+        .map(|name| {
+            let mut node = node(name, "web");
+            node["metadata"]["resourceVersion"] = json!("11");
+            added(&node)
+        })
+        .into();
+    lines.push(bookmark(20, true));
+    fake.next(NODES, [Deed::Lines(lines)]);
+    fake.next(NODES, vec![deed.clone(); 1000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_second_list_of_nodes_that_is_refused_or_hangs_does_not_stop_a_start() {
+    for (deed, waits, begins) in [
+        (Deed::Refuse(500, ""), 1, 5),
+        (Deed::Refuse(429, "TooManyRequests"), 1, 5),
+        (Deed::Mute, 25, 35),
+    ] {
+        let fake = cluster();
+        fake.add(SERVICES, fickle(0));
+        fake.add(SERVICES, service("cart"));
+        one_list(&fake, &deed);
+        // The Services come after the first list of Nodes.
+        fake.world(|world| world.delays.insert(SERVICES.to_owned(), Duration::from_secs(2)));
+        let shown = format!("{deed:?}");
+        let server = fake.clone();
+        fake.follow_with(&mut Followed::new(), MINUTE, move |second, followed| {
+            if second == waits {
+                assert!(!followed.is_whole(), "{shown}");
+            }
+            if second == begins {
+                assert!(followed.is_whole(), "{shown}: {:?}", server.requests(NODES));
+                assert_eq!(followed.services(), ["cart", "fickle"]);
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_waits_for_the_labels_of_administrators_however_long_the_list_takes() {
+    let fake = cluster();
+    // The policies come after the first list of Nodes.
+    fake.world(|world| world.delays.insert(POLICIES.to_owned(), Duration::from_secs(5)));
+    fake.add(POLICIES, policy("near", RACK));
+    one_list(&fake, &Deed::Refuse(500, ""));
+    fake.follow_with(&mut Followed::new(), 2 * MINUTE, |_, followed| {
+        assert!(!followed.is_whole(), "a boundary would be open");
+    })
+    .await;
 }

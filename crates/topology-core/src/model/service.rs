@@ -55,13 +55,21 @@ pub enum Faults {
     /// The levels of a hard policy, or the name of the policy, cannot be read: `policy` and `named_policy` are those of
     /// the last good version.
     LastGood,
+    /// The policy uses labels of Nodes that are not read yet: what the version before asked stays.
+    Pending,
 }
 
 impl Service {
-    /// Puts what `last` asked in the place of a boundary that cannot be read; `last` is what was known of the Service. A
+    /// Puts what `last` asked in the place of a policy that waits for labels, or of a boundary that cannot be read; `last` is what was known of the Service. A
     /// version that asked for no levels and named no policy has nothing to put there: agents that saw it refuse, as those
     /// that start now.
     pub fn keep_last_good(&mut self, last: &Self) {
+        if self.faults == Faults::Pending {
+            self.faults = last.faults;
+            self.policy.clone_from(&last.policy);
+            self.named_policy.clone_from(&last.named_policy);
+            return;
+        }
         let has_levels = last.policy.as_ref().is_some_and(|policy| !policy.adds);
         let is_good = last.faults != Faults::Boundary && (has_levels || last.named_policy.is_some());
         if self.faults == Faults::Boundary && is_good {

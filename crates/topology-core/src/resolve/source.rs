@@ -205,7 +205,7 @@ impl<'a> Choice<'a> {
     /// What is not valid of what the owner wrote.
     fn consider_faults(&mut self, service: &Service) {
         match service.faults {
-            Faults::None => {}
+            Faults::None | Faults::Pending => {}
             Faults::Some if service.policy.is_none() && service.named_policy.is_none() => {
                 self.lose(PolicySource::Annotation, None, LostBecause::Invalid);
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::input::NODES;
 use super::relist_pace::{Asker, RelistPaces};
@@ -12,6 +12,9 @@ use super::runner::{Shared, chance};
 const APART: Duration = Duration::from_millis(10);
 /// Nobody waits for longer.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// For so long a start waits for a list that was asked for.
+const LATE: Duration = Duration::from_secs(30);
 
 /// Asks for a list whenever something waits for one and the pace allows it. Does not end.
 pub(super) async fn read_anew(shared: &Shared) {
@@ -29,12 +32,26 @@ pub(super) async fn read_anew(shared: &Shared) {
             continue;
         }
         sleep(pause(shared, chance())).await;
-        let mut hub = shared.hub.borrow_mut();
-        if hub.asker_for_labels() == Some(asker) {
+        if self::asker(shared) == Some(asker) {
             paces.asked(asker, shared.epoch.elapsed());
-            hub.ask_for_nodes();
+            shared.hub.borrow_mut().ask_for_nodes();
             shared.turned.notify_one();
+            until_begun(shared).await;
         }
+    }
+}
+
+/// At the start everything waits for the list, but not for long.
+async fn until_begun(shared: &Shared) {
+    let begun = async {
+        while !shared.hub.borrow().is_complete() {
+            shared.lacking.notified().await;
+        }
+    };
+    if timeout(LATE, begun).await.is_err() {
+        shared.hub.borrow_mut().nodes_late();
+        // Whoever listens no more ends the feed.
+        let _told = shared.tell().await;
     }
 }
 

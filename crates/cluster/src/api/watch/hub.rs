@@ -56,6 +56,8 @@ pub(crate) struct Hub {
     completeness: Option<Completeness>,
     /// The objects that are named as waiting for labels.
     waiting: Vec<ObjectKey>,
+    /// The labels that were told as not read.
+    unread: BTreeSet<Arc<str>>,
     /// Whether a list of Nodes that they wait for has to wait itself.
     delayed: bool,
     batch: Batch,
@@ -94,6 +96,7 @@ impl Hub {
             troubles: BTreeMap::new(),
             completeness: None,
             waiting: Vec::new(),
+            unread: BTreeSet::new(),
             delayed: false,
             batch: Event::Begin.into(),
         }
@@ -102,6 +105,7 @@ impl Hub {
     /// The next of what has to be told, if there is anything left.
     pub(crate) fn take(&mut self) -> Option<Batch> {
         self.report_waiting();
+        self.tell_unread();
         let Batch { events, reports } = &mut self.batch;
         if events.len() > BATCH {
             let later = events.split_off(BATCH);

@@ -30,10 +30,14 @@ impl RelistPaces {
         }
     }
 
-    /// Takes note that a list is asked for now.
+    /// Takes note that a list is asked for now. It tells tenants theirs as well, so one for administrators begins the
+    /// interval of tenants, too.
     pub(crate) fn asked(&mut self, asker: Asker, now: Duration) {
         match asker {
-            Asker::Administrator => self.administrators.asked(now),
+            Asker::Administrator => {
+                self.administrators.asked(now);
+                self.tenants.put_off(now);
+            }
             Asker::Tenant => self.tenants.asked(now),
         }
     }
@@ -57,6 +61,12 @@ impl RelistPace {
     fn not_before(&self) -> Duration {
         self.last
             .map_or(Duration::ZERO, |(last, interval)| last + interval)
+    }
+
+    /// A list that others asked for is as good.
+    fn put_off(&mut self, now: Duration) {
+        let interval = self.last.map_or(Self::SHORTEST, |(_, interval)| interval);
+        self.last = Some((now, interval));
     }
 
     fn asked(&mut self, now: Duration) {
@@ -106,5 +116,7 @@ mod tests {
         paces.asked(Asker::Tenant, minutes(1));
         assert_eq!(paces.not_before(Asker::Tenant), minutes(3));
         assert_eq!(paces.not_before(Asker::Administrator), Duration::ZERO);
+        paces.asked(Asker::Administrator, minutes(2));
+        assert_eq!(paces.not_before(Asker::Tenant), minutes(4), "but they share the list");
     }
 }

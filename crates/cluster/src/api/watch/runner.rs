@@ -398,6 +398,9 @@ impl<'s> Runner<'s> {
             // Only the form of the request was not to the server's taste.
             return;
         }
+        if self.number == NODES && self.asked == hub.asked_of_nodes() {
+            hub.nodes_late();
+        }
         if error.is_initializing(self.machine.failures()) {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use topology_core::model::Faults;
+use topology_core::model::{Faults, Service};
 
 use crate::api::watch::relist_pace::Asker;
 use crate::convert::OtherNodes;
@@ -30,6 +30,10 @@ pub(super) struct Interest {
     listing: bool,
     /// How many lists were asked for.
     round: u32,
+    /// Whether one that was asked for has failed, or takes long: what tenants wait for does not hold up the start.
+    late: bool,
+    /// The labels of boundaries that are told although these are not known.
+    unread: BTreeSet<Arc<str>>,
 }
 
 /// An object that goes by labels.
@@ -55,6 +59,8 @@ impl Interest {
             known: BTreeSet::new(),
             listing: true,
             round: 0,
+            late: false,
+            unread: BTreeSet::new(),
         }
     }
 
@@ -111,6 +117,7 @@ impl Interest {
         let user = self.users.get_mut(key)?;
         user.told.clone_from(&user.keys);
         user.shown = true;
+        self.unread.retain(|label| !user.keys.contains(label));
         self.held.remove(key)
     }
 
@@ -129,10 +136,31 @@ impl Interest {
             .is_some_and(|policy| policy.is_bounded())
         {
             user.told.clone_from(&user.keys);
+            let unread = user.keys.difference(&self.known);
+            self.unread.extend(unread.cloned());
         } else {
             service.policy = None;
         }
         Some(Object::Service(service))
+    }
+
+    /// What is told of a held Service of which a version was told: the newest, with what that one asked.
+    pub(super) fn follow(&self, key: &ObjectKey) -> Option<Object> {
+        let Object::Service(service) = self.held.get(key)? else {
+            return None;
+        };
+        self.users.get(key).filter(|user| user.shown)?;
+        Some(Object::Service(Service {
+            policy: None,
+            named_policy: None,
+            faults: Faults::Pending,
+            ..service.clone()
+        }))
+    }
+
+    /// The labels of what is told although these are not known of the Nodes.
+    pub(super) const fn unread(&self) -> &BTreeSet<Arc<str>> {
+        &self.unread
     }
 
     /// The objects that are held.
@@ -158,6 +186,7 @@ impl Interest {
             }
         }
         self.by_label.retain(|_, users| !users.is_empty());
+        self.unread.retain(|label| self.by_label.contains_key(label));
     }
 
     /// Whether all of these are known of every Node.
@@ -211,9 +240,17 @@ impl Interest {
         })
     }
 
-    /// Whether a list was asked for and has ended: at the start nothing waits for another.
+    /// Whether a list was asked for and has ended: at the start nothing waits for another. If it failed, or takes long,
+    /// only what administrators use is waited for: without it a boundary of theirs would be open.
     pub(super) fn has_listed_again(&self) -> bool {
-        self.round > 0 && !self.listing
+        let tenants = || self.held().all(|key| asker(key) == Asker::Tenant);
+        self.round > 0 && (!self.listing || (self.late && tenants()))
+    }
+
+    /// A list that was asked for has failed, or takes long. Returns whether that is so.
+    pub(super) fn late(&mut self) -> bool {
+        self.late = self.round > 0 && self.listing;
+        self.late
     }
 
     /// Asks for a list of Nodes.

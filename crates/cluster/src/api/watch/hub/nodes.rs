@@ -258,6 +258,7 @@ impl Hub {
         } else if self.knows_labels(key) {
             self.tell(key);
         } else if self.is_complete() {
+            self.follow(key);
             self.stand_in(key);
         }
         self.gate();
@@ -298,15 +299,41 @@ impl Hub {
         self.batch.events.extend(object.map(Event::Apply));
     }
 
+    /// Tells what is new of a Service that waits for labels, besides its policy, if anything was told of it.
+    fn follow(&mut self, key: &ObjectKey) {
+        let interest = self.interest.as_ref();
+        let object = interest.and_then(|interest| interest.follow(key));
+        self.batch.events.extend(object.map(Event::Apply));
+    }
+
+    /// A list of Nodes that some objects wait for has failed, or takes long.
+    pub(crate) fn nodes_late(&mut self) {
+        if self.interest.as_mut().is_some_and(Interest::late) {
+            self.gate();
+        }
+    }
+
+    /// Tells which labels are not read, if they are others than those that were told.
+    pub(super) fn tell_unread(&mut self) {
+        let Some(interest) = &self.interest else {
+            return;
+        };
+        if self.unread != *interest.unread() {
+            self.unread.clone_from(interest.unread());
+            self.batch.events.push(Event::Unread(self.unread.clone()));
+        }
+    }
+
     /// Names the first objects that wait for labels, if they are others than those that were named.
     pub(super) fn report_waiting(&mut self) {
         if self.completeness.is_none() {
             return;
         }
-        // A policy waits for the controller for some seconds, anything else for a list that is on its way.
+        // The controller adds the labels of administrators within seconds, those of tenants while there is room; all
+        // else waits for a list that is on its way.
         let reading = self.reading();
         let waits_long = |key: &&ObjectKey| match reading {
-            Reading::Own => key.kind == Kind::Service,
+            Reading::Own => matches!(key.kind, Kind::Service | Kind::TopologyPolicy),
             Reading::All => self.delayed,
         };
         let held = self.interest.iter().flat_map(Interest::held);
@@ -358,8 +385,8 @@ fn warning(lack: &Lack) -> Warning {
 }
 
 fn waits(key: &ObjectKey) -> Warning {
-    let message = "uses a label that is not known of the other Nodes yet; its last version stays in use, and a Service that \
-                   has none is served without its policy";
+    let message = "uses a label that is not known of the other Nodes yet; what its last version asked stays in use, and a \
+                   Service that has none is served without its policy";
     let remedy = "wait for the next list of Nodes, or for the map to have the label (the controller's --label-keys)";
     Warning {
         own_code: Some(Code::LabelUnread),

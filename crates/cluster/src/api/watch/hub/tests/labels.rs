@@ -157,3 +157,55 @@ fn at_the_start_nothing_is_programmed_without_what_waits_for_labels() {
         (vec![RACK.to_owned()], format!("{RACK}=r"))
     );
 }
+
+#[test]
+fn d13_a_service_that_waits_for_labels_follows_in_all_but_its_policy() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "b")]);
+    let asked = |bench: &Bench| {
+        let name = ObjectName::new("shop", "cart");
+        let service = bench.index.snapshot().service(&name).unwrap();
+        let keys = service.policy.iter().flat_map(|policy| policy.label_keys());
+        let keys: Vec<String> = keys.map(ToString::to_string).collect();
+        (keys.join(","), service.faults, u32::from(service.ports[0].port.get()))
+    };
+    let zone = "topology.kubernetes.io/zone";
+    // With a policy before, and without one.
+    for (before, keys) in [(annotated("zone", 80), zone), (service("cart", 80), "")] {
+        bench.hub.exists(SERVICES, &before);
+        bench.tell();
+        for port in [81, 82] {
+            bench.hub.exists(SERVICES, &annotated(RACK, port));
+            bench.tell();
+            assert_eq!(asked(&bench), (keys.to_owned(), Faults::None, port));
+            assert_eq!(bench.index.warnings().count(), 0, "it waits for a list on its way");
+        }
+        bench.hub.ask_for_nodes();
+        bench.list(NODES, [labelled("n1", &[(RACK, "r")])]);
+        bench.tell();
+        assert_eq!(asked(&bench), (RACK.to_owned(), Faults::None, 82));
+        bench.hub.gone(SERVICES, &before);
+        bench.list(NODES, [labelled("n1", &[])]);
+        bench.tell();
+    }
+}
+
+#[test]
+fn a_label_is_not_said_to_be_on_no_node_before_it_was_read() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "b")]);
+    bench.hub.exists(SERVICES, &annotated(RACK, 80));
+    bench.tell();
+    assert!(bench.index.snapshot().has_label(RACK));
+    drop(bench.index.snapshot_mut().take_dirty("n1"));
+    bench.hub.ask_for_nodes();
+    bench.list(NODES, [node("n1", "a")]);
+    bench.tell();
+    assert!(!bench.index.snapshot().has_label(RACK));
+    let dirty = bench.index.snapshot_mut().take_dirty("n1");
+    assert!(dirty.services.contains(&ObjectName::new("shop", "cart")));
+    // What is not used any more is not held for long.
+    bench.hub.exists(SERVICES, &annotated(ROW, 80));
+    bench.tell();
+    bench.hub.gone(SERVICES, &annotated(ROW, 80));
+    bench.tell();
+    assert!(!bench.index.snapshot().has_label(ROW));
+}
