@@ -185,9 +185,11 @@ fn edit(
 ) -> Result<Edit, Failure> {
     let mut edit = Edit::default();
     let origin = args.origin.get();
-    if !args.set.is_empty() && origin == Origin::Files("-".into()) {
+    if let (false, Origin::Files(path)) = (args.set.is_empty(), &origin)
+        && source::is_read_once(path)
+    {
         return Err(Failure::input(
-            "--set reads the annotations a second time, which standard input does not allow; save it to a file",
+            "--set reads the annotations a second time, which standard input and pipes do not allow; save it to a file",
         ));
     }
     let allowed = options.annotation_keys.as_ref();

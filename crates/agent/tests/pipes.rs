@@ -49,14 +49,35 @@ fn a_pipe_is_read_as_the_file_behind_it() {
         // A file's name may be shown; nothing else differs.
         assert_eq!(piped.lines().count(), expected.lines().count(), "{piped}");
     }
+}
+
+#[test]
+fn a_pipe_with_a_name_is_refused_as_it_may_have_no_writer() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     make_pipe(&pipe);
     let named = pipe.to_str().unwrap();
-    let line = format!("{{ {cat}; }} > {named} & $I render --node n1 --cluster {named}");
-    let (code, text, errors) = bash(&line);
-    assert_eq!(code, Some(0), "{errors}");
-    assert!(text.contains("10.96.0.10"), "{text}");
+    for command in ["render --node n1", "simulate", "agent --node n1"] {
+        let (code, _, errors) = bash(&format!("$I {command} --cluster {named}"));
+        assert_eq!(code, Some(2), "{command}: {errors}");
+        let expected = format!("{named}: this is a pipe (FIFO) and is not read; name an existing file");
+        assert!(errors.contains(&expected), "{errors}");
+    }
+}
+
+#[test]
+fn what_reads_the_cluster_twice_takes_no_pipe() {
+    let set = "simulate shop/cart --set 'shop/cart:keys=zone,*'";
+    let cat = "for file in \"$SHOP\"/*.yaml; do echo ---; cat \"$file\"; done";
+    for line in [
+        format!("$I {set} --cluster <({cat})"),
+        format!("{{ {cat}; }} | $I {set} --cluster -"),
+        format!("{{ {cat}; }} | $I {set} --cluster /dev/stdin"),
+    ] {
+        let (code, _, errors) = bash(&line);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("--set reads the annotations a second time"), "{errors}");
+    }
 }
 
 #[test]

@@ -164,6 +164,11 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
     usable.map_err(|source| ReadError::Path { path: root, source })
 }
 
+/// Whether what is at `path` can be read only once: standard input (`-`) or a pipe.
+pub fn is_read_once(path: &Path) -> bool {
+    matches!(Place::new(path), Place::Stdin | Place::Pipe(_))
+}
+
 /// Reads a text that is called `name` in warnings.
 pub fn read_text(name: &str, text: &[u8], options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
@@ -248,7 +253,11 @@ fn tell_list(
     for name in names {
         catalog.update(BTreeSet::from([name]), files, tell);
     }
-    tell(Event::Complete(catalog.list_ended()).into());
+    let (completeness, reports) = catalog.list_ended();
+    tell(Batch {
+        events: vec![Event::Complete(completeness)],
+        reports,
+    });
     catalog
 }
 

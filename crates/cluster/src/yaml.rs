@@ -70,13 +70,15 @@ pub(crate) fn read_within(
     };
     options.set_emit_comments(false);
     let mut builder = Builder::new(*budget);
-    for event in Parser::new_from_fallible_iter_with_options(Chars::new(reader), options) {
+    let mut events = Parser::new_from_fallible_iter_with_options(Chars::new(reader), options);
+    let result = events.try_for_each(|event| {
         let (event, span) = event.map_err(|error| scan_error(&error))?;
         let line = line_number(span.start.line());
-        builder.event(event, line, &mut sink)?;
-    }
+        builder.event(event, line, &mut sink)
+    });
+    // A text that is refused has cost as much.
     *budget = builder.budget;
-    Ok(())
+    result
 }
 
 fn scan_error(error: &ScanError) -> SyntaxError {

@@ -83,6 +83,7 @@ fn show(event: &Event) -> String {
         Event::Delete(key) => format!("delete {key}"),
         Event::Complete(Completeness::Whole) => "complete".to_owned(),
         Event::Complete(Completeness::Partial) => "complete, partial".to_owned(),
+        Event::Unread(labels) => format!("unread {labels:?}"),
     }
 }
 
@@ -377,4 +378,25 @@ fn in_a_file_too_levels_that_cannot_be_read_leave_the_last_good_version() {
         levels_after(Some(service("[topology.kubernetes.io/zone, '*']"))),
         (Faults::None, 2)
     );
+}
+
+#[test]
+fn in_a_file_too_a_drain_that_is_too_early_is_in_force_once_it_is_not() {
+    let now = jiff::Timestamp::now();
+    let ends = now + jiff::SignedDuration::from_secs(72 * 3600 + 2);
+    let drain = format!(
+        "kind: TopologyDrain\napiVersion: topology.ipvs-topo.io/v1alpha1\nmetadata: {{name: b, creationTimestamp: {now}}}\nspec: {{match: {{key: zone, values: [b]}}, expiresAt: {ends}}}\n"
+    );
+    let dir = folder(&[("a.yaml", drain + "---\n" + &node("n1", 1))]);
+    let mut followed = Followed::new(dir.path());
+    let mut index = Index::new(Vec::new());
+    let mut refused = false;
+    while index.snapshot().drains().count() == 0 {
+        let batch = followed.runtime.block_on(common::next(&mut followed.watch));
+        index.apply(batch);
+        refused |= index.warnings().count() > 0;
+    }
+    assert!(refused, "it was too early at first");
+    let late = jiff::Timestamp::now().duration_since(now);
+    assert!(late.as_secs() >= 1, "{late}");
 }

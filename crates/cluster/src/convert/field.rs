@@ -1,5 +1,6 @@
 //! A place in an object: the value there, and the path to name it by in a warning.
 
+use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
@@ -166,6 +167,13 @@ impl<'a> Field<'a> {
     /// The entry `key` of a mapping such as labels, for naming it in a warning.
     pub(crate) fn entry<'s>(&'s self, key: &'s str) -> Field<'s> {
         self.child(self.node.and_then(|node| node.get(key)), Step::Label(key))
+    }
+
+    /// The entries of a mapping by key.
+    pub(crate) fn by_key(&self) -> HashMap<&str, Field<'_>> {
+        let entries = self.node.and_then(Node::map).unwrap_or_default();
+        let fields = entries.iter().map(|(key, node)| (&**key, self.label(key, node)));
+        fields.collect()
     }
 
     /// The keys of a mapping, those without a value included.

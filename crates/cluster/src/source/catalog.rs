@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 
 use super::parse::{Claim, Found};
 use super::text::Text;
-use crate::event::{Batch, Completeness, Event};
+use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::ObjectKey;
 use crate::warning::Warning;
 
@@ -55,8 +55,12 @@ pub(crate) struct Catalog {
     files: BTreeMap<Arc<str>, File>,
     /// Every object that some file writes or that is still to be taken back.
     entries: FxHashMap<ObjectKey, Entry>,
-    /// The objects that more than one file writes.
-    contested: BTreeSet<ObjectKey>,
+    /// Objects of several files about which these have something to say once the first list has ended.
+    shared: BTreeSet<ObjectKey>,
+    /// The files with objects that are too early, and when the first of these can be used.
+    early: BTreeMap<Arc<str>, i64>,
+    /// How many objects that are written again the report on each file names.
+    named: BTreeMap<Arc<str>, usize>,
     /// The files about which the last report had something to say.
     remarkable: BTreeSet<Arc<str>>,
     /// Whether the first list has ended.
@@ -105,6 +109,13 @@ impl Catalog {
                 reports: Vec::new(),
             });
         }
+        // While the first list is read every new file would have all its neighbours looked at again.
+        if self.listed {
+            let neighbours = self.files_of(&update.shared);
+            update.to_report.extend(neighbours);
+        } else {
+            self.shared.append(&mut update.shared);
+        }
         let last = Batch {
             events: events.collect(),
             reports: self.reports(update.to_report),
@@ -114,10 +125,29 @@ impl Catalog {
         }
     }
 
-    /// Ends the first list. Returns whether every file was in it.
-    pub(crate) fn list_ended(&mut self) -> Completeness {
+    /// Ends the first list. Returns whether every file was in it, and what is still to be said about files.
+    pub(crate) fn list_ended(&mut self) -> (Completeness, Vec<FileReport>) {
         self.listed = true;
-        self.completeness()
+        let shared = std::mem::take(&mut self.shared);
+        let files = self.files_of(&shared);
+        (self.completeness(), self.reports(files))
+    }
+
+    /// The files that write one of these objects.
+    fn files_of(&self, keys: &BTreeSet<ObjectKey>) -> BTreeSet<Arc<str>> {
+        let entries = keys.iter().filter_map(|key| self.entries.get(key));
+        entries.flat_map(Entry::files).collect()
+    }
+
+    /// When the first file has to be read again because one of its objects can be used then.
+    pub(crate) fn due_at(&self) -> Option<i64> {
+        self.early.values().min().copied()
+    }
+
+    /// The files that have to be read again by `now`.
+    pub(crate) fn due(&self, now: i64) -> BTreeSet<Arc<str>> {
+        let due = self.early.iter().filter(|(_, at)| **at <= now);
+        due.map(|(file, _)| Arc::clone(file)).collect()
     }
 
     /// Whether every file could be read at least once.

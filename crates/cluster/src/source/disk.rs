@@ -26,6 +26,11 @@ impl Disk {
         Self { context }
     }
 
+    /// The time by which objects are judged, in milliseconds since 1970, if it is known.
+    pub(crate) fn now(&self) -> Option<i64> {
+        self.context.clock.now()
+    }
+
     /// Forgets texts that no object uses any more.
     pub(crate) fn sweep(&mut self) {
         self.context.interner.sweep();

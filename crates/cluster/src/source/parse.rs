@@ -21,6 +21,8 @@ pub(crate) struct Chunk {
     pub(crate) aliased: u64,
     /// The objects of ours, in the order of the text; nearly always one.
     pub(crate) claims: SmallVec<[Claim; 1]>,
+    /// When one of its objects can be used that is too early, in milliseconds since 1970: it is read again then.
+    pub(crate) usable_at: Option<i64>,
     /// The rest, which most chunks do not have.
     pub(crate) rest: Option<Arc<Rest>>,
 }
@@ -79,16 +81,18 @@ pub(crate) fn parse(
 ) -> Result<Chunk, Warning> {
     let mut claims = SmallVec::new();
     let mut rest = Rest::default();
+    let mut earliest = None;
     let before = context.aliases.left;
     let mut left = before;
     let result = yaml::read_within(&mut left, reader, |node| {
         let Converted {
             line,
             outcome,
+            usable_at,
             warnings,
-            ..
         } = convert::object(&node, file, context);
         rest.warnings.extend(warnings);
+        earliest = earliest.into_iter().chain(usable_at).min();
         let (key, state) = match outcome {
             Outcome::Object(object) => {
                 let key = object.key();
@@ -118,8 +122,8 @@ pub(crate) fn parse(
         };
         claims.push(Claim { key, line, state });
     });
-    result.map_err(|error| refused(&error, file, first_line))?;
     context.aliases.left = left;
+    result.map_err(|error| refused(&error, file, first_line))?;
     claims.shrink_to_fit();
     let Rest {
         warnings,
@@ -131,6 +135,7 @@ pub(crate) fn parse(
         part,
         aliased: before.saturating_sub(left),
         claims,
+        usable_at: earliest,
         rest: (!empty).then(|| Arc::new(rest)),
     })
 }

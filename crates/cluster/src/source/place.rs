@@ -20,7 +20,8 @@ const MAX_FOLDERS: usize = 32;
 pub(crate) enum Place {
     /// `-`, read once.
     Stdin,
-    /// A pipe, as a shell makes one for `<(...)`; read once.
+    /// A pipe without a name of its own, as a shell makes one for `<(...)`; read once. One with a name may have no writer,
+    /// and is refused like a device.
     Pipe(PathBuf),
     /// A file or a folder, which may not exist yet and may turn from one into the other.
     Path(PathBuf),
@@ -49,12 +50,18 @@ impl Place {
     pub(crate) fn new(path: &Path) -> Self {
         if path == Path::new("-") {
             Self::Stdin
-        } else if fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        } else if is_unnamed_pipe(path) {
             Self::Pipe(path.to_owned())
         } else {
             Self::Path(path.to_owned())
         }
     }
+}
+
+/// Whether a path leads to a pipe that is in no folder: `/dev/fd/63` leads to `pipe:[1234]`.
+fn is_unnamed_pipe(path: &Path) -> bool {
+    let is_pipe = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+    is_pipe && fs::canonicalize(path).is_err()
 }
 
 impl Stamp {

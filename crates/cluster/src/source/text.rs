@@ -23,7 +23,7 @@ pub(crate) struct Text {
 }
 
 /// Reads a file and hands its usable objects to `take`, in the order of the text. Parts that `known`
-/// has already are taken from it; their objects are not handed over again.
+/// has already are taken from it, unless the time decides about them; their objects are not handed over again.
 pub(crate) fn read(
     file: &Arc<str>,
     source: impl Read + Seek,
@@ -31,13 +31,28 @@ pub(crate) fn read(
     context: &mut Context,
     take: &mut dyn FnMut(Found),
 ) -> Result<Text, Warning> {
+    context.aliases.begin(file);
+    let before = context.aliases.left;
+    let text = read_parts(file, source, known, context, take);
+    let aliased = before.saturating_sub(context.aliases.left);
+    context.aliases.end(file, aliased);
+    text
+}
+
+fn read_parts(
+    file: &Arc<str>,
+    source: impl Read + Seek,
+    known: &Text,
+    context: &mut Context,
+    take: &mut dyn FnMut(Found),
+) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
-    let known = known.chunks.iter().map(|chunk| (chunk.part, chunk));
+    let known = known.chunks.iter().filter(|chunk| chunk.usable_at.is_none());
+    let known = known.map(|chunk| (chunk.part, chunk));
     let known: FxHashMap<Part, &Chunk> = known.collect();
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let parts = parts::cut(&mut reader).map_err(unreadable)?;
     reader.rewind().map_err(unreadable)?;
-    context.aliases.begin(file);
     let mut chunks = Vec::with_capacity(parts.len());
     let mut first_line = 1_u32;
     for part in parts {
@@ -54,14 +69,17 @@ pub(crate) fn read(
         }
         first_line = first_line.saturating_add(part.lines);
     }
-    let aliased = chunks.iter().map(|chunk| chunk.aliased);
-    context.aliases.end(file, aliased.sum());
     Ok(Text {
         chunks: chunks.into(),
     })
 }
 
 impl Text {
+    /// When the first of the objects that are too early can be used, in milliseconds since 1970.
+    pub(crate) fn usable_at(&self) -> Option<i64> {
+        self.chunks.iter().filter_map(|chunk| chunk.usable_at).min()
+    }
+
     /// Every object that the file writes, with its line in the file, in the order of the text; of
     /// an object written twice the last, as with `kubectl apply`.
     pub(crate) fn last_claims(&self) -> impl Iterator<Item = Claim> + '_ {

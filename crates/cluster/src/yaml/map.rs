@@ -1,6 +1,8 @@
 //! The last touches to a mapping: what `<<` brings in, and keys written twice.
+//!
+//! Whoever writes the keys may choose them, so they are hashed with a secret.
 
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 
 use super::{Node, SyntaxError, Text};
 
@@ -17,6 +19,11 @@ pub(super) fn finish(
             message,
         });
     }
+    // One set for all sources: of a mapping with many keys `<<` may name thousands.
+    let mut own: HashSet<Text> = HashSet::new();
+    if !merges.is_empty() {
+        own.extend(entries.iter().map(|(key, _)| key.clone()));
+    }
     for merge in merges {
         let sources = merge.list().unwrap_or(std::slice::from_ref(merge));
         for source in sources {
@@ -24,8 +31,8 @@ pub(super) fn finish(
                 line,
                 message: "`<<` takes a mapping or a list of mappings".to_owned(),
             })?;
-            let own: FxHashSet<Text> = entries.iter().map(|(key, _)| key.clone()).collect();
-            entries.extend(more.iter().filter(|(key, _)| !own.contains(key)).cloned());
+            let new = more.iter().filter(|(key, _)| own.insert(key.clone()));
+            entries.extend(new.cloned());
         }
     }
     entries.shrink_to_fit();
@@ -42,6 +49,6 @@ fn repeated(entries: &[(Text, Node)]) -> Option<&(Text, Node)> {
                 .then_some(entry)
         });
     }
-    let mut seen = FxHashSet::default();
+    let mut seen = HashSet::new();
     entries.iter().find(|(key, _)| !seen.insert(key))
 }

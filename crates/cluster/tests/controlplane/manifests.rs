@@ -1,7 +1,8 @@
 //! What is in `manifests`: applied, shown, repeated and deleted without a word too many.
 
 use crate::kubectl::{
-    Namespace, eventually, files, folder, installed, is_oldest, kubectl, ok, repository, run,
+    Namespace, eventually, files, folder, installed, is_oldest, kubectl, kubectl_with, ok, repository, run,
+    service,
 };
 
 /// What each kind shows to `kubectl explain`, and a field whose text has to be there.
@@ -217,4 +218,46 @@ mod alone {
             "{text}"
         );
     }
+}
+
+#[test]
+fn the_component_label_keys_refuses_labels_in_annotations_that_are_not_allowed() {
+    installed();
+    let namespace = Namespace::new();
+    // For this namespace alone, as other tests use other labels.
+    let path = repository("manifests/components/label-keys/policy.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let here = format!("kubernetes.io/metadata.name: {}", namespace.0);
+    let text = text.replacen("\"[]\"", "\"['example.com/rack']\"", 1)
+        + &format!("  matchResources: {{namespaceSelector: {{matchLabels: {{{here}}}}}}}\n");
+    kubectl_with(&text, &["apply", "-f", "-"]).unwrap();
+    let created = |annotations: &[(&str, &str)]| {
+        let service = service("s", annotations);
+        let arguments = ["-n", &namespace.0, "create", "--dry-run=server", "-f", "-"];
+        kubectl_with(&service, &arguments)
+    };
+    let refusal = eventually("the first refusal", || {
+        created(&[("keys", "example.com/x,*")]).err()
+    });
+    assert!(refusal.contains("only the labels that the administrators"), "{refusal}");
+    let many: Vec<String> = (0..20).map(|number| format!("example.com/a{number}")).collect();
+    for (name, value) in [
+        ("keys", "zone,example.com/x"),
+        ("weights", "zone=80,example.com/x=15,*=5"),
+        ("avoid", "example.com/rack, example.com/x:soft"),
+        ("avoid", &many.join(",")),
+    ] {
+        let refusal = created(&[(name, value)]).unwrap_err();
+        let place = format!("topology.ipvs-topo.io/{name}: annotations may use only");
+        assert!(refusal.contains(&place), "{value}: {refusal}");
+    }
+    for (name, value) in [
+        ("keys", "node, example.com/rack,zone,region,*"),
+        ("weights", "example.com/rack=80,topology.kubernetes.io/zone=15,*=5"),
+        ("avoid", "example.com/rack,node:soft"),
+    ] {
+        created(&[(name, value)]).unwrap();
+    }
+    let kinds = "validatingadmissionpolicy,validatingadmissionpolicybinding";
+    ok(&["delete", kinds, "ipvs-topo-annotation-labels"]);
 }

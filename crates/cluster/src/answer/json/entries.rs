@@ -1,8 +1,8 @@
 //! The entries of a JSON object in their order, each key once, in time that grows with their number alone.
+//! Whoever writes the keys may choose them, so they are hashed with a secret.
 
+use std::collections::HashMap;
 use std::hash::Hash;
-
-use rustc_hash::FxHashMap;
 
 /// So many keys are compared one by one; nearly every object has fewer.
 const FEW: usize = 16;
@@ -12,14 +12,14 @@ const FEW: usize = 16;
 pub(super) struct Entries<K, V> {
     list: Vec<(K, V)>,
     /// Where each key is, once there are many.
-    places: FxHashMap<K, usize>,
+    places: HashMap<K, usize>,
 }
 
 impl<K, V> Default for Entries<K, V> {
     fn default() -> Self {
         Self {
             list: Vec::new(),
-            places: FxHashMap::default(),
+            places: HashMap::new(),
         }
     }
 }

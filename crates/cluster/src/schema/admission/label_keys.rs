@@ -35,11 +35,14 @@ pub(super) fn policy() -> Policy {
             policy.variables.push((name, format!("{has} ? {is} : []")));
         }
         let levels = format!("variables.{name}Levels");
+        let holds = format!("{levels}.all(x, x in variables.always || x in variables.allowed)");
+        // Levels that are more than this are none that agents use.
+        let holds = match one.name {
+            "avoid" => holds,
+            _ => format!("{levels}.size() > {MAX_LEVELS} || {holds}"),
+        };
         policy.checks.push(Check::new(
-            // What is longer is no list that agents use.
-            format!(
-                "{levels}.size() > {MAX_LEVELS} || {levels}.all(x, x in variables.always || x in variables.allowed)"
-            ),
+            holds,
             format!(
                 "{PREFIX}{}: annotations may use only the labels that the administrators of this cluster allow; use node, zone or region, or ask them for the label",
                 one.name

@@ -38,7 +38,9 @@ impl Entry {
                 }
             }
             Err(at) => {
-                self.places.reserve_exact(1);
+                if self.places.is_empty() {
+                    self.places.reserve_exact(1);
+                }
                 self.places.insert(at, place);
             }
         }
@@ -54,6 +56,19 @@ impl Entry {
         self.told = Some(state);
         self.kept = false;
         Some(Event::Apply(object))
+    }
+
+    /// Where a file writes the object.
+    pub(super) fn place(&self, file: &str) -> Option<&Place> {
+        let at = self.places.binary_search_by(|other| (*other.file).cmp(file));
+        self.places.get(at.ok()?)
+    }
+
+    /// A file does not write the object any more.
+    pub(super) fn leave(&mut self, file: &str) {
+        if let Ok(at) = self.places.binary_search_by(|other| (*other.file).cmp(file)) {
+            self.places.remove(at);
+        }
     }
 
     /// The files that write the object.

@@ -19,6 +19,8 @@ pub(super) struct Update {
     pub(super) objects: Objects,
     /// Objects that may have changed.
     pub(super) touched: BTreeSet<ObjectKey>,
+    /// Objects of several files, whose reports may have changed.
+    pub(super) shared: BTreeSet<ObjectKey>,
     /// Files whose report may have changed.
     pub(super) to_report: BTreeSet<Arc<str>>,
 }
@@ -159,6 +161,11 @@ impl Catalog {
         update: &mut Update,
     ) {
         update.to_report.insert(Arc::clone(name));
+        let text = result.as_ref().ok().and_then(Option::as_ref);
+        match text.and_then(Text::usable_at) {
+            Some(at) => drop(self.early.insert(Arc::clone(name), at)),
+            None => drop(self.early.remove(name)),
+        }
         match result {
             Ok(None) => return self.replace_claims(name, before, [], update),
             Ok(Some(text)) => {
@@ -231,10 +238,9 @@ impl Catalog {
             let Some(entry) = self.entries.get_mut(key) else {
                 continue;
             };
-            update.to_report.extend(entry.files());
-            entry.places.retain(|place| place.file != *name);
-            if entry.places.len() < 2 {
-                self.contested.remove(key);
+            entry.leave(name);
+            if !entry.places.is_empty() {
+                update.shared.insert(key.clone());
             }
             update.touched.insert(key.clone());
         }
@@ -250,8 +256,7 @@ impl Catalog {
             state,
         });
         if entry.places.len() > 1 {
-            self.contested.insert(key.clone());
-            update.to_report.extend(entry.files());
+            update.shared.insert(key.clone());
         }
         if entry.is_news() {
             update.touched.insert(key);
@@ -261,7 +266,7 @@ impl Catalog {
     /// What a file claims, found the long way: its text is not known.
     fn claimed_by(&self, name: &Arc<str>) -> Vec<Claim> {
         let claims = self.entries.iter().filter_map(|(key, entry)| {
-            let place = entry.places.iter().find(|place| place.file == *name)?;
+            let place = entry.place(name)?;
             Some(Claim {
                 key: key.clone(),
                 line: place.line,

@@ -7,7 +7,7 @@ use super::{Catalog, File};
 use crate::event::FileReport;
 use crate::object::ObjectKey;
 use crate::source::parse::{Claim, State};
-use crate::warning::Warning;
+use crate::warning::{Code, Warning};
 
 impl Catalog {
     /// The reports on files, without those that have nothing to say as before.
@@ -29,22 +29,29 @@ impl Catalog {
     }
 
     /// The report on a file; an empty one when the file does not exist (any more).
-    fn report(&self, name: &Arc<str>) -> FileReport {
+    fn report(&mut self, name: &Arc<str>) -> FileReport {
+        self.named.remove(name);
         let Some(file) = self.files.get(name) else {
             return FileReport::empty(name);
         };
         let mut warnings: Vec<Warning> = file.text.warnings().collect();
         warnings.extend(file.refused.as_deref().cloned());
-        let lost = self.contested.iter().filter_map(|key| self.lost(name, key));
+        let lost = file.claims().filter_map(|claim| self.lost(name, &claim));
         let repeats = file.text.repeats(name).into_iter().chain(lost);
-        warnings.extend(some(repeats, name));
+        let left = NAMED_IN_ALL.saturating_sub(self.named.values().sum());
+        let (repeats, named) = some(repeats, left.min(NAMED), name);
+        warnings.extend(repeats);
         warnings.extend(file.held.iter().map(|claim| held(name, claim, file)));
         warnings.extend(file.claims().filter_map(|claim| self.stays(name, &claim)));
         warnings.sort_by_key(|warning| warning.line);
+        let skipped = file.text.skipped();
+        if named > 0 {
+            self.named.insert(Arc::clone(name), named);
+        }
         FileReport {
             file: Arc::clone(name),
             warnings,
-            skipped: file.text.skipped(),
+            skipped,
         }
     }
 
@@ -58,27 +65,41 @@ impl Catalog {
     }
 
     /// That another file writes the object too, and counts.
-    fn lost(&self, file: &Arc<str>, key: &ObjectKey) -> Option<Warning> {
-        let places = &self.entries.get(key)?.places;
-        let winner = places.last().filter(|winner| winner.file != *file)?;
-        let here = places.iter().find(|place| place.file == *file)?;
+    fn lost(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
+        let entry = self.entries.get(&claim.key)?;
+        let winner = entry.places.last().filter(|winner| winner.file != *file)?;
+        let here = entry.place(file)?;
         let place = format!("{}:{}", winner.file, winner.line);
-        Some(repeated(key, file, here.line, &place))
+        Some(repeated(&claim.key, file, here.line, &place))
     }
 }
 
 /// How many objects of a file are named that are written again.
 const NAMED: usize = 20;
 
-/// The first warnings of many that are alike, and how many more there are.
-fn some(mut all: impl Iterator<Item = Warning>, file: &Arc<str>) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = all.by_ref().take(NAMED).collect();
+/// How many are named of all files.
+const NAMED_IN_ALL: usize = 100;
+
+/// The first warnings of many that are alike, and how many more there are; and how many of them name an object.
+fn some(
+    mut all: impl Iterator<Item = Warning>,
+    most: usize,
+    file: &Arc<str>,
+) -> (Vec<Warning>, usize) {
+    let mut warnings: Vec<Warning> = all.by_ref().take(most).collect();
+    let named = warnings.len();
     let more = all.count();
     if more > 0 {
-        let message = format!("{more} more objects are written again");
-        warnings.push(Warning::of_file(file, 0, message, "remove one of each two"));
+        let message = match more {
+            1 => "one more object is written again".to_owned(),
+            more => format!("{more} more objects are written again"),
+        };
+        warnings.push(Warning {
+            own_code: Some(Code::Object),
+            ..Warning::of_file(file, 0, message, "remove one of each two")
+        });
     }
-    warnings
+    (warnings, named)
 }
 
 /// That an object cannot be used as it is now and stays as it was.

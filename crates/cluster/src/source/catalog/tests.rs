@@ -8,7 +8,7 @@ use super::*;
 use crate::convert::Context;
 use crate::object::Object;
 use crate::source::text;
-use crate::warning::Warning;
+use crate::warning::{Code, Warning};
 
 /// Files in memory, under a catalog.
 #[derive(Default)]
@@ -276,6 +276,7 @@ fn the_last_file_by_path_counts_whenever_it_comes() {
         ["a:2: Node n1: written again at b:2, which comes later and counts; remove one of the two"]
     );
     assert_eq!(script.step(&[("c", Some(&node("n1", 3)))])[0], "apply n1 3");
+    drop(script.catalog.list_ended());
     assert_eq!(
         script.step(&[("b", Some(&node("n1", 20)))]).len(),
         2,
@@ -422,4 +423,29 @@ fn d13_objects_that_are_written_again_are_named_up_to_twenty_and_then_counted() 
         again.iter().any(|line| line.contains("480 more objects")),
         "{again:?}"
     );
+}
+
+#[test]
+fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
+    const FILES: usize = 3000;
+    let mut script = Script::default();
+    let began = std::time::Instant::now();
+    let names: Vec<String> = (0..FILES).map(|number| format!("f{number:05}")).collect();
+    let text = node("n1", 1);
+    for name in &names {
+        script.step(&[(name, Some(&text))]);
+    }
+    let (completeness, reports) = script.catalog.list_ended();
+    assert_eq!(completeness, Completeness::Whole);
+    let warnings: Vec<Warning> = reports.into_iter().flat_map(|report| report.warnings).collect();
+    assert_eq!(warnings.len(), FILES - 1, "the last counts");
+    let named = warnings.iter().filter(|one| one.object.is_some());
+    assert_eq!(named.count(), 100);
+    assert!(warnings.iter().all(|one| one.code() == Code::Object));
+    // All at once, and all gone.
+    let all: Vec<(&str, Option<&str>)> = names.iter().map(|name| (&**name, Some(&*text))).collect();
+    assert!(script.step(&all).len() < FILES, "reports, and no event");
+    let all: Vec<(&str, Option<&str>)> = names.iter().map(|name| (&**name, None)).collect();
+    assert_eq!(script.step(&all), ["delete Node n1"]);
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }

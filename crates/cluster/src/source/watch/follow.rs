@@ -21,6 +21,10 @@ use crate::warning::Warning;
 /// How often to look at files whose folder cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
 
+/// How often files with objects that are too early are looked at, at most and at least: clocks may be set.
+const SOONEST: Duration = Duration::from_millis(100);
+const LATEST: Duration = Duration::from_secs(60);
+
 /// Follows one path. Its methods return `None` when nobody listens any more.
 pub(super) struct Follower<'a> {
     given: &'a Path,
@@ -61,11 +65,31 @@ impl<'a> Follower<'a> {
     pub(super) fn run(&mut self, signals: &Receiver<Signal>) -> Option<()> {
         self.send(Event::Begin.into())?;
         self.look_at_all()?;
-        while let Some(burst) = signal::burst(signals, self.poll) {
+        while let Some(burst) = signal::burst(signals, self.longest_wait()) {
             self.follow(burst)?;
+            self.read_due()?;
             self.disk.sweep();
         }
         None
+    }
+
+    /// For how long nothing may be looked at: folders that cannot be watched, and objects that become usable.
+    fn longest_wait(&self) -> Option<Duration> {
+        let due = self.catalog.due_at().zip(self.disk.now());
+        let due = due.map(|(at, now)| {
+            let left = Duration::from_millis(u64::try_from(at.saturating_sub(now)).unwrap_or(0));
+            left.clamp(SOONEST, LATEST)
+        });
+        self.poll.into_iter().chain(due).min()
+    }
+
+    /// Reads the files again in which an object can be used that was too early.
+    fn read_due(&mut self) -> Option<()> {
+        let due = self.disk.now().map(|now| self.catalog.due(now));
+        match due {
+            Some(due) if !due.is_empty() => self.read_together(due),
+            _ => Some(()),
+        }
     }
 
     fn follow(&mut self, burst: Burst) -> Option<()> {
@@ -184,7 +208,12 @@ impl<'a> Follower<'a> {
         let completeness = match self.told {
             Some(Completeness::Whole) => return Some(()),
             None if self.stamps.is_empty() => return Some(()),
-            None => self.catalog.list_ended(),
+            None => {
+                let (completeness, reports) = self.catalog.list_ended();
+                let events = Vec::new();
+                self.send(Batch { events, reports })?;
+                completeness
+            }
             Some(Completeness::Partial) => self.catalog.completeness(),
         };
         if self.told == Some(completeness) {

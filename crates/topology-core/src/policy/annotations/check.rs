@@ -27,12 +27,11 @@ impl AnnotationSet<'_> {
 
     /// Reports everything that stands beside the annotation `policy`.
     pub(super) fn fail_beside_name(&mut self) {
-        let others: Vec<&str> = self.found.iter().map(|(name, _)| *name).collect();
-        for name in others.into_iter().filter(|name| *name != "policy") {
-            self.fail_found(
-                name,
-                "the named policy says all; remove this one, or the annotation policy",
-            );
+        for (name, value) in std::mem::take(&mut self.found) {
+            if name != "policy" {
+                let problem = "the named policy says all; remove this one, or the annotation policy";
+                self.fail(name, value, problem.to_owned());
+            }
         }
     }
 
