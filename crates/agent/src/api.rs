@@ -118,8 +118,10 @@ async fn explain(
             "say which Service with ?name=NAMESPACE/SERVICE",
         )
     })?;
-    let case = api.handle.case(object_name(&name)?).await?;
-    let case = case.ok_or_else(|| unknown(&name))?;
+    let name = object_name(&name)?;
+    let Some(case) = api.handle.case(name.clone()).await? else {
+        return Err(missing(&api, name).await);
+    };
     // Trying changes takes a while for thousands of endpoints; meanwhile others are answered.
     let told = tokio::task::spawn_blocking(move || case.explain()).await;
     let told = told
@@ -129,13 +131,19 @@ async fn explain(
 }
 
 async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {
-    let found = api.handle.service(object_name(name)?).await?;
-    found.ok_or_else(|| unknown(name))
+    let name = object_name(name)?;
+    match api.handle.service(name.clone()).await? {
+        Some(found) => Ok(found),
+        None => Err(missing(api, name).await),
+    }
 }
 
-fn unknown(name: &str) -> Refusal {
-    let words = format!("the input has no Service {name} with a cluster IP");
-    Refusal::new(StatusCode::NOT_FOUND, words)
+/// That there is no such Service, and why.
+async fn missing(api: &Api, name: ObjectName) -> Refusal {
+    match api.handle.missing(name).await {
+        Ok(words) => Refusal::new(StatusCode::NOT_FOUND, words),
+        Err(stopped) => stopped.into(),
+    }
 }
 
 async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {

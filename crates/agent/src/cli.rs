@@ -106,7 +106,7 @@ pub struct AgentArgs {
     pub relists: ListTrust,
 
     /// This node's own address, one for each family; default: the `InternalIP` addresses of its Node object.
-    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = values::node_ip)]
     pub node_ip: Vec<std::net::IpAddr>,
 
     /// How often the whole kernel table is compared with what it should hold.
@@ -199,16 +199,25 @@ pub struct ServiceArgs {
     pub annotations: AnnotationArgs,
 }
 
+/// The Services that `render` and `simulate` are about.
+#[derive(Debug, Args)]
+pub struct ServicesArgs {
+    /// Only these Services; all if none is named. `svc/NAME` is one of `--namespace`.
+    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
+    pub services: Vec<values::ServiceName>,
+
+    /// Only the Services of this namespace; default: those of all. For `svc/NAME`: where it is; default: the namespace of
+    /// the kubeconfig's context, else `default`.
+    #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
+    pub namespace: Option<String>,
+}
+
 /// A cluster read from files, seen from one node.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
-    /// Only these Services; all if none is named.
-    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
-    pub services: Vec<String>,
-
-    /// Only the Services of this namespace; default: those of all, as a node programs all.
-    #[arg(short, long, value_name = "NS", value_parser = values::namespace, conflicts_with = "services")]
-    pub namespace: Option<String>,
+    /// Which Services.
+    #[command(flatten)]
+    pub services: ServicesArgs,
 
     /// Where the cluster is read from.
     #[command(flatten)]
@@ -238,9 +247,13 @@ pub struct RenderArgs {
 /// `ipvs-topo status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Only this Service.
+    /// Only this Service; `svc/NAME` is one of `--namespace`.
     #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
-    pub service: Option<String>,
+    pub service: Option<values::ServiceName>,
+
+    /// The namespace of a Service that is given as `svc/NAME`; default: `default`.
+    #[arg(short, long, value_name = "NS", value_parser = values::namespace, requires = "service")]
+    pub namespace: Option<String>,
 
     /// A table, a wider table, or JSON.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = StatusFormat::Table)]
@@ -258,12 +271,12 @@ pub struct StatusArgs {
 /// `ipvs-topo diff`: with `--cluster` or `--kubeconfig`, that against this machine's kernel; else the agent's wish against it.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Where the cluster is read from; without any of these the running agent is asked.
+    /// Where the cluster is read from; without any of these and without `--node` the running agent is asked.
     #[command(flatten)]
     pub origin: OriginArgs,
 
     /// The node to see the cluster from.
-    #[arg(long, value_name = "NAME", requires = "OriginArgs", visible_alias = "node-name", value_parser = values::node_name)]
+    #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
     /// What the agent of that node would be started with.
@@ -283,7 +296,7 @@ pub struct DiffArgs {
     pub output: TextFormat,
 
     /// The agent's socket.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "OriginArgs")]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with_all = ["OriginArgs", "node"])]
     pub socket: PathBuf,
 }
 
@@ -298,12 +311,12 @@ pub struct ExplainArgs {
     #[arg(short, long, value_name = "NS", value_parser = values::namespace)]
     pub namespace: Option<String>,
 
-    /// Where the cluster is read from; without any of these the running agent is asked.
+    /// Where the cluster is read from; without any of these and without `--node` the running agent is asked.
     #[command(flatten)]
     pub origin: OriginArgs,
 
     /// The node to see the cluster from.
-    #[arg(long, value_name = "NAME", requires = "OriginArgs", visible_alias = "node-name", value_parser = values::node_name)]
+    #[arg(long, value_name = "NAME", visible_alias = "node-name", value_parser = values::node_name)]
     pub node: Option<String>,
 
     /// What the agent of that node would be started with.
@@ -323,16 +336,16 @@ pub struct ExplainArgs {
     pub output: TextFormat,
 
     /// The agent's socket.
-    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with = "OriginArgs")]
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET, conflicts_with_all = ["OriginArgs", "node"])]
     pub socket: PathBuf,
 }
 
 /// `ipvs-topo simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// Only these Services; all if none is named.
-    #[arg(value_name = "NS/SVC", value_parser = values::service_name)]
-    pub services: Vec<String>,
+    /// Which Services.
+    #[command(flatten)]
+    pub services: ServicesArgs,
 
     /// Where the cluster is read from.
     #[command(flatten)]
@@ -342,8 +355,8 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: Vec<PathBuf>,
 
-    /// Give a Service another annotation (`shop/cart:weights=zone=90,*=10`), none (`shop/cart:weights=`), or another
-    /// `shop/cart:trafficDistribution=PreferSameZone`.
+    /// Give a Service another annotation (`'shop/cart:weights=zone=90,*=10'`, quoted for the shell), none
+    /// (`shop/cart:weights=`), or another `shop/cart:trafficDistribution=PreferSameZone`.
     #[arg(long, value_name = "NS/SVC:ANNOTATION=VALUE", value_parser = change::set)]
     pub set: Vec<change::Set>,
 

@@ -92,7 +92,7 @@ fn no_agent(socket: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             Failure::trouble(format_args!(
                 "no agent is running: nothing answers at {place}; start one with \
-             `ipvs-topo agent --cluster PATH --node-name NAME`, or name its socket with --socket"
+             `ipvs-topo agent --cluster PATH --node NAME`, or name its socket with --socket"
             ))
         }
         io::ErrorKind::PermissionDenied => Failure::trouble(format_args!(

@@ -10,7 +10,7 @@ use crate::api::answer;
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{DiffArgs, TextFormat, values};
 use crate::client;
-use crate::offline::{Offline, Resolved, seen_from};
+use crate::offline::{Offline, Resolved, only_offline, seen_from};
 use crate::output::grid::{Look, paint};
 use crate::output::print;
 use crate::output::summary::many;
@@ -31,7 +31,10 @@ pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
             let view = client::block_on(offline(&resolved, args))?;
             (view, resolved.warnings.len())
         }
-        None => (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0),
+        None => {
+            only_offline("--strict", args.strict.strict)?;
+            (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0)
+        }
     };
     match args.output {
         TextFormat::Json => print::result(&print::json(&view)?)?,

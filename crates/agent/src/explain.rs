@@ -10,14 +10,17 @@ mod lab;
 mod outcome;
 mod what_if;
 
+use topology_core::model::ObjectName;
+
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::values::Target;
 use crate::cli::{ExplainArgs, TextFormat};
 use crate::client;
-use crate::offline::{Offline, seen_from};
+use crate::offline::{Offline, only_offline, seen_from};
 use crate::origin::Origin;
 use crate::output::view::{ExplainView, ServerView};
 use crate::output::{print, stages};
+use crate::services::full_name;
 
 /// Runs the command.
 ///
@@ -25,9 +28,8 @@ use crate::output::{print, stages};
 /// The input cannot be read, no agent answers, or there is no such Service or port.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
-    let namespace = namespace(args, seen_from.as_ref().map(|(origin, _node)| origin))?;
-    let service = args.target.service(namespace.as_deref());
-    let service = service.map_err(Failure::input)?;
+    let origin = seen_from.as_ref().map(|(origin, _node)| origin);
+    let service = full_name(&args.target.service, args.namespace.as_deref(), origin)?;
     let is_offline = seen_from.is_some();
     let views = match seen_from {
         Some((origin, node)) => offline(&origin, node, &service, args)?,
@@ -45,18 +47,10 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
         .end(warnings, args.output.reader(), Outcome::Fine)
 }
 
-/// The namespace of a Service that is named without one.
-fn namespace(args: &ExplainArgs, origin: Option<&Origin>) -> Result<Option<String>, Failure> {
-    match (&args.namespace, &args.target.namespace, origin) {
-        (None, None, Some(origin)) => origin.namespace(),
-        (given, _own, _origin) => Ok(given.clone()),
-    }
-}
-
 fn offline(
     origin: &Origin,
     node: &str,
-    service: &str,
+    service: &ObjectName,
     args: &ExplainArgs,
 ) -> Result<Vec<ExplainView>, Failure> {
     let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
@@ -64,7 +58,9 @@ fn offline(
         .map_err(|why| Failure::input(case::nothing(service, &why)))
 }
 
-fn ask(service: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+    only_offline("--strict", args.strict.strict)?;
+    only_offline("--now", args.moment.now.is_some())?;
     let path = format!("/v1/explain?name={service}");
     client::block_on(client::get(&args.socket, &path))
 }
@@ -72,7 +68,7 @@ fn ask(service: &str, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
 /// The virtual servers of the port asked for.
 fn only(
     views: Vec<ExplainView>,
-    service: &str,
+    service: &ObjectName,
     target: &Target,
 ) -> Result<Vec<ExplainView>, Failure> {
     let Some(wanted) = &target.port else {

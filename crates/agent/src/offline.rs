@@ -1,6 +1,5 @@
 //! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
 
-use cluster::object::{Kind, ObjectKey};
 use cluster::source::{Loaded, Options};
 use topology_core::model::{Node, ObjectName};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -12,6 +11,7 @@ use crate::explain::case::Case;
 use crate::origin::Origin;
 use crate::output::describe;
 use crate::output::view::{NodeView, NotProgrammedView, WarningView};
+use crate::services::{self, Scope};
 
 /// Nodes that are named when the one asked for is not there.
 const NAMED: usize = 5;
@@ -36,7 +36,8 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// Where the cluster is read from and the node to see it from, if the command line says so.
+/// Where the cluster is read from and the node to see it from, if the command line says either: a node is seen in the
+/// cluster that kubectl would ask, unless another is named.
 ///
 /// # Errors
 /// It says where, and no node.
@@ -45,12 +46,25 @@ pub fn seen_from<'a>(
     node: Option<&'a str>,
 ) -> Result<Option<(Origin, &'a str)>, Failure> {
     match (origin.given(), node) {
-        (Some(origin), Some(node)) => Ok(Some((origin, node))),
+        (_, Some(node)) => Ok(Some((origin.get(), node))),
         (Some(_), None) => Err(Failure::input(
             "say from which node it is to be seen, with --node NAME",
         )),
-        (None, _) => Ok(None),
+        (None, None) => Ok(None),
     }
+}
+
+/// Refuses a flag that is about an input read here where the running agent is asked.
+///
+/// # Errors
+/// The flag is there.
+pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
+    if is_there {
+        return Err(Failure::input(format_args!(
+            "{flag} has no effect on the running agent's answer; add --node NAME to read the cluster here"
+        )));
+    }
+    Ok(())
 }
 
 impl Offline {
@@ -80,15 +94,17 @@ impl Offline {
 
     /// Resolves every Service.
     pub fn resolve(&self) -> Resolved {
-        self.resolve_if(|_service| true)
+        self.resolve_in(&Scope::All)
     }
 
-    /// Resolves the Services that `is_wanted`.
-    pub fn resolve_if(&self, is_wanted: impl Fn(&ObjectName) -> bool) -> Resolved {
+    /// Resolves the Services of `scope`; warnings are those that concern them.
+    pub(crate) fn resolve_in(&self, scope: &Scope) -> Resolved {
         let snapshot = &self.loaded.snapshot;
+        let warnings = self.loaded.warnings.iter();
+        let warnings = warnings.filter(|warning| scope.concerns(snapshot, warning));
         let mut resolved = Resolved {
             servers: Vec::new(),
-            warnings: self.loaded.warnings.iter().map(describe::warning).collect(),
+            warnings: warnings.map(describe::warning).collect(),
             not_programmed: Vec::new(),
         };
         resolved
@@ -96,7 +112,7 @@ impl Offline {
             .extend(unknown_node(snapshot, &self.me.node));
         for service in snapshot
             .services()
-            .filter(|service| is_wanted(&service.name))
+            .filter(|service| scope.has(&service.name))
         {
             let Resolution {
                 servers, findings, ..
@@ -117,28 +133,17 @@ impl Offline {
     ///
     /// # Errors
     /// The input has none of that name.
-    pub fn case(&self, name: &str) -> Result<Case, Failure> {
-        let service = name
-            .split_once('/')
-            .map(|(namespace, name)| ObjectName::new(namespace, name));
+    pub(crate) fn case(&self, service: &ObjectName) -> Result<Case, Failure> {
         let Loaded {
-            snapshot, warnings, ..
+            snapshot,
+            warnings,
+            ignored,
+            ..
         } = &self.loaded;
-        let case = service
-            .and_then(|service| Case::of(snapshot, &mut warnings.iter(), &self.me, &service));
-        case.ok_or_else(|| Failure::input(self.no_case(name)))
-    }
-
-    /// Why there is nothing to explain of the Service `name`.
-    fn no_case(&self, name: &str) -> String {
-        let mut ignored = self.loaded.ignored.iter();
-        let is_meant = |key: &ObjectKey| key.kind == Kind::Service && key.name.to_string() == name;
-        match ignored.find(|(key, _)| is_meant(key)) {
-            Some((_, why)) => {
-                format!("Service {name} is {why}, so it has no virtual server to explain")
-            }
-            None => format!("the input has no Service {name} with a cluster IP"),
-        }
+        let case = Case::of(snapshot, &mut warnings.iter(), &self.me, service);
+        case.ok_or_else(|| {
+            Failure::input(services::missing(service, ignored, &mut warnings.iter()))
+        })
     }
 }
 

@@ -1,10 +1,5 @@
 //! `ipvs-topo render`: what a node would program, without a kernel and without an agent.
 
-use std::collections::BTreeSet;
-
-use topology_core::model::ObjectName;
-use topology_core::snapshot::Snapshot;
-
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{RenderArgs, RenderFormat};
 use crate::offline::{Offline, Resolved};
@@ -20,8 +15,8 @@ use crate::services;
 pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
     let origin = args.origin.get();
     let seen = Offline::read(&origin, &args.node, &args.service, args.moment.get())?;
-    let chosen = chosen(args, &seen.loaded.snapshot)?;
-    let resolved = seen.resolve_if(|service| chosen.contains(service));
+    let scope = services::scope(&args.services, &origin, &seen.loaded)?;
+    let resolved = seen.resolve_in(&scope);
     if args.output != RenderFormat::Json {
         warn(&resolved);
     }
@@ -40,21 +35,6 @@ pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
     print::result(&text)?;
     args.strict
         .end(warnings, args.output.reader(), Outcome::Fine)
-}
-
-/// The Services that are asked for.
-fn chosen(args: &RenderArgs, snapshot: &Snapshot) -> Result<BTreeSet<ObjectName>, Failure> {
-    let named = services::named(snapshot, &args.services)?.into_iter();
-    let wanted = args.namespace.as_deref();
-    let chosen: BTreeSet<ObjectName> = named
-        .filter(|name| wanted.is_none_or(|namespace| *name.namespace == *namespace))
-        .collect();
-    match wanted {
-        Some(namespace) if chosen.is_empty() => Err(Failure::input(format_args!(
-            "the input has no Service with a cluster IP in namespace {namespace}"
-        ))),
-        _ => Ok(chosen),
-    }
 }
 
 fn warn(resolved: &Resolved) {

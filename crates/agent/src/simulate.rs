@@ -25,7 +25,7 @@ mod rival;
 mod survey;
 mod table;
 
-use cluster::idle;
+use cluster::idle::{self, NodeLabels};
 use cluster::source::{self, Loaded, Options};
 use topology_core::policy::PREFIX;
 use topology_core::resolve::{Viewpoint, resolve};
@@ -98,13 +98,14 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         annotation_keys: args.annotations.label_keys(),
         ..Options::default()
     };
-    let loaded = args.origin.get().read(&options)?;
+    let origin = args.origin.get();
+    let loaded = origin.read(&options)?;
+    let scope = services::scope(&args.services, &origin, &loaded);
     let Loaded {
         mut snapshot,
         warnings,
         ..
     } = loaded;
-    let mut warnings: Vec<WarningView> = warnings.iter().map(describe::warning).collect();
     let atlas = Atlas::of(&snapshot);
     if atlas.nodes.is_empty() {
         return Err(Failure::input(
@@ -121,7 +122,11 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         demand: &demand,
         me: &me,
     };
-    let services = services::named(&snapshot, &args.services)?;
+    let scope = scope?;
+    let services = scope.of(&snapshot);
+    let warnings = warnings.iter();
+    let warnings = warnings.filter(|warning| scope.concerns(&snapshot, warning));
+    let mut warnings: Vec<WarningView> = warnings.map(describe::warning).collect();
     let findings = services
         .iter()
         .flat_map(|name| resolve(&snapshot, &me, name).findings);
@@ -154,7 +159,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
 
 /// Warnings about policies and drains that do nothing, beside those that are `known` already.
 fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
-    let found = idle::warnings(snapshot, options.now, |_key| None);
+    let found = idle::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
     let views = found.iter().map(describe::warning);
     let is_new = |view: &WarningView| {
         let mut known = known.iter();

@@ -228,6 +228,8 @@ pub(crate) enum Question {
     Service(ObjectName, oneshot::Sender<Option<ServiceState>>),
     /// What the explanation of one Service needs.
     Case(ObjectName, oneshot::Sender<Option<Case>>),
+    /// Why the input has nothing to say of a Service.
+    Missing(ObjectName, oneshot::Sender<String>),
     /// At most so many Services after a name.
     Services(Option<ObjectName>, usize, oneshot::Sender<Page>),
     /// Everything beside the Services.
@@ -274,6 +276,11 @@ impl AgentHandle {
     /// What the explanation of one Service needs; `None` if the input has none of that name.
     pub async fn case(&self, name: ObjectName) -> Result<Option<Case>, Stopped> {
         self.ask(|answer| Question::Case(name, answer)).await
+    }
+
+    /// Why [`service`](Self::service) and [`case`](Self::case) have nothing of that name, in words.
+    pub async fn missing(&self, name: ObjectName) -> Result<String, Stopped> {
+        self.ask(|answer| Question::Missing(name, answer)).await
     }
 
     /// At most `limit` Services whose names come after `after`. Reading page by page keeps the loop

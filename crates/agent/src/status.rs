@@ -4,6 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
+use topology_core::model::ObjectName;
+
 use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{StatusArgs, StatusFormat};
 use crate::client;
@@ -22,9 +24,12 @@ const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 /// # Errors
 /// No agent answers, or the Service does not exist.
 pub fn run(args: &StatusArgs) -> Result<Outcome, Failure> {
+    let service = args.service.as_ref();
+    let service = service.map(|service| service.within(args.namespace.as_deref()));
+    let service = service.transpose().map_err(Failure::input)?;
     client::block_on(async {
         loop {
-            let view = ask(&args.socket, args.service.as_deref()).await?;
+            let view = ask(&args.socket, service.as_ref()).await?;
             show(args, &view)?;
             if !args.watch {
                 return Ok(Outcome::of(trouble(&view)));
@@ -46,7 +51,7 @@ fn trouble(view: &StatusView) -> bool {
 }
 
 /// The head and every page; one Service is one page.
-async fn ask(socket: &Path, service: Option<&str>) -> Result<StatusView, Failure> {
+async fn ask(socket: &Path, service: Option<&ObjectName>) -> Result<StatusView, Failure> {
     let head: HeadView = client::get(socket, "/v1/status").await?;
     let mut services = ServicesView::default();
     let mut path = service.map_or_else(

@@ -21,7 +21,10 @@ fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
     command
         .args(arguments)
+        .env("HOME", "/nowhere")
         .env_remove("COLUMNS")
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
         .env_remove("RUST_LOG");
     command
 }
@@ -293,6 +296,10 @@ fn wrong_usage_is_exit_2_and_says_what_would_be_right() {
     assert_refused(&nowhere, &["/nowhere", "name an existing file or folder"]);
     assert_refused(&with(&["--check-period", "60"]), &["30s"]);
     assert_refused(
+        &with(&["--node-ip", "n1"]),
+        &["\"n1\" is not an IP address", "192.0.2.10"],
+    );
+    assert_refused(
         &with(&["--healthz-bind-address", "localhost:1"]),
         &["0.0.0.0:10256"],
     );
@@ -345,7 +352,7 @@ fn a_service_or_port_that_is_not_there_is_exit_2_and_names_those_that_are() {
 }
 
 #[test]
-fn explain_says_what_a_service_without_a_virtual_server_is() {
+fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
     for (spec, is) in [
         ("clusterIP: None", "headless"),
         (
@@ -353,11 +360,111 @@ fn explain_says_what_a_service_without_a_virtual_server_is() {
             "of type ExternalName",
         ),
     ] {
-        let service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: t}";
-        let (_folder, path) = file("a.yaml", &format!("{service}\nspec: {{{spec}}}\n"));
+        let service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: t, annotations: \
+                       {topology.ipvs-topo.io/keys: zone}}";
+        let node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}";
+        let text = format!("{service}\nspec: {{{spec}}}\n{node}\n");
+        let (_folder, path) = file("a.yaml", &text);
         let cluster = path.to_str().unwrap();
-        let told = run(&["explain", "t/s", "--cluster", cluster, "--node", "n1"]);
-        assert_refused(&told, &[&format!("Service t/s is {is}")]);
+        let commands: [&[&str]; 3] = [
+            &["explain", "t/s", "--node", "n1"],
+            &["render", "t/s", "--node", "n1"],
+            &["simulate", "t/s"],
+        ];
+        for command in commands {
+            let told = run(&[command, &["--cluster", cluster]].concat());
+            let first = format!("Service t/s is {is}, so it has no virtual server; ");
+            let second = format!("no effect: the Service is {is}");
+            assert_refused(&told, &[&first, &second, "remove the annotation"]);
+        }
+    }
+}
+
+/// What a command is told whose kubeconfig is at fault.
+fn with_default_kubeconfig(arguments: &[&str]) -> Run {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".kube");
+    fs::create_dir(&folder).unwrap();
+    let config = "{current-context: lost, contexts: [{name: a, context: {cluster: c}}], \
+                  clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}";
+    fs::write(folder.join("config"), config).unwrap();
+    let mut command = command(arguments);
+    outcome(&command.env("HOME", home.path()).output().unwrap())
+}
+
+#[test]
+fn a_node_strict_or_a_moment_reads_the_default_kubeconfig_without_another_flag() {
+    let moment = ["--now", "2026-11-22T09:00:00Z"];
+    let commands: [&[&str]; 6] = [
+        &["render", "--node", "n1", "--strict"],
+        &["simulate", "--strict"],
+        &["simulate", "--now", "2026-11-22T09:00:00Z"],
+        &["explain", "shop/cart", "--node", "n1", "--strict"],
+        &["explain", "svc/cart", "--node", "n1"],
+        &["diff", "--node", "n1", "--strict"],
+    ];
+    for command in commands {
+        assert_refused(&with_default_kubeconfig(command), &[".kube/config", "lost"]);
+    }
+    let asked = [&["explain", "shop/cart"][..], &moment].concat();
+    for command in [
+        &asked[..],
+        &["explain", "a/b", "--strict"],
+        &["diff", "--strict"],
+    ] {
+        let flag = ["--strict", "--now"]
+            .iter()
+            .find(|flag| command.contains(flag));
+        assert_refused(
+            &run(command),
+            &[flag.unwrap(), "running agent", "--node NAME"],
+        );
+    }
+    let both = ["diff", "--node", "n1", "--socket", "/nowhere"];
+    assert_refused(&run(&both), &["--socket", "--node"]);
+}
+
+#[test]
+fn a_service_is_named_alike_everywhere() {
+    let twin = |namespace: &str, address: u8| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: {namespace}}}\n\
+             spec: {{clusterIP: 10.96.0.{address}, ports: [{{port: 80}}]}}\n---\n"
+        )
+    };
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";
+    let all = ["default", "shop", "svc"].iter().zip(1..);
+    let all: String = all.map(|(name, address)| twin(name, address)).collect();
+    let (_folder, path) = file("a.yaml", &format!("{all}{node}"));
+    let commands: [&[&str]; 3] = [
+        &["render", "--node", "n1"],
+        &["explain", "--node", "n1"],
+        &["simulate"],
+    ];
+    for command in commands {
+        let command = [command, &["--cluster", path.to_str().unwrap()]].concat();
+        for (service, address) in [
+            (&["svc/cart"][..], "10.96.0.1:80"),
+            (&["svc/cart", "-n", "shop"], "10.96.0.2:80"),
+            (&["shop/cart"], "10.96.0.2:80"),
+            (&["svc/cart", "-n", "svc"], "10.96.0.3:80"),
+            (&["svc/svc/cart"], "10.96.0.3:80"),
+        ] {
+            let words = [&command[..], service, &["-o", "json"]].concat();
+            let found = run(&words);
+            assert_eq!(found.code, Some(0), "{words:?}: {}", found.err);
+            let view: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+            let (host, _port) = address.split_once(':').unwrap();
+            let is_meant =
+                found.out.contains(&format!("\"{host}\"")) || found.out.contains(address);
+            assert!(is_meant, "{words:?}: {view}");
+            assert_eq!(
+                found.out.matches("10.96.0.").count(),
+                found.out.matches(host).count()
+            );
+        }
+        let two = run(&[&command[..], &["shop/cart", "-n", "svc"]].concat());
+        assert_refused(&two, &["two namespaces"]);
     }
 }
 

@@ -13,7 +13,7 @@ fn explain(example: &str, node: &str, service: &str, more: &[&str]) -> String {
     command
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .args(["explain", service, "--node", node, "--cluster"])
-        .arg(format!("manifests/examples/{example}"))
+        .arg(Path::new("manifests/examples").join(example))
         .args(more);
     let output = command
         .env("COLUMNS", "80")
@@ -60,6 +60,41 @@ fn a_drain_is_told_as_of_the_moment_that_is_given() {
     ] {
         let text = explain("drain", "n3", "shop/web", &["--now", now]);
         insta::assert_snapshot!(format!("explain drain n3 {moment}"), text);
+    }
+}
+
+/// A label that is called like the alias of another, which only `topologyKeys` can name.
+const LABEL_ZONE: &str = "
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, labels: {topology.kubernetes.io/zone: a, zone: blue}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: t}
+spec: {clusterIP: 10.96.0.1, ports: [{name: http, port: 80}], topologyKeys: [zone]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: s-1, namespace: t, labels: {kubernetes.io/service-name: s}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints: [{addresses: [10.244.0.1], nodeName: n2}]
+";
+
+#[test]
+fn a_label_that_is_called_zone_is_not_taken_for_the_zone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.yaml");
+    std::fs::write(&path, LABEL_ZONE).unwrap();
+    let path = path.to_str().unwrap();
+    for node in ["n1", "n2"] {
+        let text = explain(path, node, "t/s", &[]);
+        insta::assert_snapshot!(format!("explain label zone {node}"), text);
     }
 }
 

@@ -96,6 +96,37 @@ fn annotations_that_are_not_named_stay() {
 }
 
 #[test]
+fn annotations_that_are_tried_stand_beside_topology_keys_as_real_ones_do() {
+    let policies = |keys: &str, annotations: &str, set: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: n1, labels: {{topology.kubernetes.io/zone: a}}}}}}\n---\n\
+             {{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: t, annotations: {{{annotations}}}}}, \
+             spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]{keys}}}}}\n"
+        );
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        let folder = folder.path().to_string_lossy();
+        let output = simulate(&folder, &["--set", set, "-o", "json"]);
+        let view: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let policy = |name: &str| view["services"][0][name].as_str().map(str::to_owned);
+        (policy("policy").unwrap(), policy("changedPolicy"))
+    };
+    let keys = ", topologyKeys: [topology.kubernetes.io/zone, '*']";
+    let (before, after) = policies(keys, "", "t/s:scheduler=mh");
+    assert_eq!(
+        (before.contains("topologyKeys"), after),
+        (true, None),
+        "{before}"
+    );
+    let weights = "topology.ipvs-topo.io/weights: zone=90";
+    let (weighed, after) = policies(keys, weights, "t/s:weights=");
+    assert!(!weighed.contains("topologyKeys"), "{weighed}");
+    assert_eq!(after, Some(before.clone()));
+    let scheduler = "topology.ipvs-topo.io/scheduler: mh";
+    assert_eq!(policies(keys, scheduler, "t/s:scheduler="), (before, None));
+}
+
+#[test]
 fn traffic_distribution_is_tried_with_the_hints_that_kubernetes_would_write() {
     let plain = ["--set", "shop/cart:weights="];
     let in_zone = |value: &str| {

@@ -35,7 +35,7 @@ use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::schema::MAP;
 use crate::source::Aliases;
-use crate::warning::Warning;
+use crate::warning::{Subject, Warning};
 use crate::yaml::Node;
 
 pub(crate) use field::Field;
@@ -112,7 +112,7 @@ pub(crate) enum Outcome {
 /// Converts one object, found in `file`.
 pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Converted {
     let root = Field::root(node);
-    let mut report = Report::new(file, node.line, "".into());
+    let mut report = Report::new(file, node.line, Subject::File);
     let outcome = match meta::kind_of(node) {
         None => {
             let message = if node.map().is_some() {
@@ -129,7 +129,7 @@ pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Con
         }
         Some(Err(other)) => Outcome::OtherKind(other),
         Some(Ok(kind)) => {
-            report = Report::new(file, node.line, context.interner.text(kind.as_str()));
+            report = Report::new(file, node.line, Subject::Misnamed(kind, None));
             match meta::key_of(&root, kind, &mut context.interner, &mut report) {
                 Some(key) => of_kind(&root, key, context, &mut report),
                 None => Outcome::Unknown,
@@ -151,7 +151,7 @@ pub(crate) fn node_map(
 ) -> (Arc<str>, Option<NodeMap>, Vec<Warning>) {
     let root = Field::root(node);
     let interner = &mut context.interner;
-    let mut report = Report::new(&"".into(), node.line, interner.text(MAP.kind));
+    let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind, None));
     let metadata = root.get("metadata");
     let name = metadata.get("name").text(&mut report).unwrap_or_default();
     report.name(name.to_owned());

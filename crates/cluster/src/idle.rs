@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use topology_core::model::{Drain, Labels, Service, TopologyPolicy};
-use topology_core::policy::{LevelKey, PolicySource, suggest};
+use topology_core::policy::{LevelKey, PolicySource, ZONE, suggest};
 use topology_core::snapshot::Snapshot;
 
 use crate::object::{Kind, Object, ObjectKey};
@@ -11,6 +11,15 @@ use crate::warning::{Code, Warning};
 
 /// What makes a policy or a drain idle: the field, what is wrong, and what would help.
 type Cause = (&'static str, &'static str, &'static str);
+
+/// Which labels of Nodes are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeLabels {
+    /// All of every Node.
+    All,
+    /// Of other Nodes perhaps only some, so whether a policy selects one by another cannot be told.
+    Some,
+}
 
 /// File and line of an object.
 pub type Place = (Arc<str>, u32);
@@ -20,10 +29,11 @@ pub type Place = (Arc<str>, u32);
 pub fn warnings(
     snapshot: &Snapshot,
     now: Option<i64>,
+    known: NodeLabels,
     place: impl Fn(&ObjectKey) -> Option<Place>,
 ) -> Vec<Warning> {
     let policies = snapshot.policies().filter_map(|policy| {
-        let cause = idle_policy(policy, snapshot)?;
+        let cause = idle_policy(policy, snapshot, known)?;
         let key = Object::Policy(Box::new(policy.clone())).key();
         Some((key, Code::PolicyIdle, cause))
     });
@@ -37,7 +47,7 @@ pub fn warnings(
         let (file, line) = place(&key).unwrap_or_default();
         Warning {
             field: field.into(),
-            own_code: Some(code),
+            code,
             ..Warning::of_object(&file, line, &key, message, remedy)
         }
     };
@@ -87,7 +97,7 @@ fn unknown_levels(
         );
         Some(Warning {
             field: field.into(),
-            own_code: Some(Code::LevelUnknown),
+            code: Code::LevelUnknown,
             ..Warning::of_object(&file, line, &key, message, remedy)
         })
     });
@@ -102,10 +112,10 @@ fn ended(drain: &Drain, now: Option<i64>) -> Option<Cause> {
     ))
 }
 
-fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot) -> Option<Cause> {
+fn idle_policy(policy: &TopologyPolicy, snapshot: &Snapshot, known: NodeLabels) -> Option<Cause> {
     let nodes = || snapshot.nodes();
     let on_node = nodes().any(|node| policy.node_selector.matches(&node.labels));
-    if !on_node && nodes().next().is_some() {
+    if !on_node && nodes().next().is_some() && known == NodeLabels::All {
         let message = "no Node in the input has these labels, so the policy decides nowhere";
         return Some(("spec.nodeSelector", message, "correct the selector"));
     }
@@ -181,7 +191,7 @@ fn idle_drain(drain: &Drain, snapshot: &Snapshot) -> Option<Cause> {
     let mut slices = snapshot
         .services()
         .flat_map(|service| snapshot.slices(&service.name));
-    let in_zone = drain.key.to_string() == "zone"
+    let in_zone = drain.key.label().is_some_and(|label| **label == *ZONE)
         && slices.any(|slice| {
             let mut zones = slice.endpoints.iter().filter_map(|one| one.zone.as_ref());
             zones.any(|zone| drain.values.contains(zone))
@@ -290,7 +300,7 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
         ];
         for (now, object, code) in cases {
             let told = told_at(now, &object);
-            let codes = told.iter().map(|warning| warning.code().word());
+            let codes = told.iter().map(|warning| warning.code.word());
             assert_eq!(codes.collect::<Vec<_>>(), Vec::from_iter(code), "{object}");
         }
     }
@@ -352,6 +362,6 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
                 .ends_with("did you mean topology.kubernetes.io/zone?"),
             "{told:?}"
         );
-        assert_eq!(told[0].code().word(), "LevelUnknown");
+        assert_eq!(told[0].code.word(), "LevelUnknown");
     }
 }

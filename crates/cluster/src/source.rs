@@ -24,13 +24,14 @@ use std::sync::Arc;
 use topology_core::model::Cidr;
 use topology_core::snapshot::Snapshot;
 
+use crate::claims;
 use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::idle::{self, NodeLabels};
 use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
 use crate::warning::Warning;
-use crate::{claims, idle};
 
 pub(crate) use aliases::Aliases;
 pub(crate) use catalog::last_good_stays;
@@ -267,7 +268,12 @@ fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, R
         let (file, line) = catalog.place_of(key)?;
         Some((Arc::clone(file), line))
     };
-    warnings.extend(idle::warnings(index.snapshot(), now, place));
+    warnings.extend(idle::warnings(
+        index.snapshot(),
+        now,
+        NodeLabels::All,
+        place,
+    ));
     warnings.extend(claims::warnings(index.snapshot(), place));
     warnings.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
     if catalog.is_useless() {

@@ -1,6 +1,7 @@
 //! What is wrong in the input, said so that a person can go and fix it.
 
 mod code;
+mod subject;
 
 use std::fmt;
 use std::hash::Hash;
@@ -10,6 +11,7 @@ use crate::object::ObjectKey;
 use crate::text::{OneLine, shorten};
 
 pub use code::Code;
+pub use subject::Subject;
 
 /// One thing in the input that is not used as written; everything else goes on.
 ///
@@ -21,18 +23,16 @@ pub struct Warning {
     pub file: Arc<str>,
     /// The line in the file, counted from 1; 0 when the file as a whole is meant.
     pub line: u32,
-    /// The kind of the object, empty when it has none or the file as a whole is meant.
-    pub kind: Arc<str>,
-    /// `namespace/name` of the object (`name` for a Node or `ServiceCIDR`), when it is known.
-    pub object: Option<Box<str>>,
+    /// What it is about.
+    pub subject: Subject,
     /// The field, as `kubectl explain` and `jsonpath` write it; empty when the object is meant.
     pub field: Box<str>,
     /// What is wrong and what is done about it.
     pub message: Box<str>,
     /// What would be right.
     pub remedy: Box<str>,
-    /// What kind of thing is wrong, where object and field do not tell it.
-    pub own_code: Option<Code>,
+    /// What kind of thing is wrong.
+    pub code: Code,
 }
 
 impl Warning {
@@ -46,12 +46,11 @@ impl Warning {
         Self {
             file: Arc::clone(file),
             line,
-            kind: "".into(),
-            object: None,
+            subject: Subject::File,
             field: "".into(),
             message: shorten(message),
             remedy: shorten(remedy),
-            own_code: None,
+            code: Code::File,
         }
     }
 
@@ -64,8 +63,8 @@ impl Warning {
         remedy: impl Into<Box<str>>,
     ) -> Self {
         Self {
-            kind: key.kind.as_str().into(),
-            object: Some(key.short_name().into()),
+            subject: Subject::Object(key.clone()),
+            code: Code::of_object(Some(key.kind)),
             ..Self::of_file(file, line, message, remedy)
         }
     }
@@ -77,14 +76,13 @@ impl Warning {
         let Self {
             file,
             line: _,
-            kind,
-            object,
+            subject,
             field,
             message,
             remedy,
-            own_code: _,
+            code: _,
         } = self;
-        (file, kind, object, field, message, remedy)
+        (file, subject, field, message, remedy)
     }
 }
 
@@ -94,12 +92,9 @@ impl fmt::Display for Warning {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        if !self.kind.is_empty() {
+        if self.subject != Subject::File {
             let joint = if self.file.is_empty() { "" } else { ": " };
-            write!(f, "{joint}{}", OneLine(&self.kind))?;
-        }
-        if let Some(object) = &self.object {
-            write!(f, " {}", OneLine(object))?;
+            write!(f, "{joint}{}", self.subject)?;
         }
         for part in [&self.field, &self.message]
             .into_iter()
@@ -117,17 +112,17 @@ impl fmt::Display for Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::Kind;
 
     fn warning() -> Warning {
         Warning {
             file: "shop.yaml".into(),
             line: 12,
-            kind: "Service".into(),
-            object: Some("shop/cart".into()),
+            subject: Subject::Misnamed(Kind::Service, Some("shop/cart".into())),
             field: "spec.ports[0].port".into(),
             message: "0 is not a port".into(),
             remedy: "use 1 to 65535".into(),
-            own_code: None,
+            code: Code::Field,
         }
     }
 

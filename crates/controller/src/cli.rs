@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long)]
     pub write_hints: bool,
     /// Where `/healthz`, `/readyz` and `/metrics` answer.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258")]
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10258", value_parser = bind_address)]
     pub bind_address: SocketAddr,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
@@ -45,6 +45,12 @@ pub enum LogFormat {
     Json,
 }
 
+fn bind_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_why| {
+        format!("{text:?} is not IP:PORT; write for example 0.0.0.0:10258 or [::]:10258")
+    })
+}
+
 fn label_key(text: &str) -> Result<String, String> {
     match LevelKey::parse(text)? {
         LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
@@ -55,6 +61,16 @@ fn label_key(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_answered_with_an_example() {
+        for wrong in ["10258", "localhost:10258", "0.0.0.0"] {
+            let arguments = ["ipvs-topo-controller", "--bind-address", wrong];
+            let error = Args::try_parse_from(arguments).unwrap_err().to_string();
+            let expected = format!("{wrong:?} is not IP:PORT; write for example 0.0.0.0:10258");
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
 
     fn keys(text: &str) -> Result<Vec<String>, String> {
         Args::try_parse_from(["ipvs-topo-controller", "--label-keys", text])

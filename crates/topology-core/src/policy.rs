@@ -16,11 +16,11 @@ mod topology_keys;
 use std::sync::Arc;
 
 pub use annotations::{
-    ANNOTATIONS, Annotation, Asked, PREFIX, Reading, Value, from_annotations, read_annotations,
+    ANNOTATIONS, Annotation, Asked, PREFIX, Reading, Value, beside_topology_keys, from_annotations,
+    read_annotations,
 };
 pub use error::{PolicyError, PolicyWarning};
-pub(crate) use level::ZONE;
-pub use level::{Level, LevelKey};
+pub use level::{Level, LevelKey, ZONE};
 pub use mode::Mode;
 pub use parts::{
     Avoid, AvoidMode, Demand, DemandKind, EmptyTier, MinReady, OnNoMatch, Residual, Weighting,
@@ -100,6 +100,20 @@ impl Policy {
             scheduler: None,
             adds: false,
         }
+    }
+
+    /// What annotations without levels added to a policy of `topologyKeys`, as a policy of its own; none if nothing.
+    pub fn added_to_topology_keys(&self) -> Option<Self> {
+        let adds = !self.avoid.is_empty()
+            || self.scheduler.is_some()
+            || self.on_no_match != OnNoMatch::default();
+        (self.source == PolicySource::TopologyKeys && adds).then(|| Self {
+            avoid: self.avoid.clone(),
+            on_no_match: self.on_no_match,
+            scheduler: self.scheduler,
+            adds: true,
+            ..Self::new(PolicySource::Annotation, Mode::None, Vec::new())
+        })
     }
 
     /// Whether endpoints on Nodes of more capacity take more of their level's share: not for `topologyKeys`, which

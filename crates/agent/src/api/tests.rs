@@ -17,6 +17,7 @@ use crate::explain::case::Case;
 use crate::output::server::Detail;
 use crate::output::status::StatusView;
 use crate::output::{print, summary};
+use crate::services;
 use crate::state::{
     FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
     Surroundings, Traffic, channel,
@@ -198,6 +199,11 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
         let sent = match question {
             Question::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
             Question::Case(name, to) => to.send(case(&loaded, &name)).is_ok(),
+            Question::Missing(name, to) => {
+                let mut warnings = loaded.warnings.iter();
+                let words = services::missing(&name, &loaded.ignored, &mut warnings);
+                to.send(words).is_ok()
+            }
             Question::Services(after, limit, to) => {
                 let names = snapshot.services().map(|service| &service.name);
                 let mut rest = names.filter(|name| Some(*name) > after.as_ref()).peekable();
@@ -398,6 +404,55 @@ async fn a_service_without_a_virtual_server_says_why() {
         assert_eq!(failure.code(), 2);
         for word in words {
             assert!(failure.message().contains(word), "{}", failure.message());
+        }
+    }
+}
+
+/// A Service of each kind that no proxy serves, with an annotation of ours, and one that cannot be used.
+const UNSERVED: &str = "
+---
+apiVersion: v1
+kind: Service
+metadata: {name: headless, namespace: shop, annotations: {topology.ipvs-topo.io/keys: zone}}
+spec: {clusterIP: None, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: alias, namespace: shop, annotations: {topology.ipvs-topo.io/keys: zone}}
+spec: {type: ExternalName, externalName: example.com}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: portless, namespace: shop}
+spec: {clusterIP: 10.96.0.12, ports: []}
+";
+
+#[tokio::test]
+async fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
+    let (_folder, path, _server) = serve_with(loaded(&format!("{CLUSTER}{UNSERVED}"))).await;
+    for (name, words) in [
+        (
+            "headless",
+            ["is headless, so", "no effect: the Service is headless"],
+        ),
+        (
+            "alias",
+            ["is of type ExternalName, so", "remove the annotation"],
+        ),
+        ("portless", ["no Service shop/portless", "no usable port"]),
+    ] {
+        for page in ["explain", "services"] {
+            let query = format!("/v1/{page}?name=shop/{name}");
+            let failure = client::get::<serde_json::Value>(&path, &query).await;
+            let failure = failure.unwrap_err();
+            assert_eq!(failure.code(), 2);
+            for word in words {
+                assert!(
+                    failure.message().contains(word),
+                    "{query}: {}",
+                    failure.message()
+                );
+            }
         }
     }
 }

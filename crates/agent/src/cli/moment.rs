@@ -8,7 +8,7 @@ use super::values;
 #[derive(Debug, Clone, Copy, Args)]
 pub struct MomentArgs {
     /// Look at the files as of this time: drains, ramps and ends are judged by it; default: now.
-    #[arg(long, value_name = "TIME", requires = "OriginArgs", value_parser = values::moment)]
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
     pub now: Option<i64>,
 }
 

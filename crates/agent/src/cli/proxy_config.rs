@@ -109,7 +109,7 @@ impl AgentArgs {
                 return Ok(Some("the kernel's IPVS is all this proxy uses"));
             }
             "hostnameOverride" if values::node_name(text).as_ref() != Ok(&self.node_name) => {
-                return Ok(Some("--node-name counts"));
+                return Ok(Some("--node counts"));
             }
             "mode" | "hostnameOverride" => {}
             "clientConnection.kubeconfig" if self.origin.cluster.is_none() => {
@@ -268,7 +268,7 @@ mod tests {
             unfollowed,
             [
                 "FILE:3: mode: \"nftables\" is not followed; the kernel's IPVS is all this proxy uses",
-                "FILE:4: hostnameOverride: \"other\" is not followed; --node-name counts",
+                "FILE:4: hostnameOverride: \"other\" is not followed; --node counts",
                 "FILE:5: ipvs.tcpTimeout: \"15m\" is not followed; set it with ipvsadm --set",
                 "FILE:7: conntrack.maxPerCore: \"1000\" is not followed; the agent leaves this setting as it is; set it with sysctl",
                 "FILE:8: iptables.masqueradeAll: \"true\" is not followed; connections keep their source address; see that answers find their way",

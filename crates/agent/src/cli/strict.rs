@@ -9,7 +9,7 @@ use crate::output::{print, summary};
 #[derive(Debug, Clone, Copy, Args)]
 pub struct StrictArgs {
     /// Exit with code 2 if there is any warning about the input; the result is printed all the same.
-    #[arg(long, requires = "OriginArgs")]
+    #[arg(long)]
     pub strict: bool,
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use topology_core::model::{Cidr, ParseCidrError};
+use topology_core::model::{Cidr, ObjectName, ParseCidrError};
 use topology_core::policy::LevelKey;
 
 /// Where kubectl looks for what is named without a namespace.
@@ -38,13 +38,20 @@ pub enum NodesFrom {
     Map,
 }
 
-/// What `explain` is asked about.
+/// A Service as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// Where it is; absent if only its name was given.
+pub struct ServiceName {
+    /// Where it is; absent for `svc/NAME`.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
+}
+
+/// What `explain` is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Which Service.
+    pub service: ServiceName,
     /// Name or number of a Service port; all ports if absent.
     pub port: Option<String>,
 }
@@ -127,27 +134,39 @@ pub fn node_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// `namespace/name`.
-pub fn service_name(text: &str) -> Result<String, String> {
+/// An address of the node.
+pub fn node_ip(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_why| {
+        format!("{text:?} is not an IP address; write for example 192.0.2.10 or 2001:db8::10")
+    })
+}
+
+/// `namespace/name`; before it may stand `svc/` or `service/`, as kubectl has it, and then the namespace may be left out.
+pub fn service_name(text: &str) -> Result<ServiceName, String> {
     let fits = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
         !part.is_empty() && part.bytes().all(allowed)
     };
-    match text.split_once('/') {
-        Some((namespace, name)) if fits(namespace) && fits(name) => Ok(text.to_owned()),
-        _ => Err(format!(
-            "{text:?} is not NAMESPACE/SERVICE; write for example shop/cart"
-        )),
+    let kinds = ["svc/", "service/", "services/"];
+    let bare = kinds.iter().find_map(|kind| text.strip_prefix(kind));
+    let (namespace, name) = match (bare, bare.unwrap_or(text).split_once('/')) {
+        (_, Some((namespace, name))) => (Some(namespace), name),
+        (Some(name), None) => (None, name),
+        (None, None) => (None, ""),
+    };
+    if fits(name) && namespace.is_none_or(fits) {
+        return Ok(ServiceName {
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        });
     }
+    Err(format!(
+        "{text:?} is not NAMESPACE/SERVICE; write for example shop/cart"
+    ))
 }
 
-/// `namespace/name` or `namespace/name:port`; before it may stand `svc/` or `service/`, as kubectl has it, and then the
-/// namespace may be left out.
+/// A Service, and one of its ports behind a colon.
 pub fn service_port(text: &str) -> Result<Target, String> {
-    let bare = ["svc/", "service/", "services/"]
-        .iter()
-        .find_map(|kind| text.strip_prefix(kind));
-    let text = bare.unwrap_or(text);
     let (service, port) = text
         .split_once(':')
         .map_or((text, None), |(service, port)| (service, Some(port)));
@@ -156,47 +175,35 @@ pub fn service_port(text: &str) -> Result<Target, String> {
             "{text:?} ends in ':'; write the port's name or number behind it"
         ));
     }
-    if bare.is_some() && !service.contains('/') {
-        service_name(&format!("{NAMESPACE}/{service}"))?;
-        return Ok(Target {
-            namespace: None,
-            name: service.to_owned(),
-            port: port.map(str::to_owned),
-        });
-    }
-    let checked = service_name(service)?;
-    let (namespace, name) = checked.split_once('/').unwrap_or_default();
     Ok(Target {
-        namespace: Some(namespace.to_owned()),
-        name: name.to_owned(),
+        service: service_name(service)?,
         port: port.map(str::to_owned),
     })
 }
 
-impl Target {
-    /// `namespace/name`; a namespace beside it is for a name without one.
+impl ServiceName {
+    /// The Service; a namespace beside it is for a name without one.
     ///
     /// # Errors
     /// Both name a namespace, and not the same.
-    pub fn service(&self, beside: Option<&str>) -> Result<String, String> {
+    pub fn within(&self, beside: Option<&str>) -> Result<ObjectName, String> {
+        let name = self.name.as_str();
         match (self.namespace.as_deref(), beside) {
             (Some(own), Some(other)) if own != other => Err(format!(
-                "-n {other} and {own}/{} name two namespaces; leave one out",
-                self.name
+                "-n {other} and {own}/{name} name two namespaces; leave one out"
             )),
-            (own, beside) => {
-                let namespace = own.or(beside).unwrap_or(NAMESPACE);
-                Ok(format!("{namespace}/{}", self.name))
-            }
+            (own, beside) => Ok(ObjectName::new(own.or(beside).unwrap_or(NAMESPACE), name)),
         }
     }
 }
 
 /// A namespace's name.
 pub fn namespace(text: &str) -> Result<String, String> {
-    service_name(&format!("{text}/x"))
+    service_name(&format!("svc/{text}"))
+        .ok()
+        .filter(|read| read.namespace.is_none())
         .map(|_name| text.to_owned())
-        .map_err(|_why| format!("{text:?} is not a namespace; `kubectl get namespaces` lists them"))
+        .ok_or_else(|| format!("{text:?} is not a namespace; `kubectl get namespaces` lists them"))
 }
 
 /// A moment as YAML writes it, milliseconds since 1970.
@@ -259,7 +266,8 @@ mod tests {
     fn a_target_is_a_service_with_or_without_a_port() {
         let read = |text: &str, beside: Option<&str>| {
             let target = service_port(text)?;
-            Ok::<_, String>((target.service(beside)?, target.port))
+            let service = target.service.within(beside)?.to_string();
+            Ok::<_, String>((service, target.port))
         };
         let target =
             |service: &str, port: Option<&str>| Ok((service.to_owned(), port.map(str::to_owned)));

@@ -1,11 +1,10 @@
 //! One Service of a cluster with all that its explanation needs, copied out: an agent's loop hands it over between two
 //! passes, and whoever asked works the explanation out at leisure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster::warning::Warning;
 use topology_core::model::ObjectName;
-use topology_core::policy::LevelKey;
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
@@ -13,6 +12,7 @@ use super::what_if::what_if;
 use crate::offline::unknown_node;
 use crate::output::view::{ExplainView, PlaceView, WarningView};
 use crate::output::{describe, stages};
+use crate::services::Scope;
 
 /// A Service as it was decided at one moment, and the part of the cluster that the decision hangs on.
 #[derive(Debug)]
@@ -95,18 +95,9 @@ fn concerning(
     service: &ObjectName,
     warnings: &mut dyn Iterator<Item = &Warning>,
 ) -> Vec<WarningView> {
-    let name = service.to_string();
-    let slices = snapshot.slices(service).iter();
-    let slices: Vec<String> = slices.map(|slice| slice.name.to_string()).collect();
-    let concerns = |warning: &&Warning| {
-        let object = warning.object.as_deref().unwrap_or_default();
-        match &*warning.kind {
-            "Service" => object == name,
-            "EndpointSlice" => slices.iter().any(|slice| slice == object),
-            kind => kind.contains("Topology"),
-        }
-    };
-    warnings.filter(concerns).map(describe::warning).collect()
+    let scope = Scope::Only(BTreeSet::from([service.clone()]));
+    let concerning = warnings.filter(|warning| scope.concerns(snapshot, warning));
+    concerning.map(describe::warning).collect()
 }
 
 /// The Node that it is seen from.
@@ -118,20 +109,18 @@ fn place(snapshot: &Snapshot, me: &Viewpoint, resolved: &ResolvedServer) -> Plac
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect();
     let levels = resolved.decision.levels.iter();
-    let keys = levels.filter_map(|level| match &level.key {
-        LevelKey::Label(label) => Some(label.to_string()),
-        LevelKey::Node | LevelKey::Any => None,
-    });
+    let asked = levels.filter_map(|level| Some((&level.key, level.key.label()?)));
+    let missing = asked.filter(|(_key, label)| !labels.contains_key(&***label));
     PlaceView {
         name: me.node.to_string(),
         known: node.is_some(),
-        missing: keys.filter(|key| !labels.contains_key(key)).collect(),
+        missing: missing.map(|(key, _label)| key.to_string()).collect(),
         labels,
     }
 }
 
 /// Why nothing of a Service is in the kernel, in words.
-pub(crate) fn nothing(service: &str, why: &[WarningView]) -> String {
+pub(crate) fn nothing(service: &ObjectName, why: &[WarningView]) -> String {
     let why = why.iter().map(|warning| format!("; {}", warning.text));
     format!(
         "Service {service} has no virtual server{}",

@@ -1,6 +1,9 @@
 //! The part of a cluster that one Service's decision hangs on, to try changes in.
 
+use std::sync::Arc;
+
 use topology_core::model::{EndpointSlice, Faults, ObjectName, PolicyName, Service};
+use topology_core::policy::Policy;
 use topology_core::resolve::{Decision, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
@@ -54,10 +57,21 @@ impl<'a> Lab<'a> {
         decision
     }
 
-    /// What would be decided without what the Service itself asks for.
-    pub(super) fn without_own_policy(&mut self) -> Option<Decision> {
+    /// What would be decided without the Service's annotations; its `topologyKeys` stay.
+    pub(super) fn without_annotations(&mut self) -> Option<Decision> {
+        self.with_own_policy(self.service.topology_keys.clone())
+    }
+
+    /// What would be decided without the Service's `topologyKeys`; what its annotations add to them stays.
+    pub(super) fn without_topology_keys(&mut self) -> Option<Decision> {
+        let policy = self.service.policy.as_deref();
+        let added = policy.and_then(Policy::added_to_topology_keys);
+        self.with_own_policy(added.map(Arc::new))
+    }
+
+    fn with_own_policy(&mut self, policy: Option<Arc<Policy>>) -> Option<Decision> {
         self.snapshot.set_service(Service {
-            policy: None,
+            policy,
             named_policy: None,
             faults: Faults::None,
             ..self.service.clone()

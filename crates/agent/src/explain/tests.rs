@@ -1,15 +1,20 @@
 //! Changes that alter an outcome are found by trying them.
 
 use clap::Parser as _;
-use topology_core::model::Drain;
-use topology_core::policy::{LevelKey, MinReady};
+use std::sync::Arc;
+
+use topology_core::model::{Drain, Service};
+use topology_core::policy::{
+    Asked, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
+};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
+use super::scheduler;
 use super::what_if::what_if;
-use super::{namespace, scheduler};
 use crate::cli::{Cli, Command};
 use crate::output::stages;
+use crate::services::full_name;
 use crate::simulate::tests::{cluster, within};
 
 /// Change and effect, one a line, as seen from the first Node.
@@ -64,6 +69,37 @@ fn losing_the_last_endpoint_of_a_boundary_refuses() {
             .iter()
             .any(|line| line == "without the annotations: every ready endpoint alike (no policy)"),
         "{changes:?}"
+    );
+}
+
+#[test]
+fn topology_keys_stay_without_the_annotations_and_their_additions_without_topology_keys() {
+    let with = |annotation: (&str, &str)| {
+        let mut snapshot = cluster(&[1, 2], &[annotation]);
+        let service = snapshot.services().next().unwrap().clone();
+        let (keys, _) = from_topology_keys(&[ZONE]).unwrap();
+        let asked = service.policy.as_deref().cloned();
+        let asked = asked.map(|policy| Asked::Policy(Box::new(policy)));
+        let Some(Asked::Policy(policy)) = beside_topology_keys(asked, keys.clone()) else {
+            panic!("a Service with two policies has one");
+        };
+        snapshot.set_service(Service {
+            policy: Some(Arc::new(*policy)),
+            topology_keys: keys.map(Arc::new),
+            ..service
+        });
+        changes(snapshot)
+    };
+    let weighed = with(("weights", "zone=50,*=50"));
+    let expected = "without the annotations: in this zone, else refused (topologyKeys)";
+    assert!(weighed.iter().any(|line| line == expected), "{weighed:?}");
+    let avoiding = with(("avoid", "node"));
+    let without = avoiding
+        .iter()
+        .find(|line| line.starts_with("without topologyKeys"));
+    assert!(
+        without.is_some_and(|line| line.contains("no policy")),
+        "{avoiding:?}"
     );
 }
 
@@ -154,7 +190,8 @@ fn a_service_without_a_namespace_is_looked_for_in_that_of_the_context() {
             panic!("explain is explain");
         };
         let origin = args.origin.given();
-        let namespace = namespace(&args, origin.as_ref()).unwrap();
-        assert_eq!(args.target.service(namespace.as_deref()).unwrap(), expected);
+        let namespace = args.namespace.as_deref();
+        let name = full_name(&args.target.service, namespace, origin.as_ref()).unwrap();
+        assert_eq!(name.to_string(), expected);
     }
 }

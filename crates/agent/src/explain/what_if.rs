@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use topology_core::model::{Endpoint, EndpointSlice, Family, Node};
-use topology_core::policy::{LevelKey, PolicySource};
+use topology_core::policy::{LevelKey, PolicySource, ZONE};
 use topology_core::resolve::{Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint};
 use topology_core::snapshot::Snapshot;
 
@@ -14,9 +14,6 @@ use crate::output::view::WhatIfView;
 
 /// So many endpoints more or fewer are tried.
 const TRIED: usize = 10;
-
-/// The label of a Node's zone.
-const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Every single change that a person would notice; `snapshot` is in the end as it was.
 pub(super) fn what_if(
@@ -134,10 +131,10 @@ impl Trials<'_> {
     fn without_policy(&mut self) {
         let (what, after) = match (self.decision().source, self.decision().policy.clone()) {
             (PolicySource::Annotation, _) => {
-                ("the annotations".to_owned(), self.lab.without_own_policy())
+                ("the annotations".to_owned(), self.lab.without_annotations())
             }
             (PolicySource::TopologyKeys, _) => {
-                ("topologyKeys".to_owned(), self.lab.without_own_policy())
+                ("topologyKeys".to_owned(), self.lab.without_topology_keys())
             }
             (_, Some(policy)) => {
                 let after = self.lab.without_policy(&policy);
@@ -187,10 +184,10 @@ fn words(snapshot: &Snapshot, me: &Viewpoint, level: &LevelKey) -> String {
     match level {
         LevelKey::Node => format!("on {}", me.node),
         LevelKey::Any => "elsewhere".to_owned(),
-        LevelKey::Label(label) => match (level.to_string().as_str(), value(label)) {
-            (alias, Some(value)) if !alias.contains('/') => format!("in {alias} {value}"),
-            (key, Some(value)) => format!("with {key} {value}"),
-            (key, None) => format!("in level {key}"),
+        LevelKey::Label(label) => match value(label) {
+            Some(value) if level.has_short_name() => format!("in {level} {value}"),
+            Some(value) => format!("with {level} {value}"),
+            None => format!("in level {level}"),
         },
     }
 }

@@ -191,16 +191,11 @@ pub fn finding(finding: &Finding) -> WarningView {
 /// What is wrong in a file.
 pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let object = match (&*warning.kind, &warning.object) {
-        ("", _) => None,
-        (kind, None) => Some(kind.to_owned()),
-        (kind, Some(name)) => Some(format!("{kind} {name}")),
-    };
     WarningView {
-        code: warning.code().word().to_owned(),
+        code: warning.code.word().to_owned(),
         file: text(&warning.file),
         line: (warning.line > 0).then(|| warning.line.into()),
-        object,
+        object: text(&warning.subject.to_string()),
         field: text(&warning.field),
         message: warning.message.to_string(),
         remedy: text(&warning.remedy),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use topology_core::model::PolicyName;
-use topology_core::policy::PolicySource;
+use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::quantise::Stage;
 use topology_core::resolve::{Decision, Lost, ResolvedServer, StageRecord};
 
@@ -171,17 +171,12 @@ fn place(node: &PlaceView) -> String {
             node.name
         );
     }
-    let short = |key: &str| {
-        key.strip_prefix("topology.kubernetes.io/")
-            .unwrap_or(key)
-            .to_owned()
-    };
     let hostname = |key: &str| key == "kubernetes.io/hostname";
     let shown = node.labels.iter().filter(|(key, _)| {
         SHOWN.contains(&key.as_str()) || (!key.contains("kubernetes.io/") && !hostname(key))
     });
     let labels: Vec<String> = shown
-        .map(|(key, value)| format!("{} {value}", short(key)))
+        .map(|(key, value)| format!("{} {value}", LevelKey::Label(key.as_str().into())))
         .collect();
     let labels = if labels.is_empty() {
         "no label of a topology".to_owned()

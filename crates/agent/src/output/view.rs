@@ -324,7 +324,7 @@ pub struct PlaceView {
     pub known: bool,
     /// Its labels.
     pub labels: std::collections::BTreeMap<String, String>,
-    /// Labels that the policy asks for and it has not.
+    /// Levels that the policy asks for and whose labels it has not.
     pub missing: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cluster::event::Completeness;
-use cluster::idle;
+use cluster::idle::{self, NodeLabels};
 use cluster::warning::Warning;
 use topology_core::mirror::Mirror;
 use topology_core::model::{ObjectName, TrafficPolicy};
@@ -16,6 +16,7 @@ use super::{Item, Reconciler, milliseconds};
 use crate::explain::case::Case;
 use crate::host::Host;
 use crate::kernel::{Kernel, KernelError};
+use crate::services;
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
 };
@@ -33,6 +34,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         match question {
             Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
             Question::Case(name, reply) => drop(reply.send(self.case(&name))),
+            Question::Missing(name, reply) => {
+                let (ignored, mut warnings) = (self.index.ignored(), self.index.warnings());
+                drop(reply.send(services::missing(&name, ignored, &mut warnings)));
+            }
             Question::Services(after, limit, reply) => {
                 drop(reply.send(self.page(after.as_ref(), limit).await));
             }
@@ -81,11 +86,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What is wrong with the input, and what of it does nothing.
     fn input_warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.index.warnings().cloned().collect();
-        let idle = idle::warnings(self.index.snapshot(), self.me.now, |_key| None);
-        // Of other Nodes few labels may be known: whether one is selected by another cannot be told.
-        let unknown =
-            |warning: &Warning| self.config.mapped && &*warning.field == "spec.nodeSelector";
-        warnings.extend(idle.into_iter().filter(|warning| !unknown(warning)));
+        let known = match self.config.mapped {
+            true => NodeLabels::Some,
+            false => NodeLabels::All,
+        };
+        let (snapshot, now) = (self.index.snapshot(), self.me.now);
+        warnings.extend(idle::warnings(snapshot, now, known, |_key| None));
         warnings
     }
 

@@ -179,7 +179,7 @@ impl Keeper {
                 "TopologyAgent is not installed, so nothing is reported there; apply manifests/crds if it is wanted"
             }
             Ok(Filed::NoNode) => {
-                "this node has no Node object, so nothing is reported in a TopologyAgent; check --node-name"
+                "this node has no Node object, so nothing is reported in a TopologyAgent; check --node"
             }
             Err(error) => return self.failed(now, &error),
         };

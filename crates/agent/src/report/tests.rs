@@ -66,7 +66,7 @@ fn drain(name: &str, spec: &str) -> String {
 
 fn cluster(parts: &[String]) -> Snapshot {
     let loaded = load(parts);
-    let is_other = |warning: &&Warning| warning.code() != Code::LevelUnknown;
+    let is_other = |warning: &&Warning| warning.code != Code::LevelUnknown;
     assert_eq!(loaded.warnings.iter().find(is_other), None);
     loaded.snapshot
 }

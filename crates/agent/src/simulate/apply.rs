@@ -11,10 +11,10 @@ use cluster::source::refused_label;
 use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
-use topology_core::policy::{Asked, LevelKey, from_annotations};
+use topology_core::policy::{Asked, LevelKey, ZONE, beside_topology_keys, from_annotations};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::{Atlas, ZONE, zone_of_endpoint};
+use super::atlas::{Atlas, zone_of_endpoint};
 use super::change::{DrainOf, Part, Scale, Set};
 use crate::cli::exit::Failure;
 
@@ -140,7 +140,9 @@ impl Edit {
                     "--set: Service {name}: annotations may not use the label {label}; name it in --annotation-label-keys"
                 )));
             }
-            let (policy, named_policy) = match asked {
+            let service = known(snapshot, name)?;
+            let keys = service.topology_keys.as_deref().cloned();
+            let (policy, named_policy) = match beside_topology_keys(asked, keys) {
                 None => (None, None),
                 Some(Asked::Policy(policy)) => (Some(policy.into()), None),
                 Some(Asked::Named(name)) => (None, Some(name)),
@@ -149,7 +151,7 @@ impl Edit {
                 policy,
                 named_policy,
                 faults: Faults::None,
-                ..known(snapshot, name)?.clone()
+                ..service.clone()
             });
         }
         Ok(())

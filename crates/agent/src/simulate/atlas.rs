@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use topology_core::model::Endpoint;
+use topology_core::policy::ZONE;
 use topology_core::snapshot::Snapshot;
-
-/// The label of a Node's zone.
-pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Every zone and every Node, each with a number.
 #[derive(Debug)]

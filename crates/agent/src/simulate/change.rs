@@ -57,7 +57,7 @@ const MOST: usize = 10_000;
 pub fn set(text: &str) -> Result<Set, String> {
     let wrong = || {
         format!(
-            "{text:?} is not NS/SVC:annotation=value; write for example shop/cart:weights=zone=90,*=10"
+            "{text:?} is not NS/SVC:annotation=value; write for example 'shop/cart:weights=zone=90,*=10', quoted for the shell"
         )
     };
     let (service, rest) = text.split_once(':').ok_or_else(wrong)?;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use topology_core::model::{DrainScope, Node, Service};
-use topology_core::policy::{Demand, LevelKey, Policy};
+use topology_core::policy::{Demand, LevelKey, Policy, ZONE};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::{Atlas, ZONE};
+use super::atlas::Atlas;
 
 /// Nodes that decide alike, as one.
 #[derive(Debug, Clone)]

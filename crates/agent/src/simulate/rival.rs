@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
 use topology_core::model::{EndpointSlice, Faults, Node, Service};
-use topology_core::policy::{LevelKey, Policy, from_topology_keys};
+use topology_core::policy::{LevelKey, Policy, ZONE, from_topology_keys};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::{ZONE, zone_of_endpoint};
+use super::atlas::zone_of_endpoint;
 
 /// What others would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

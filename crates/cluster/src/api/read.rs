@@ -9,11 +9,12 @@ use super::access::{Access, AccessError};
 use super::connection::Connection;
 use super::error::{ApiError, Fault};
 use super::watch::{Board, Following, Phase, watch};
+use crate::claims;
 use crate::event::Completeness;
+use crate::idle::{self, NodeLabels};
 use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
 use crate::warning::Warning;
-use crate::{claims, idle};
 
 /// Between two looks at what stands in the way.
 const LOOK: Duration = Duration::from_millis(200);
@@ -69,7 +70,12 @@ pub fn read(
     let runtime = runtime()?;
     let index = runtime.block_on(whole(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
-    warnings.extend(idle::warnings(index.snapshot(), options.now, |_| None));
+    warnings.extend(idle::warnings(
+        index.snapshot(),
+        options.now,
+        NodeLabels::All,
+        |_| None,
+    ));
     warnings.extend(claims::warnings(index.snapshot(), |_| None));
     Ok(Loaded {
         warnings,

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use topology_core::policy::PREFIX;
+
 use super::report::Report;
 use crate::text::is_name;
 use crate::yaml::Node;
@@ -53,6 +55,36 @@ impl<'a> Field<'a> {
             parent: Some(self),
             step,
         }
+    }
+
+    /// Whether it is the object itself.
+    pub(crate) fn is_root(&self) -> bool {
+        matches!(self.step, Step::Root)
+    }
+
+    /// Whether it is an annotation of ours.
+    pub(crate) fn is_our_annotation(&self) -> bool {
+        let at = |key| {
+            self.parent
+                .is_some_and(|parent| parent.is_at(["metadata", key]))
+        };
+        matches!(self.step, Step::Label(key) if key.starts_with(PREFIX)) && at("annotations")
+    }
+
+    /// Whether it is `spec.topologyKeys`, or in it.
+    pub(crate) fn is_in_topology_keys(&self) -> bool {
+        let path = ["spec", "topologyKeys"];
+        self.is_at(path) || self.parent.is_some_and(|parent| parent.is_at(path))
+    }
+
+    /// Whether it is the field `inner` of the field `outer` of the object.
+    fn is_at(&self, [outer, inner]: [&str; 2]) -> bool {
+        let is = |field: &Self, name| matches!(field.step, Step::Key(key) if key == name);
+        let parent = self.parent.filter(|parent| is(parent, outer));
+        is(self, inner)
+            && parent
+                .and_then(|parent| parent.parent)
+                .is_some_and(Field::is_root)
     }
 
     pub(crate) fn line(&self) -> u32 {

@@ -97,7 +97,9 @@ pub(crate) fn key_of(
             interner.text(text)
         },
     };
-    Some(ObjectKey { kind, name })
+    let key = ObjectKey { kind, name };
+    report.identify(&key);
+    Some(key)
 }
 
 /// RFC 1123 as Kubernetes checks names: at most 253 lower-case letters, digits, `-` and `.`,

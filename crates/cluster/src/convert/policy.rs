@@ -11,6 +11,7 @@ use topology_core::policy::{self, Asked, KeysReading, PREFIX, Policy, PolicyErro
 use super::field::Field;
 use super::report::Report;
 use crate::object::Ignored;
+use crate::yaml::Node;
 
 /// What is done about a fault in an annotation.
 const NOT_USED: &str = "it is not used";
@@ -19,43 +20,49 @@ const KEPT: &str = "the levels of a hard policy cannot be read, so the last good
 /// What is done about the name of a policy that cannot be read.
 const NAME_KEPT: &str = "the policy may be a hard one, so the last good version stays in use, or connections are refused if there is none";
 
-/// What a Service asks, and what is wrong with it. Annotations with levels, or a named policy, win over `topologyKeys`;
-/// annotations without add to them.
+/// What a Service asks for, and what is wrong with it.
+pub(crate) struct Asking {
+    /// By its annotations and its `topologyKeys` together.
+    pub(crate) asked: Option<Asked>,
+    /// By its `topologyKeys` alone.
+    pub(crate) topology_keys: Option<Policy>,
+    /// What is wrong with them.
+    pub(crate) faults: Faults,
+}
+
+/// Reads what a Service asks for. Annotations with levels, or a named policy, win over `topologyKeys`; annotations without
+/// add to them.
 pub(crate) fn of_service(
     root: &Field<'_>,
     spec: &Field<'_>,
     external: TrafficPolicy,
     report: &mut Report,
-) -> (Option<Asked>, Faults) {
+) -> Asking {
     let keys = spec.get("topologyKeys");
     let (annotated, faults) = annotated(root, report);
-    let added = match annotated {
-        Some(Asked::Policy(policy)) if policy.adds => Some(policy),
-        None => None,
-        Some(asked) => {
-            if keys.is_present() {
-                let message = "not used, because annotations say what is wanted";
-                report.warn(&keys, message, "remove one of the two");
-            }
-            return (Some(asked), faults);
-        }
+    let has_levels = match &annotated {
+        Some(Asked::Policy(policy)) => !policy.adds,
+        Some(Asked::Named(_)) => true,
+        None => false,
     };
-    let (from_keys, faults_of_keys) = from_keys(&keys, external, report);
-    let asked = match (from_keys, added) {
-        (Some(policy), Some(added)) => Some(Policy {
-            avoid: added.avoid,
-            on_no_match: added.on_no_match,
-            scheduler: added.scheduler,
-            ..policy
-        }),
-        (policy, added) => policy.or(added.map(|added| *added)),
-    };
-    let faults = if faults_of_keys == Faults::None {
-        faults
+    if has_levels && keys.is_present() {
+        let message = "not used, because annotations say what is wanted";
+        report.warn(&keys, message, "remove one of the two");
+    }
+    let reading = read_keys(&keys, report);
+    let faults_of_keys = if has_levels {
+        Faults::None
     } else {
-        faults_of_keys
+        report_keys(&keys, &reading, external, report)
     };
-    (asked.map(|policy| Asked::Policy(Box::new(policy))), faults)
+    Asking {
+        asked: policy::beside_topology_keys(annotated, reading.policy.clone()),
+        topology_keys: reading.policy,
+        faults: match faults_of_keys {
+            Faults::None => faults,
+            of_keys @ (Faults::Some | Faults::Boundary | Faults::LastGood) => of_keys,
+        },
+    }
 }
 
 /// Reports annotations of ours on a Service that no node proxy serves, because of what it is.
@@ -116,29 +123,38 @@ fn is_about_levels(error: &PolicyError) -> bool {
 }
 
 /// The field of Kubernetes 1.17 to 1.21, with the rules of its validation (1.18).
-fn from_keys(
-    keys: &Field<'_>,
-    external: TrafficPolicy,
-    report: &mut Report,
-) -> (Option<Policy>, Faults) {
+fn read_keys(keys: &Field<'_>, report: &mut Report) -> KeysReading {
     let texts: Vec<&str> = keys
         .items(report)
         .map(|entry| entry.text(report).unwrap_or_default())
         .collect();
-    if !texts.is_empty() && external == TrafficPolicy::Local {
-        let message = "Kubernetes forbade topologyKeys with externalTrafficPolicy Local; they hold for inside traffic";
-        report.warn(keys, message, "remove one of the two");
-    }
     let is_list = keys
         .node()
         .is_none_or(|node| node.is_null() || node.list().is_some());
-    let reading = if is_list {
+    if is_list {
         policy::read_topology_keys(&texts)
     } else {
         KeysReading::unread()
-    };
-    for warning in reading.warnings {
-        report.warn(&element(keys, &warning.field), warning.message, "");
+    }
+}
+
+/// Reports what is wrong with keys that are used.
+fn report_keys(
+    keys: &Field<'_>,
+    reading: &KeysReading,
+    external: TrafficPolicy,
+    report: &mut Report,
+) -> Faults {
+    let is_there = keys
+        .node()
+        .and_then(Node::list)
+        .is_some_and(|list| !list.is_empty());
+    if is_there && external == TrafficPolicy::Local {
+        let message = "Kubernetes forbade topologyKeys with externalTrafficPolicy Local; they hold for inside traffic";
+        report.warn(keys, message, "remove one of the two");
+    }
+    for warning in &reading.warnings {
+        report.warn(&element(keys, &warning.field), warning.message.as_str(), "");
     }
     for error in &reading.errors {
         let consequence = if reading.boundary_unread {
@@ -150,12 +166,11 @@ fn from_keys(
         };
         warn(&element(keys, &error.field), error, consequence, report);
     }
-    let faults = match (reading.boundary_unread, reading.errors.is_empty()) {
+    match (reading.boundary_unread, reading.errors.is_empty()) {
         (true, _) => Faults::Boundary,
         (false, false) => Faults::Some,
         (false, true) => Faults::None,
-    };
-    (reading.policy, faults)
+    }
 }
 
 /// The element of the list that a finding such as `spec.topologyKeys[2]` is about, or the list.

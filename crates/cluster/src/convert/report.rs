@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::field::Field;
+use crate::object::{Kind, ObjectKey};
 use crate::text::shorten;
-use crate::warning::{Code, Warning};
+use crate::warning::{Code, Subject, Warning};
 
 /// So many warnings of one object are kept; the rest are counted in one more.
 const MAX_WARNINGS: usize = 20;
@@ -13,21 +14,19 @@ const MAX_WARNINGS: usize = 20;
 pub(crate) struct Report {
     file: Arc<str>,
     line: u32,
-    kind: Arc<str>,
-    object: Option<Box<str>>,
+    subject: Subject,
     warnings: Vec<Warning>,
     untold: usize,
     usable_at: Option<i64>,
 }
 
 impl Report {
-    /// A report on an object of `kind` that begins at `line` of `file`.
-    pub(crate) fn new(file: &Arc<str>, line: u32, kind: Arc<str>) -> Self {
+    /// A report on `subject`, which begins at `line` of `file`.
+    pub(crate) fn new(file: &Arc<str>, line: u32, subject: Subject) -> Self {
         Self {
             file: Arc::clone(file),
             line,
-            kind,
-            object: None,
+            subject,
             warnings: Vec::new(),
             untold: 0,
             usable_at: None,
@@ -36,7 +35,14 @@ impl Report {
 
     /// Says how the object is called in the warnings from here on.
     pub(crate) fn name(&mut self, object: String) {
-        self.object = Some(shorten(object));
+        self.subject = self.subject.clone().named(shorten(object));
+    }
+
+    /// Says which object it is.
+    pub(crate) fn identify(&mut self, key: &ObjectKey) {
+        let known = |warning: &mut Warning| warning.subject = Subject::Object(key.clone());
+        self.warnings.iter_mut().for_each(known);
+        self.subject = Subject::Object(key.clone());
     }
 
     /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
@@ -57,7 +63,7 @@ impl Report {
         remedy: impl Into<Box<str>>,
     ) {
         self.add(Warning {
-            own_code: Some(Code::NoEffect),
+            code: Code::NoEffect,
             ..self.of_field(field, message, remedy)
         });
     }
@@ -69,10 +75,21 @@ impl Report {
         remedy: impl Into<Box<str>>,
     ) -> Warning {
         Warning {
-            kind: Arc::clone(&self.kind),
-            object: self.object.clone(),
+            subject: self.subject.clone(),
+            code: self.code_of(field),
             field: shorten(field.to_string()),
             ..Warning::of_file(&self.file, field.line(), message, remedy)
+        }
+    }
+
+    /// What kind of thing is wrong with a field that is not used as written.
+    fn code_of(&self, field: &Field<'_>) -> Code {
+        match (&self.subject, self.subject.kind()) {
+            (Subject::File, _) => Code::File,
+            (_, Some(Kind::Service)) if field.is_our_annotation() => Code::TopologyInvalid,
+            (_, Some(Kind::Service)) if field.is_in_topology_keys() => Code::TopologyKeysInvalid,
+            (_, kind) if field.is_root() => Code::of_object(kind),
+            (_, kind) => Code::of_field(kind),
         }
     }
 
@@ -102,9 +119,13 @@ impl Report {
     pub(crate) fn finish(mut self) -> Vec<Warning> {
         if self.untold > 0 {
             let message = format!("{} more warnings like these", self.untold);
+            let code = match self.subject {
+                Subject::File => Code::File,
+                _ => Code::of_object(self.subject.kind()),
+            };
             self.warnings.push(Warning {
-                kind: self.kind,
-                object: self.object,
+                code,
+                subject: self.subject,
                 ..Warning::of_file(&self.file, self.line, message, "")
             });
         }

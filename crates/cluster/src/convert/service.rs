@@ -9,8 +9,9 @@ use topology_core::model::{Service, ServicePort, TrafficPolicy};
 use topology_core::policy::Asked;
 
 use super::field::Field;
+use super::policy::{self, Asking};
 use super::report::Report;
-use super::{address, meta, policy, ports, unprogrammed};
+use super::{address, meta, ports, unprogrammed};
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 
@@ -46,7 +47,11 @@ pub(crate) fn convert(
     }
     let unprogrammed = unprogrammed::list(root, &spec, interner, report);
     let external = traffic_policy(&spec, "externalTrafficPolicy", report);
-    let (asked, faults) = policy::of_service(root, &spec, external, report);
+    let Asking {
+        asked,
+        topology_keys,
+        faults,
+    } = policy::of_service(root, &spec, external, report);
     let (policy, named_policy) = match asked {
         Some(Asked::Policy(policy)) => (Some(interner.policy(*policy)), None),
         Some(Asked::Named(name)) => (None, Some(name)),
@@ -66,6 +71,7 @@ pub(crate) fn convert(
         externally_accessible: unprogrammed.externally_accessible,
         policy,
         named_policy,
+        topology_keys: topology_keys.map(|policy| interner.policy(policy)),
         faults,
         wanted_hints: wanted_hints(root, &spec, report),
         unprogrammed: unprogrammed.parts,

@@ -7,6 +7,7 @@ use super::property::{
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
 use crate::convert::{Field, Report};
+use crate::warning::Subject;
 use crate::yaml;
 
 /// How many Nodes one `TopologyMap` tells of.
@@ -61,7 +62,7 @@ pub fn map_node_fault(entry: &serde_json::Value) -> Option<String> {
     let mut parsed = Vec::new();
     yaml::read(entry.to_string().as_bytes(), |node| parsed.push(node)).ok()?;
     let node = parsed.first()?;
-    let mut report = Report::new(&"".into(), node.line, MAP.kind.into());
+    let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind, None));
     if check(&Field::root(node), &NODE, MAP.noun, &mut report) {
         return None;
     }

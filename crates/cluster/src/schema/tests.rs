@@ -497,7 +497,11 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
     paths_in("", &value, &mut written);
     assert_eq!(written, described);
     let node = parse(&value.to_string());
-    let mut report = crate::convert::Report::new(&"".into(), 1, "TopologyAgent".into());
+    let mut report = crate::convert::Report::new(
+        &"".into(),
+        1,
+        crate::warning::Subject::Other("TopologyAgent", None),
+    );
     let field = crate::convert::Field::root(&node);
     let is_sound = check(&field, &AGENT.status, "report", &mut report);
     assert!(is_sound, "{:?}", report.finish());

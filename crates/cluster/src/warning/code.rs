@@ -1,8 +1,6 @@
 //! One word for each kind of warning, stable, for programs; `docs/messages.md` has an entry for each.
 
-use topology_core::policy::PREFIX;
-
-use super::Warning;
+use crate::object::Kind;
 
 /// What kind of thing is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,58 +66,28 @@ impl Code {
     }
 }
 
-impl Warning {
-    /// What kind of thing is wrong.
-    pub fn code(&self) -> Code {
-        self.own_code.unwrap_or_else(|| self.told_code())
-    }
-
-    fn told_code(&self) -> Code {
-        match (&*self.kind, &*self.field) {
-            ("", _) => Code::File,
-            ("TopologyPolicy" | "ClusterTopologyPolicy", _) => Code::PolicyInvalid,
-            ("TopologyDrain", _) => Code::DrainInvalid,
-            (_, "") => Code::Object,
-            ("Service", field)
-                if field.starts_with("metadata.annotations") && field.contains(PREFIX) =>
-            {
-                Code::TopologyInvalid
-            }
-            ("Service", field) if field.starts_with("spec.topologyKeys") => {
-                Code::TopologyKeysInvalid
-            }
-            _ => Code::Field,
+impl Code {
+    /// What is wrong with an object of `kind` as a whole.
+    pub(crate) const fn of_object(kind: Option<Kind>) -> Self {
+        match Self::of_field(kind) {
+            Self::Field => Self::Object,
+            of_kind => of_kind,
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_warning_is_told_by_its_object_and_field() {
-        let code = |kind: &str, field: &str| {
-            let warning = Warning {
-                kind: kind.into(),
-                field: field.into(),
-                ..Warning::of_file(&"f".into(), 1, "x", "y")
-            };
-            warning.code().word()
-        };
-        assert_eq!(code("", ""), "File");
-        assert_eq!(code("Service", ""), "Object");
-        assert_eq!(code("Service", "spec.ports[0].port"), "Field");
-        let weights = format!("metadata.annotations[{PREFIX}weights]");
-        assert_eq!(code("Service", &weights), "TopologyInvalid");
-        assert_eq!(
-            code("Service", "spec.topologyKeys[1]"),
-            "TopologyKeysInvalid"
-        );
-        assert_eq!(
-            code("ClusterTopologyPolicy", "spec.levels[16]"),
-            "PolicyInvalid"
-        );
-        assert_eq!(code("TopologyDrain", "spec.expiresAt"), "DrainInvalid");
+    /// What is wrong with a field of an object of `kind`; policies and drains have one code for all of it.
+    pub(crate) const fn of_field(kind: Option<Kind>) -> Self {
+        match kind {
+            Some(Kind::TopologyPolicy | Kind::ClusterTopologyPolicy) => Self::PolicyInvalid,
+            Some(Kind::TopologyDrain) => Self::DrainInvalid,
+            Some(
+                Kind::Node
+                | Kind::Service
+                | Kind::EndpointSlice
+                | Kind::ServiceCidr
+                | Kind::Namespace,
+            )
+            | None => Self::Field,
+        }
     }
 }

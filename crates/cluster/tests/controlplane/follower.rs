@@ -163,7 +163,7 @@ impl Follower {
     pub(crate) fn until_untroubled(&mut self) {
         self.until("the end of the trouble", |me| {
             let mut warnings = me.index.warnings();
-            (!warnings.any(|one| one.code() == Code::Input)).then_some(())
+            (!warnings.any(|one| one.code == Code::Input)).then_some(())
         });
     }
 

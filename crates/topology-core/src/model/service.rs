@@ -33,6 +33,8 @@ pub struct Service {
     pub policy: Option<Arc<Policy>>,
     /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
     pub named_policy: Option<Arc<str>>,
+    /// What its `topologyKeys` ask for by themselves, whether its annotations leave that in force or not.
+    pub topology_keys: Option<Arc<Policy>>,
     /// What is wrong with its annotations of ours or its `topologyKeys`.
     pub faults: Faults,
     /// The hints that it asks those who write its `EndpointSlices` for.

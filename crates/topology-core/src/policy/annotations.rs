@@ -27,6 +27,25 @@ pub enum Asked {
     Named(Arc<str>),
 }
 
+/// What a Service asks for that has annotations and `spec.topologyKeys`: annotations with levels, or a named policy, win;
+/// those without levels add to the keys.
+pub fn beside_topology_keys(annotated: Option<Asked>, keys: Option<Policy>) -> Option<Asked> {
+    let Some(keys) = keys else {
+        return annotated;
+    };
+    let policy = match annotated {
+        None => keys,
+        Some(Asked::Policy(added)) if added.adds => Policy {
+            avoid: added.avoid,
+            on_no_match: added.on_no_match,
+            scheduler: added.scheduler,
+            ..keys
+        },
+        Some(asked) => return Some(asked),
+    };
+    Some(Asked::Policy(Box::new(policy)))
+}
+
 /// What annotations amount to, faulty or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {

@@ -8,7 +8,7 @@ use super::MinReady;
 /// The label that Kubernetes puts the host name in; it stands for the Node's name here.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The label of the zone.
-pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// The label of the region.
 pub(crate) const REGION: &str = "topology.kubernetes.io/region";
 
@@ -69,6 +69,14 @@ impl LevelKey {
         match self {
             Self::Label(key) => Some(key),
             Self::Node | Self::Any => None,
+        }
+    }
+
+    /// Whether it is shown by a short name: a word that means a label, and not the label that is called so.
+    pub fn has_short_name(&self) -> bool {
+        match self {
+            Self::Node | Self::Any => true,
+            Self::Label(key) => matches!(&**key, ZONE | REGION),
         }
     }
 

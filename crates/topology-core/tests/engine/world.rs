@@ -76,6 +76,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         named_policy: None,
         faults: Faults::None,
         labels: Labels::default(),
+        topology_keys: None,
         wanted_hints: Wanted::Nothing,
         unprogrammed: Vec::new(),
     }

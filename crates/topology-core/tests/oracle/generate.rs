@@ -203,6 +203,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 policy,
                 named_policy,
                 faults: Faults::None,
+                topology_keys: None,
                 wanted_hints: Wanted::Nothing,
                 unprogrammed: Vec::new(),
             }

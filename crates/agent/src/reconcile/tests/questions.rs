@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event, FileReport};
-use cluster::object::Object;
-use cluster::warning::Warning;
+use cluster::object::{Kind, Object, ObjectKey};
+use cluster::warning::{Code, Subject, Warning};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use topology_core::model::{Drain, ObjectName};
@@ -44,16 +44,18 @@ async fn an_explanation_has_this_node_and_what_is_wrong_with_the_input() {
     let warning = |object: &str| Warning {
         file: "web.yaml".into(),
         line: 3,
-        kind: "Service".into(),
-        object: Some(object.into()),
+        subject: Subject::Object(ObjectKey {
+            kind: Kind::Service,
+            name: ObjectName::new("t", object),
+        }),
         field: "spec.type".into(),
         message: "is odd".into(),
         remedy: "make it even".into(),
-        own_code: None,
+        code: Code::Field,
     };
     agent.reconciler.absorb(Batch::from(FileReport {
         file: "web.yaml".into(),
-        warnings: vec![warning("t/web"), warning("t/other")],
+        warnings: vec![warning("web"), warning("other")],
         skipped: BTreeMap::new(),
     }));
     let told = |agent: &Loop| {

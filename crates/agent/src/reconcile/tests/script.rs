@@ -173,6 +173,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         external_traffic_policy: TrafficPolicy::Cluster,
         externally_accessible: false,
         policy: None,
+        topology_keys: None,
         wanted_hints: Wanted::Nothing,
         unprogrammed: Vec::new(),
     })

@@ -203,7 +203,7 @@ impl Hub {
             let remedy = "see whether this is the right API server and whether its data was lost; \
                           --relists=believe removes them at once";
             Warning {
-                own_code: Some(Code::ListDoubted),
+                code: Code::ListDoubted,
                 ..Warning::of_file(&"".into(), 0, message, remedy)
             }
         });
@@ -357,7 +357,7 @@ impl Hub {
             return;
         };
         let warning = error.map(|error| Warning {
-            own_code: Some(Code::Input),
+            code: Code::Input,
             ..Warning::of_file(server, 0, error.to_string(), "")
         });
         let known = self.troubles.get(input.name);

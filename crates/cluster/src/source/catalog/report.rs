@@ -95,7 +95,7 @@ fn some(
             more => format!("{more} more objects are written again"),
         };
         warnings.push(Warning {
-            own_code: Some(Code::Object),
+            code: Code::Object,
             ..Warning::of_file(file, 0, message, "remove one of each two")
         });
     }

@@ -12,7 +12,7 @@ use crate::convert;
 use crate::event::Event;
 use crate::object::{Kind, Object, ObjectKey};
 use crate::source::{State, fingerprint};
-use crate::warning::{Code, Warning};
+use crate::warning::{Code, Subject, Warning};
 use crate::yaml::Node;
 
 /// What is said of the map is reported under this name.
@@ -378,8 +378,8 @@ fn warning(lack: &Lack) -> Warning {
     let message =
         format!("cannot stand for the Nodes: {lack}; until it can, the Nodes themselves are read");
     Warning {
-        kind: REPORT.into(),
-        own_code: Some(Code::MapUnfit),
+        subject: Subject::Other(REPORT, None),
+        code: Code::MapUnfit,
         ..Warning::of_file(&"".into(), 0, message, lack.remedy())
     }
 }
@@ -389,7 +389,7 @@ fn waits(key: &ObjectKey) -> Warning {
                    Service that has none is served without its policy";
     let remedy = "wait for the next list of Nodes, or for the map to have the label (the controller's --label-keys)";
     Warning {
-        own_code: Some(Code::LabelUnread),
+        code: Code::LabelUnread,
         ..Warning::of_object(&"".into(), 0, key, message, remedy)
     }
 }
