@@ -86,6 +86,15 @@ impl Origin {
         }
     }
 
+    /// For people who do not know how it was read: the path, or the server's address and the context of the kubeconfig.
+    pub fn in_full(&self) -> String {
+        let address = match self {
+            Self::Files(_) => None,
+            Self::Api(access) => api::address(access).ok(),
+        };
+        address.map_or_else(|| self.to_string(), |address| address.to_string())
+    }
+
     /// The annotations of a Service whose keys begin with `prefix`.
     ///
     /// # Errors
@@ -121,5 +130,41 @@ impl fmt::Display for Origin {
                 (None, Credentials::Environment) => f.write_str("the API server"),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_named_by_its_server_and_context() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = "{current-context: shop, contexts: [{name: shop, context: {cluster: c}}, \
+                    {name: bank, context: {cluster: c}}], \
+                    clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]}";
+        std::fs::write(&path, text).unwrap();
+        let origin = |context: Option<&str>, master: Option<&str>| {
+            let master = master.map(str::to_owned);
+            let context = context.map(str::to_owned);
+            Origin::api(Some(path.clone()), master).seen_as(context, None)
+        };
+        for (origin, expected) in [
+            (origin(None, None), "https://10.0.0.1:6443 (context shop)"),
+            (
+                origin(Some("bank"), None),
+                "https://10.0.0.1:6443 (context bank)",
+            ),
+            (
+                origin(None, Some("http://[fd00::1]:8080")),
+                "http://[fd00::1]:8080 (context shop)",
+            ),
+            (Origin::Files("shop.yaml".into()), "shop.yaml"),
+        ] {
+            assert_eq!(origin.in_full(), expected);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(origin(None, None).in_full(), path.to_string_lossy());
     }
 }

@@ -59,22 +59,22 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     print::result(&match args.output {
         SimulateFormat::Table => table::text(&view, print::width()),
         SimulateFormat::Json => print::json(&view)?,
-        SimulateFormat::Html => html::page(&view, &made(args)),
+        SimulateFormat::Html => html::page(&view, &made(&args.origin.get(), values::now())),
     })?;
     args.strict
         .end(view.warnings.len(), args.output.reader(), Outcome::Fine)
 }
 
-/// Where the page comes from.
-fn made(args: &SimulateArgs) -> html::Made {
+/// Where the page comes from that is made now.
+fn made(origin: &Origin, now: i64) -> html::Made {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     html::Made {
-        at: jiff::Timestamp::from_millisecond(values::now()).map_or_else(
+        at: jiff::Timestamp::from_millisecond(now).map_or_else(
             |_late| String::new(),
             |now| now.strftime("%F %H:%M UTC").to_string(),
         ),
         command: words.join(" "),
-        cluster: args.origin.get().to_string(),
+        cluster: origin.in_full(),
     }
 }
 

@@ -29,19 +29,181 @@ fn fine(words: &[&str]) -> (String, String) {
     (String::from_utf8(output.stdout).unwrap(), errors)
 }
 
+/// Three Services in two namespaces over two zones; of the one of `bank` a port is odd, and one slice of `shop/web`.
+const BUSY: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {topology.kubernetes.io/zone: b}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: pay, namespace: bank},
+  spec: {clusterIP: 10.96.0.1, ports: [{name: a, port: 80}, {name: b, port: 0}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: cart, namespace: shop, annotations: {topology.ipvs-topo.io/keys: 'node,zone,*'}},
+  spec: {clusterIP: 10.96.0.2, ports: [{name: a, port: 80}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {clusterIP: 10.96.0.3, ports: [{name: a, port: 80}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: pay-1, namespace: bank, labels: {kubernetes.io/service-name: pay}},
+  addressType: IPv4, ports: [{name: a, port: 8080}], endpoints: [{addresses: [10.244.0.1], nodeName: n1}, {addresses: [10.244.1.1], nodeName: n2}]}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: cart-1, namespace: shop, labels: {kubernetes.io/service-name: cart}},
+  addressType: IPv4, ports: [{name: a, port: 8080}], endpoints: [{addresses: [10.244.0.2], nodeName: n1}]}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}},
+  addressType: IPv4, ports: [{name: a, port: 8080}],
+  endpoints: [{addresses: [10.244.0.3], nodeName: n1}, {addresses: [10.244.1.3], nodeName: n2}, {addresses: [odd], nodeName: n2}]}
+";
+
+/// What a command says of [`BUSY`], and its exit code.
+fn of_busy(words: &[&str]) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("busy.yaml");
+    fs::write(&path, BUSY).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
+        .args(words)
+        .arg("--cluster")
+        .arg(path)
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
 #[test]
 fn one_service_or_one_namespace_is_rendered() {
-    let (all, _) = fine(&["render", "--node", "n1"]);
-    for words in [["shop/cart"].as_slice(), &["-n", "shop"]] {
-        let (some, _) = fine(&[&["render", "--node-name", "n1"], words].concat());
-        assert_eq!(some, all);
+    let heads = |words: &[&str]| {
+        let (code, lines, errors) =
+            of_busy(&[&["render", "--node-name", "n1", "-o", "save"], words].concat());
+        assert_eq!(code, Some(0), "{errors}");
+        let heads = lines.lines().filter(|line| line.starts_with("-A"));
+        let heads = heads.filter_map(|line| line.split([' ', ':']).nth(2));
+        heads.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(heads(&[]), ["10.96.0.1", "10.96.0.2", "10.96.0.3"]);
+    assert_eq!(heads(&["shop/web"]), ["10.96.0.3"]);
+    assert_eq!(heads(&["shop/web", "bank/pay"]), ["10.96.0.1", "10.96.0.3"]);
+    assert_eq!(heads(&["-n", "shop"]), ["10.96.0.2", "10.96.0.3"]);
+    assert_eq!(heads(&["-n", "bank"]), ["10.96.0.1"]);
+    for words in [["shop/till"].as_slice(), &["-n", "tools"]] {
+        for command in [&["render", "--node", "n1"][..], &["simulate"]] {
+            let (code, _, errors) = of_busy(&[command, words].concat());
+            assert_eq!(code, Some(2), "{words:?}");
+            assert!(errors.contains("the input has no Service"), "{errors}");
+        }
     }
-    for words in [["shop/till"].as_slice(), &["-n", "bank"]] {
-        let output = run(&[&["render", "--node", "n1"], words].concat());
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert!(errors.contains("the input has no Service"), "{errors}");
+}
+
+#[test]
+fn only_warnings_that_concern_the_services_asked_for_are_told_and_count() {
+    for command in [&["render", "--node", "n1"][..], &["simulate"]] {
+        for (services, told) in [
+            (
+                &[][..],
+                &["Service bank/pay", "EndpointSlice shop/web-1"][..],
+            ),
+            (&["-n", "bank"], &["Service bank/pay"]),
+            (&["shop/web"], &["EndpointSlice shop/web-1"]),
+            (&["shop/cart"], &[]),
+        ] {
+            let words = [command, services, &["--strict"]].concat();
+            let (code, _, errors) = of_busy(&words);
+            let warnings = errors.lines().filter(|line| line.starts_with("warning: "));
+            let objects = warnings.filter_map(|line| line.split(": ").nth(2));
+            assert_eq!(objects.collect::<Vec<_>>(), told, "{words:?}: {errors}");
+            assert_eq!(code, Some(if told.is_empty() { 0 } else { 2 }), "{words:?}");
+        }
     }
+}
+
+const CHANGED: [&str; 3] = ["simulate", "--set", "shop/web:keys=zone,*"];
+
+#[test]
+fn services_that_change_are_listed_before_and_after_and_the_rest_is_counted() {
+    let (_, text, _) = of_busy(&CHANGED);
+    let (_, table) = text
+        .split_once("Services that change, before -> after\n")
+        .unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 3, "{table}");
+    assert_eq!(rows[0][..3], ["SERVICE", "IN", "ZONE"]);
+    assert_eq!(
+        rows[1][..6],
+        ["shop/web:a", "50.0", "%", "->", "100", "%"],
+        "{table}"
+    );
+    assert_eq!(
+        rows[2].join(" "),
+        "2 virtual servers without a change; -o json has all"
+    );
+    let (_, same, _) = of_busy(&["simulate", "--set", "shop/web:scheduler="]);
+    let told =
+        same.contains("No Service changes\n  3 virtual servers without a change; -o json has all");
+    assert!(told, "{same}");
+}
+
+#[test]
+fn the_page_shows_services_that_change_first_and_folds_the_others() {
+    let (_, page, _) = of_busy(&[&CHANGED[..], &["-o", "html"]].concat());
+    let mut order: Vec<(usize, &str)> = Vec::new();
+    for shown in [
+        "<b>bank/pay:a</b>",
+        "<b>shop/cart:a</b>",
+        "<b>shop/web:a</b>",
+        "<details class=\"same\"><summary>2 virtual servers without a change</summary>",
+    ] {
+        let places: Vec<_> = page.match_indices(shown).collect();
+        assert_eq!(places.len(), 1, "{shown}");
+        order.extend(places);
+    }
+    order.sort_unstable();
+    let order: Vec<&str> = order
+        .iter()
+        .filter_map(|(_, shown)| shown.split(['>', '<']).nth(2))
+        .collect();
+    let expected = ["shop/web:a", "", "bank/pay:a", "shop/cart:a"];
+    assert_eq!(order, expected, "both others are even, so their names decide");
+}
+
+#[test]
+fn only_problems_of_this_cluster_are_red_on_the_page() {
+    let red = |words: &[&str]| {
+        let (_, page, _) = of_busy(&[&["simulate", "-o", "html"], words].concat());
+        let (_, body) = page.split_once("<main>").unwrap();
+        let (body, _) = body.split_once("<script>").unwrap();
+        let red = body.matches("warn").count() + body.matches(" over\"").count();
+        (red, body.contains("Level node is empty for 50.0 %"))
+    };
+    // A level of a preference is empty for clients elsewhere, which is what a preference is for.
+    assert_eq!(red(&["shop/cart"]), (0, true));
+    assert_eq!(red(&["shop/web"]), (0, false));
+    let (refused, _) = red(&[
+        "shop/web",
+        "--set",
+        "shop/web:keys=node",
+        "--scale",
+        "shop/web=b:0",
+    ]);
+    assert!(refused > 0, "clients of n2 are refused");
+    let (overloaded, _) = red(&[
+        "shop/web",
+        "--set",
+        "shop/web:keys=zone,*",
+        "--scale",
+        "shop/web=b:3",
+    ]);
+    assert!(
+        overloaded > 0,
+        "the endpoint of zone a has twice an even load"
+    );
 }
 
 #[test]
@@ -80,6 +242,13 @@ fn the_page_says_when_how_and_from_what_it_was_made() {
     );
     assert!(page.contains("simulate -o html --set &#39;shop/cart:weights=zone=90,*=10&#39;"));
     assert!(page.contains("examples/shop"));
+    let (_, made) = page.split_once("<p>Made ").unwrap();
+    let (made, _) = made.split_once(" by ").unwrap();
+    let now = jiff::Timestamp::now();
+    let written: jiff::Timestamp = format!("{}Z", made.replace(" UTC", ":00").replace(' ', "T"))
+        .parse()
+        .unwrap();
+    assert!((now - written).get_seconds().abs() < 120, "{made}");
 }
 
 #[test]

@@ -12,12 +12,12 @@ mod path;
 mod read;
 mod watch;
 
-pub use access::{Access, AccessError, Credentials};
+pub use access::{Access, AccessError, Address, Credentials};
 pub use connection::{Connection, Patch};
 pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
-pub use read::{FetchError, annotations, namespace, read};
+pub use read::{FetchError, address, annotations, namespace, read};
 pub use watch::{
     Board, Change, Collection, Following, InputState, Lack, NodeSource, Phase, Relists, follow,
     watch,

@@ -159,7 +159,7 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
     for empty in &flow.empty_levels {
         let _written = writeln!(
             text,
-            "<p class=\"warn\">Level {} is empty for {} of the clients.</p>",
+            "<p class=\"note\">Level {} is empty for {} of the clients.</p>",
             escape(&empty.level),
             percent(empty.part)
         );

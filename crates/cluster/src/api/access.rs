@@ -4,9 +4,11 @@ mod kubeconfig;
 mod plugin;
 mod unusable;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use http::header::{HeaderValue, USER_AGENT};
+use kube::config::Kubeconfig;
 use kube::{Client, Config};
 
 use super::cipher;
@@ -86,6 +88,30 @@ pub enum AccessError {
     Thread(String),
 }
 
+/// Which server is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Its URL.
+    pub server: String,
+    /// The context of the kubeconfig, if there is one.
+    pub context: Option<String>,
+}
+
+/// `https://10.0.0.1:6443 (context shop)`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.server)?;
+        let context = self.context.as_ref();
+        context.map_or(Ok(()), |context| write!(f, " (context {context})"))
+    }
+}
+
+/// Address and credentials, and the context that they are of.
+struct Found {
+    config: Config,
+    context: Option<String>,
+}
+
 impl Access {
     /// A kubeconfig for the program `user_agent`.
     pub fn kubeconfig(path: &Path, user_agent: &str) -> Self {
@@ -114,6 +140,16 @@ impl Access {
         Ok(self.config().await?.default_namespace)
     }
 
+    /// Which server is meant.
+    pub(super) async fn address(&self) -> Result<Address, AccessError> {
+        let Found { config, context } = self.found().await?;
+        let server = config.cluster_url.to_string();
+        Ok(Address {
+            server: server.trim_end_matches('/').to_owned(),
+            context,
+        })
+    }
+
     /// A client, and the server's address.
     pub(super) async fn client(&self) -> Result<(Client, String), AccessError> {
         let mut config = self.config().await?;
@@ -132,10 +168,17 @@ impl Access {
     }
 
     async fn config(&self) -> Result<Config, AccessError> {
-        let mut config = match &self.credentials {
+        Ok(self.found().await?.config)
+    }
+
+    async fn found(&self) -> Result<Found, AccessError> {
+        let Found {
+            mut config,
+            context,
+        } = match &self.credentials {
             Credentials::Kubeconfig(path) => {
                 let read = kubeconfig::read(path)?;
-                kubeconfig::config(read, self.context.as_deref(), path).await?
+                self.of_kubeconfig(read, path).await?
             }
             Credentials::Environment => self.of_environment().await?,
         };
@@ -156,23 +199,33 @@ impl Access {
         if let Ok(agent) = HeaderValue::from_str(&self.user_agent) {
             config.headers.push((USER_AGENT, agent));
         }
-        Ok(config)
+        Ok(Found { config, context })
     }
 
-    async fn of_environment(&self) -> Result<Config, AccessError> {
+    async fn of_kubeconfig(&self, read: Kubeconfig, place: &Path) -> Result<Found, AccessError> {
+        let context = self.context.clone().or(read.current_context.clone());
+        let config = kubeconfig::config(read, self.context.as_deref(), place).await?;
+        Ok(Found { config, context })
+    }
+
+    async fn of_environment(&self) -> Result<Found, AccessError> {
         let places = kubeconfig::places(std::env::var_os("KUBECONFIG"), std::env::home_dir());
         if let Some(read) = kubeconfig::merged(&places)? {
             let files = std::env::join_paths(&places).unwrap_or_default();
-            return kubeconfig::config(read, self.context.as_deref(), Path::new(&files)).await;
+            return self.of_kubeconfig(read, Path::new(&files)).await;
         }
         if let Some(context) = &self.context {
             return Err(AccessError::NoContext(context.clone()));
         }
-        match (Config::incluster(), &self.master) {
-            (Ok(config), _) => Ok(config),
-            (Err(_), Some(master)) => Ok(Config::new(address(master)?)),
-            (Err(_), None) => Err(AccessError::Nowhere),
-        }
+        let config = match (Config::incluster(), &self.master) {
+            (Ok(config), _) => config,
+            (Err(_), Some(master)) => Config::new(address(master)?),
+            (Err(_), None) => return Err(AccessError::Nowhere),
+        };
+        Ok(Found {
+            config,
+            context: None,
+        })
     }
 }
 

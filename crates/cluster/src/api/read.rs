@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use topology_core::model::ObjectName;
 
-use super::access::{Access, AccessError};
+use super::access::{Access, AccessError, Address};
 use super::connection::Connection;
 use super::error::{ApiError, Fault};
 use super::watch::{Board, Following, Phase, watch};
@@ -114,6 +114,11 @@ pub fn annotations(
         .flatten()
         .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
     Ok(texts.filter(|(key, _)| key.starts_with(prefix)).collect())
+}
+
+/// Which server is meant, and by which context. Blocks, as [`read`]; the server is not asked.
+pub fn address(access: &Access) -> Result<Address, AccessError> {
+    runtime()?.block_on(access.address())
 }
 
 /// The namespace in which kubectl would look for what is named without one. Blocks, as [`read`]; the server is not asked.
