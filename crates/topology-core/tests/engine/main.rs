@@ -9,6 +9,9 @@ mod frontends;
 #[cfg(test)]
 mod kernel;
 #[cfg(test)]
+#[path = "../models/schedulers.rs"]
+mod kernel_model;
+#[cfg(test)]
 mod kube_proxy;
 #[cfg(test)]
 mod labels;

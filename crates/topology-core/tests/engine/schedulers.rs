@@ -1,5 +1,4 @@
-//! Weights and shares under each scheduler, against a model of the kernel that goes through its tables bucket by bucket
-//! and through its lists connection by connection (`net/netfilter/ipvs/ip_vs_*.c`).
+//! Weights and shares under each scheduler, against the models of the kernel that the oracle uses too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,146 +9,8 @@ use topology_core::ratio::Ratio;
 use topology_core::resolve::{Note, ResolvedServer};
 use topology_core::scheduler::Scheduler;
 
+use crate::kernel_model::picks;
 use crate::world::{World, ZONE, at, weighted};
-
-/// What a kernel's list holds: the last that came is the first.
-struct List {
-    weights: Vec<u32>,
-    connections: Vec<u64>,
-}
-
-impl List {
-    fn of(weights: &[u32]) -> Self {
-        Self {
-            weights: weights.iter().rev().copied().collect(),
-            connections: vec![0; weights.len()],
-        }
-    }
-
-    /// One new connection: the first of those whose load for its weight is smallest.
-    fn connect(&mut self, load: impl Fn(u64, u64) -> (u64, u64)) {
-        let mut least: Option<(usize, (u64, u64))> = None;
-        for (at, (weight, connections)) in self.weights.iter().zip(&self.connections).enumerate() {
-            if *weight == 0 {
-                continue;
-            }
-            let (load, by) = load(*connections, u64::from(*weight));
-            let lighter = |(_, (least, than)): &(usize, (u64, u64))| load * than < least * by;
-            if least.as_ref().is_none_or(lighter) {
-                least = Some((at, (load, by)));
-            }
-        }
-        if let Some((at, _)) = least {
-            self.connections[at] += 1;
-        }
-    }
-
-    fn shares(mut counts: Vec<u64>) -> Vec<f64> {
-        counts.reverse();
-        let all: u64 = counts.iter().sum();
-        let share = |own: u64| Ratio::new(own, all).to_f64();
-        counts.into_iter().map(share).collect()
-    }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// Maglev: every real server has a permutation of the table, and in turn takes its next free places.
-fn mh(weights: &[u32]) -> Vec<f64> {
-    const TABLE: usize = 4_093;
-    let list: Vec<u32> = weights.iter().rev().copied().collect();
-    let common = list.iter().copied().fold(0, gcd);
-    if common == 0 {
-        return vec![0.0; list.len()];
-    }
-    let bits = |number: u32| 32 - number.leading_zeros();
-    let shift = bits(list.iter().max().unwrap() / common).saturating_sub(6);
-    let mut places: Vec<usize> = (0..list.len())
-        .map(|at| at * 2_654_435_761 % TABLE)
-        .collect();
-    let skip = |at: usize| at * 40_503 % (TABLE - 1) + 1;
-    let mut table = vec![None; TABLE];
-    let mut filled = 0;
-    'full: loop {
-        for (at, weight) in list.iter().enumerate() {
-            let turns = match (weight / common) >> shift {
-                0 => u32::from(*weight != 0),
-                turns => turns,
-            };
-            for _ in 0..turns {
-                while table[places[at]].is_some() {
-                    places[at] = (places[at] + skip(at)) % TABLE;
-                }
-                table[places[at]] = Some(at);
-                filled += 1;
-                if filled == TABLE {
-                    break 'full;
-                }
-            }
-        }
-    }
-    let mut counts = vec![0; list.len()];
-    table.into_iter().flatten().for_each(|at| counts[at] += 1);
-    List::shares(counts)
-}
-
-/// Source hashing: 256 buckets, dealt out in order; from a bucket that does not serve one goes on.
-fn sh(weights: &[u32]) -> Vec<f64> {
-    let list: Vec<u32> = weights.iter().rev().copied().collect();
-    let mut buckets = [0; 256];
-    let (mut at, mut dealt) = (0, 0);
-    for bucket in &mut buckets {
-        *bucket = at;
-        dealt += 1;
-        if dealt >= list[at] {
-            (at, dealt) = ((at + 1) % list.len(), 0);
-        }
-    }
-    let mut counts = vec![0; list.len()];
-    for hash in 0..256 {
-        let mut places = std::iter::once(hash).chain((0..256).map(|offset| offset + 2 * hash));
-        let found = places.find(|place| list[buckets[place % 256]] > 0);
-        if let Some(place) = found {
-            counts[buckets[place % 256]] += 1;
-        }
-    }
-    List::shares(counts)
-}
-
-/// Shares after so many connections that none of them ended.
-fn connected(weights: &[u32], load: impl Fn(u64, u64) -> (u64, u64)) -> Vec<f64> {
-    let cycle: u32 = weights.iter().sum();
-    let mut list = List::of(weights);
-    for _ in 0..cycle.max(1) * 20 {
-        list.connect(&load);
-    }
-    List::shares(list.connections)
-}
-
-/// What the kernel does over TCP.
-fn model(scheduler: Scheduler, weights: &[u32]) -> Vec<f64> {
-    match scheduler {
-        Scheduler::Mh => mh(weights),
-        Scheduler::Sh => sh(weights),
-        Scheduler::Wlc => connected(weights, |own, weight| (own, weight)),
-        Scheduler::Sed => connected(weights, |own, weight| (own + 1, weight)),
-        Scheduler::Nq => connected(weights, |own, weight| {
-            (if own == 0 { 0 } else { own + 1 }, weight)
-        }),
-        Scheduler::Lc => connected(weights, |own, _| (own, 1)),
-        Scheduler::Fo => connected(weights, |_, weight| (1, weight)),
-        _ => {
-            let mut counts = vec![0; weights.len()];
-            let order = topology_core::quantise::wrr(weights);
-            let cycle: u32 = weights.iter().sum();
-            order.take(cycle as usize).for_each(|at| counts[at] += 1);
-            counts.reverse();
-            List::shares(counts)
-        }
-    }
-}
 
 /// `me` in zone a, with so many endpoints there and in zone b, and weights for both.
 fn decide(scheduler: Scheduler, (near, far): (u8, u8), weights: (u32, u32)) -> ResolvedServer {
@@ -166,12 +27,12 @@ fn decide(scheduler: Scheduler, (near, far): (u8, u8), weights: (u32, u32)) -> R
         .server()
 }
 
-fn reported(server: &ResolvedServer) -> Vec<f64> {
+fn reported(server: &ResolvedServer) -> Vec<Ratio> {
     let reals = server.server.real_servers.iter();
     let share = |address| {
         let mut endpoints = server.decision.endpoints.iter();
         let found = endpoints.find(|endpoint| endpoint.address == address);
-        found.unwrap().share.to_f64()
+        found.unwrap().share
     };
     reals.map(|real| share(real.address)).collect()
 }
@@ -185,39 +46,22 @@ fn near(server: &ResolvedServer) -> f64 {
     (server.decision.levels[0].achieved.to_f64() * 1_000.0).round() / 10.0
 }
 
-fn modelled() -> impl Strategy<Value = Scheduler> {
-    proptest::sample::select(vec![
-        Scheduler::Wrr,
-        Scheduler::Wlc,
-        Scheduler::Lc,
-        Scheduler::Sed,
-        Scheduler::Nq,
-        Scheduler::Fo,
-        Scheduler::Mh,
-        Scheduler::Sh,
-    ])
-}
-
 proptest! {
     #[test]
     fn reported_shares_are_those_of_the_kernels_algorithm(
-        scheduler in modelled(),
+        scheduler in proptest::sample::select(&Scheduler::ALL[..]),
         counts in (0..12_u8, 1..40_u8),
         asked in (1..100_u32, 1..100_u32),
     ) {
         let server = decide(scheduler, counts, asked);
         let weights = weights(&server);
-        let bound = match scheduler {
-            Scheduler::Mh | Scheduler::Sh | Scheduler::Wrr | Scheduler::Fo => 1e-12,
-            // Twenty cycles, in each of which one connection more or less may be somewhere.
-            _ => 0.05,
-        };
-        for (reported, modelled) in reported(&server).iter().zip(model(scheduler, &weights)) {
-            prop_assert!((reported - modelled).abs() < bound, "{scheduler} {weights:?}: {reported} and {modelled}");
-        }
-        for level in &server.decision.levels {
-            let of_level = server.decision.endpoints.iter().filter(|endpoint| endpoint.level.as_ref() == Some(&level.key));
-            prop_assert_eq!(level.achieved, of_level.map(|endpoint| endpoint.share).sum::<Ratio>());
+        let picks = picks(scheduler, &weights, &server.server.key);
+        let all = picks.iter().flatten().sum();
+        for (reported, picks) in reported(&server).into_iter().zip(picks.into_iter().flatten()) {
+            let off = reported.distance(Ratio::new(picks, all));
+            // Only `twos` draws at random.
+            let bound = if scheduler == Scheduler::Twos { Ratio::new(2, 100) } else { Ratio::ZERO };
+            prop_assert!(off <= bound, "{scheduler} {weights:?}: {reported} and {picks} of {all}");
         }
     }
 
@@ -233,9 +77,10 @@ proptest! {
 
     #[test]
     fn whatever_drains_under_sh_nobody_is_refused(weights in proptest::collection::vec(0..6_u32, 1..20)) {
-        let all: f64 = sh(&weights).iter().sum();
+        let key = decide(Scheduler::Sh, (1, 1), (1, 1)).server.key;
+        let picks = picks(Scheduler::Sh, &weights, &key).unwrap();
         let serves = weights.iter().any(|weight| *weight > 0);
-        prop_assert!((all - f64::from(u8::from(serves))).abs() < 1e-9);
+        prop_assert_eq!(picks.iter().sum::<u64>(), if serves { 256 } else { 0 });
     }
 }
 

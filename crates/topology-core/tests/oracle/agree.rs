@@ -6,10 +6,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use topology_core::memory::Memory;
 use topology_core::resolve::{Refusal, ResolvedServer, Viewpoint, resolve};
+use topology_core::scheduler::Scheduler;
 
 use crate::cluster::Cluster;
 use crate::frac::overflown;
 use crate::generate::{ME, NOW, cluster};
+use crate::naive::quantise::buckets;
 use crate::naive::{Id, Outcome, Port, View};
 use crate::yaml;
 
@@ -45,6 +47,7 @@ fn engine(resolved: &ResolvedServer) -> Outcome {
         .collect();
     assert_eq!(weights.len(), reals.len(), "no real server twice");
     Outcome {
+        scheduler: resolved.server.scheduler,
         weights,
         refused: resolved.decision.refusal.is_some(),
     }
@@ -143,11 +146,20 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
         let past = past.clone();
         let view = View { new, past, ..view };
         let asked = Port::of(&view, resolved);
-        let theirs = engine(resolved);
+        let mut theirs = engine(resolved);
         overflown();
         let ours = asked.decide();
         if overflown() {
             continue;
+        }
+        if ours.scheduler == Scheduler::Sh && theirs.scheduler == Scheduler::Sh {
+            let dealt = buckets::rest(&ours.weights, &mut theirs.weights);
+            prop_assert!(
+                dealt.is_ok(),
+                "{}, {theirs:?}; the cluster:\n{}",
+                dealt.unwrap_err(),
+                yaml::of(cluster)
+            );
         }
         prop_assert_eq!(
             &theirs,

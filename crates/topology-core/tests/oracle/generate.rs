@@ -17,6 +17,7 @@ use topology_core::policy::{
     Avoid, Demand, EmptyTier, Level, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource,
     Residual, Weighting,
 };
+use topology_core::scheduler::Scheduler;
 
 use crate::cluster::Cluster;
 pub(crate) use policy::policy_object;

@@ -16,6 +16,9 @@ mod frac;
 #[cfg(test)]
 mod generate;
 #[cfg(test)]
+#[path = "../models/schedulers.rs"]
+mod kernel;
+#[cfg(test)]
 mod naive;
 #[cfg(test)]
 mod properties;

@@ -7,7 +7,7 @@ pub(crate) mod claims;
 mod hold;
 mod levels;
 mod place;
-mod quantise;
+pub(crate) mod quantise;
 mod source;
 mod subset;
 
@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use topology_core::model::{Drain, DrainScope, Endpoint, HardServices, Service, ServicePort};
 use topology_core::policy::{LevelKey, Policy};
 use topology_core::resolve::ResolvedServer;
+use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::cluster::Cluster;
@@ -56,6 +57,7 @@ pub(crate) struct Ep<'a> {
 /// What the kernel should hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
+    pub(crate) scheduler: Scheduler,
     /// Weight 0: finishes its connections.
     pub(crate) weights: BTreeMap<Id, u32>,
     /// Whether clients are refused.
@@ -122,11 +124,13 @@ impl<'a> Port<'a> {
             };
             (*id, tier.copied().unwrap_or(0))
         });
-        let mut weights = quantise::weights(&share, &tier.collect());
+        let scheduler = self.scheduler();
+        let mut weights = quantise::weights(scheduler, &share, &tier.collect());
         for id in last.drained {
             weights.entry(id).or_insert(0);
         }
         Outcome {
+            scheduler,
             refused: share.is_empty(),
             weights,
         }

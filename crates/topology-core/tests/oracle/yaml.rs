@@ -136,6 +136,9 @@ fn annotate(policy: &Policy, annotations: &mut Map<String, Value>) {
             Value::String(value),
         );
     };
+    if let Some(scheduler) = policy.scheduler {
+        say("scheduler", scheduler.to_string());
+    }
     if policy.adds {
         say("avoid", avoided(policy));
         return;

@@ -39,6 +39,15 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
     })
 }
 
+/// A scheduler other than the node's own; those that have weights of their own more often.
+fn scheduler() -> impl Strategy<Value = Option<Scheduler>> {
+    prop_oneof![
+        2 => Just(None),
+        1 => select(&Scheduler::ALL[..]).prop_map(Some),
+        1 => select(&[Scheduler::Mh, Scheduler::Sh][..]).prop_map(Some),
+    ]
+}
+
 fn mode() -> impl Strategy<Value = Mode> {
     prop_oneof![3 => Just(Mode::Prefer), 4 => Just(Mode::Weighted), 2 => Just(Mode::Balanced), 1 => Just(Mode::None)]
 }
@@ -55,45 +64,56 @@ pub(super) fn annotated() -> impl Strategy<Value = Policy> {
         rarely(OnNoMatch::Reject, Just(OnNoMatch::Drop)),
         rarely(0, select(&[10_u32, 90, 7][..])),
     );
-    (levels(), mode(), choices).prop_map(|(mut levels, mut mode, choices)| {
-        let open = levels
-            .last()
-            .is_some_and(|level| level.key == LevelKey::Any);
-        if !open && mode != Mode::Weighted {
-            mode = Mode::Hard;
-        }
-        if mode == Mode::None {
-            levels.clear();
-        }
-        if mode != Mode::Weighted {
-            for (at, level) in levels.iter_mut().enumerate() {
-                level.weight = if at == 0 { 100 } else { 0 };
+    (levels(), mode(), choices, scheduler()).prop_map(
+        |(mut levels, mut mode, choices, scheduler)| {
+            let open = levels
+                .last()
+                .is_some_and(|level| level.key == LevelKey::Any);
+            if !open && mode != Mode::Weighted {
+                mode = Mode::Hard;
             }
-        }
-        let mut policy = Policy::new(PolicySource::Annotation, mode, levels);
-        if mode == Mode::None {
-            return policy;
-        }
-        let (empty_tier, weighting, overprovision, max_overload, avoid, on_no_match, slow_start) =
-            choices;
-        (policy.empty_tier, policy.overprovision) = (empty_tier, overprovision);
-        if mode == Mode::Weighted {
-            policy.weighting = weighting;
-        }
-        policy.max_overload = max_overload.or(policy.max_overload);
-        (policy.avoid, policy.slow_start) = (avoid, slow_start);
-        if mode == Mode::Hard {
-            policy.on_no_match = on_no_match;
-        }
-        policy
-    })
+            if mode == Mode::None {
+                levels.clear();
+            }
+            if mode != Mode::Weighted {
+                for (at, level) in levels.iter_mut().enumerate() {
+                    level.weight = if at == 0 { 100 } else { 0 };
+                }
+            }
+            let mut policy = Policy::new(PolicySource::Annotation, mode, levels);
+            policy.scheduler = scheduler;
+            if mode == Mode::None {
+                return policy;
+            }
+            let (
+                empty_tier,
+                weighting,
+                overprovision,
+                max_overload,
+                avoid,
+                on_no_match,
+                slow_start,
+            ) = choices;
+            (policy.empty_tier, policy.overprovision) = (empty_tier, overprovision);
+            if mode == Mode::Weighted {
+                policy.weighting = weighting;
+            }
+            policy.max_overload = max_overload.or(policy.max_overload);
+            (policy.avoid, policy.slow_start) = (avoid, slow_start);
+            if mode == Mode::Hard {
+                policy.on_no_match = on_no_match;
+            }
+            policy
+        },
+    )
 }
 
 /// Annotations without levels, which add to what decides.
 pub(super) fn added() -> impl Strategy<Value = Policy> {
-    proptest::collection::vec((key(), any::<bool>()), 1..3).prop_map(|avoid| {
+    let avoid = proptest::collection::vec((key(), any::<bool>()), 1..3);
+    (avoid, scheduler()).prop_map(|(avoid, scheduler)| {
         let mut policy = Policy::new(PolicySource::Annotation, Mode::None, Vec::new());
-        policy.adds = true;
+        (policy.adds, policy.scheduler) = (true, scheduler);
         for (key, soft) in avoid {
             if !policy.avoid.iter().any(|known: &Avoid| known.key == key) {
                 policy.avoid.push(Avoid { key, soft });
@@ -119,7 +139,8 @@ fn administered() -> impl Strategy<Value = Policy> {
         rarely(0, 1..100_u32),
     );
     (annotated(), choices).prop_map(|(mut policy, choices)| {
-        policy.source = PolicySource::ClusterDefault;
+        // A policy object cannot name one.
+        (policy.source, policy.scheduler) = (PolicySource::ClusterDefault, None);
         if policy.mode == Mode::None {
             return policy;
         }

@@ -3,21 +3,43 @@
 use std::collections::BTreeMap;
 
 use super::Id;
-use crate::frac::{Frac, frac, gcd, times};
+use topology_core::scheduler::Scheduler;
 
-/// Whether the shares have small weights: exact ones, or near enough after a short search.
-pub(crate) fn are_small(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> bool {
+use crate::frac::{Frac, ZERO, frac, gcd, times};
+
+pub(crate) mod buckets;
+
+/// Whether the shares have small weights: exact ones, or near enough after a short search; under `mh` and `sh`, whose
+/// weights are never large, whether they are near enough.
+pub(crate) fn are_small(
+    scheduler: Scheduler,
+    share: &BTreeMap<Id, Frac>,
+    tier: &BTreeMap<Id, usize>,
+) -> bool {
     let kinds = kinds(share, tier);
+    match scheduler {
+        Scheduler::Mh => return (1..=63).any(|largest| is_fair(&kinds, &rounded(&kinds, largest))),
+        Scheduler::Sh => return buckets::are_fair(&kinds),
+        _ => {}
+    }
     exact(&kinds).into_iter().all(|weight| weight <= 256) || search(&kinds, 1..=1024).is_some()
 }
 
-/// The weights of `share`, which sum up to 1.
-pub(crate) fn weights(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> BTreeMap<Id, u32> {
+/// The weights of `share`, which sum up to 1; under `sh` the smaller of the two that an endpoint may have.
+pub(crate) fn weights(
+    scheduler: Scheduler,
+    share: &BTreeMap<Id, Frac>,
+    tier: &BTreeMap<Id, usize>,
+) -> BTreeMap<Id, u32> {
     if share.is_empty() {
         return BTreeMap::new();
     }
     let kinds = kinds(share, tier);
-    let found = find(&kinds);
+    let found = match scheduler {
+        Scheduler::Mh => nearest_of_six_bits(&kinds),
+        Scheduler::Sh => buckets::whole(&kinds),
+        _ => find(&kinds),
+    };
     let weight_of = |id: &Id| {
         let at = kinds
             .iter()
@@ -27,25 +49,31 @@ pub(crate) fn weights(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) ->
     share.keys().map(|id| (*id, weight_of(id))).collect()
 }
 
+/// The first of the weights up to 1, 2, 3 ... 63 that are fair, else the first of those that are the least unfair.
+fn nearest_of_six_bits(kinds: &[Kind]) -> Vec<i128> {
+    let all = || (1..=63).map(|largest| rounded(kinds, largest));
+    let least = all().map(|weights| unfairness(kinds, &weights)).min();
+    let found = all().find(|weights| Some(unfairness(kinds, weights)) == least);
+    lowest_terms(found.unwrap())
+}
+
+#[derive(Debug)]
 struct Kind {
     tier: usize,
     share: Frac,
     count: i128,
 }
 
-/// Endpoints of one level and share are treated alike, so they are looked at once.
+/// Endpoints of one level and share are treated alike, so they are looked at once. A kind of smaller shares is before one
+/// of larger shares.
 fn kinds(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> Vec<Kind> {
-    let mut kinds: BTreeMap<(usize, i128, i128), i128> = BTreeMap::new();
+    let mut kinds: BTreeMap<(usize, Frac), i128> = BTreeMap::new();
     for (id, share) in share {
-        *kinds.entry((tier[id], share.n, share.d)).or_default() += 1;
+        *kinds.entry((tier[id], *share)).or_default() += 1;
     }
     let kinds = kinds.into_iter();
     kinds
-        .map(|((tier, n, d), count)| Kind {
-            tier,
-            share: frac(n, d),
-            count,
-        })
+        .map(|((tier, share), count)| Kind { tier, share, count })
         .collect()
 }
 
@@ -104,29 +132,47 @@ fn search(kinds: &[Kind], mut range: std::ops::RangeInclusive<i128>) -> Option<V
 /// What an endpoint asks for has to be visible in what it gets: no level, and no kind of endpoints in a level, may be
 /// further off than the tolerance.
 fn is_fair(kinds: &[Kind], weights: &[i128]) -> bool {
+    unfairness(kinds, weights) == ZERO
+}
+
+/// How far the worst level or kind is beyond the tolerance.
+fn unfairness(kinds: &[Kind], weights: &[i128]) -> Frac {
+    let picks = kinds.iter().zip(weights);
+    beyond(
+        kinds,
+        &picks
+            .map(|(kind, weight)| kind.count * weight)
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The same for so many picks of each kind.
+fn beyond(kinds: &[Kind], picks: &[i128]) -> Frac {
     let mut cycle = 0;
     let mut by_tier: BTreeMap<usize, (Frac, i128)> = BTreeMap::new();
-    for (kind, weight) in kinds.iter().zip(weights) {
-        let picks = kind.count * weight;
+    for (kind, picks) in kinds.iter().zip(picks) {
         let tier = by_tier.entry(kind.tier).or_insert((frac(0, 1), 0));
         *tier = (tier.0 + kind.share * frac(kind.count, 1), tier.1 + picks);
         cycle += picks;
     }
     let of_kinds = kinds
         .iter()
-        .zip(weights)
-        .map(|(kind, weight)| (kind.share * frac(kind.count, 1), kind.count * weight));
-    let mut parts = by_tier.into_values().chain(of_kinds);
-    parts.all(|(wanted, picks)| is_near(wanted, frac(picks, cycle)))
+        .zip(picks)
+        .map(|(kind, picks)| (kind.share * frac(kind.count, 1), *picks));
+    let parts = by_tier.into_values().chain(of_kinds);
+    let beyond = parts.map(|(wanted, picks)| too_far(wanted, frac(picks, cycle)));
+    beyond.max().unwrap_or(ZERO)
 }
 
-fn is_near(wanted: Frac, achieved: Frac) -> bool {
+/// How far it is beyond the tolerance.
+fn too_far(wanted: Frac, achieved: Frac) -> Frac {
     let off = if achieved > wanted {
         achieved - wanted
     } else {
         wanted - achieved
     };
-    off <= frac(1, 200).min(frac(1, 1000).max(wanted * frac(1, 20)))
+    let most = frac(1, 200).min(frac(1, 1000).max(wanted * frac(1, 20)));
+    if off > most { off - most } else { ZERO }
 }
 
 #[test]
@@ -141,7 +187,9 @@ fn the_weights_of_q14() {
             tier.insert(id, at);
         }
     }
-    let found: std::collections::BTreeSet<u32> = weights(&share, &tier).into_values().collect();
+    let found: std::collections::BTreeSet<u32> = weights(Scheduler::Wrr, &share, &tier)
+        .into_values()
+        .collect();
     assert_eq!(found, [64, 18, 3, 1].into());
 }
 
@@ -150,6 +198,8 @@ fn capacities_of_1_and_1000_are_not_alike() {
     let id = |number: u8| (std::net::IpAddr::from([10, 0, 0, number]), 80);
     let share = BTreeMap::from([(id(1), frac(1, 1001)), (id(2), frac(1000, 1001))]);
     let tier = BTreeMap::from([(id(1), 0), (id(2), 0)]);
-    let found: Vec<u32> = weights(&share, &tier).into_values().collect();
+    let found: Vec<u32> = weights(Scheduler::Wrr, &share, &tier)
+        .into_values()
+        .collect();
     assert_eq!(found, [1, 500]);
 }

@@ -2,6 +2,7 @@
 
 use topology_core::model::{Enforcement, Labels, TopologyPolicy, TrafficPolicy};
 use topology_core::policy::{Avoid, LevelKey, Policy};
+use topology_core::scheduler::Scheduler;
 
 use super::Port;
 
@@ -13,6 +14,13 @@ pub(crate) enum Rule {
     Policy(Policy),
     /// Hints, or nothing, among what is not avoided.
     KubeProxy(Vec<Avoid>),
+}
+
+/// What annotations without levels add to what decides.
+#[derive(Default)]
+struct Added {
+    avoid: Vec<Avoid>,
+    scheduler: Option<Scheduler>,
 }
 
 impl Rule {
@@ -35,15 +43,43 @@ impl Rule {
 }
 
 impl Port<'_> {
-    pub(crate) fn rule(&self) -> Rule {
-        if self.service.internal_traffic_policy == TrafficPolicy::Local {
-            return Rule::Local;
+    /// The scheduler of what decides, else the one that annotations add, else the node's.
+    pub(crate) fn scheduler(&self) -> Scheduler {
+        let rule = self.rule();
+        let of_rule = rule.policy().and_then(|policy| policy.scheduler);
+        of_rule.or(self.added().scheduler).unwrap_or_default()
+    }
+
+    /// What annotations without levels add; a policy that overrides lets them add nothing.
+    fn added(&self) -> Added {
+        let adds = |policy: &&std::sync::Arc<Policy>| policy.adds;
+        match self.service.policy.as_ref().filter(adds) {
+            Some(policy) if self.overriding().is_none() || self.is_local() => Added {
+                avoid: policy.avoid.clone(),
+                scheduler: policy.scheduler,
+            },
+            _ => Added::default(),
         }
-        if let Some(policy) = self.best(|policy| {
+    }
+
+    fn is_local(&self) -> bool {
+        self.service.internal_traffic_policy == TrafficPolicy::Local
+    }
+
+    /// The policy of an administrator that leaves owners no choice.
+    fn overriding(&self) -> Option<&TopologyPolicy> {
+        self.best(|policy| {
             policy.namespace.is_none()
                 && policy.enforcement == Enforcement::Override
                 && !self.refuses_everywhere(policy)
-        }) {
+        })
+    }
+
+    pub(crate) fn rule(&self) -> Rule {
+        if self.is_local() {
+            return Rule::Local;
+        }
+        if let Some(policy) = self.overriding() {
             return Rule::Policy(policy.policy.clone());
         }
         if let Some(policy) = self.asked_by_owner() {
@@ -53,8 +89,7 @@ impl Port<'_> {
         let object = of_namespace.or_else(|| {
             self.best(|policy| policy.namespace.is_none() && !self.refuses_everywhere(policy))
         });
-        let added = self.service.policy.as_ref().filter(|policy| policy.adds);
-        let added = added.map_or_else(Vec::new, |policy| policy.avoid.clone());
+        let added = self.added().avoid;
         let Some(object) = object else {
             return Rule::KubeProxy(added);
         };

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use topology_core::scheduler::Scheduler;
+
 use super::place::Placed;
 use super::{Id, Port, quantise};
 use crate::frac::{Frac, frac};
@@ -10,6 +12,13 @@ use crate::frac::{Frac, frac};
 impl Port<'_> {
     /// Keeps a part of the endpoints that share least, until the weights are small enough or none is left to thin out.
     pub(crate) fn thin_out(&self, limit: u32, placed: &mut Placed) {
+        let scheduler = self.scheduler();
+        // It keeps six bits of a weight.
+        let limit = if scheduler == Scheduler::Mh {
+            limit.min(63)
+        } else {
+            limit
+        };
         let limit = frac(i128::from(limit), 1);
         let pools = |placed: &Placed| -> BTreeSet<_> {
             placed
@@ -28,7 +37,7 @@ impl Port<'_> {
             let (Some(most), Some(least)) = (most, least) else {
                 return;
             };
-            let small = quantise::are_small(&placed.share, &placed.tier);
+            let small = quantise::are_small(scheduler, &placed.share, &placed.tier);
             if pools(placed).len() < 2 || small || most / least <= limit {
                 return;
             }
