@@ -127,6 +127,8 @@ const ROWS: &[&[(&str, &str)]] = &[
     &[("keys", "zone,*"), ("slow-start", "30s")],
     &[("keys", "zone,*"), ("slow-start", "86401")],
     &[("keys", "zone,*"), ("scheduler", "averyveryverylongname")],
+    &[("keys", "zone,*"), ("scheduler", "wrrr")],
+    &[("scheduler", "wrrr")],
     &[("min-ready", "zone=2")],
     &[("weigths", "node=1")],
 ];

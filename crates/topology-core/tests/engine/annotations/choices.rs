@@ -139,7 +139,7 @@ fn values_out_of_range_are_refused_with_the_range() {
     );
     refused_with(
         "scheduler",
-        &["", "WRR", "w rr", "averyveryverylongname"],
+        &["", "wrrr", "WRR", "w rr", "averyveryverylongname"],
         "is not a scheduler; use one",
     );
 }
