@@ -19,9 +19,9 @@ use cluster::api::{Following, NodeSource, Relists};
 use cluster::clock::Clock;
 use topology_core::scheduler::Scheduler;
 
+pub use self::annotations::AnnotationArgs;
 pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
-pub use self::annotations::AnnotationArgs;
 pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};
 use self::values::{BindAddress, ListTrust, NodesFrom, Period};

@@ -313,3 +313,59 @@ fn d13_a_service_of_20_000_ports_with_slow_start_is_rendered_within_a_minute() {
     );
     assert_eq!(output.stderr, b"", "nothing is wrong with it");
 }
+
+/// Exit code, output and errors of a command on a folder with the shop, whose cart has these annotations.
+fn on_shop(annotations: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["nodes.yaml", "endpointslice.yaml"] {
+        fs::copy(shop.join(name), folder.path().join(name)).unwrap();
+    }
+    let cart = format!(
+        "apiVersion: v1\nkind: Service\nmetadata: {{name: cart, namespace: shop, annotations: {{{annotations}}}}}\n\
+         spec: {{clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10], ports: [{{name: http, port: 80}}]}}\n"
+    );
+    fs::write(folder.path().join("services.yaml"), cart).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"))
+        .args(arguments)
+        .arg("--cluster")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let [text, errors] = [output.stdout, output.stderr].map(|out| String::from_utf8(out).unwrap());
+    (output.status.code(), text, errors)
+}
+
+#[test]
+fn d13_every_command_judges_labels_in_annotations_as_the_agents_do() {
+    let hard = "topology.ipvs-topo.io/keys: 'example.com/x'";
+    for command in [
+        &["render", "--node", "n1"][..],
+        &["explain", "shop/cart", "--node", "n1"],
+        &["simulate"],
+    ] {
+        let restricted = [command, &["--annotation-label-keys", "example.com/rack"]].concat();
+        let (code, text, errors) = on_shop(hard, &restricted);
+        assert_eq!(code, Some(0), "{errors}");
+        let said = text + &errors;
+        assert!(
+            said.contains("may not use the label example.com/x here"),
+            "{said}"
+        );
+        let (_, text, errors) = on_shop(hard, command);
+        assert!(!(text + &errors).contains("may not use"));
+    }
+    let set = [
+        "simulate",
+        "--annotation-label-keys",
+        "example.com/rack",
+        "--set",
+        "shop/cart:keys=example.com/x,*",
+    ];
+    let (code, _, errors) = on_shop("", &set);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(
+        errors.contains("may not use the label example.com/x"),
+        "{errors}"
+    );
+}

@@ -60,7 +60,8 @@ fn a_pipe_with_a_name_is_refused_as_it_may_have_no_writer() {
     for command in ["render --node n1", "simulate", "agent --node n1"] {
         let (code, _, errors) = bash(&format!("$I {command} --cluster {named}"));
         assert_eq!(code, Some(2), "{command}: {errors}");
-        let expected = format!("{named}: this is a pipe (FIFO) and is not read; name an existing file");
+        let expected =
+            format!("{named}: this is a pipe (FIFO) and is not read; name an existing file");
         assert!(errors.contains(&expected), "{errors}");
     }
 }
@@ -76,7 +77,10 @@ fn what_reads_the_cluster_twice_takes_no_pipe() {
     ] {
         let (code, _, errors) = bash(&line);
         assert_eq!(code, Some(2), "{errors}");
-        assert!(errors.contains("--set reads the annotations a second time"), "{errors}");
+        assert!(
+            errors.contains("--set reads the annotations a second time"),
+            "{errors}"
+        );
     }
 }
 

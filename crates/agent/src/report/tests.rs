@@ -213,11 +213,18 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
 
 #[test]
 fn the_name_of_a_policy_that_does_not_exist_or_is_no_name_is_a_fallback() {
-    let near = ours("TopologyPolicy", "near", "{mode: Prefer, levels: [{key: zone}, {any: true}]}");
+    let near = ours(
+        "TopologyPolicy",
+        "near",
+        "{mode: Prefer, levels: [{key: zone}, {any: true}]}",
+    );
     let named = |name: &str| service(1, &format!("policy: {name}"), &["n1", "n3"]);
     for (parts, expected) in [
         (vec![named("other")], ["Invalid", "", "Uniform"]),
-        (vec![near.clone(), named("other")], ["Invalid", "", "Prefer"]),
+        (
+            vec![near.clone(), named("other")],
+            ["Invalid", "", "Prefer"],
+        ),
     ] {
         assert_eq!(only(&account(&parts)), expected, "{parts:?}");
     }

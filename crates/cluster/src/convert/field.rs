@@ -204,7 +204,9 @@ impl<'a> Field<'a> {
     /// The entries of a mapping by key.
     pub(crate) fn by_key(&self) -> HashMap<&str, Field<'_>> {
         let entries = self.node.and_then(Node::map).unwrap_or_default();
-        let fields = entries.iter().map(|(key, node)| (&**key, self.label(key, node)));
+        let fields = entries
+            .iter()
+            .map(|(key, node)| (&**key, self.label(key, node)));
         fields.collect()
     }
 

@@ -86,13 +86,7 @@ fn without_levels(policy: Policy) -> Policy {
 }
 
 /// Reports a label at the first of the annotations that names it.
-fn warn(
-    root: &Field<'_>,
-    names: &[&str],
-    key: &LevelKey,
-    consequence: &str,
-    report: &mut Report,
-) {
+fn warn(root: &Field<'_>, names: &[&str], key: &LevelKey, consequence: &str, report: &mut Report) {
     let label = key.label().map_or("", |label| label);
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
@@ -148,24 +142,46 @@ mod tests {
             let words: Vec<String> = levels.chain(avoid).collect();
             format!("{} {}", policy.mode.word(), words.join(","))
         });
-        (words.unwrap_or_else(|| "nothing".to_owned()), service.faults)
+        (
+            words.unwrap_or_else(|| "nothing".to_owned()),
+            service.faults,
+        )
     }
 
     #[test]
     fn d13_a_label_that_annotations_may_not_use_never_opens_a_boundary() {
         const OTHER: &str = "example.com/x";
         for (annotations, words, faults) in [
-            (&[("keys", "example.com/rack,zone")][..], "hard example.com/rack,zone", Faults::None),
-            (&[("keys", "zone"), ("avoid", OTHER)], "hard zone", Faults::Some),
             (
-                &[("keys", "zone,*"), ("avoid", "example.com/x,example.com/rack")],
+                &[("keys", "example.com/rack,zone")][..],
+                "hard example.com/rack,zone",
+                Faults::None,
+            ),
+            (
+                &[("keys", "zone"), ("avoid", OTHER)],
+                "hard zone",
+                Faults::Some,
+            ),
+            (
+                &[
+                    ("keys", "zone,*"),
+                    ("avoid", "example.com/x,example.com/rack"),
+                ],
                 "prefer zone,*,!example.com/rack",
                 Faults::Some,
             ),
             (&[("avoid", OTHER)], "nothing", Faults::Some),
             (&[("keys", "example.com/x,zone")], "hard ", Faults::Boundary),
-            (&[("weights", "zone=90,example.com/x=10")], "hard ", Faults::Boundary),
-            (&[("mode", "hard"), ("keys", "example.com/x,*")], "hard ", Faults::Boundary),
+            (
+                &[("weights", "zone=90,example.com/x=10")],
+                "hard ",
+                Faults::Boundary,
+            ),
+            (
+                &[("mode", "hard"), ("keys", "example.com/x,*")],
+                "hard ",
+                Faults::Boundary,
+            ),
             (&[("keys", "example.com/x,*")], "nothing", Faults::Some),
             (
                 &[("weights", "example.com/x=90,*=10"), ("avoid", "node:soft")],
@@ -173,7 +189,11 @@ mod tests {
                 Faults::Some,
             ),
         ] {
-            assert_eq!(left(annotations), (words.to_owned(), faults), "{annotations:?}");
+            assert_eq!(
+                left(annotations),
+                (words.to_owned(), faults),
+                "{annotations:?}"
+            );
         }
     }
 
@@ -182,7 +202,12 @@ mod tests {
         let (_, said) = read(&[("keys", "zone,example.com/x"), ("avoid", "example.com/y")]);
         assert_eq!(said.len(), 2, "{said:#?}");
         let both = said.concat();
-        for part in ["topology.ipvs-topo.io/keys", "label example.com/x", "io/avoid", "label example.com/y"] {
+        for part in [
+            "topology.ipvs-topo.io/keys",
+            "label example.com/x",
+            "io/avoid",
+            "label example.com/y",
+        ] {
             assert!(both.contains(part), "{part}: {said:#?}");
         }
     }

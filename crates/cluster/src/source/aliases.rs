@@ -69,11 +69,16 @@ mod tests {
         let values = "x,".repeat(900);
         let items = "- *a\n".repeat(900);
         // The last line is no YAML.
-        let text = format!("kind: Other\nmetadata: {{name: o}}\na: &a [{values}]\nb:\n{items}c: [\n");
+        let text =
+            format!("kind: Other\nmetadata: {{name: o}}\na: &a [{values}]\nb:\n{items}c: [\n");
         for number in 0..5 {
             fs::write(folder.path().join(format!("{number}.yaml")), &text).unwrap();
         }
-        fs::write(folder.path().join("9.yaml"), "kind: Other\nmetadata: {name: p}\n").unwrap();
+        fs::write(
+            folder.path().join("9.yaml"),
+            "kind: Other\nmetadata: {name: p}\n",
+        )
+        .unwrap();
         let loaded = read(folder.path(), &Options::default()).unwrap();
         let refused = loaded.warnings.iter().map(ToString::to_string);
         let refused = refused.filter(|one| one.contains("aliases of the whole input"));

@@ -47,7 +47,10 @@ fn read_parts(
     take: &mut dyn FnMut(Found),
 ) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
-    let known = known.chunks.iter().filter(|chunk| chunk.usable_at.is_none());
+    let known = known
+        .chunks
+        .iter()
+        .filter(|chunk| chunk.usable_at.is_none());
     let known = known.map(|chunk| (chunk.part, chunk));
     let known: FxHashMap<Part, &Chunk> = known.collect();
     let mut reader = BufReader::with_capacity(BUFFER, source);

@@ -45,10 +45,7 @@ pub struct Watch {
 ///
 /// `annotation_keys` are the labels that annotations of Services may use besides those that are always known; any if it
 /// is not said.
-pub fn watch(
-    path: &Path,
-    annotation_keys: Option<BTreeSet<Arc<str>>>,
-) -> Result<Watch, ReadError> {
+pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result<Watch, ReadError> {
     let context = Context::judging(Clock::system(), annotation_keys);
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();

@@ -207,7 +207,10 @@ fn d13_aliases_have_one_limit_for_all_documents_of_a_text() {
 fn d13_a_merge_of_many_sources_looks_at_the_keys_once() {
     let keys: Vec<String> = (0..100_000).map(|key| format!("k{key}: ")).collect();
     let sources = "*a, ".repeat(50_000);
-    let text = format!("a: &a {{x: 1}}\nb: {{{}, <<: [{sources}]}}\n", keys.join(", "));
+    let text = format!(
+        "a: &a {{x: 1}}\nb: {{{}, <<: [{sources}]}}\n",
+        keys.join(", ")
+    );
     let began = std::time::Instant::now();
     let mut found = Vec::new();
     read(text.as_bytes(), |node| found.push(node)).unwrap();

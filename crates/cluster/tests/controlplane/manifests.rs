@@ -1,8 +1,8 @@
 //! What is in `manifests`: applied, shown, repeated and deleted without a word too many.
 
 use crate::kubectl::{
-    Namespace, eventually, files, folder, installed, is_oldest, kubectl, kubectl_with, ok, repository, run,
-    service,
+    Namespace, eventually, files, folder, installed, is_oldest, kubectl, kubectl_with, ok,
+    repository, run, service,
 };
 
 /// What each kind shows to `kubectl explain`, and a field whose text has to be there.
@@ -239,8 +239,13 @@ fn the_component_label_keys_refuses_labels_in_annotations_that_are_not_allowed()
     let refusal = eventually("the first refusal", || {
         created(&[("keys", "example.com/x,*")]).err()
     });
-    assert!(refusal.contains("only the labels that the administrators"), "{refusal}");
-    let many: Vec<String> = (0..20).map(|number| format!("example.com/a{number}")).collect();
+    assert!(
+        refusal.contains("only the labels that the administrators"),
+        "{refusal}"
+    );
+    let many: Vec<String> = (0..20)
+        .map(|number| format!("example.com/a{number}"))
+        .collect();
     for (name, value) in [
         ("keys", "zone,example.com/x"),
         ("weights", "zone=80,example.com/x=15,*=5"),
@@ -253,7 +258,10 @@ fn the_component_label_keys_refuses_labels_in_annotations_that_are_not_allowed()
     }
     for (name, value) in [
         ("keys", "node, example.com/rack,zone,region,*"),
-        ("weights", "example.com/rack=80,topology.kubernetes.io/zone=15,*=5"),
+        (
+            "weights",
+            "example.com/rack=80,topology.kubernetes.io/zone=15,*=5",
+        ),
         ("avoid", "example.com/rack,node:soft"),
     ] {
         created(&[(name, value)]).unwrap();

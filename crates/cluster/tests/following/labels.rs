@@ -233,7 +233,11 @@ async fn d13_a_second_list_of_nodes_that_is_refused_or_hangs_does_not_stop_a_sta
         fake.add(SERVICES, service("cart"));
         one_list(&fake, &deed);
         // The Services come after the first list of Nodes.
-        fake.world(|world| world.delays.insert(SERVICES.to_owned(), Duration::from_secs(2)));
+        fake.world(|world| {
+            world
+                .delays
+                .insert(SERVICES.to_owned(), Duration::from_secs(2))
+        });
         let shown = format!("{deed:?}");
         let server = fake.clone();
         fake.follow_with(&mut Followed::new(), MINUTE, move |second, followed| {
@@ -253,7 +257,11 @@ async fn d13_a_second_list_of_nodes_that_is_refused_or_hangs_does_not_stop_a_sta
 async fn a_start_waits_for_the_labels_of_administrators_however_long_the_list_takes() {
     let fake = cluster();
     // The policies come after the first list of Nodes.
-    fake.world(|world| world.delays.insert(POLICIES.to_owned(), Duration::from_secs(5)));
+    fake.world(|world| {
+        world
+            .delays
+            .insert(POLICIES.to_owned(), Duration::from_secs(5))
+    });
     fake.add(POLICIES, policy("near", RACK));
     one_list(&fake, &Deed::Refuse(500, ""));
     fake.follow_with(&mut Followed::new(), 2 * MINUTE, |_, followed| {

@@ -359,3 +359,28 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
     turns.dedup();
     assert_eq!(turns, [true, false, true]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn d13_a_policy_of_a_namespace_with_a_label_outside_the_map_is_named_as_waiting() {
+    let fake = mapped();
+    fake.add(MAPS, map("shard-0", &TOLD));
+    let mut followed = Followed::mapped("n1");
+    let server = fake.clone();
+    let spec = json!({"mode": "Hard", "levels": [{"key": RACK}]});
+    let near = json!({"metadata": {"name": "near", "namespace": "shop"}, "spec": spec});
+    fake.follow_with(&mut followed, MINUTE, move |second, _| {
+        if second == 2 {
+            server.add(
+                "/apis/topology.ipvs-topo.io/v1alpha1/topologypolicies",
+                near.clone(),
+            );
+        }
+    })
+    .await;
+    assert_eq!(followed.index.snapshot().policies().count(), 0);
+    let words: Vec<String> = followed.index.warnings().map(ToString::to_string).collect();
+    assert!(
+        words[0].starts_with("TopologyPolicy shop/near: uses a label"),
+        "{words:?}"
+    );
+}

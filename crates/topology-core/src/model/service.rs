@@ -73,7 +73,8 @@ impl Service {
             return;
         }
         let has_levels = last.policy.as_ref().is_some_and(|policy| !policy.adds);
-        let is_good = last.faults != Faults::Boundary && (has_levels || last.named_policy.is_some());
+        let is_good =
+            last.faults != Faults::Boundary && (has_levels || last.named_policy.is_some());
         if self.faults == Faults::Boundary && is_good {
             self.faults = Faults::LastGood;
             self.policy.clone_from(&last.policy);

@@ -236,9 +236,7 @@ impl fmt::Display for Refusal {
             Self::OwnNodeUnknown => "this Node is unknown, a hard policy matches nothing",
             Self::Drained => "every usable endpoint is drained, and the drain is forced",
             Self::Avoided => "every usable endpoint is in a domain that the policy avoids",
-            Self::BoundaryUnread => {
-                "the hard policy cannot be read, so it matches nothing"
-            }
+            Self::BoundaryUnread => "the hard policy cannot be read, so it matches nothing",
         })
     }
 }

@@ -2,8 +2,7 @@
 
 use topology_core::hints::Wanted;
 use topology_core::model::{
-    Service,
-    Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector,
+    Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector, Service,
     TopologyPolicy, TrafficPolicy,
 };
 use topology_core::policy::{Avoid, LevelKey, Mode, Policy, PolicySource};
@@ -471,14 +470,28 @@ fn a_version_without_levels_and_without_a_name_is_no_last_good_version() {
         (service(None, Some("near"), Faults::None), true),
         (service(None, None, Faults::None), false),
         (service(None, None, Faults::Some), false),
-        (service(Some(added(&[(LevelKey::Node, true)], None)), None, Faults::None), false),
+        (
+            service(
+                Some(added(&[(LevelKey::Node, true)], None)),
+                None,
+                Faults::None,
+            ),
+            false,
+        ),
         (service(Some(unread.clone()), None, Faults::Boundary), false),
     ] {
         let mut now = service(Some(unread.clone()), None, Faults::Boundary);
         now.keep_last_good(&last);
         assert_eq!(now.faults == Faults::LastGood, stays, "{last:?}");
-        let policy = if stays { &last.policy } else { &Some(unread.clone().into()) };
-        assert_eq!((&now.policy, now.named_policy.is_some()), (policy, stays && last.named_policy.is_some()));
+        let policy = if stays {
+            &last.policy
+        } else {
+            &Some(unread.clone().into())
+        };
+        assert_eq!(
+            (&now.policy, now.named_policy.is_some()),
+            (policy, stays && last.named_policy.is_some())
+        );
     }
 }
 

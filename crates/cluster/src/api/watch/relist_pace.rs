@@ -117,6 +117,10 @@ mod tests {
         assert_eq!(paces.not_before(Asker::Tenant), minutes(3));
         assert_eq!(paces.not_before(Asker::Administrator), Duration::ZERO);
         paces.asked(Asker::Administrator, minutes(2));
-        assert_eq!(paces.not_before(Asker::Tenant), minutes(4), "but they share the list");
+        assert_eq!(
+            paces.not_before(Asker::Tenant),
+            minutes(4),
+            "but they share the list"
+        );
     }
 }

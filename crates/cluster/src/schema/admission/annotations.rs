@@ -6,7 +6,8 @@ use super::values::conditions;
 use super::{Check, Policy};
 
 /// The annotations of the Service; none is like no annotations.
-pub(super) const TEXTS: &str = "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
+pub(super) const TEXTS: &str =
+    "(has(object.metadata.annotations) ? object.metadata.annotations : {})";
 /// Those that it had before; none if it is new.
 const BEFORE: &str = "(oldObject != null && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})";
 

@@ -60,13 +60,18 @@ impl Entry {
 
     /// Where a file writes the object.
     pub(super) fn place(&self, file: &str) -> Option<&Place> {
-        let at = self.places.binary_search_by(|other| (*other.file).cmp(file));
+        let at = self
+            .places
+            .binary_search_by(|other| (*other.file).cmp(file));
         self.places.get(at.ok()?)
     }
 
     /// A file does not write the object any more.
     pub(super) fn leave(&mut self, file: &str) {
-        if let Ok(at) = self.places.binary_search_by(|other| (*other.file).cmp(file)) {
+        if let Ok(at) = self
+            .places
+            .binary_search_by(|other| (*other.file).cmp(file))
+        {
             self.places.remove(at);
         }
     }

@@ -92,7 +92,9 @@ fn show(event: &Event) -> String {
         Event::Delete(key) => format!("delete {key}"),
         Event::Ignore(key, reason) => format!("ignore {key} {reason}"),
         Event::Keep(key) => format!("keep {key}"),
-        Event::Begin | Event::Unread(_) | Event::Complete(_) => panic!("a catalog does not say {event:?}"),
+        Event::Begin | Event::Unread(_) | Event::Complete(_) => {
+            panic!("a catalog does not say {event:?}")
+        }
     }
 }
 
@@ -437,7 +439,10 @@ fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
     }
     let (completeness, reports) = script.catalog.list_ended();
     assert_eq!(completeness, Completeness::Whole);
-    let warnings: Vec<Warning> = reports.into_iter().flat_map(|report| report.warnings).collect();
+    let warnings: Vec<Warning> = reports
+        .into_iter()
+        .flat_map(|report| report.warnings)
+        .collect();
     assert_eq!(warnings.len(), FILES - 1, "the last counts");
     let named = warnings.iter().filter(|one| one.object.is_some());
     assert_eq!(named.count(), 100);

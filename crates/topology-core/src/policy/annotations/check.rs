@@ -29,7 +29,8 @@ impl AnnotationSet<'_> {
     pub(super) fn fail_beside_name(&mut self) {
         for (name, value) in std::mem::take(&mut self.found) {
             if name != "policy" {
-                let problem = "the named policy says all; remove this one, or the annotation policy";
+                let problem =
+                    "the named policy says all; remove this one, or the annotation policy";
                 self.fail(name, value, problem.to_owned());
             }
         }

@@ -186,7 +186,8 @@ impl Interest {
             }
         }
         self.by_label.retain(|_, users| !users.is_empty());
-        self.unread.retain(|label| self.by_label.contains_key(label));
+        self.unread
+            .retain(|label| self.by_label.contains_key(label));
     }
 
     /// Whether all of these are known of every Node.

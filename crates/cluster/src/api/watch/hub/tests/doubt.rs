@@ -143,17 +143,27 @@ fn the_first_list_of_a_start_is_believed() {
 #[test]
 fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
     let written = [
-        (POLICIES, r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#),
+        (
+            POLICIES,
+            r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#,
+        ),
         (
             DRAINS,
             r#"{"metadata":{"name":"a"},"spec":{"match":{"key":"zone","values":["b"]},"expiresAt":"2026-11-21T00:00:00Z"}}"#,
         ),
-        (CIDRS, r#"{"metadata":{"name":"a"},"spec":{"cidrs":["10.96.0.0/16"]}}"#),
+        (
+            CIDRS,
+            r#"{"metadata":{"name":"a"},"spec":{"cidrs":["10.96.0.0/16"]}}"#,
+        ),
     ];
     let count = |bench: &Bench| {
         let snapshot = bench.index.snapshot();
         let ranges = snapshot.service_cidrs().len();
-        [snapshot.policies().count(), snapshot.drains().count(), ranges]
+        [
+            snapshot.policies().count(),
+            snapshot.drains().count(),
+            ranges,
+        ]
     };
     let mut bench = bench(Relists::Confirm);
     for (input, text) in written {
@@ -171,7 +181,11 @@ fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
         bench.hub.absent(input);
     }
     bench.tell();
-    assert_eq!(count(&bench), [0, 0, 0], "a CRD that was removed takes its objects along");
+    assert_eq!(
+        count(&bench),
+        [0, 0, 0],
+        "a CRD that was removed takes its objects along"
+    );
 }
 
 #[test]
@@ -195,7 +209,12 @@ fn d13_a_list_of_another_cluster_removes_nothing_until_a_second_one_agrees() {
     for name in ["i", "j", "k"] {
         bench.hub.exists(SERVICES, &service(name, 80));
     }
-    relist(&mut bench, 30, SERVICES, names(&["e", "f", "g", "h", "i", "j", "k"]));
+    relist(
+        &mut bench,
+        30,
+        SERVICES,
+        names(&["e", "f", "g", "h", "i", "j", "k"]),
+    );
     assert_eq!(known(&bench), "abcdefghijk", "too early");
     // A third cluster: what neither list has named is gone, what the first named is not.
     relist(&mut bench, 60, SERVICES, names(&["v", "w", "x", "y", "z"]));
@@ -203,7 +222,10 @@ fn d13_a_list_of_another_cluster_removes_nothing_until_a_second_one_agrees() {
     relist(&mut bench, 119, SERVICES, names(&["v", "w", "x", "y", "z"]));
     assert_eq!(known(&bench), "efghijkvwxyz");
     relist(&mut bench, 120, SERVICES, names(&["v", "w", "x", "y", "z"]));
-    assert_eq!((known(&bench), bench.hub.doubt(SERVICES)), ("vwxyz".to_owned(), None));
+    assert_eq!(
+        (known(&bench), bench.hub.doubt(SERVICES)),
+        ("vwxyz".to_owned(), None)
+    );
 }
 
 #[test]

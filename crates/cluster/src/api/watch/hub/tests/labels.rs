@@ -166,7 +166,11 @@ fn d13_a_service_that_waits_for_labels_follows_in_all_but_its_policy() {
         let service = bench.index.snapshot().service(&name).unwrap();
         let keys = service.policy.iter().flat_map(|policy| policy.label_keys());
         let keys: Vec<String> = keys.map(ToString::to_string).collect();
-        (keys.join(","), service.faults, u32::from(service.ports[0].port.get()))
+        (
+            keys.join(","),
+            service.faults,
+            u32::from(service.ports[0].port.get()),
+        )
     };
     let zone = "topology.kubernetes.io/zone";
     // With a policy before, and without one.
@@ -177,7 +181,11 @@ fn d13_a_service_that_waits_for_labels_follows_in_all_but_its_policy() {
             bench.hub.exists(SERVICES, &annotated(RACK, port));
             bench.tell();
             assert_eq!(asked(&bench), (keys.to_owned(), Faults::None, port));
-            assert_eq!(bench.index.warnings().count(), 0, "it waits for a list on its way");
+            assert_eq!(
+                bench.index.warnings().count(),
+                0,
+                "it waits for a list on its way"
+            );
         }
         bench.hub.ask_for_nodes();
         bench.list(NODES, [labelled("n1", &[(RACK, "r")])]);
