@@ -79,7 +79,7 @@ impl ObjectKey {
     }
 
     /// The key of an object that lives in no namespace.
-    pub(crate) fn global(kind: Kind, name: &Arc<str>) -> Self {
+    pub fn global(kind: Kind, name: &Arc<str>) -> Self {
         Self {
             kind,
             name: ObjectName::new("", Arc::clone(name)),

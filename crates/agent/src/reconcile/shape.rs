@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use cluster::claims;
+use cluster::object::{Kind, ObjectKey};
 use cluster::warning::Warning;
 use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
@@ -117,7 +118,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (snapshot, me) = (self.index.snapshot(), &self.me.node);
         let own = claims::warning_of(snapshot, me);
         let mut others = claims::warnings(snapshot, |_key| None);
-        others.retain(|warning| warning.object.as_deref() != Some(&**me));
+        let mine = ObjectKey::global(Kind::Node, me);
+        others.retain(|warning| warning.subject.key() != Some(&mine));
         let lines = |warnings: &[Warning]| warnings.iter().map(ToString::to_string).collect();
         self.warnings.set(Topic::OwnClaim, lines(own.as_slice()));
         self.warnings.set(Topic::NodeClaim, lines(&others));

@@ -60,7 +60,9 @@ pub(crate) fn of_service(
         topology_keys: reading.policy,
         faults: match faults_of_keys {
             Faults::None => faults,
-            of_keys @ (Faults::Some | Faults::Boundary | Faults::LastGood) => of_keys,
+            of_keys @ (Faults::Some | Faults::Boundary | Faults::LastGood | Faults::Pending) => {
+                of_keys
+            }
         },
     }
 }
