@@ -153,16 +153,10 @@ async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {
 }
 
 fn object_name(text: &str) -> Result<ObjectName, Refusal> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(ObjectName {
-            namespace: namespace.into(),
-            name: name.into(),
-        }),
-        _ => Err(Refusal::new(
-            StatusCode::BAD_REQUEST,
-            format!("{text:?} is not NAMESPACE/SERVICE"),
-        )),
-    }
+    ObjectName::parse(text).ok_or_else(|| {
+        let words = format!("{text:?} is not NAMESPACE/SERVICE");
+        Refusal::new(StatusCode::BAD_REQUEST, words)
+    })
 }
 
 impl Refusal {

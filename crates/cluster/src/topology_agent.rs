@@ -6,7 +6,7 @@ pub mod rate;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use topology_core::model::{PolicyKind, PolicyName};
+use topology_core::model::{ObjectName, PolicyKind, PolicyName};
 
 /// The status of a `TopologyAgent`. What a later version wrote is read as far as it is known: an element of a list that
 /// cannot be read is passed over.
@@ -100,8 +100,9 @@ pub struct DrainInUse {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fallback {
-    /// Namespace and name: `shop/cart`.
-    pub service: String,
+    /// Which Service.
+    #[serde(with = "service_path")]
+    pub service: ObjectName,
     /// The policy that asked; none = annotations of the Service.
     #[serde(with = "policy_path", skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyName>,
@@ -250,6 +251,26 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
 }
 
 /// A policy's name in one text: `TopologyPolicy/shop/near`.
+mod service_path {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use topology_core::model::ObjectName;
+
+    pub(super) fn serialize<S: Serializer>(
+        service: &ObjectName,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(service)
+    }
+
+    /// A name without a namespace, which no agent writes, is one in `default`, where its Event belongs.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ObjectName, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(ObjectName::parse(&text).unwrap_or_else(|| ObjectName::new("default", text)))
+    }
+}
+
 mod policy_path {
     use serde::{Deserialize, Deserializer, Serializer, de};
     use topology_core::model::PolicyName;
@@ -285,6 +306,8 @@ mod tests {
             "fallbacks": [{"service": "shop/cart", "reason": "Eclipse", "to": "Uniform", "since": ""}]}"#;
         let status: AgentStatus = serde_json::from_str(text).unwrap();
         assert_eq!(status.fallbacks[0].reason, FallbackReason::Other);
+        let cart = ObjectName::new("shop", "cart");
+        assert_eq!(status.fallbacks[0].service, cart);
         assert_eq!(status.phase, AgentPhase::Serving);
         let text = r#"{"version": "9.9.9", "phase": "Resting",
             "policies": [{"kind": "GalacticTopologyPolicy", "name": "far"},

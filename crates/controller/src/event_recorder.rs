@@ -15,7 +15,7 @@ use cluster::schema::{GROUP, VERSION};
 use cluster::topology_agent::FallbackReason;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use topology_core::model::PolicyName;
+use topology_core::model::{ObjectName, PolicyName};
 
 use reasons::{APPLIED, of_fallback};
 pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
@@ -37,8 +37,8 @@ const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
 /// Where Events about objects without a namespace are.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// A Service, as `shop/cart`, or a ClusterTopologyPolicy, as `near`, and the reason of the Event.
-pub type Key = (String, &'static str);
+/// A Service, or a ClusterTopologyPolicy, which has no namespace, and the reason of the Event.
+pub type Key = (ObjectName, &'static str);
 
 /// A fallback of a Service, as the reports of all Nodes show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,8 +101,8 @@ struct Recorded {
 }
 
 /// The key of a reported reason; none for a reason of a later version.
-pub fn key(service: &str, reason: FallbackReason) -> Option<Key> {
-    of_fallback(reason).map(|(reason, _)| (service.to_owned(), reason))
+pub fn key(service: &ObjectName, reason: FallbackReason) -> Option<Key> {
+    of_fallback(reason).map(|(reason, _)| (service.clone(), reason))
 }
 
 impl EventRecorder {
@@ -147,11 +147,11 @@ impl EventRecorder {
         let mut lasting: BTreeSet<Key> = seen.keys().cloned().collect();
         let gone = before.into_iter().filter(|key| !seen.contains_key(key));
         if complete {
-            let still: BTreeSet<&str> = seen.keys().map(|(service, _)| &**service).collect();
-            let services: BTreeSet<String> = gone.map(|(service, _)| service).collect();
+            let still: BTreeSet<&ObjectName> = seen.keys().map(|(service, _)| service).collect();
+            let services: BTreeSet<ObjectName> = gone.map(|(service, _)| service).collect();
             let ended = services
                 .into_iter()
-                .filter(|service| !still.contains(&**service));
+                .filter(|service| !still.contains(service));
             for service in ended {
                 let note = "the policy is applied as requested on all nodes".to_owned();
                 dropped += usize::from(!self.add((service, APPLIED), now, note, None));
@@ -245,7 +245,7 @@ impl EventRecorder {
             None => json!({
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
-                "metadata": { "name": name, "namespace": namespace },
+                "metadata": { "name": name, "namespace": &**namespace },
                 "eventTime": micro_time(now),
                 "reportingController": REPORTING_CONTROLLER,
                 "reportingInstance": self.instance,
@@ -258,7 +258,7 @@ impl EventRecorder {
         };
         Pending {
             key: key.clone(),
-            namespace: namespace.to_owned(),
+            namespace: namespace.to_string(),
             name,
             is_known: recorded.is_some(),
             body,
@@ -268,7 +268,10 @@ impl EventRecorder {
 
 /// The namespace of an Event, the name of the object that it is about, and the reference to that.
 fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, Value) {
-    let (namespace, name) = key.0.split_once('/').unwrap_or((DEFAULT_NAMESPACE, &key.0));
+    let (namespace, name) = match (&*key.0.namespace, &*key.0.name) {
+        ("", name) => (DEFAULT_NAMESPACE, name),
+        names => names,
+    };
     let mut object = if reasons::is_about_policy(key.1) {
         json!({ "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "ClusterTopologyPolicy", "name": name })
     } else {

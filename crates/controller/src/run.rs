@@ -242,9 +242,9 @@ impl Loop {
         for news in self.state.look() {
             let (service, note) = (&news.key.0, &news.note);
             if news.key.1 == HINTS_LEFT {
-                tracing::warn!(service, "{note}");
+                tracing::warn!(%service, "{note}");
             } else {
-                tracing::info!(service, "{note}");
+                tracing::info!(%service, "{note}");
             }
             self.tell(now, news);
         }

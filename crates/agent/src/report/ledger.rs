@@ -186,7 +186,7 @@ impl Ledger {
         } = entry.told.instead.as_ref()?;
         let since = Timestamp::from_second(entry.since.div_euclid(1000)).unwrap_or_default();
         Some(Fallback {
-            service: service.to_string(),
+            service: service.clone(),
             policy: policy.clone(),
             reason: *why,
             from: from.map(str::to_owned),

@@ -150,7 +150,8 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
         let [fallback] = &account.fallbacks[..] else {
             panic!()
         };
-        assert_eq!((&*fallback.service, &fallback.policy), ("shop/s1", &None));
+        assert_eq!(fallback.service, ObjectName::new("shop", "s1"));
+        assert_eq!(fallback.policy, None);
         assert_eq!(fallback.since, "2026-11-21T20:00:00Z");
     }
     let panics = "{mode: Prefer, levels: [{key: zone}, {any: true}], guard: {panicPercent: 60}}";
@@ -382,7 +383,7 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
         (70, MAX_FALLBACKS)
     );
     assert_eq!(
-        account.fallbacks[0].service, "shop/s70",
+        account.fallbacks[0].service, ObjectName::new("shop", "s70"),
         "it is as old as it was"
     );
 }
@@ -390,7 +391,7 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
 #[test]
 fn a_restart_makes_no_fallback_younger_and_amounts_are_no_news() {
     let fallback = |service: &str, since: &str| Fallback {
-        service: service.to_owned(),
+        service: ObjectName::new("shop", service),
         since: since.to_owned(),
         ..Fallback::default()
     };

@@ -473,7 +473,7 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
     };
     let near = PolicyName::namespaced("shop", "near");
     let fallback = |reason| Fallback {
-        service: "shop/cart".to_owned(),
+        service: topology_core::model::ObjectName::new("shop", "cart"),
         policy: Some(near.clone()),
         reason,
         from: Some("Prefer".to_owned()),

@@ -16,7 +16,7 @@ fn instead(nodes: usize) -> ServiceFallback {
 }
 
 fn seen(services: &[&str]) -> BTreeMap<Key, ServiceFallback> {
-    let one = |service: &&str| (key(service, FallbackReason::Panic).unwrap(), instead(1));
+    let one = |service: &&str| (key(&ObjectName::parse(service).unwrap(), FallbackReason::Panic).unwrap(), instead(1));
     services.iter().map(one).collect()
 }
 
@@ -30,10 +30,10 @@ fn write(event_recorder: &mut EventRecorder, now: i64) -> Vec<Pending> {
 }
 
 /// Service and reason of each.
-fn notes(entries: &[Pending]) -> Vec<(&str, &str)> {
+fn notes(entries: &[Pending]) -> Vec<(String, &str)> {
     entries
         .iter()
-        .map(|entry| (&*entry.key.0, entry.key.1))
+        .map(|entry| (entry.key.0.to_string(), entry.key.1))
         .collect()
 }
 
@@ -52,10 +52,10 @@ fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
         from: String::new(),
         ..instead(1)
     };
-    let key = key("shop/cart", FallbackReason::Invalid).unwrap();
+    let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Invalid).unwrap();
     event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
     let said = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&said), [("shop/cart", "TopologyInvalid")]);
+    assert_eq!(notes(&said), [("shop/cart".to_owned(), "TopologyInvalid")]);
     assert_eq!(
         said[0].body["note"],
         "a topology annotation is not valid (ipvs-topo explain names it) and not used: the Service gets Uniform (first reported by 1 node)"
@@ -70,10 +70,10 @@ fn annotations_that_owner_limits_do_not_allow_are_an_event() {
         from: "Weighted".to_owned(),
         ..instead(1)
     };
-    let key = key("shop/cart", FallbackReason::NotAllowed).unwrap();
+    let key = key(&ObjectName::new("shop", "cart"), FallbackReason::NotAllowed).unwrap();
     event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
     let written = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&written), [("shop/cart", "TopologyNotAllowed")]);
+    assert_eq!(notes(&written), [("shop/cart".to_owned(), "TopologyNotAllowed")]);
     let note = written[0].body["note"].as_str().unwrap();
     assert!(
         note.contains("ownerLimits") && note.contains("asks for Weighted"),
@@ -119,11 +119,11 @@ fn what_a_node_lacks_or_a_limit_takes_is_an_event_that_says_what_to_do() {
 fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     let mut event_recorder = event_recorder();
     for nodes in 1..=100 {
-        let key = key("shop/cart", FallbackReason::Panic).unwrap();
+        let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Panic).unwrap();
         event_recorder.observe(NOW, &BTreeMap::from([(key, instead(nodes))]), true);
     }
     let said = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&said), [("shop/cart", "TopologyFallbackPanic")]);
+    assert_eq!(notes(&said), [("shop/cart".to_owned(), "TopologyFallbackPanic")]);
     let [entry] = &said[..] else { panic!() };
     assert!(!entry.is_known);
     assert_eq!(
@@ -144,7 +144,7 @@ fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
     );
     event_recorder.observe(NOW, &BTreeMap::new(), true);
     let over = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&over), [("shop/cart", "TopologyApplied")]);
+    assert_eq!(notes(&over), [("shop/cart".to_owned(), "TopologyApplied")]);
     assert_eq!(over[0].body["type"], "Normal");
     assert_eq!(write(&mut event_recorder, NOW + 1000), []);
 }
@@ -154,11 +154,11 @@ fn a_service_that_falls_back_for_another_reason_is_not_as_asked() {
     let mut event_recorder = event_recorder();
     event_recorder.observe(NOW, &seen(&["shop/cart"]), true);
     write(&mut event_recorder, NOW);
-    let key = key("shop/cart", FallbackReason::Empty).unwrap();
+    let key = key(&ObjectName::new("shop", "cart"), FallbackReason::Empty).unwrap();
     event_recorder.observe(NOW, &BTreeMap::from([(key, instead(1))]), true);
     assert_eq!(
         notes(&write(&mut event_recorder, NOW)),
-        [("shop/cart", "TopologyFallbackEmpty")]
+        [("shop/cart".to_owned(), "TopologyFallbackEmpty")]
     );
 }
 
@@ -173,7 +173,7 @@ fn what_reports_have_no_room_for_is_not_over() {
     event_recorder.observe(NOW, &BTreeMap::new(), true);
     assert_eq!(
         notes(&write(&mut event_recorder, NOW)),
-        [("shop/cart", "TopologyApplied")]
+        [("shop/cart".to_owned(), "TopologyApplied")]
     );
 }
 
@@ -208,12 +208,12 @@ fn another_leader_says_only_what_is_young_and_by_the_same_name() {
     let said = write(&mut first, NOW);
     let mut second = EventRecorder::new("two");
     let mut both = seen(&["shop/cart", "shop/old"]);
-    both.entry(key("shop/old", FallbackReason::Panic).unwrap())
+    both.entry(key(&ObjectName::new("shop", "old"), FallbackReason::Panic).unwrap())
         .or_default()
         .since = NOW - RECORDED_BEFORE_MILLIS;
     second.observe(NOW + 1, &both, true);
     let again = write(&mut second, NOW + 1);
-    assert_eq!(notes(&again), [("shop/cart", "TopologyFallbackPanic")]);
+    assert_eq!(notes(&again), [("shop/cart".to_owned(), "TopologyFallbackPanic")]);
     assert_eq!(
         again[0].name, said[0].name,
         "which the API server has already"
@@ -249,16 +249,16 @@ fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
 #[test]
 fn every_reason_that_an_agent_may_report_has_words() {
     for reason in FallbackReason::ALL {
-        assert!(key("shop/cart", reason).is_some(), "{reason:?}");
+        assert!(key(&ObjectName::new("shop", "cart"), reason).is_some(), "{reason:?}");
     }
-    assert_eq!(key("shop/cart", FallbackReason::Other), None);
+    assert_eq!(key(&ObjectName::new("shop", "cart"), FallbackReason::Other), None);
 }
 
 #[test]
 fn an_event_about_a_cluster_policy_is_where_kubectl_describe_looks_for_it() {
     let mut event_recorder = event_recorder();
     for (reason, kind) in [(LEVEL_UNKNOWN, "Warning"), (LEVELS_KNOWN, "Normal")] {
-        let key = ("near".to_owned(), reason);
+        let key = (ObjectName::new("", "near"), reason);
         let uid = Some("77".to_owned());
         assert!(event_recorder.add(key, NOW, "no Node has the label az".to_owned(), uid));
         let [entry] = &write(&mut event_recorder, NOW)[..] else {

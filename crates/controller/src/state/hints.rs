@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use topology_core::hints::{Wanted, Zones};
-use topology_core::model::Family;
+use topology_core::model::{Family, ObjectName};
 
 use super::value;
 use super::{Collection, Name, Write, WriteKind};
@@ -207,7 +207,7 @@ impl Hints {
             (None, None) => return None,
         };
         Some(News {
-            key: (format!("{}/{}", service.0, service.1), word),
+            key: (ObjectName::new(&*service.0, &*service.1), word),
             uid: None,
             since: is_first.then_some(known.created),
             note,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
-use topology_core::model::Labels;
+use topology_core::model::{Labels, ObjectName};
 use topology_core::policy::suggest;
 
 use super::validate::ValidatedPolicy;
@@ -131,7 +131,7 @@ pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Opt
         LEVELS_KNOWN
     };
     Some(News {
-        key: (text(after, "/metadata/name").to_owned(), word),
+        key: (ObjectName::new("", text(after, "/metadata/name")), word),
         since: None,
         note: text(is, "/message").to_owned(),
         uid: Some(text(after, "/metadata/uid").to_owned()),

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use cluster::topology_agent::Fallback;
 use cluster::topology_agent::rate::every_report;
 use serde_json::{Value, json};
-use topology_core::model::{PolicyName, Selector};
+use topology_core::model::{ObjectName, PolicyName, Selector};
 
 use super::levels;
 use super::validate::ValidatedPolicy;
@@ -111,7 +111,7 @@ pub(super) fn plan(
         .max_by_key(|one| (&one.since, &one.service))
     {
         let last = json!({
-            "service": last.service,
+            "service": last.service.to_string(),
             "from": last.from.as_deref().unwrap_or_default(),
             "to": last.to,
             "reason": last.reason.word(),
@@ -254,8 +254,8 @@ fn degraded(fallbacks: &[&Fallback]) -> Condition {
         let message = "every Service gets what it asks".to_owned();
         return Condition::new("Degraded", "False", "AsAsked", message);
     };
-    let services: BTreeSet<&str> = fallbacks.iter().map(|one| &*one.service).collect();
-    let named: Vec<&str> = services.iter().copied().take(NAMED).collect();
+    let services: BTreeSet<&ObjectName> = fallbacks.iter().map(|one| &one.service).collect();
+    let named: Vec<String> = services.iter().take(NAMED).map(ToString::to_string).collect();
     let more = services.len().saturating_sub(NAMED);
     let mut message = named.join(", ");
     if more > 0 {

@@ -252,7 +252,7 @@ fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
     state.exists(Collection::Agents, fallen("n1", 5, 1));
     state.exists(Collection::Agents, fallen("n2", 1, 1));
     let (seen, complete) = state.fallbacks();
-    let key = ("shop/cart".to_owned(), "TopologyFallbackPanic");
+    let key = (topology_core::model::ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
     assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
     assert!(complete);
     state.exists(
@@ -525,12 +525,12 @@ fn a_cluster_policy_whose_level_no_node_has_is_one_event_and_another_when_a_node
     state.exists(Collection::ClusterPolicies, hard.clone());
     hard["metadata"]["namespace"] = "shop".into();
     state.exists(Collection::Policies, hard);
-    let told = |state: &mut State| -> Vec<(String, &str, Option<String>)> {
+    let told = |state: &mut State| -> Vec<(ObjectName, &str, Option<String>)> {
         let news = settle_and_tell(state, NOW).into_iter();
         news.map(|news| (news.key.0, news.key.1, news.uid))
             .collect()
     };
-    let near = |word: &'static str| ("near".to_owned(), word, Some("77".to_owned()));
+    let near = |word: &'static str| (ObjectName::new("", "near"), word, Some("77".to_owned()));
     assert_eq!(told(&mut state), [near("LevelUnknown")]);
     state.exists(Collection::Agents, report("n1", 2));
     assert_eq!(told(&mut state), [], "another status is no news of levels");

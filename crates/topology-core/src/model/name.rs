@@ -1,12 +1,12 @@
-//! The name of a namespaced object.
+//! The name of an object, with its namespace.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Namespace and name of a namespaced object, printed as kubectl does: `shop/cart`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Namespace and name of an object, printed as kubectl does: `shop/cart`, or `near` for an object without a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
-    /// The namespace.
+    /// The namespace; empty for kinds that have none.
     pub namespace: Arc<str>,
     /// The name inside the namespace.
     pub name: Arc<str>,
@@ -20,10 +20,20 @@ impl ObjectName {
             name: name.into(),
         }
     }
+
+    /// Reads `namespace/name`; `None` if it is not two names with one `/` between them.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (namespace, name) = text.split_once('/')?;
+        let fits = |part: &str| !part.is_empty() && !part.contains('/');
+        (fits(namespace) && fits(name)).then(|| Self::new(namespace, name))
+    }
 }
 
 impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", self.namespace)?;
+        }
+        f.write_str(&self.name)
     }
 }
