@@ -15,6 +15,7 @@ mod edges;
 mod examples;
 mod generated;
 mod header;
+mod images;
 mod limits;
 mod markdown;
 mod meeting;
@@ -95,6 +96,9 @@ const RULES: &[Rule] = &[
     }),
     ("every reason is explained", |c| {
         reasons::check(&c.tree, &c.sources)
+    }),
+    ("no image is pulled by its name alone", |c| {
+        images::check(&c.tree)
     }),
     ("generated texts are up to date", |_| generated::check()),
     ("every example renders", |c| {

@@ -212,6 +212,12 @@ mod alone {
         ] {
             assert!(text.contains(words), "{words}");
         }
+        let count = |words: &str| text.matches(words).count();
+        assert_eq!(
+            (count("image: "), count("imagePullPolicy: Never")),
+            (2, 2),
+            "no registry is asked for a name that may be anybody's"
+        );
         // No rule names more than it needs.
         assert!(
             !text.contains("- '*'") && !text.contains("secrets"),
