@@ -26,6 +26,7 @@ const BANS: &[Ban] = &[
             "crates/controller/src/leader_election.rs",
             "crates/controller/src/log_once.rs",
             "crates/controller/src/run.rs",
+            "crates/controller/src/run/follow.rs",
             "xtask/",
             "benches/",
         ],

@@ -135,7 +135,7 @@ const NODE: Object = Object {
                 set: false,
             },
             need: Need::EmptyList,
-            about: "Its internal addresses, which no Service may have.",
+            about: "Its internal addresses.",
         },
         Property {
             name: "cpuMilli",

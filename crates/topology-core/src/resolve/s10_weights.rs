@@ -1,8 +1,9 @@
 //! S10: integer weights.
 //!
 //! The shares of all endpoints become the smallest integers in proportion to them, or near enough: within half a point,
-//! and within a tenth of a point or a twentieth of the share, level by level; see [`crate::quantise`]. Where a policy
-//! allows it, the farthest level is thinned out first, see [`super::subset`].
+//! and within a tenth of a point or a twentieth of the share, for each level and for all its endpoints of one share
+//! together; see [`crate::quantise`]. Where a policy allows it, the farthest level is thinned out first, see
+//! [`super::subset`].
 //!
 //! The weights are made for the scheduler that reads them; where that one does not give exactly their shares, S11 puts
 //! what it does give in their place ([`super::achieved`]).

@@ -520,6 +520,31 @@ fn a_hard_policy_of_the_cluster_waits_until_a_node_has_its_level() {
     );
 }
 
+/// Documented in docs/topology.md: the boundary goes with the last Node that has the label.
+#[test]
+fn a_hard_policy_of_the_cluster_stops_applying_when_the_last_node_with_its_level_goes() {
+    let policy = cluster_policy("rack", weighted(&[("example.com/rack", 100)]));
+    let with_rack = || node("n3", &[(ZONE, "b"), ("example.com/rack", "x")]);
+    let mut world = hinted();
+    world.snapshot.set_policy(policy);
+    world.snapshot.set_service(world.service.clone());
+    for leaves in [true, false] {
+        world.snapshot.set_node(with_rack());
+        assert_eq!(world.server().decision.refusal, Some(Refusal::NoMatch));
+        world.snapshot.take_dirty("me");
+        if leaves {
+            world.snapshot.remove_node("n3");
+        } else {
+            world.snapshot.set_node(node("n3", &[(ZONE, "b")]));
+        }
+        let dirty = world.snapshot.take_dirty("me");
+        assert!(dirty.services.contains(&world.service.name));
+        let decision = world.server().decision;
+        assert_eq!(decision.refusal, None);
+        assert_eq!(lost(&decision)[0].1, LostBecause::LevelUnknown);
+    }
+}
+
 #[test]
 fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
     let zone = weighted(&[("Zone", 90), ("*", 10)]);

@@ -444,9 +444,9 @@ fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
         .flat_map(|report| report.warnings)
         .collect();
     assert_eq!(warnings.len(), FILES - 1, "the last counts");
-    let named = warnings.iter().filter(|one| one.object.is_some());
+    let named = warnings.iter().filter(|one| one.subject.key().is_some());
     assert_eq!(named.count(), 100);
-    assert!(warnings.iter().all(|one| one.code() == Code::Object));
+    assert!(warnings.iter().all(|one| one.code == Code::Object));
     // All at once, and all gone.
     let all: Vec<(&str, Option<&str>)> = names.iter().map(|name| (&**name, Some(&*text))).collect();
     assert!(script.step(&all).len() < FILES, "reports, and no event");
