@@ -148,6 +148,25 @@ fn a_small_share_is_named_and_mh_is_not_the_cure() {
 }
 
 #[test]
+fn d12_the_table_has_the_share_that_mh_achieves_beside_that_of_the_policy() {
+    let annotations = [("weights", "zone=99,*=1"), ("scheduler", "mh")];
+    let snapshot = cluster(&[1, 5], &annotations);
+    let service = snapshot.services().next().unwrap().name.clone();
+    let me = Viewpoint::new("n00");
+    let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
+    let text = stages::text(&[stages::explain(&resolved)], None);
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = text.lines().map(cells).collect();
+    // 63 to 1 is as far as its weights go.
+    for row in ["zone 1/1 99 % 99 % 92.7 %", "* 5/5 1 % 1 % 7.3 %"] {
+        assert!(rows.iter().any(|line| line == row), "{row}: {text}");
+    }
+    assert!(text.contains("weights of 1 to 63 apart"), "{text}");
+    // Only `wrr` goes around.
+    assert!(!text.contains("one cycle is"), "{text}");
+}
+
+#[test]
 fn the_table_counts_an_endpoint_that_drains_as_draining_and_not_as_unready() {
     let mut snapshot = cluster(&[2, 1], &[("keys", "zone,*")]);
     let node = vec!["n01".into()];

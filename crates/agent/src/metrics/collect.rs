@@ -197,12 +197,15 @@ mod tests {
     const SPEC: &str =
         "{mode: Weighted, levels: [{key: zone, weight: 80}, {any: true, weight: 20}]";
 
-    /// The levels that the gauge has of a Service with these annotations beside these policies.
-    fn tiers(annotations: &str, policies: &str) -> Vec<String> {
+    /// What the gauges have of a Service with these annotations beside these policies, whose endpoints are one on this
+    /// node and so many elsewhere.
+    fn shares_of(annotations: &str, policies: &str, elsewhere: u8) -> Vec<TierShare> {
+        let far = (0..elsewhere).map(|number| format!(", {{addresses: [10.244.1.{number}]}}"));
+        let far: String = far.collect();
         let text = format!(
             "{{apiVersion: v1, kind: Node, metadata: {{name: n1, labels: {{topology.kubernetes.io/zone: a}}}}}}\n\
              ---\n{{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: shop, annotations: {{{annotations}}}}}, spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]}}}}\n\
-             ---\n{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: s, namespace: shop, labels: {{kubernetes.io/service-name: s}}}}, addressType: IPv4, ports: [{{port: 80}}], endpoints: [{{addresses: [10.244.0.1], nodeName: n1}}, {{addresses: [10.244.0.2]}}]}}\n\
+             ---\n{{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {{name: s, namespace: shop, labels: {{kubernetes.io/service-name: s}}}}, addressType: IPv4, ports: [{{port: 80}}], endpoints: [{{addresses: [10.244.0.1], nodeName: n1}}{far}]}}\n\
              {policies}"
         );
         let loaded = read_text("test", text.as_bytes(), &Options::default()).unwrap();
@@ -215,7 +218,24 @@ mod tests {
         };
         let mut figures = Figures::default();
         add_overview(&mut figures, &overview);
-        figures.shares.into_iter().map(|share| share.tier).collect()
+        figures.shares
+    }
+
+    #[test]
+    fn d12_the_gauge_has_the_share_that_mh_achieves_and_not_that_of_the_policy() {
+        let annotations =
+            "topology.ipvs-topo.io/weights: 'zone=99,*=1', topology.ipvs-topo.io/scheduler: mh";
+        let shares = shares_of(annotations, "", 5);
+        let [zone, any] = &*shares else {
+            panic!("{shares:?}")
+        };
+        assert_eq!((zone.wanted, any.wanted), (0.99, 0.01));
+        // 63 to 1 is as far as its weights go: 63 of 68.
+        assert!((zone.programmed - 0.926).abs() < 0.004, "{zone:?}");
+        assert!(
+            (zone.programmed + any.programmed - 1.0).abs() < 1e-9,
+            "{any:?}"
+        );
     }
 
     fn policy(kind: &str, more: &str) -> String {
@@ -242,9 +262,10 @@ mod tests {
             (named, policy("TopologyPolicy", unselected)),
         ];
         for (annotations, policies) in cases {
-            let tiers = tiers(annotations, &policies);
+            let shares = shares_of(annotations, &policies, 1).into_iter();
+            let tiers: Vec<String> = shares.map(|share| share.tier).collect();
             assert_eq!(tiers, ["zone", "*"], "{annotations} {policies}");
         }
-        assert_eq!(tiers("", ""), Vec::<String>::new());
+        assert!(shares_of("", "", 1).is_empty());
     }
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use topology_core::model::PolicyName;
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::quantise::Stage;
-use topology_core::resolve::{Decision, Lost, ResolvedServer, StageRecord};
+use topology_core::resolve::{Lost, ResolvedServer, StageRecord};
+use topology_core::scheduler::Scheduler;
 
 use super::bar::short_percent;
 use super::grid::{Cell, Column, Grid, Look, paint};
@@ -73,7 +74,7 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     let mut lines: Vec<String> = record.facts.iter().map(ToString::to_string).collect();
     lines.extend(words::out(&resolved.decision, record.number));
     match record.number {
-        10 => lines.extend(quantised(&resolved.decision)),
+        10 => lines.extend(quantised(resolved)),
         11 => lines.push(emitted(resolved)),
         _ => {}
     }
@@ -86,15 +87,19 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     }
 }
 
-/// `exact; one cycle is 120 connections`.
-fn quantised(decision: &Decision) -> Option<String> {
-    let (stage, cycle) = decision.quantised?;
+/// `exact; one cycle is 120 connections`. Only `wrr` has a cycle.
+fn quantised(resolved: &ResolvedServer) -> Option<String> {
+    let (stage, cycle) = resolved.decision.quantised?;
     let how = match stage {
         Stage::Exact | Stage::WideExact => "exact",
         Stage::Search | Stage::WideSearch => "rounded within the tolerance",
         Stage::Clamped => "clamped at the largest weight, outside the tolerance",
     };
-    Some(format!("{how}; one cycle is {}", many(cycle, "connection")))
+    Some(if resolved.server.scheduler == Scheduler::Wrr {
+        format!("{how}; one cycle is {}", many(cycle, "connection"))
+    } else {
+        how.to_owned()
+    })
 }
 
 fn emitted(resolved: &ResolvedServer) -> String {

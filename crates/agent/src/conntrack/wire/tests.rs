@@ -80,6 +80,12 @@ fn d13_many_ports_are_listed_by_address_or_by_protocol_alone() {
         1c000180 0c000180 08000200 0a60000a 0c000280 05000100 11000000
         14001980 08000100 0a000000 08000200 00000000";
     assert_eq!(address, bytes(expected));
+    let address = list(&Selection::Address("fd00:10:96::10".parse().unwrap()));
+    let expected = "
+        0a000000
+        28000180 18000180 14000400 fd000010009600000000000000000010 0c000280 05000100 11000000
+        14001980 08000100 08000000 08000200 00000000";
+    assert_eq!(address, bytes(expected));
     let family = list(&Selection::Family(Family::V6));
     let expected = "
         0a000000
