@@ -72,6 +72,12 @@ const BANS: &[Ban] = &[
         instead: "the agent has one thread; make it a trigger of the loop",
     },
     Ban {
+        call: &["axum", "serve"],
+        // The socket's file has mode 0600.
+        allowed: &["crates/agent/src/start.rs"],
+        instead: "it has no limits; a port is served by exposition::serve",
+    },
+    Ban {
         call: &["process", "exit"],
         allowed: &["xtask/guest/"],
         instead: "destructors and buffered output are lost; return an ExitCode",
@@ -163,6 +169,13 @@ mod tests {
         let code = "async fn f() { tokio::spawn(async {}); }";
         assert!(problems_of("crates/agent/src/run.rs", code).is_empty());
         assert_eq!(problems_of("crates/agent/src/reconcile.rs", code).len(), 1);
+    }
+
+    #[test]
+    fn a_port_is_served_with_limits_only() {
+        let code = "async fn f() { axum::serve(listener, router).await; }";
+        assert!(problems_of("crates/agent/src/start.rs", code).is_empty());
+        assert_eq!(problems_of("crates/controller/src/serve.rs", code).len(), 1);
     }
 
     #[test]
