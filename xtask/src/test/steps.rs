@@ -201,7 +201,14 @@ pub(super) const ALL: &[Step] = &[
         purpose: "our images as real pods on three real nodes",
         reach: Reach::Gate,
         company: Company::None,
-        run: |reach| lab(reach),
+        run: |reach| lab("newest", reach),
+    },
+    Step {
+        name: "lab-oldest",
+        purpose: "the same with the oldest Kubernetes that we support, kubelets included",
+        reach: Reach::All,
+        company: Company::None,
+        run: |reach| lab("oldest", reach),
     },
     Step {
         name: "demo",
@@ -348,8 +355,8 @@ fn kernels(reach: Reach) -> Outcome {
 }
 
 /// Scenes that take minutes each are not in the gate.
-fn lab(reach: Reach) -> Outcome {
-    let mut command = xtask(&["lab", "test"]);
+fn lab(version: &str, reach: Reach) -> Outcome {
+    let mut command = xtask(&["lab", "test", "--version", version]);
     if reach == Reach::Gate {
         command.args([
             "--skip",
