@@ -147,7 +147,7 @@ mod tests {
             (
                 Traces {
                     chains: true,
-                    sets: true,
+                    set: Some("KUBE-6-CLUSTER-IP"),
                     ..Traces::default()
                 },
                 "ipvs",

@@ -26,7 +26,8 @@ const NFPROTO_IPV6: u8 = 10;
 
 const TABLE: &str = "kube-proxy";
 const CHAIN: &str = "KUBE-SERVICES";
-const SET: &str = "KUBE-CLUSTER-IP";
+/// The sets of IPv4 and of IPv6.
+const SETS: [&str; 2] = ["KUBE-CLUSTER-IP", "KUBE-6-CLUSTER-IP"];
 
 /// A request about a set would make the kernel load the module; without it there are no sets.
 const SET_MODULE: &str = "/sys/module/ip_set";
@@ -36,8 +37,8 @@ const SET_MODULE: &str = "/sys/module/ip_set";
 pub(super) struct Traces {
     /// The chain `KUBE-SERVICES` in the table `nat` of iptables (nft backend).
     pub(super) chains: bool,
-    /// The set `KUBE-CLUSTER-IP`.
-    pub(super) sets: bool,
+    /// The first of the sets of ipvs mode that is there.
+    pub(super) set: Option<&'static str>,
     /// The table `kube-proxy` of nftables.
     pub(super) tables: bool,
 }
@@ -45,15 +46,12 @@ pub(super) struct Traces {
 impl Traces {
     /// What is there, as an operator would look for it.
     pub(super) fn words(self) -> Option<String> {
-        let found = [
-            (self.chains, "the chain KUBE-SERVICES"),
-            (self.sets, "the ipset KUBE-CLUSTER-IP"),
-            (self.tables, "the nftables table kube-proxy"),
-        ];
-        let found: Vec<&str> = found
-            .into_iter()
-            .filter_map(|(there, words)| there.then_some(words))
-            .collect();
+        let chain = self.chains.then(|| "the chain KUBE-SERVICES".to_owned());
+        let set = self.set.map(|set| format!("the ipset {set}"));
+        let table = self
+            .tables
+            .then(|| "the nftables table kube-proxy".to_owned());
+        let found: Vec<String> = [chain, set, table].into_iter().flatten().collect();
         (!found.is_empty()).then(|| found.join(", "))
     }
 
@@ -61,7 +59,7 @@ impl Traces {
     pub(super) fn mode(self) -> Option<&'static str> {
         match self {
             Self { tables: true, .. } => Some("nftables"),
-            Self { sets: true, .. } => Some("ipvs"),
+            Self { set: Some(_), .. } => Some("ipvs"),
             Self { chains: true, .. } => Some("iptables"),
             Self { .. } => None,
         }
@@ -85,13 +83,25 @@ impl Names {
     pub(super) async fn look(&mut self) -> Traces {
         Traces {
             chains: self.exists(GET_CHAIN, chain).await,
-            sets: Path::new(SET_MODULE).exists() && self.exists(GET_SET, set).await,
+            set: self.set().await,
             tables: self.exists(GET_TABLE, table).await,
         }
     }
 
+    async fn set(&mut self) -> Option<&'static str> {
+        if !Path::new(SET_MODULE).exists() {
+            return None;
+        }
+        for name in SETS {
+            if self.exists(GET_SET, |out| set(out, name)).await {
+                return Some(name);
+            }
+        }
+        None
+    }
+
     /// Whether either family has it.
-    async fn exists(&mut self, kind: u16, fill: fn(&mut Writer<'_>)) -> bool {
+    async fn exists(&mut self, kind: u16, fill: impl Fn(&mut Writer<'_>)) -> bool {
         let Some(connection) = &mut self.connection else {
             return false;
         };
@@ -126,9 +136,9 @@ fn chain(out: &mut Writer<'_>) {
     out.attribute(NFTA_CHAIN_NAME, &terminated(CHAIN));
 }
 
-fn set(out: &mut Writer<'_>) {
+fn set(out: &mut Writer<'_>, name: &str) {
     out.attribute(IPSET_ATTR_PROTOCOL, &[IPSET_PROTOCOL]);
-    out.attribute(IPSET_ATTR_SETNAME, &terminated(SET));
+    out.attribute(IPSET_ATTR_SETNAME, &terminated(name));
 }
 
 fn terminated(name: &str) -> Vec<u8> {

@@ -166,6 +166,13 @@ fn traces_of_a_kube_proxy_are_a_warning_of_the_node_until_they_are_gone() {
     wait_until("the chain", || {
         warns_of("has the chain KUBE-SERVICES of a kube-proxy in iptables mode")
     });
+    for (family, name) in [("inet6", "KUBE-6-CLUSTER-IP"), ("inet", "KUBE-CLUSTER-IP")] {
+        sh(&format!("ipset create {name} hash:ip,port family {family}"));
+        let words =
+            format!("has the chain KUBE-SERVICES, the ipset {name} of a kube-proxy in ipvs mode");
+        wait_until("the set", || warns_of(&words));
+        sh(&format!("ipset destroy {name}"));
+    }
     sh("nft delete table ip nat");
     wait_until("no traces", || !warns_of("kube-proxy"));
 }
