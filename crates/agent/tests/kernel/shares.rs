@@ -6,6 +6,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use serde_json::Value;
+use topology_core::model::Protocol;
+use topology_core::ratio::Ratio;
+use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::VirtualServerKey;
 
 use crate::agent::{Node, kernel};
 use crate::lab::{Lab, sh, wait_until};
@@ -78,6 +82,28 @@ fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
             (name.trim_start_matches("t/").to_owned(), shares(server))
         })
         .collect()
+}
+
+/// What each real server of a Service gets with `sh`, by its weights and their order in the kernel.
+fn modelled(at: usize) -> BTreeMap<String, f64> {
+    let listed = sh(&format!("ipvsadm -Ln --nosort -u {}:53", vip(at)));
+    let real = |line: &str| {
+        let (address, rest) = line.trim().strip_prefix("-> ")?.split_once(":5353")?;
+        let weight = rest.split_whitespace().nth(1)?.parse().ok()?;
+        Some((address.to_owned(), weight))
+    };
+    let mut reals: Vec<(String, u32)> = listed.lines().filter_map(real).collect();
+    // The newest is listed first.
+    reals.reverse();
+    let key = VirtualServerKey::Address {
+        protocol: Protocol::Udp,
+        address: vip(at).parse().unwrap(),
+        port: 53,
+    };
+    let weights: Vec<u32> = reals.iter().map(|(_, weight)| *weight).collect();
+    let shares = Scheduler::Sh.shares(&weights, &key).into_iter();
+    let addresses = reals.into_iter().map(|(address, _)| address);
+    addresses.zip(shares.map(Ratio::to_f64)).collect()
 }
 
 /// The endpoints, which are addresses of this machine.
@@ -179,6 +205,33 @@ fn d12_shares_of_20_000_clients_are_those_that_are_reported_and_a_drain_refuses_
         let arrived: u32 = counts[at].values().sum();
         assert_eq!(arrived, clients, "{}: {:?}", SCHEDULERS[at], counts[at]);
         assert!(!counts[at].contains_key(NEAR));
+    }
+    oldest_loses_buckets_to_those_that_drain(&endpoints);
+}
+
+/// Real servers of weight 0 hold a bucket of `sh` each, which those that came first lack.
+fn oldest_loses_buckets_to_those_that_drain(endpoints: &Endpoints) {
+    const SH: usize = 4;
+    sh(&format!(
+        "ipvsadm -e -u {}:53 -r {NEAR}:5353 -m -w 205",
+        vip(SH)
+    ));
+    let before = modelled(SH);
+    for pod in 1..=6 {
+        sh(&format!(
+            "ipvsadm -a -u {}:53 -r 10.244.9.{pod}:5353 -m -w 0",
+            vip(SH)
+        ));
+    }
+    let modelled = modelled(SH);
+    let loses = |(address, share): (&String, &f64)| modelled[address] < share - 0.01;
+    assert!(before.iter().any(loses), "{before:?} {modelled:?}");
+    let counts = endpoints.measure(&[SH], FIRST, CLIENTS);
+    for (address, share) in &modelled {
+        let count = counts[SH].get(address.as_str()).copied().unwrap_or(0);
+        let measured = f64::from(count) / f64::from(CLIENTS);
+        eprintln!("sh {address:11} modelled {share:.4} measured {measured:.4}");
+        assert!((measured - share).abs() <= error(*share), "{counts:?}");
     }
 }
 

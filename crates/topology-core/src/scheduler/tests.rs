@@ -58,6 +58,22 @@ fn sh_gives_a_bucket_to_who_drains_and_its_clients_to_the_next() {
 }
 
 #[test]
+fn sh_takes_the_buckets_of_those_that_drain_from_the_oldest() {
+    let buckets = |weights: &[u32]| -> Vec<f64> {
+        let shares = parts(Scheduler::Sh, weights, Protocol::Tcp);
+        let part = |share: &Ratio| share.to_f64() * 256.0;
+        shares.iter().map(part).collect()
+    };
+    assert_eq!(buckets(&[2, 10, 244]), [2.0, 10.0, 244.0]);
+    // Two that drain hold a bucket each, which are those of the oldest.
+    let drained = buckets(&[2, 10, 244, 0, 0]);
+    assert_eq!((drained[0], drained[3], drained[4]), (0.0, 0.0, 0.0));
+    assert!((drained[1] - 10.0).abs() <= 2.0, "{drained:?}");
+    // Those that are older than all others take nothing from them.
+    assert_eq!(buckets(&[0, 0, 2, 10, 244])[2..], [2.0, 10.0, 244.0]);
+}
+
+#[test]
 fn one_takes_all_where_the_scheduler_says_so() {
     for (scheduler, protocol, weights, taken) in [
         (Scheduler::Fo, Protocol::Tcp, [1, 3, 3], 2),
