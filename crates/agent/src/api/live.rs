@@ -124,3 +124,33 @@ pub(super) fn line(server: &KernelServer) -> String {
     let reals = crate::output::summary::many(count, "real server");
     format!("{} {}, {reals}", server.key, server.scheduler)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::state::Traffic;
+
+    #[test]
+    fn d9_what_drains_to_a_deadline_is_told_from_what_waits_for_its_connections() {
+        let shown = |drain| {
+            let real = KernelReal {
+                address: [10, 244, 1, 2].into(),
+                port: 8080,
+                weight: 0,
+                active: 1,
+                inactive: 0,
+                persistent: 0,
+                traffic: Traffic::default(),
+                drain,
+            };
+            let view = leaving(&real, None);
+            (view.state, view.drain_seconds_left)
+        };
+        let left = Some(Duration::from_secs(42));
+        assert_eq!(shown(Some(left)), ("draining".to_owned(), Some(42)));
+        assert_eq!(shown(Some(None)), ("waiting".to_owned(), None));
+        assert_eq!(shown(None), ("unexpected".to_owned(), None));
+    }
+}

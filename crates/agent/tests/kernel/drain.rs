@@ -2,6 +2,8 @@
 
 use std::net::{TcpListener, TcpStream};
 
+use serde_json::Value;
+
 use crate::agent::{Node, kernel, wait_kernel};
 use crate::lab::{Lab, Place, other_end, sh, talk, wait_until};
 use crate::yaml::{NODES, Service, slice, web};
@@ -26,6 +28,23 @@ fn endpoints(node: &Node, pods: &[&Place]) {
 
 fn real(pod: &Place, weight: u32) -> String {
     format!("-a -t 10.96.0.10:80 -r {}:8080 -m -w {weight}", pod.v4)
+}
+
+/// State and seconds left of a real server, as `status` shows them.
+fn shown(node: &Node, pod: &Place) -> (String, Option<u64>) {
+    let socket = node.socket();
+    let status = sh(&format!(
+        "ipvs-topo status t/web -o json --socket {}",
+        socket.display()
+    ));
+    let status: Value = serde_json::from_str(&status).unwrap();
+    let reals = status["virtualServers"][0]["realServers"]
+        .as_array()
+        .unwrap();
+    let is_pod = |real: &&Value| real["address"] == pod.v4.to_string();
+    let real = reals.iter().find(is_pod).unwrap();
+    let state = real["state"].as_str().unwrap().to_owned();
+    (state, real["drainSecondsLeft"].as_u64())
 }
 
 #[test]
@@ -129,6 +148,10 @@ fn d9_the_deadline_ends_a_drain_even_across_a_restart() {
         kernel().contains(&real(&leaves, 0)),
         "draining is taken up again, not undone"
     );
+    let (state, left) = shown(&node, &leaves);
+    assert_eq!(state, "draining");
+    assert!(left.is_some_and(|left| left < 10), "{left:?}");
+    assert_eq!(shown(&node, &stays), ("active".to_owned(), None));
     wait_kernel(&["-A -t 10.96.0.10:80 -s wrr", &real(&stays, 1)]);
 }
 
@@ -232,6 +255,7 @@ fn d9_a_restart_gives_no_deadline_to_an_endpoint_that_is_no_longer_chosen() {
     node.kill();
     node.start();
     assert_eq!([&far, &leaves].map(|pod| deadline(&node, pod)), [None; 2]);
+    assert_eq!(shown(&node, &far), ("waiting".to_owned(), None));
     talk(&leaving[0], &leaving[1]);
     place(&node, &[(&far, "n2"), (&here, "n1")]);
     wait_kernel(&drained[..3]);

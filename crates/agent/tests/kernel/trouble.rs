@@ -217,7 +217,7 @@ fn alone_a_scheduler_that_is_missing_gives_way_to_wrr_until_it_is_there() {
     node.start();
     let good = "-A -t 10.96.0.11:80 -s wrr";
     assert_eq!(kernel(), ["-A -t 10.96.0.10:80 -s wrr", good]);
-    // It is asked for again at every check, and said once.
+    // It is asked for again and again, and said once.
     std::thread::sleep(std::time::Duration::from_secs(5));
     let line = node.only_line("this kernel has no scheduler");
     let remedy = format!("modprobe ip_vs_{SCHEDULER}");
