@@ -170,7 +170,10 @@ fn the_page_shows_services_that_change_first_and_folds_the_others() {
         .filter_map(|(_, shown)| shown.split(['>', '<']).nth(2))
         .collect();
     let expected = ["shop/web:a", "", "bank/pay:a", "shop/cart:a"];
-    assert_eq!(order, expected, "both others are even, so their names decide");
+    assert_eq!(
+        order, expected,
+        "both others are even, so their names decide"
+    );
 }
 
 #[test]

@@ -245,7 +245,7 @@ impl EventRecorder {
             None => json!({
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
-                "metadata": { "name": name, "namespace": &**namespace },
+                "metadata": { "name": name, "namespace": namespace },
                 "eventTime": micro_time(now),
                 "reportingController": REPORTING_CONTROLLER,
                 "reportingInstance": self.instance,

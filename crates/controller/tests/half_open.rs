@@ -18,12 +18,15 @@ const REQUESTS: usize = 5_000;
 const FEW: usize = 250;
 
 /// A controller and the folder of its kubeconfig, which it reads again.
-struct Controller(Child, tempfile::TempDir);
+struct Controller {
+    child: Child,
+    _folder: tempfile::TempDir,
+}
 
 impl Drop for Controller {
     fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 
@@ -47,7 +50,10 @@ fn start(server: &TcpListener) -> (Controller, String) {
         .spawn()
         .unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let controller = Controller(child, folder);
+    let controller = Controller {
+        child,
+        _folder: folder,
+    };
     let address = log.find_map(|line| {
         let (_, address) = line
             .unwrap()
@@ -67,7 +73,7 @@ fn healthz_answers_with_5000_half_open_requests_and_few_files_are_open() {
     exposition::raise_file_limit();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let (controller, address) = start(&server);
-    let process = format!("/proc/{}", controller.0.id());
+    let process = format!("/proc/{}", controller.child.id());
     let limits = fs::read_to_string(format!("{process}/limits")).unwrap();
     let files = limits
         .lines()

@@ -383,7 +383,8 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
         (70, MAX_FALLBACKS)
     );
     assert_eq!(
-        account.fallbacks[0].service, ObjectName::new("shop", "s70"),
+        account.fallbacks[0].service,
+        ObjectName::new("shop", "s70"),
         "it is as old as it was"
     );
 }

@@ -16,7 +16,12 @@ fn instead(nodes: usize) -> ServiceFallback {
 }
 
 fn seen(services: &[&str]) -> BTreeMap<Key, ServiceFallback> {
-    let one = |service: &&str| (key(&ObjectName::parse(service).unwrap(), FallbackReason::Panic).unwrap(), instead(1));
+    let one = |service: &&str| {
+        (
+            key(&ObjectName::parse(service).unwrap(), FallbackReason::Panic).unwrap(),
+            instead(1),
+        )
+    };
     services.iter().map(one).collect()
 }
 
@@ -73,7 +78,10 @@ fn annotations_that_owner_limits_do_not_allow_are_an_event() {
     let key = key(&ObjectName::new("shop", "cart"), FallbackReason::NotAllowed).unwrap();
     event_recorder.observe(NOW, &BTreeMap::from([(key, instead)]), true);
     let written = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&written), [("shop/cart".to_owned(), "TopologyNotAllowed")]);
+    assert_eq!(
+        notes(&written),
+        [("shop/cart".to_owned(), "TopologyNotAllowed")]
+    );
     let note = written[0].body["note"].as_str().unwrap();
     assert!(
         note.contains("ownerLimits") && note.contains("asks for Weighted"),
@@ -102,16 +110,16 @@ fn what_a_node_lacks_or_a_limit_takes_is_an_event_that_says_what_to_do() {
         ),
     ] {
         let mut event_recorder = event_recorder();
-        let key = key("shop/cart", reason).unwrap();
+        let key = key(&ObjectName::new("shop", "cart"), reason).unwrap();
         event_recorder.observe(NOW, &BTreeMap::from([(key, instead(2))]), true);
         let written = write(&mut event_recorder, NOW);
-        assert_eq!(notes(&written), [("shop/cart", event)]);
+        assert_eq!(notes(&written), [("shop/cart".to_owned(), event)]);
         assert_eq!(written[0].body["type"], "Warning");
         let note = written[0].body["note"].as_str().unwrap();
         assert!(says.iter().all(|words| note.contains(words)), "{note}");
         event_recorder.observe(NOW, &BTreeMap::new(), true);
         let over = write(&mut event_recorder, NOW);
-        assert_eq!(notes(&over), [("shop/cart", "TopologyApplied")]);
+        assert_eq!(notes(&over), [("shop/cart".to_owned(), "TopologyApplied")]);
     }
 }
 
@@ -123,7 +131,10 @@ fn what_many_nodes_report_is_said_once_when_it_begins_and_once_when_it_ends() {
         event_recorder.observe(NOW, &BTreeMap::from([(key, instead(nodes))]), true);
     }
     let said = write(&mut event_recorder, NOW);
-    assert_eq!(notes(&said), [("shop/cart".to_owned(), "TopologyFallbackPanic")]);
+    assert_eq!(
+        notes(&said),
+        [("shop/cart".to_owned(), "TopologyFallbackPanic")]
+    );
     let [entry] = &said[..] else { panic!() };
     assert!(!entry.is_known);
     assert_eq!(
@@ -213,7 +224,10 @@ fn another_leader_says_only_what_is_young_and_by_the_same_name() {
         .since = NOW - RECORDED_BEFORE_MILLIS;
     second.observe(NOW + 1, &both, true);
     let again = write(&mut second, NOW + 1);
-    assert_eq!(notes(&again), [("shop/cart".to_owned(), "TopologyFallbackPanic")]);
+    assert_eq!(
+        notes(&again),
+        [("shop/cart".to_owned(), "TopologyFallbackPanic")]
+    );
     assert_eq!(
         again[0].name, said[0].name,
         "which the API server has already"
@@ -249,9 +263,15 @@ fn there_is_never_more_than_so_much_a_minute_and_what_fails_is_tried_again() {
 #[test]
 fn every_reason_that_an_agent_may_report_has_words() {
     for reason in FallbackReason::ALL {
-        assert!(key(&ObjectName::new("shop", "cart"), reason).is_some(), "{reason:?}");
+        assert!(
+            key(&ObjectName::new("shop", "cart"), reason).is_some(),
+            "{reason:?}"
+        );
     }
-    assert_eq!(key(&ObjectName::new("shop", "cart"), FallbackReason::Other), None);
+    assert_eq!(
+        key(&ObjectName::new("shop", "cart"), FallbackReason::Other),
+        None
+    );
 }
 
 #[test]

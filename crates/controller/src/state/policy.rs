@@ -255,7 +255,11 @@ fn degraded(fallbacks: &[&Fallback]) -> Condition {
         return Condition::new("Degraded", "False", "AsAsked", message);
     };
     let services: BTreeSet<&ObjectName> = fallbacks.iter().map(|one| &one.service).collect();
-    let named: Vec<String> = services.iter().take(NAMED).map(ToString::to_string).collect();
+    let named: Vec<String> = services
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
     let more = services.len().saturating_sub(NAMED);
     let mut message = named.join(", ");
     if more > 0 {
