@@ -124,6 +124,23 @@ fn only_warnings_that_concern_the_services_asked_for_are_told_and_count() {
 const CHANGED: [&str; 3] = ["simulate", "--set", "shop/web:keys=zone,*"];
 
 #[test]
+fn what_is_to_be_avoided_stands_in_the_words_of_the_policy() {
+    let set = |what: &str| {
+        let set = format!("shop/web:avoid={what}");
+        let (_, view, _) = of_busy(&["simulate", "shop/web", "--set", &set, "-o", "json"]);
+        let view: serde_json::Value = serde_json::from_str(&view).unwrap();
+        view["services"][0]["changedPolicy"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        set("node,zone:soft"),
+        "every ready endpoint alike (no policy); not on this node; not in this zone if others remain"
+    );
+}
+
+#[test]
 fn services_that_change_are_listed_before_and_after_and_the_rest_is_counted() {
     let (_, text, _) = of_busy(&CHANGED);
     let (_, table) = text

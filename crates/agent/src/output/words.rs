@@ -7,8 +7,18 @@ use topology_core::resolve::{Decision, LevelDecision, Reason};
 
 use super::bar::short_percent;
 
-/// The policy of a decision on one line.
+/// The policy of a decision on one line, with what is to be avoided beside it.
 pub fn policy(decision: &Decision) -> String {
+    let mut words = chosen(decision);
+    for avoid in &decision.avoided {
+        let unless = if avoid.soft { " if others remain" } else { "" };
+        words.extend(["; not ", &place(&avoid.key), unless]);
+    }
+    words
+}
+
+/// What decides, on one line.
+fn chosen(decision: &Decision) -> String {
     let source = match decision.source {
         PolicySource::TrafficPolicyLocal => {
             return "endpoints on this node only (internalTrafficPolicy: Local)".to_owned();

@@ -217,6 +217,7 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         | Note::DrainSpares { .. }
         | Note::DrainLocal { .. }
         | Note::AvoidIgnored { .. }
+        | Note::AvoidLocal
         | Note::Capped { .. } => None,
     });
     notes.min_by_key(|(why, _)| *why)

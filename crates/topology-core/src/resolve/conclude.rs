@@ -46,6 +46,7 @@ impl Work<'_> {
             lost: std::mem::take(&mut self.lost),
             mode: self.mode,
             levels: self.tiers.iter().map(level).collect(),
+            avoided: self.avoided().into_iter().cloned().collect(),
             endpoints,
             notes: std::mem::take(&mut self.notes),
             stages: std::mem::take(&mut self.records),

@@ -10,7 +10,7 @@ use super::reason::Reason;
 use super::record::StageRecord;
 use crate::hints::Wanted;
 use crate::model::PolicyName;
-use crate::policy::{LevelKey, Mode, OnNoMatch, PolicySource};
+use crate::policy::{Avoid, LevelKey, Mode, OnNoMatch, PolicySource};
 use crate::quantise::Stage;
 use crate::ratio::Ratio;
 use crate::scheduler::Scheduler;
@@ -28,6 +28,8 @@ pub struct Decision {
     pub mode: Mode,
     /// The levels, nearest first; a single one where no policy of ours decided.
     pub levels: Vec<LevelDecision>,
+    /// The domains of this node that the policy, or an annotation beside it, keeps clients out of.
+    pub avoided: Vec<Avoid>,
     /// Every endpoint of the port, by address and port, chosen or not.
     pub endpoints: Vec<EndpointDecision>,
     /// What was done out of the ordinary, in the order of the stages.
@@ -314,6 +316,8 @@ pub enum Note {
         /// The key of the domain.
         key: LevelKey,
     },
+    /// S2: annotations name domains to avoid, and traffic policy Local leaves none to avoid.
+    AvoidLocal,
     /// S3: too few endpoints are usable or ready, all are alike.
     Panic,
     /// S5: a level has too few ready endpoints and merged into the next outer one.
@@ -370,6 +374,7 @@ impl Note {
             Self::LevelUnknown { .. } => "LevelUnknown",
             Self::LevelUnreachable { .. } => "LevelUnreachable",
             Self::AvoidIgnored { .. } => "AvoidIgnored",
+            Self::AvoidLocal => "AvoidLocal",
             Self::Panic => "Panic",
             Self::Merged { .. } => "Merged",
             Self::Capped { .. } => "Capped",
@@ -391,7 +396,7 @@ impl Note {
             | Self::LastGoodStays
             | Self::ServingTerminating => 0,
             Self::DrainIgnored { .. } | Self::DrainSpares { .. } | Self::DrainLocal { .. } => 1,
-            Self::AvoidIgnored { .. } => 2,
+            Self::AvoidIgnored { .. } | Self::AvoidLocal => 2,
             Self::Panic => 3,
             Self::Merged { .. } => 5,
             Self::Capped { .. } => 8,

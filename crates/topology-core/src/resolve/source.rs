@@ -137,7 +137,7 @@ impl<'a> Choice<'a> {
             return;
         };
         if policy.adds {
-            self.added = (self.source != PolicySource::ClusterOverride).then_some(policy);
+            self.add(policy);
             return;
         }
         if !self.is_open() {
@@ -164,6 +164,19 @@ impl<'a> Choice<'a> {
         }
     }
 
+    /// What annotations without levels add; where an administrator's policy overrides, nothing is added, and where only
+    /// this node's endpoints are used, none of them is avoided.
+    fn add(&mut self, policy: &'a Policy) {
+        if self.source == PolicySource::ClusterOverride {
+            self.lose(policy.source, None, LostBecause::Weaker);
+            return;
+        }
+        if matches!(self.rule, Rule::Local) && !policy.avoid.is_empty() {
+            self.notes.push(Note::AvoidLocal);
+        }
+        self.added = Some(policy);
+    }
+
     /// Labels of the policy, and of what is added to it, that no Node has.
     fn note_unknown_levels(&mut self, view: &PortView<'_>) {
         let policies = self.policy().into_iter().chain(self.added);
@@ -171,7 +184,7 @@ impl<'a> Choice<'a> {
             let keys = policy.label_keys();
             let unknown = keys.filter(|key| !view.snapshot.has_label(key));
             unknown.map(|key| {
-                let meant = suggest(key, []);
+                let meant = suggest(key, view.snapshot.node_labels());
                 let level = LevelKey::Label(Arc::clone(key));
                 let meant = meant.map(|word| policy.source.in_words(&word).to_owned());
                 Note::LevelUnknown { level, meant }

@@ -29,6 +29,25 @@ fn kp_sy_18_of_two_services_with_one_address_and_port_the_older_keeps_it() {
 }
 
 #[test]
+fn kp_sy_18_of_two_services_that_are_equally_old_the_first_by_name_keeps_the_address() {
+    for created in [None, Some(1_000)] {
+        let mut world = World::new("me").endpoints([ep(1)]);
+        let mut first = service("a", "10.96.0.10");
+        first.created = created;
+        world.snapshot.set_service(first);
+        world.service.created = created;
+        let resolution = world.resolve();
+        assert_eq!(resolution.servers, []);
+        let finding = resolution.findings[0].to_string();
+        let expected =
+            "TCP 10.96.0.10:80 belongs to Service t/a, which is first by name; give one of them";
+        assert!(finding.contains(expected), "{finding}");
+        let first = resolve(&world.snapshot, &world.me, &ObjectName::new("t", "a"));
+        assert_eq!((first.servers.len(), first.findings.len()), (1, 0));
+    }
+}
+
+#[test]
 fn t03_a_cluster_ip_that_is_a_nodes_own_address_is_not_programmed() {
     let mut world = World::new("me").endpoints([ep(1)]);
     let mut with_address = node("n1", &[]);

@@ -420,7 +420,30 @@ fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
         ..object("usual")
     }]);
     world.service.policy = Some(added(&[], Some(Scheduler::Mh)).into());
-    assert_eq!(used(world).2, "wrr", "an override beats annotations");
+    let server = world.server();
+    let scheduler = server.server.scheduler.to_string();
+    assert_eq!(scheduler, "wrr", "an override beats annotations");
+    let lost = server.decision.lost;
+    let lost: Vec<_> = lost.iter().map(|lost| (lost.source, lost.why)).collect();
+    assert_eq!(lost, [(PolicySource::Annotation, LostBecause::Weaker)]);
+}
+
+#[test]
+fn what_is_to_be_avoided_is_told_and_so_is_that_it_has_no_effect_where_traffic_is_local() {
+    let node = (LevelKey::Node, false);
+    let found = decision(hinted().policy(added(&[node.clone()], None)));
+    assert_eq!(found.avoided[0].key, LevelKey::Node);
+    assert_eq!(found.notes, []);
+    for (avoid, notes) in [(&[][..], &[][..]), (&[node], &[Note::AvoidLocal])] {
+        let mut world = hinted().policy(added(avoid, Some(Scheduler::Mh)));
+        world.service.internal_traffic_policy = TrafficPolicy::Local;
+        let server = world.server();
+        assert_eq!(server.server.scheduler, Scheduler::Mh);
+        assert_eq!(
+            (server.decision.avoided, &*server.decision.notes),
+            (vec![], notes)
+        );
+    }
 }
 
 #[test]
@@ -552,6 +575,12 @@ fn a_level_that_no_node_has_is_noted_with_what_was_meant() {
     let notes = world.server().decision.notes;
     let words: Vec<String> = notes.iter().map(ToString::to_string).collect();
     assert_eq!(words[0], "no Node has the label Zone, did you mean zone?");
+    let rack = weighted(&[("example.com/rak", 90), ("*", 10)]);
+    let labels = [("example.com/rack", "r1")];
+    let labelled = hinted().node("n4", &labels).policy(rack);
+    let words = decision(labelled).notes[0].to_string();
+    let expected = "no Node has the label example.com/rak, did you mean example.com/rack?";
+    assert_eq!(words, expected);
     let labels = [(ZONE, "b"), ("Zone", "x")];
     world.snapshot.set_node(node("n3", &labels));
     let is_unknown = |note: &Note| note.code() == "LevelUnknown";

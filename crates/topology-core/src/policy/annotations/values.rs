@@ -78,23 +78,41 @@ fn weight(part: &str) -> Result<Level, String> {
     Ok(Level::new(LevelKey::parse(key)?, weight))
 }
 
-/// What is wrong with the weight `text` of the level `key`; a part of one is shown as a percentage.
+/// What is wrong with the weight `text` of the level `key`; a part of one is shown as a percentage, or as a part of
+/// 1,000 or 10,000.
 fn weight_problem(part: &str, key: &str, text: &str) -> String {
-    let hundredths = text
-        .strip_prefix("0.")
-        .and_then(|digits| match digits.len() {
-            1 => number::<u32>(digits).map(|tenths| tenths * 10),
-            2 => number::<u32>(digits),
-            _ => None,
-        });
-    match hundredths {
-        Some(percent) => format!(
+    match part_of_one(text) {
+        Some((percent, 100)) => format!(
             "the weight in `{part}` is not a whole number; write {key}={percent} or {key}={percent}%, and the others in percent too"
+        ),
+        Some((weight, all)) => format!(
+            "the weight in `{part}` is not a whole number; write {key}={weight}, and the others as parts of {all} too"
         ),
         None => format!(
             "the weight in `{part}` is out of range; give a whole number from 0 to {MAX_WEIGHT}, or 0% to 100%"
         ),
     }
+}
+
+/// `0.8` as 80 of 100, `.125` as 125 of 1,000; none if it is no such part, or one of more digits than a weight has.
+fn part_of_one(text: &str) -> Option<(u32, u32)> {
+    let (whole, digits) = text.split_once('.')?;
+    let digits = digits.trim_end_matches('0');
+    let whole = match whole {
+        "" | "0" => 0,
+        "1" => 1,
+        _ => return None,
+    };
+    let places = u32::try_from(digits.len())
+        .ok()
+        .filter(|places| *places <= 4)?;
+    let fraction = match digits {
+        "" => 0,
+        digits => number::<u32>(digits)?,
+    };
+    let all = 10_u32.pow(places.max(2));
+    let part = whole * all + fraction * 10_u32.pow(2_u32.saturating_sub(places));
+    (part <= all).then_some((part, all))
 }
 
 /// The rules that `topologyKeys` had (V3-V6). Of a level that stands twice the first holds.

@@ -78,6 +78,7 @@ impl fmt::Display for Note {
                 f,
                 "endpoints with the same {key} are used, no other endpoint remains"
             ),
+            Self::AvoidLocal => write!(f, "the annotation avoid has no effect, {LOCAL_ONLY}"),
             Self::Panic => f.write_str("too few endpoints for topology, all are alike"),
             Self::Merged { level, into } => write!(
                 f,

@@ -291,6 +291,11 @@ fn weights_may_be_percentages_and_a_fraction_is_explained() {
     assert_eq!(holds(&reading), "weighted node=80,*=20");
     for (written, words) in [
         ("0.8", "node=80 or node=80%"),
+        (".8", "node=80 or node=80%"),
+        ("1.0", "node=100 or node=100%"),
+        ("0.125", "node=125, and the others as parts of 1000 too"),
+        ("1.5", "out of range"),
+        ("0.00001", "out of range"),
         ("0.05", "node=5 or node=5%"),
     ] {
         let reading = read(&[("weights", &format!("node={written},*=1"))]);
