@@ -11,10 +11,14 @@ pub(super) fn check(tree: &Tree, commands: &Commands, members: &[Member]) -> Vec
     let mut problems = Vec::new();
     for (path, text) in markdown::living(tree) {
         for code in markdown::code(text) {
+            if code.block {
+                let wrong = trailing_comment(code.text, commands);
+                problems.extend(wrong.map(|message| Problem::at(path, code.line, message)));
+            }
             for command in code.text.split(['|', ';', '&', '#']) {
                 let wrong = wrong_words(command, commands)
                     .or_else(|| wrong_target(command, members))
-                    .or_else(|| unquoted(command, commands));
+                    .or_else(|| unquoted(command, code.block, commands));
                 problems.extend(wrong.map(|message| Problem::at(path, code.line, message)));
             }
         }
@@ -48,14 +52,38 @@ fn wrong_words(command: &str, commands: &Commands) -> Option<String> {
     })
 }
 
-/// A word that a shell would expand: bash passes a pattern on that fits no file, zsh refuses the whole line.
-fn unquoted(command: &str, commands: &Commands) -> Option<String> {
-    commands
-        .programs
-        .keys()
-        .find(|program| words_after(command, program).is_some())?;
+/// A comment behind a command line, which a zsh at a terminal passes on as arguments.
+fn trailing_comment(line: &str, commands: &Commands) -> Option<String> {
+    let quotes = |text: &str| text.matches('\'').count();
+    let (command, _) = line
+        .split_once(" #")
+        .filter(|(before, _)| quotes(before) % 2 == 0)?;
+    let runs = command.split(['|', ';', '&']);
+    let mut runs = runs.map(str::trim_start);
+    let is_known = runs.any(|run| is_ours(run, commands) || words_after(run, "cargo").is_some());
+    is_known.then(|| {
+        format!(
+            "the comment behind `{}` is an argument to zsh; write it above or below the block",
+            command.trim()
+        )
+    })
+}
+
+fn is_ours(command: &str, commands: &Commands) -> bool {
+    let mut programs = commands.programs.keys();
+    programs.any(|program| words_after(command, program).is_some())
+}
+
+/// A word that a shell would expand: bash passes a pattern on that fits no file, zsh refuses the whole line. Beside text,
+/// brackets are around what may be left out.
+fn unquoted(command: &str, is_block: bool, commands: &Commands) -> Option<String> {
+    if !is_ours(command, commands) {
+        return None;
+    }
     let plain: String = command.split('\'').step_by(2).collect();
-    let is_expanded = |word: &&str| word.contains(['*', '?']) || word.starts_with('=');
+    let is_expanded = |word: &&str| {
+        word.contains(['*', '?']) || word.starts_with('=') || is_block && word.contains('[')
+    };
     let word = plain.split_whitespace().find(is_expanded)?;
     Some(format!(
         "`{word}` in `{}` means files to zsh; put it in single quotes",
@@ -156,9 +184,19 @@ mod tests {
     #[test]
     fn command_lines_that_run_are_fine() {
         let text = "`ipvs-topo --help`, `ipvs-topo`, `ipvs-topo-dns x`\n\
-            ```sh\n$ sudo ipvs-topo render --cluster PATH --node n1 -o save | sort # --cluster\n\
+            ```sh\n$ sudo ipvs-topo render --cluster PATH --node n1 -o save | sort\n\
             cargo xtask vm test --kernel all\ncargo bench -p benches --bench core\n```\n";
         assert!(problems_of(text).is_empty(), "{:?}", problems_of(text));
+    }
+
+    #[test]
+    fn a_comment_behind_a_command_line_is_a_problem() {
+        let fine = "```sh\n# above\nipvs-topo render --node 'a #1'\nls # ours is not\n```\n`ipvs-topo render # x`";
+        assert!(problems_of(fine).is_empty(), "{:?}", problems_of(fine));
+        let bad = "```sh\nls | ipvs-topo render # one\ncargo bench # two\n```\n";
+        let problems = problems_of(bad);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("README.md:2: the comment behind `ls | ipvs-topo render`"));
     }
 
     #[test]
@@ -185,6 +223,10 @@ mod tests {
     fn a_word_that_zsh_takes_for_files_is_a_problem() {
         let quoted = problems_of("`ipvs-topo render --cluster 'a:keys=zone,*' --node n1`");
         assert!(quoted.is_empty(), "{quoted:?}");
+        let plain = problems_of("`ipvs-topo render [--cluster PATH]`");
+        assert!(plain.is_empty(), "{plain:?}");
+        let brackets = problems_of("```\nipvs-topo render --cluster [fd00::1]\n```\n");
+        assert!(brackets[0].contains("`[fd00::1]`"), "{brackets:?}");
         let problems = problems_of("`ipvs-topo render --cluster a:keys=zone,*`");
         assert!(
             problems[0].contains("`a:keys=zone,*` in `ipvs-topo render"),
