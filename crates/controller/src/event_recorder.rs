@@ -1,5 +1,5 @@
-//! Events on Services: one for a fallback that agents report, whatever the number of Nodes; and on ClusterTopologyPolicies
-//! whose levels no Node has. No I/O, no clock.
+//! Events on Services: one for a fallback that agents report, whatever the number of Nodes; and Events on
+//! `ClusterTopologyPolicy` objects whose levels no Node has. No I/O, no clock.
 //!
 //! A fallback begins with the first Node that reports it and ends when no Node does. A fallback that comes and goes is
 //! one Event whose series count grows. The rate is limited: `PER_MINUTE`, and twice that in the first minute. An Event
@@ -37,7 +37,7 @@ const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
 /// Where Events about objects without a namespace are.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// A Service, or a ClusterTopologyPolicy, which has no namespace, and the reason of the Event.
+/// A Service, or a `ClusterTopologyPolicy`, which has no namespace, and the reason of the Event.
 pub type Key = (ObjectName, &'static str);
 
 /// A fallback of a Service, as the reports of all Nodes show it.

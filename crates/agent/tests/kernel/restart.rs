@@ -120,3 +120,21 @@ fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving
     assert_ne!(after, before);
     wait_kernel(&after.iter().map(String::as_str).collect::<Vec<_>>());
 }
+
+/// Two agents with state folders of their own would write one IPVS table.
+#[test]
+fn a_second_agent_of_a_network_namespace_exits_and_names_the_first() {
+    let _lab = Lab::new();
+    let mut first = node();
+    first.start();
+    let mut second = node();
+    second.launch(&[]);
+    let status = second.ready_or_dead().expect("it exits");
+    assert_eq!(status.code(), Some(1), "{}", second.log());
+    let words = format!("another agent (process {})", first.id());
+    assert!(second.log().contains(&words), "{}", second.log());
+    // However the first ends, the namespace is free.
+    first.kill();
+    second.start();
+    second.stop();
+}

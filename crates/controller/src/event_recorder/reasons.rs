@@ -11,16 +11,16 @@ pub(super) const APPLIED: &str = "TopologyApplied";
 /// Another writer of hints was found, so its hints stay.
 pub const HINTS_LEFT: &str = "TopologyAwareHintsLeft";
 
-/// No Node has a label of a ClusterTopologyPolicy.
+/// No Node has a label of a `ClusterTopologyPolicy`.
 pub const LEVEL_UNKNOWN: &str = "LevelUnknown";
 
-/// Some Node has each label of a ClusterTopologyPolicy again.
+/// Some Node has each label of a `ClusterTopologyPolicy` again.
 pub const LEVELS_KNOWN: &str = "LevelsKnown";
 
 /// The reasons of Events of type `Normal`.
 const NORMAL: [&str; 3] = [APPLIED, LEVELS_KNOWN, "TopologyAwareHintsEnabled"];
 
-/// Whether Events with this reason are about a ClusterTopologyPolicy; all others are about a Service.
+/// Whether Events with this reason are about a `ClusterTopologyPolicy`; all others are about a Service.
 pub(super) fn is_about_policy(reason: &str) -> bool {
     [LEVEL_UNKNOWN, LEVELS_KNOWN].contains(&reason)
 }

@@ -48,7 +48,7 @@ use slice::{Slice, Written};
 /// A Service and a family of addresses: what is hinted as one.
 type Group = (Name, Family);
 
-/// Something to tell on a Service or a ClusterTopologyPolicy.
+/// Something to tell on a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
     /// The object, and the word for it.
