@@ -71,7 +71,7 @@ mod tests {
         let read = |parts: &[&[u8]]| {
             let payload = parts.concat();
             let datagram = [
-                &(16 + payload.len() as u32).to_ne_bytes()[..],
+                &u32::try_from(16 + payload.len()).unwrap().to_ne_bytes()[..],
                 &[0; 12],
                 &payload,
             ]
