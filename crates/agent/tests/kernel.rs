@@ -30,6 +30,8 @@ mod sctp;
 mod services;
 #[path = "kernel/shares.rs"]
 mod shares;
+#[path = "kernel/shares_counted.rs"]
+mod shares_counted;
 #[path = "kernel/traffic.rs"]
 mod traffic;
 #[path = "kernel/wrr.rs"]

@@ -1,4 +1,4 @@
-//! Connection tracking entries of a UDP Service with very many ports.
+//! Connection tracking entries of UDP Services: with very many ports, and at several addresses of both families.
 
 use std::net::{IpAddr, UdpSocket};
 use std::time::Instant;
@@ -33,13 +33,35 @@ fn ask(from: IpAddr) {
 
 /// Adds entries that no IPVS connection owns: the kernel deletes its own with the real server (since Linux 5.9).
 fn track_unowned(client: &Place, server: &Place) {
-    let (client, server) = (client.v4, server.v4);
     for port in 1..=UNOWNED {
-        sh(&format!(
-            "conntrack -I -p udp -t 600 -s {client} -d 10.96.0.10 --sport 50000 --dport {port} \
-             --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>/dev/null"
-        ));
+        track(client, "10.96.0.10", server, port);
     }
+}
+
+/// Adds an entry of a datagram to `service`, which `server` answered at the same port.
+fn track(client: &Place, service: &str, server: &Place, port: u16) {
+    let (family, client, server) = if service.contains(':') {
+        ("ipv6", client.v6, server.v6)
+    } else {
+        ("ipv4", client.v4, server.v4)
+    };
+    sh(&format!(
+        "conntrack -I -f {family} -p udp -t 600 -s {client} -d {service} --sport 50000 --dport {port} \
+         --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>/dev/null"
+    ));
+}
+
+/// How many entries there are of datagrams to `service`.
+fn tracked_to(service: &str) -> usize {
+    let family = if service.contains(':') {
+        "ipv6"
+    } else {
+        "ipv4"
+    };
+    let list = sh(&format!(
+        "conntrack -L -f {family} -p udp --orig-dst {service} 2>/dev/null"
+    ));
+    list.lines().count()
 }
 
 /// The answer's first line to `GET /livez`.
@@ -100,4 +122,64 @@ fn d13_the_entries_of_2000_udp_ports_are_read_in_a_few_dumps_beside_the_loop() {
     // Six chunks of steps go to the kernel, and each may be a batch.
     assert!((1..=6).contains(&dumps), "{dumps}");
     assert!(deleted >= u32::from(UNOWNED), "{deleted}");
+}
+
+const A: [&str; 2] = ["10.96.0.10", "fd00:10:96::10"];
+const B: [&str; 2] = ["10.96.0.11", "fd00:10:96::11"];
+/// Of no Service.
+const NEITHER: [&str; 2] = ["10.96.0.12", "fd00:10:96::12"];
+
+/// The slices of both families of the Services, whose endpoints are these.
+fn slices(pods: [(&str, &Place); 2]) -> String {
+    let ports = [("UDP", 53, 53), ("UDP", 54, 54)];
+    let of = |(service, pod): (&str, &Place)| {
+        [(4, pod.v4), (6, pod.v6)].map(|(family, address)| {
+            let name = format!("{service}-{family}");
+            slice(service, &name, &ports, &[format!("{address} n1")])
+        })
+    };
+    pods.map(of).concat().concat()
+}
+
+/// Adds entries of both families to two ports of a Service.
+fn track_all(client: &Place, service: [&str; 2], server: &Place) {
+    for address in service {
+        track(client, address, server, 53);
+        track(client, address, server, 54);
+    }
+}
+
+#[test]
+fn d13_entries_of_one_and_of_several_addresses_are_deleted_in_both_families_and_no_others() {
+    let mut lab = Lab::new();
+    let (client, one, two) = (lab.pod(), lab.pod(), lab.pod());
+    let ranges = "10.96.0.0/12,fd00:10:96::/112";
+    let mut node = Node::new().with(&["--service-cidr", ranges]);
+    node.write("nodes.yaml", NODES);
+    for (name, ips) in [("a", &A), ("b", &B)] {
+        let ports = &[("UDP", 53), ("UDP", 54)];
+        let service = Service {
+            ports,
+            ..web(name, ips)
+        };
+        node.write(&format!("{name}.yaml"), &service.yaml());
+    }
+    node.write("slices.yaml", &slices([("a", &one), ("b", &one)]));
+    node.start();
+    for service in [A, B, NEITHER] {
+        track_all(&client, service, &one);
+    }
+    let left = |service: [&str; 2]| service.map(tracked_to);
+    assert_eq!([A, B, NEITHER].map(left), [[2, 2]; 3]);
+
+    // Two ports of one address: the kernel is asked for the address.
+    node.write("slices.yaml", &slices([("a", &two), ("b", &one)]));
+    wait_until("no entry of a", || left(A) == [0, 0]);
+    assert_eq!([B, NEITHER].map(left), [[2, 2]; 2]);
+
+    // Two addresses: it is asked for the family.
+    track_all(&client, A, &two);
+    node.write("slices.yaml", &slices([("a", &one), ("b", &two)]));
+    wait_until("no entry of a and b", || [A, B].map(left) == [[0, 0]; 2]);
+    assert_eq!(left(NEITHER), [2, 2]);
 }

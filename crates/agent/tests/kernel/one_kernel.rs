@@ -9,6 +9,8 @@ mod addresses;
 mod crash;
 #[path = "foreign.rs"]
 mod foreign;
+#[path = "half_open.rs"]
+mod half_open;
 #[path = "input.rs"]
 mod input;
 #[path = "render.rs"]

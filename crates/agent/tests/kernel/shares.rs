@@ -21,9 +21,9 @@ const SCHEDULERS: [&str; 11] = [
 ];
 const CLIENTS: u32 = 20_000;
 /// The first client: 10.64.0.0.
-const FIRST: u32 = 0x0A40_0000;
+pub(crate) const FIRST: u32 = 0x0A40_0000;
 /// One endpoint in this zone, and others in another.
-const NEAR: &str = "10.244.1.1";
+pub(crate) const NEAR: &str = "10.244.1.1";
 const FAR: [&str; 5] = [
     "10.244.3.1",
     "10.244.3.2",
@@ -60,7 +60,7 @@ fn write(node: &Node) {
 }
 
 /// What `render` reports: the share of each endpoint by Service.
-fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
+pub(crate) fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
     let cluster = node.cluster();
     let render = format!(
         "ipvs-topo render --cluster {} --node n1 -o json 2>/dev/null",
