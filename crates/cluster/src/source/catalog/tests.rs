@@ -432,9 +432,9 @@ fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
     const FILES: usize = 3000;
     let mut script = Script::default();
     let began = std::time::Instant::now();
-    let names: Vec<String> = (0..FILES).map(|number| format!("f{number:05}")).collect();
+    let files: Vec<String> = (0..FILES).map(|number| format!("f{number:05}")).collect();
     let text = node("n1", 1);
-    for name in &names {
+    for name in &files {
         script.step(&[(name, Some(&text))]);
     }
     let (completeness, reports) = script.catalog.list_ended();
@@ -448,9 +448,9 @@ fn d13_many_files_with_one_object_cost_no_more_than_they_say() {
     assert_eq!(named.count(), 100);
     assert!(warnings.iter().all(|one| one.code == Code::Object));
     // All at once, and all gone.
-    let all: Vec<(&str, Option<&str>)> = names.iter().map(|name| (&**name, Some(&*text))).collect();
+    let all: Vec<(&str, Option<&str>)> = files.iter().map(|name| (&**name, Some(&*text))).collect();
     assert!(script.step(&all).len() < FILES, "reports, and no event");
-    let all: Vec<(&str, Option<&str>)> = names.iter().map(|name| (&**name, None)).collect();
+    let all: Vec<(&str, Option<&str>)> = files.iter().map(|name| (&**name, None)).collect();
     assert_eq!(script.step(&all), ["delete Node n1"]);
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
