@@ -59,21 +59,17 @@ pub(super) fn wish(
             server: resolved.server,
         });
     }
+    let all = findings.len() + wish.refused.len();
     let findings = findings.iter().map(ToString::to_string);
-    wish.findings = first_of(service, findings.chain(wish.refused.values().cloned()));
-    (wish, servers)
-}
-
-/// The first findings, and how many more there are.
-fn first_of(service: &ObjectName, mut findings: impl Iterator<Item = String>) -> Vec<String> {
-    let mut kept: Vec<String> = findings.by_ref().take(MAX_FINDINGS).collect();
-    let more = findings.count();
-    if more > 0 {
-        kept.push(format!(
+    let findings = findings.chain(wish.refused.values().cloned());
+    wish.findings = findings.take(MAX_FINDINGS).collect();
+    if all > MAX_FINDINGS {
+        let more = all - MAX_FINDINGS;
+        wish.findings.push(format!(
             "Service {service}: {more} more warnings like these; `ipvs-topo status {service}` shows them"
         ));
     }
-    kept
+    (wish, servers)
 }
 
 /// The scheduler that is asked for and missing.

@@ -68,21 +68,28 @@ impl<K: Ord + Clone> Agenda<K> {
 
     /// Puts off a key that failed and is due at `now`: it waits for something that ends before `until`.
     pub(crate) fn put_off(&mut self, key: &K, now: u64, until: u64) {
-        self.try_at(key, until, true, |failure| failure.due <= now);
+        self.change(key, |failure| {
+            if failure.due <= now {
+                (failure.due, failure.is_put_off) = (until, true);
+            }
+        });
     }
 
     /// What the key was put off for has ended. Another failure keeps its own pause.
     pub(crate) fn resume(&mut self, key: &K, now: u64) {
-        self.try_at(key, now, false, |failure| failure.is_put_off);
+        self.change(key, |failure| {
+            if failure.is_put_off {
+                (failure.due, failure.is_put_off) = (now, false);
+            }
+        });
     }
 
-    fn try_at(&mut self, key: &K, at: u64, put_off: bool, applies: impl FnOnce(&Failure) -> bool) {
-        let Some(failure) = self.failures.get_mut(key).filter(|one| applies(one)) else {
-            return;
-        };
-        self.queue.remove(&(failure.due, key.clone()));
-        (failure.due, failure.is_put_off) = (at, put_off);
-        self.queue.insert((at, key.clone()));
+    fn change(&mut self, key: &K, change: impl FnOnce(&mut Failure)) {
+        if let Some(failure) = self.failures.get_mut(key) {
+            self.queue.remove(&(failure.due, key.clone()));
+            change(failure);
+            self.queue.insert((failure.due, key.clone()));
+        }
     }
 
     /// Notes that a key is as it should be. Returns the failure that this ends, if any.

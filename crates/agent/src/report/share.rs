@@ -62,8 +62,8 @@ pub(super) fn by_turns<G: Ord, K, T: Serialize>(
     while let Some(mut queue) = queues.pop_front()
         && room.entries > 0
     {
-        let built = std::iter::from_fn(|| queue.pop_front());
-        let Some((at, entry)) = built.filter_map(|(at, key)| Some((at, build(key)?))).next() else {
+        let mut keys = std::iter::from_fn(|| queue.pop_front());
+        let Some((at, entry)) = keys.find_map(|(at, key)| Some((at, build(key)?))) else {
             continue;
         };
         if room.take(&entry) {
@@ -126,10 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn d13_what_has_no_room_is_not_built() {
-        let built = Cell::new(0);
+    fn d13_what_has_no_room_is_not_times() {
+        let times = Cell::new(0);
         let build = |number: u32| {
-            built.set(built.get() + 1);
+            times.set(times.get() + 1);
             // Of every second one there is nothing to tell.
             number.is_multiple_of(2).then_some(number)
         };
@@ -141,6 +141,6 @@ mod tests {
         let taken = by_turns(entries, &mut room, 0, build);
         assert_eq!(taken.len(), 64);
         assert!(taken.iter().all(|number| number.is_multiple_of(2)));
-        assert!(built.get() < 3_000, "{} were built", built.get());
+        assert!(times.get() < 3_000, "{} were built", times.get());
     }
 }

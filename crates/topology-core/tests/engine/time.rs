@@ -264,7 +264,7 @@ fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
     world.me.now = Some(0);
     let mut resolution = world.resolve();
     let one = resolution.servers.remove(0);
-    let keys: Vec<_> = (1..=u16::MAX).map(|port| at_port(port)).collect();
+    let keys: Vec<_> = (1..=u16::MAX).map(at_port).collect();
     // The kernel's order is not that of the ports.
     resolution.servers.extend(keys.iter().rev().map(|key| {
         let mut server = one.clone();
