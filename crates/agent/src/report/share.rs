@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn d13_what_has_no_room_is_not_times() {
+    fn d13_what_has_no_room_is_not_built() {
         let times = Cell::new(0);
         let build = |number: u32| {
             times.set(times.get() + 1);
