@@ -44,7 +44,8 @@ impl Topic {
         match self {
             Self::Settings => "Settings",
             Self::Addresses => "Addresses",
-            Self::OwnClaim | Self::NodeClaim => "NodeClaim",
+            Self::OwnClaim => "OwnClaim",
+            Self::NodeClaim => "NodeClaim",
             Self::Routes => "Routes",
             Self::Guard => "Guard",
             Self::Record => "Record",

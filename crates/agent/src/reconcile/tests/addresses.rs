@@ -84,7 +84,7 @@ async fn d13_another_node_that_claims_a_service_address_again_and_again_changes_
     let claims = |agent: &Loop| {
         let warnings = agent.reconciler.warnings.all();
         let topics = warnings.iter().map(|warning| warning.topic);
-        let claims = topics.filter(|topic| topic.code() == "NodeClaim");
+        let claims = topics.filter(|topic| topic.code().ends_with("Claim"));
         claims.collect::<Vec<Topic>>()
     };
     assert_eq!(claims(&agent), [Topic::NodeClaim]);

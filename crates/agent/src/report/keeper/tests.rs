@@ -282,5 +282,5 @@ fn d13_what_another_kubelet_claims_is_no_news_of_this_node() {
     assert_eq!(difference(&others, Some(&none)), Difference::None);
     let own = report(&[Topic::OwnClaim, Topic::NodeClaim]);
     assert_eq!(own.warnings.len(), 1);
-    assert_eq!(own.warnings[0].code, "NodeClaim");
+    assert_eq!(own.warnings[0].code, "OwnClaim");
 }
