@@ -16,6 +16,9 @@
 //! [`ExplainView`]: crate::output::view::ExplainView
 //! [`DiffView`]: crate::output::view::DiffView
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 pub mod answer;
 mod live;
 pub mod socket;

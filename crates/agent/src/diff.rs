@@ -1,5 +1,8 @@
 //! `ipvs-topo diff`: what would be changed in the kernel, as commands that an operator would type.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -24,17 +27,15 @@ use crate::reconcile::observe_all;
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
 pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
-    let (view, warnings): (DiffView, usize) = match seen_from(&args.origin, args.node.as_deref())? {
-        Some((origin, node)) => {
-            let seen = Offline::read(&origin, node, &args.service, values::now())?;
-            let resolved = seen.resolve();
-            let view = client::block_on(offline(&resolved, args))?;
-            (view, resolved.warnings.len())
-        }
-        None => {
-            only_offline("--strict", args.strict.strict)?;
-            (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0)
-        }
+    let seen_from = seen_from(&args.origin, args.node.as_deref())?;
+    let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
+        let seen = Offline::read(&origin, node, &args.service, values::now())?;
+        let resolved = seen.resolve();
+        let view = client::block_on(offline(&resolved, args))?;
+        (view, resolved.warnings.len())
+    } else {
+        only_offline("--strict", args.strict.strict)?;
+        (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0)
     };
     match args.output {
         TextFormat::Json => print::result(&print::json(&view)?)?,

@@ -100,11 +100,9 @@ impl Offline {
     /// Resolves the Services of `scope`; warnings are those that concern them.
     pub(crate) fn resolve_in(&self, scope: &Scope) -> Resolved {
         let snapshot = &self.loaded.snapshot;
-        let warnings = self.loaded.warnings.iter();
-        let warnings = warnings.filter(|warning| scope.concerns(snapshot, warning));
         let mut resolved = Resolved {
             servers: Vec::new(),
-            warnings: warnings.map(describe::warning).collect(),
+            warnings: scope.views(snapshot, &mut self.loaded.warnings.iter()),
             not_programmed: Vec::new(),
         };
         resolved

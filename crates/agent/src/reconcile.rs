@@ -8,6 +8,9 @@
 //! any set of Services and keys: a change, a retry, the repair of drift and the start differ only in
 //! which keys they name. Nothing is ever flushed, and nothing is written before the first full read.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod answer;
 mod apply;
 mod books;
@@ -350,7 +353,11 @@ fn changed(event: &Event) -> Option<Kind> {
         Event::Apply(Object::Service(_)) => Some(Kind::Service),
         Event::Apply(Object::EndpointSlice(_)) => Some(Kind::EndpointSlice),
         Event::Delete(key) => Some(key.kind),
-        _ => None,
+        Event::Begin
+        | Event::Apply(_)
+        | Event::Ignore(..)
+        | Event::Keep(_)
+        | Event::Complete(_) => None,
     }
 }
 

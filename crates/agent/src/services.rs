@@ -12,6 +12,8 @@ use crate::cli::ServicesArgs;
 use crate::cli::exit::Failure;
 use crate::cli::values::ServiceName;
 use crate::origin::Origin;
+use crate::output::describe;
+use crate::output::view::WarningView;
 
 /// Some Services, or all that there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +39,19 @@ impl Scope {
         services.filter(|name| self.has(name)).cloned().collect()
     }
 
+    /// Those of `warnings` that concern them, for people and programs.
+    pub(crate) fn views(
+        &self,
+        snapshot: &Snapshot,
+        warnings: &mut dyn Iterator<Item = &Warning>,
+    ) -> Vec<WarningView> {
+        let concerning = warnings.filter(|warning| self.concerns(snapshot, warning));
+        concerning.map(describe::warning).collect()
+    }
+
     /// Whether `warning` may be about what becomes of them: it is about one of them, one of their slices, a policy or a
     /// drain, or a file that may hold any of these.
-    pub(crate) fn concerns(&self, snapshot: &Snapshot, warning: &Warning) -> bool {
+    fn concerns(&self, snapshot: &Snapshot, warning: &Warning) -> bool {
         let Self::Only(services) = self else {
             return true;
         };

@@ -100,7 +100,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     };
     let origin = args.origin.get();
     let loaded = origin.read(&options)?;
-    let scope = services::scope(&args.services, &origin, &loaded);
+    let scope = services::scope(&args.services, &origin, &loaded)?;
     let Loaded {
         mut snapshot,
         warnings,
@@ -122,11 +122,8 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         demand: &demand,
         me: &me,
     };
-    let scope = scope?;
     let services = scope.of(&snapshot);
-    let warnings = warnings.iter();
-    let warnings = warnings.filter(|warning| scope.concerns(&snapshot, warning));
-    let mut warnings: Vec<WarningView> = warnings.map(describe::warning).collect();
+    let mut warnings = scope.views(&snapshot, &mut warnings.iter());
     let findings = services
         .iter()
         .flat_map(|name| resolve(&snapshot, &me, name).findings);

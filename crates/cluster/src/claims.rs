@@ -3,6 +3,9 @@
 //! A kubelet writes the addresses of its Node itself, so such a claim is either a mistake in the ranges or an attempt to
 //! take a Service away. It has no effect on other nodes, and the operator should know of it.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! Policies and drains that are sound and do nothing: nothing in the input is what they select, or they have ended.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::sync::Arc;
 
 use topology_core::model::{Drain, Labels, Service, TopologyPolicy};

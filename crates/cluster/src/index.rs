@@ -1,5 +1,8 @@
 //! Events into a [`Snapshot`], and the gate that keeps half a list from being acted upon.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,8 @@
 //! The objects that this program understands, in the domain's words.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::fmt;
 use std::sync::Arc;
 

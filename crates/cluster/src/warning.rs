@@ -1,5 +1,8 @@
 //! What is wrong in the input, said so that a person can go and fix it.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod code;
 mod subject;
 

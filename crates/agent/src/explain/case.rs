@@ -31,7 +31,8 @@ impl Case {
         me: &Viewpoint,
         service: &ObjectName,
     ) -> Option<Self> {
-        let mut warnings = concerning(from, service, warnings);
+        let scope = Scope::Only(BTreeSet::from([service.clone()]));
+        let mut warnings = scope.views(from, warnings);
         warnings.extend(unknown_node(from, &me.node));
         Some(Self {
             snapshot: part(from, service)?,
@@ -87,17 +88,6 @@ fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
         part.set_namespace(service.namespace.clone(), labels.clone());
     }
     Some(part)
-}
-
-/// What is wrong with the Service, its slices, and whatever policies and drains there are.
-fn concerning(
-    snapshot: &Snapshot,
-    service: &ObjectName,
-    warnings: &mut dyn Iterator<Item = &Warning>,
-) -> Vec<WarningView> {
-    let scope = Scope::Only(BTreeSet::from([service.clone()]));
-    let concerning = warnings.filter(|warning| scope.concerns(snapshot, warning));
-    concerning.map(describe::warning).collect()
 }
 
 /// The Node that it is seen from.

@@ -86,9 +86,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What is wrong with the input, and what of it does nothing.
     fn input_warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.index.warnings().cloned().collect();
-        let known = match self.config.mapped {
-            true => NodeLabels::Some,
-            false => NodeLabels::All,
+        let known = if self.config.mapped {
+            NodeLabels::Some
+        } else {
+            NodeLabels::All
         };
         let (snapshot, now) = (self.index.snapshot(), self.me.now);
         warnings.extend(idle::warnings(snapshot, now, known, |_key| None));

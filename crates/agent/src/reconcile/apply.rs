@@ -313,7 +313,14 @@ fn drain_end(mirror: &Mirror, step: &Step, outcome: Outcome) -> Option<DrainEnd>
             mirror.drain(key, real.address, real.port)?;
             Some(DrainEnd::Returned)
         }
-        _ => None,
+        Step::AddServer { .. }
+        | Step::EditServer { .. }
+        | Step::DeleteServer { .. }
+        | Step::AddReal { .. }
+        | Step::EditReal { .. }
+        | Step::DrainReal { .. }
+        | Step::DeleteReal { .. }
+        | Step::ForgetFlows { .. } => None,
     }
 }
 
@@ -333,7 +340,14 @@ fn flow(step: &Step) -> Option<Flow> {
             service: (*service, *service_port),
             server: (*address, *port),
         }),
-        _ => None,
+        Step::AddServer { .. }
+        | Step::EditServer { .. }
+        | Step::DeleteServer { .. }
+        | Step::AddReal { .. }
+        | Step::EditReal { .. }
+        | Step::DrainReal { .. }
+        | Step::DeleteReal { .. }
+        | Step::ForgetFlows { .. } => None,
     }
 }
 

@@ -52,7 +52,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         match &self.table.stage {
             Stage::Failed(error) => Err(error.clone()),
-            _ => Ok(()),
+            Stage::Unread | Stage::Listed(_) | Stage::Read => Ok(()),
         }
     }
 

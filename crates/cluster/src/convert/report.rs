@@ -121,7 +121,9 @@ impl Report {
             let message = format!("{} more warnings like these", self.untold);
             let code = match self.subject {
                 Subject::File => Code::File,
-                _ => Code::of_object(self.subject.kind()),
+                Subject::Object(_) | Subject::Misnamed(..) | Subject::Other(..) => {
+                    Code::of_object(self.subject.kind())
+                }
             };
             self.warnings.push(Warning {
                 code,

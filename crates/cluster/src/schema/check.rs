@@ -254,6 +254,10 @@ fn sample(property: &Property) -> &'static str {
         Shape::Word(words) => words.first().map_or("", |word| word.name),
         Shape::Time => "2026-11-22T10:00:00Z",
         Shape::Text(_) => "zone",
-        _ => "...",
+        Shape::Number { .. }
+        | Shape::Flag
+        | Shape::List { .. }
+        | Shape::Map { .. }
+        | Shape::Object(_) => "...",
     }
 }

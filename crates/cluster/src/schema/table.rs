@@ -142,7 +142,14 @@ fn inner(shape: &Shape) -> Option<(&'static Object, &'static str)> {
             of: Shape::Object(object),
             ..
         } => Some((object, "{}")),
-        _ => None,
+        Shape::Word(_)
+        | Shape::Text(_)
+        | Shape::Number { .. }
+        | Shape::Flag
+        | Shape::Time
+        | Shape::List { .. }
+        | Shape::Map { .. }
+        | Shape::Object(_) => None,
     }
 }
 

@@ -73,7 +73,7 @@ impl Yaml {
             Self::Map(entries) if entries.is_empty() => {
                 text.extend([format!("{margin}{key}: {{}}\n")]);
             }
-            _ => {
+            Self::List(_) | Self::Map(_) => {
                 text.extend([format!("{margin}{key}:\n")]);
                 let deeper = if matches!(self, Self::List(_)) { 0 } else { 2 };
                 self.block(text, indent + deeper);

@@ -69,14 +69,16 @@ impl Code {
 impl Code {
     /// What is wrong with an object of `kind` as a whole.
     pub(crate) const fn of_object(kind: Option<Kind>) -> Self {
-        match Self::of_field(kind) {
-            Self::Field => Self::Object,
-            of_kind => of_kind,
-        }
+        Self::of_kind(kind, Self::Object)
     }
 
-    /// What is wrong with a field of an object of `kind`; policies and drains have one code for all of it.
+    /// What is wrong with a field of an object of `kind`.
     pub(crate) const fn of_field(kind: Option<Kind>) -> Self {
+        Self::of_kind(kind, Self::Field)
+    }
+
+    /// Policies and drains have one code for all that is wrong with them.
+    const fn of_kind(kind: Option<Kind>, other: Self) -> Self {
         match kind {
             Some(Kind::TopologyPolicy | Kind::ClusterTopologyPolicy) => Self::PolicyInvalid,
             Some(Kind::TopologyDrain) => Self::DrainInvalid,
@@ -87,7 +89,7 @@ impl Code {
                 | Kind::ServiceCidr
                 | Kind::Namespace,
             )
-            | None => Self::Field,
+            | None => other,
         }
     }
 }

@@ -431,7 +431,7 @@ fn a_scheduler_alone_leaves_hints_and_policies_as_they_are() {
 #[test]
 fn what_is_to_be_avoided_is_told_and_so_is_that_it_has_no_effect_where_traffic_is_local() {
     let node = (LevelKey::Node, false);
-    let found = decision(hinted().policy(added(&[node.clone()], None)));
+    let found = decision(hinted().policy(added(std::slice::from_ref(&node), None)));
     assert_eq!(found.avoided[0].key, LevelKey::Node);
     assert_eq!(found.notes, []);
     for (avoid, notes) in [(&[][..], &[][..]), (&[node], &[Note::AvoidLocal])] {
