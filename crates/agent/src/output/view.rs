@@ -90,7 +90,8 @@ pub struct PolicyView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LevelView {
-    /// As annotations write it: `node`, `zone`, `region`, a label key, or `*`.
+    /// As annotations write it: `node`, `zone`, `region`, a label key, or `*`; `label zone` is the label that is called so,
+    /// which only `topologyKeys` can name.
     pub level: String,
     /// Endpoints in it that take connections.
     pub usable: u32,
