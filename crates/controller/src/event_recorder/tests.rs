@@ -63,7 +63,7 @@ fn annotations_that_are_not_valid_ask_for_nothing_that_could_be_told() {
     assert_eq!(notes(&said), [("shop/cart".to_owned(), "TopologyInvalid")]);
     assert_eq!(
         said[0].body["note"],
-        "a topology annotation is not valid (ipvs-topo explain names it) and not used: the Service gets Uniform (first reported by 1 node)"
+        "a topology annotation is not valid, or names no TopologyPolicy of the namespace (ipvs-topo explain names it), and is not used: the Service gets Uniform (first reported by 1 node)"
     );
 }
 
