@@ -9,7 +9,7 @@ mod frontends;
 #[cfg(test)]
 mod kernel;
 #[cfg(test)]
-#[path = "../models/schedulers.rs"]
+#[path = "../oracle/kernel.rs"]
 mod kernel_model;
 #[cfg(test)]
 mod kube_proxy;

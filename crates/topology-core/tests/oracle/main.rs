@@ -16,7 +16,6 @@ mod frac;
 #[cfg(test)]
 mod generate;
 #[cfg(test)]
-#[path = "../models/schedulers.rs"]
 mod kernel;
 #[cfg(test)]
 mod naive;
