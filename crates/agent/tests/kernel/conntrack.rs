@@ -47,7 +47,7 @@ fn track(client: &Place, service: &str, server: &Place, port: u16) {
     };
     sh(&format!(
         "conntrack -I -f {family} -p udp -t 600 -s {client} -d {service} --sport 50000 --dport {port} \
-         --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>/dev/null"
+         --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>&1"
     ));
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -102,9 +103,21 @@ impl Target {
         servers.collect()
     }
 
+    /// The same once all are counted: the kernel adds up what its processors count every two seconds (`ip_vs_est.c`).
+    fn counted_in_the_end(&self) -> BTreeMap<String, u32> {
+        for _ in 0..20 {
+            let counted = self.counted();
+            if counted.values().sum::<u32>() == self.clients {
+                return counted;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        self.counted()
+    }
+
     /// What differs from the shares that were reported by more than five times what chance may do.
     fn off(&self, reported: &BTreeMap<String, f64>) -> String {
-        let counted = self.counted();
+        let counted = self.counted_in_the_end();
         let all: u32 = counted.values().sum();
         let mut off = String::new();
         for (address, share) in reported {
@@ -159,6 +172,8 @@ fn compare(groups: &[Group]) {
             "TCP" => target.connect(&listener),
             _ => target.send(),
         }
+    }
+    for target in &targets {
         off += &target.off(&reported[&target.name]);
     }
     assert!(off.is_empty(), "{off}");
