@@ -40,14 +40,17 @@ fn track_unowned(client: &Place, server: &Place) {
 
 /// Adds an entry of a datagram to `service`, which `server` answered at the same port.
 fn track(client: &Place, service: &str, server: &Place, port: u16) {
-    let (family, client, server) = if service.contains(':') {
-        ("ipv6", client.v6, server.v6)
+    let (client, server) = if service.contains(':') {
+        (client.v6, server.v6)
     } else {
-        ("ipv4", client.v4, server.v4)
+        (client.v4, server.v4)
     };
+    // Of no two addresses the same: answers of one server have to differ by the client's port.
+    let last = service.rsplit(['.', ':']).next().unwrap();
+    let from = 50_000 + last.parse::<u16>().unwrap();
     sh(&format!(
-        "conntrack -I -f {family} -p udp -t 600 -s {client} -d {service} --sport 50000 --dport {port} \
-         --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst 50000 2>&1"
+        "conntrack -I -p udp -t 600 -s {client} -d {service} --sport {from} --dport {port} \
+         --reply-src {server} --reply-dst {client} --reply-port-src {port} --reply-port-dst {from} 2>&1"
     ));
 }
 
