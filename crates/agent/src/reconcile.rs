@@ -357,6 +357,7 @@ fn changed(event: &Event) -> Option<Kind> {
         | Event::Apply(_)
         | Event::Ignore(..)
         | Event::Keep(_)
+        | Event::Unread(_)
         | Event::Complete(_) => None,
     }
 }

@@ -63,7 +63,7 @@ fn start(server: &TcpListener) -> (Controller, String) {
     });
     std::thread::spawn(move || {
         log.map_while(Result::ok)
-            .for_each(|line| eprintln!("{line}"))
+            .for_each(|line| eprintln!("{line}"));
     });
     (controller, address.unwrap())
 }

@@ -144,6 +144,7 @@ mod tests {
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             ("crates/agent/src/trouble.rs", "pub enum Topic {}"),
             ("crates/controller/src/state/policy.rs", "enum Reach {}"),
+            ("crates/controller/src/state/levels.rs", "enum Levels {}"),
             (DOCUMENT, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))

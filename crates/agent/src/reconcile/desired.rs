@@ -74,9 +74,11 @@ pub(super) fn wish(
 
 /// The scheduler that is asked for and missing.
 fn lacking(decision: &Decision) -> Option<Scheduler> {
-    decision.notes.iter().find_map(|note| match note {
-        Note::SchedulerMissing { asked } => Some(*asked),
-        _ => None,
+    decision.notes.iter().find_map(|note| {
+        let Note::SchedulerMissing { asked } = note else {
+            return None;
+        };
+        Some(*asked)
     })
 }
 

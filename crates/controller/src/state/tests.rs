@@ -253,10 +253,7 @@ fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
     state.exists(Collection::Agents, fallen("n1", 5, 1));
     state.exists(Collection::Agents, fallen("n2", 1, 1));
     let (seen, complete) = state.fallbacks();
-    let key = (
-        ObjectName::new("shop", "cart"),
-        "TopologyFallbackPanic",
-    );
+    let key = (ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
     assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
     assert!(complete);
     state.exists(
