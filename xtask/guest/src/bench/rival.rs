@@ -74,7 +74,13 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     let begin = Instant::now();
     let proxy = Proxy::start(args.kind, &args.binary, &args.kubeconfig)?;
     let restart = begin.elapsed();
+    say(&format!("restarted in {restart:.2?}"));
     proxy.check(args.services, args.endpoints)?;
+    if args.changes > 0 {
+        // All is new to this process, but not to the emulator, which has translated the code for the one before.
+        proxy.settle()?;
+        change(&mut probe, &proxy)?;
+    }
     let mut churn = match (args.churn, args.roller) {
         (Some(seconds), Some(roller)) => {
             let duration = Duration::from_secs(seconds);
