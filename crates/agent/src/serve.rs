@@ -20,7 +20,7 @@ pub async fn tcp(what: &'static str, flag: &'static str, address: SocketAddr, ro
 async fn bind(what: &str, flag: &str, address: SocketAddr) -> TcpListener {
     let mut reported = None;
     loop {
-        match TcpListener::bind(address).await {
+        match exposition::listen(address) {
             Ok(listener) => {
                 tracing::info!(%address, "{what} server listens");
                 return listener;

@@ -10,7 +10,6 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::get;
 use cluster::api::Connection;
 use exposition::Format;
-use tokio::net::TcpListener;
 
 use crate::metrics::Metrics;
 
@@ -56,7 +55,7 @@ pub async fn serve(
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
         .route("/metrics", get(figures));
-    let listener = TcpListener::bind(address).await.with_context(|| {
+    let listener = exposition::listen(address).with_context(|| {
         format!("cannot listen on {address}; choose another with --bind-address")
     })?;
     tracing::info!(address = %listener.local_addr()?, "health and metrics server listens");

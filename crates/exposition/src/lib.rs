@@ -9,5 +9,5 @@ mod text;
 
 pub use process::Process;
 pub use requests::ClientRequests;
-pub use server::{raise_file_limit, serve};
+pub use server::{listen, raise_file_limit, serve};
 pub use text::Format;

@@ -4,6 +4,8 @@
 //! a new one is always taken, since it may be the kubelet's.
 
 use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +18,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
@@ -28,6 +30,10 @@ const HEAD: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(30);
 /// Between two tries when the process has no file descriptor left.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// Connections that wait to be accepted. Beyond, the kernel drops the first packet of a client, which tries again after a
+/// second and later: the kubelet would be late. What tokio takes by itself (128) is full in a moment.
+const BACKLOG: u32 = 4_096;
 
 /// Connections in the order in which they came.
 #[derive(Default)]
@@ -45,6 +51,21 @@ impl Open {
         let (task, _) = self.0.remove(oldest);
         task.abort();
     }
+}
+
+/// Listens on `address` for [`serve`].
+///
+/// # Errors
+/// The address is taken, or not of this machine.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // The port is free again as soon as a program before has ended.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Answers what `listener` accepts with `router`, until the future is dropped.
@@ -113,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn livez_answers_with_five_thousand_half_open_requests_and_few_of_them_stay() {
         raise_file_limit();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/livez", get(|| async { "alive" }));
         let server = tokio::spawn(serve(listener, router));
@@ -136,6 +157,18 @@ mod tests {
             yield_now().await;
         }
         server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_thousand_clients_that_come_at_once_wait_for_no_second_try() {
+        raise_file_limit();
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nothing is accepted meanwhile.
+        let connect =
+            |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900));
+        let connected: Result<Vec<_>, _> = (0..1_000).map(connect).collect();
+        assert_eq!(connected.unwrap().len(), 1_000);
     }
 
     #[tokio::test(start_paused = true)]
