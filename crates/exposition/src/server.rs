@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    async fn ask(address: std::net::SocketAddr) -> String {
+    async fn ask(address: SocketAddr) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = b"GET /livez HTTP/1.1\r\nHost: n1\r\n\r\n";
         stream.write_all(request).await.unwrap();
@@ -151,7 +151,7 @@ mod tests {
         // What the server dropped is at its end, or reset; what it holds has nothing to say.
         let is_open = |stream: &TcpStream| {
             let read = stream.try_read(&mut [0; 64]);
-            read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+            read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
         };
         while half.iter().filter(|stream| is_open(stream)).count() > MOST {
             yield_now().await;
