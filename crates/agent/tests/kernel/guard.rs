@@ -242,8 +242,9 @@ fn d13_an_nft_that_hangs_is_reported_and_everything_else_is_served() {
     node.write("more.yaml", &web("more", &["10.96.0.11"]).yaml());
     wait_kernel(&served);
     node.wait_log("did not end within 30 s and was killed");
+    // Its exit code says that not all is as desired; the answer must not wait for nft.
     let status = sh(&format!(
-        "ipvs-topo status --socket {}",
+        "ipvs-topo status --socket {} || test $? = 1",
         node.socket().display()
     ));
     assert!(status.contains("did not end within 30 s"), "{status}");
