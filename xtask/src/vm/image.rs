@@ -17,17 +17,18 @@ use super::tools::Tools;
 const INIT: &str = include_str!("init.sh");
 
 /// Changes with this file's ideas of what belongs into a base image.
-const RECIPE: u32 = 4;
+const RECIPE: u32 = 5;
 
 /// Programs of the tools' packages that guests hold, beside busybox. The shells are here because
 /// busybox' own prefers its small `ip` and the like to the real ones.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "bash",
     "dash",
     "bridge",
     "conntrack",
     "curl",
     "ip",
+    "ipset",
     "ipvsadm",
     "kmod",
     "nft",
