@@ -2,7 +2,7 @@
 //!
 //! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights made for that. At the
 //! periodic checks one virtual server asks for the scheduler again. The kernel runs `modprobe` for each such request and
-//! answers when that has ended, so a check asks for one scheduler at most, and for each ever more rarely.
+//! answers when that has ended, so a check asks for one scheduler only, and for each in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,27 +18,15 @@ use crate::host::Host;
 use crate::kernel::{Kernel, StepError};
 use crate::trouble::Topic;
 
-/// The most checks from one request for a scheduler to the next.
-const SELDOM: u32 = 10;
-
 /// What is missing.
 #[derive(Debug, Default)]
 pub(super) struct Schedulers {
     /// Virtual servers that ask for a scheduler that is missing.
     lacking: BTreeMap<VirtualServerKey, Scheduler>,
-    /// When each missing one is asked for again.
-    pauses: BTreeMap<Scheduler, Pause>,
+    /// The one that the last check asked for.
+    asked: Option<Scheduler>,
     /// Virtual servers that were refused since somebody asked.
     refused: BTreeSet<VirtualServerKey>,
-}
-
-/// Until a scheduler is asked for again.
-#[derive(Debug, Clone, Copy, Default)]
-struct Pause {
-    /// How often it was asked for.
-    asked: u32,
-    /// Checks that are still to pass.
-    left: u32,
 }
 
 impl Schedulers {
@@ -74,28 +62,13 @@ impl Schedulers {
         self.lacking.values().copied().collect()
     }
 
-    /// Those that a new check may ask for, the one that was asked for least first.
-    fn due(&mut self) -> Vec<Scheduler> {
-        let missing = self.missing();
-        self.pauses
-            .retain(|scheduler, _| missing.contains(scheduler));
-        for scheduler in missing {
-            let pause = self.pauses.entry(scheduler).or_default();
-            pause.left = pause.left.saturating_sub(1);
-        }
-        let due = self.pauses.iter().filter(|(_, pause)| pause.left == 0);
-        let mut due: Vec<_> = due
-            .map(|(scheduler, pause)| (pause.asked, *scheduler))
-            .collect();
-        due.sort_unstable();
-        due.into_iter().map(|(_, scheduler)| scheduler).collect()
-    }
-
-    /// It was asked for in vain; again at the next check, then at the second, the fourth, the eighth, and every tenth.
-    fn refused_again(&mut self, scheduler: Scheduler) {
-        let pause = self.pauses.entry(scheduler).or_default();
-        pause.left = (1 << pause.asked.min(8)).min(SELDOM);
-        pause.asked += 1;
+    /// What is missing, in the order in which checks ask for it: after the one that was asked for last come the others.
+    fn in_turn(&self) -> Vec<Scheduler> {
+        let had_its_turn = |scheduler: &Scheduler| Some(*scheduler) <= self.asked;
+        let (earlier, mut turn): (Vec<_>, Vec<_>) =
+            self.missing().into_iter().partition(had_its_turn);
+        turn.extend(earlier);
+        turn
     }
 
     /// It is there: the virtual servers that asked for it.
@@ -130,12 +103,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             // No Service asks for one of them any more.
             self.tell_missing();
         }
-        let mut due = self.schedulers.due().into_iter();
-        let Some((scheduler, key)) = due.find_map(|one| Some((one, self.asking(one)?))) else {
+        let mut turn = self.schedulers.in_turn().into_iter();
+        let Some((scheduler, key)) = turn.find_map(|one| Some((one, self.asking(one)?))) else {
             return;
         };
+        self.schedulers.asked = Some(scheduler);
         if self.is_still_refused(scheduler, &key).await {
-            return self.schedulers.refused_again(scheduler);
+            return;
         }
         let came = self.schedulers.came(scheduler);
         self.tell_missing();
