@@ -280,9 +280,9 @@ fn a_cap_that_owner_limits_do_not_allow_is_a_fallback_to_the_least_that_they_do(
 
 #[test]
 fn a_scheduler_that_the_kernel_does_not_have_is_told_with_the_mode_that_stays() {
-    let snapshot = cluster(&[service(1, "scheduler: mh", &["n1", "n3"])]);
     let name = ObjectName::new("shop", "s1");
-    let report = |missing: &[Scheduler]| {
+    let report = |missing: &[Scheduler], nodes: &[&str]| {
+        let snapshot = cluster(&[service(1, "scheduler: mh", nodes)]);
         let me = Viewpoint {
             now: Some(NOW),
             missing: Arc::new(missing.iter().copied().collect()),
@@ -292,9 +292,11 @@ fn a_scheduler_that_the_kernel_does_not_have_is_told_with_the_mode_that_stays() 
         ledger.replace(&name, Told::of(&resolve(&snapshot, &me, &name)), NOW);
         ledger.account(&snapshot, NOW, "n1")
     };
-    let missing = report(&["mh".parse().unwrap()]);
-    assert_eq!(only(&missing), ["SchedulerMissing", "None", "None"]);
-    assert_eq!(report(&[]).fallbacks, []);
+    for nodes in [&["n1", "n3"][..], &["!n1"], &[]] {
+        let missing = report(&["mh".parse().unwrap()], nodes);
+        assert_eq!(only(&missing), ["SchedulerMissing", "None", "None"]);
+        assert_eq!(report(&[], nodes).fallbacks, []);
+    }
 }
 
 #[test]

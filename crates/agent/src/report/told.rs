@@ -114,9 +114,9 @@ fn instead(decision: &Decision) -> Option<Instead> {
         Some(Refusal::NoMatch | Refusal::Avoided) => Some((FallbackReason::NoMatch, "Nothing")),
         Some(Refusal::OwnNodeUnknown) => Some((FallbackReason::NodeUnknown, "Nothing")),
         Some(Refusal::BoundaryUnread) => Some((FallbackReason::Invalid, "Nothing")),
-        // As asked, or no matter of topology.
+        // As asked, or no matter of topology. The scheduler is missing whatever the endpoints are.
         Some(Refusal::NoEndpoints | Refusal::NoneReady | Refusal::NoneLocal | Refusal::Drained) => {
-            None
+            noted(decision).filter(|(why, _)| *why == FallbackReason::SchedulerMissing)
         }
         None => noted(decision),
     };
@@ -126,7 +126,7 @@ fn instead(decision: &Decision) -> Option<Instead> {
         from: Some(decision.mode.title()),
         to,
     });
-    // What the owner did wrong lasts, so that what comes and goes with endpoints would hide it for ever.
+    // What the owner did wrong lasts, so what comes and goes with endpoints must not hide it.
     let all = [of_what_decides, not_allowed(decision), invalid(decision)];
     all.into_iter().flatten().min_by_key(|instead| instead.why)
 }

@@ -36,6 +36,16 @@ fn come_second(mode: &str) {
     kubectl(&["apply", "-k", base]);
 }
 
+/// Takes kube-proxy and its traces off every node; the scene of the way back leaves one.
+fn remove_kube_proxy() {
+    let kube_proxy = ["--namespace=kube-system", "delete", "daemonset/kube-proxy"];
+    let options = ["--ignore-not-found", "--timeout=120s"];
+    kubectl(&[&kube_proxy[..], &options].concat());
+    for node in NODES {
+        on_node(node, "nft flush ruleset; ipset destroy 2>/dev/null; true");
+    }
+}
+
 /// The pod of the agent runs, and its probe reaches kube-proxy.
 fn is_not_ready(agent: &str) {
     let phase = |path: &str| kubectl_says(&[SYSTEM, "get", agent, path]);
@@ -50,6 +60,7 @@ fn is_not_ready(agent: &str) {
 /// holds does not get ready, until it is gone with its traces.
 #[test]
 fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode_and_no_longer_when_it_is_gone() {
+    remove_kube_proxy();
     install();
     for mode in ["iptables", "ipvs", "nftables"] {
         come_second(mode);
@@ -67,15 +78,7 @@ fn alone_a_kube_proxy_beside_the_agent_is_reported_in_every_mode_and_no_longer_w
         let log = kubectl(&[SYSTEM, "logs", &agent]);
         assert!(log.contains(&named), "{log}");
         is_not_ready(&agent);
-        kubectl(&[
-            "--namespace=kube-system",
-            "delete",
-            "daemonset/kube-proxy",
-            "--timeout=120s",
-        ]);
-        for node in NODES {
-            on_node(node, "nft flush ruleset; ipset destroy 2>/dev/null; true");
-        }
+        remove_kube_proxy();
         wait_for_rollout(AGENTS);
         wait_for("the end of the warning", || {
             let status = status(&agent);
