@@ -14,7 +14,6 @@ pub(crate) const NOTHING: &[u8] = br#"{"type":"BOOKMARK","object":{"metadata":{"
 
 /// The events and reports of a server, until nothing happens any more.
 pub(crate) fn told(router: Router, nodes: NodeSource) -> Vec<String> {
-    let server = Connection::of_client(kube::Client::new(router, "default"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -23,6 +22,7 @@ pub(crate) fn told(router: Router, nodes: NodeSource) -> Vec<String> {
         return Vec::new();
     };
     runtime.block_on(async {
+        let server = Connection::of_client(kube::Client::new(router, "default"));
         let (mut watch, feed) = follow(server, nodes);
         let mut told = Vec::new();
         let take = async {
