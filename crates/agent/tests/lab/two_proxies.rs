@@ -29,8 +29,10 @@ fn reported() -> String {
 fn come_second(mode: &str) {
     kubectl(&[SYSTEM, "delete", AGENTS, "--timeout=120s"]);
     apply_kube_proxy(mode);
+    // An agent that is still there answers both.
     wait_for("kube-proxy holds the port", || {
-        get("/healthz").ok()?.contains("lastUpdated").then_some(())
+        let is_kube_proxy = get("/healthz").is_ok() && get("/readyz").is_err();
+        is_kube_proxy.then_some(())
     });
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/base");
     kubectl(&["apply", "-k", base]);
