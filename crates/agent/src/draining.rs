@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 use crate::hash::fnv1a;
 use crate::journal::Journal;
 use crate::ownership::parse_key;
@@ -105,11 +105,11 @@ impl Draining {
         &mut self,
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
-        fuse: &Fuse,
+        crash_point: &CrashPoint,
     ) -> io::Result<()> {
         let written = match &mut self.journal {
             Some(journal) if !journal.wants_rewrite() => {
-                journal.append(&lines(changed.iter().copied()), fuse)
+                journal.append(&lines(changed.iter().copied()), crash_point)
             }
             Some(_) | None => self.rewrite(held),
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
-use crate::{conntrack, draining, guard, ownership, routes};
+use crate::{conntrack, draining, nftables, ownership, routes};
 
 /// An entry of connection tracking, as the kernel lists it.
 pub fn conntrack(bytes: &[u8]) {
@@ -19,7 +19,7 @@ pub fn route(bytes: &[u8]) {
 
 /// What `nft -j list table` prints.
 pub fn nft(text: &str) {
-    guard::fuzz(text);
+    nftables::fuzz(text);
 }
 
 /// The ownership record.

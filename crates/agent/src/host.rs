@@ -11,9 +11,9 @@ use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
 use crate::conntrack::{Cleaned, Conntrack, Flow};
+use crate::crash_point::CrashPoint;
 use crate::draining::Draining;
-use crate::fuse::Fuse;
-use crate::guard::{Guard, GuardError, GuardSet, Nft, PodMoves};
+use crate::nftables::{DesiredTables, EndpointDelta, Nft, NftError, TablesChange};
 use crate::ownership::Record;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
@@ -53,22 +53,22 @@ pub(crate) trait Host {
     ) -> Result<RouteReport, RouteError>;
 
     /// Begins to read what the tables hold, beside everything else, if somebody may have changed it.
-    async fn begin_guard_look(&mut self);
+    async fn begin_observe_tables(&mut self);
 
     /// Takes in what was read or written beside everything else; `None` while that goes on.
-    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>>;
+    async fn poll_tables(&mut self) -> Option<Result<(), NftError>>;
 
     /// Whether something in `wanted` is not in the tables yet.
-    fn guard_lacks(&self, wanted: &Guard) -> bool;
+    fn tables_lack(&self, wanted: &DesiredTables) -> bool;
 
     /// Brings the tables to `wanted`, or begins to.
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError>;
+    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError>;
 
     /// Whether single elements of the tables can be changed: they hold what was last set.
-    fn knows_guard(&self) -> bool;
+    fn tables_are_known(&self) -> bool;
 
     /// Takes endpoints of this node into the tables, or out of them. Returns whether anything was written.
-    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError>;
+    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError>;
 
     /// Begins to delete connection tracking entries, beside everything else; one batch at a time.
     fn begin_forgetting(&mut self, flows: BTreeSet<Flow>);
@@ -105,7 +105,7 @@ pub(crate) struct Machine {
     conntrack: Conntrack,
     sysctl_dir: PathBuf,
     other_proxy: watch::Receiver<Vec<String>>,
-    fuse: Arc<Fuse>,
+    crash_point: Arc<CrashPoint>,
 }
 
 impl Machine {
@@ -115,7 +115,7 @@ impl Machine {
         draining: Draining,
         sysctl_dir: PathBuf,
         other_proxy: watch::Receiver<Vec<String>>,
-        fuse: Arc<Fuse>,
+        crash_point: Arc<CrashPoint>,
     ) -> Result<Self, RouteError> {
         Ok(Self {
             record,
@@ -125,14 +125,14 @@ impl Machine {
             table: Table::open()?,
             nft: Nft::open()?,
             conntrack: Conntrack::open()?,
-            fuse,
+            crash_point,
         })
     }
 }
 
 impl Host for Machine {
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()> {
-        self.record.claim(keys, &self.fuse)
+        self.record.claim(keys, &self.crash_point)
     }
 
     fn release(
@@ -140,7 +140,7 @@ impl Host for Machine {
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()> {
-        self.record.release(keys, &self.fuse)?;
+        self.record.release(keys, &self.crash_point)?;
         if self.record.wants_rewrite() {
             self.record.rewrite(held)?;
         }
@@ -152,7 +152,7 @@ impl Host for Machine {
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()> {
-        self.draining.note(changed, held, &self.fuse)
+        self.draining.note(changed, held, &self.crash_point)
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
@@ -170,31 +170,31 @@ impl Host for Machine {
         &mut self,
         wanted: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
-        self.table.set(wanted, &self.fuse).await
+        self.table.set(wanted, &self.crash_point).await
     }
 
-    async fn begin_guard_look(&mut self) {
-        self.nft.begin_look().await;
+    async fn begin_observe_tables(&mut self) {
+        self.nft.begin_observe().await;
     }
 
-    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>> {
-        self.nft.poll_job(&self.fuse).await
+    async fn poll_tables(&mut self) -> Option<Result<(), NftError>> {
+        self.nft.poll_job(&self.crash_point).await
     }
 
-    fn guard_lacks(&self, wanted: &Guard) -> bool {
+    fn tables_lack(&self, wanted: &DesiredTables) -> bool {
         self.nft.lacks(wanted)
     }
 
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError> {
-        self.nft.set(wanted, &self.fuse).await
+    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError> {
+        self.nft.set(wanted, &self.crash_point).await
     }
 
-    fn knows_guard(&self) -> bool {
+    fn tables_are_known(&self) -> bool {
         self.nft.is_known()
     }
 
-    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError> {
-        self.nft.move_pods(moves, &self.fuse).await
+    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError> {
+        self.nft.apply_endpoints(delta, &self.crash_point).await
     }
 
     fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {
@@ -214,9 +214,9 @@ impl Host for Machine {
         let SysctlReport {
             mut changed,
             warnings,
-        } = sysctl::ensure(&self.sysctl_dir, release, &self.fuse);
+        } = sysctl::ensure(&self.sysctl_dir, release, &self.crash_point);
         let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        match self.table.ensure_link(&self.fuse).await {
+        match self.table.ensure_link(&self.crash_point).await {
             Ok(LinkReport::Present) => {}
             Ok(LinkReport::Created) => changed.push("link kube-ipvs0 created".to_owned()),
             Ok(LinkReport::Refused(words)) => warnings.push(format!(

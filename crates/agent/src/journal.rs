@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 
 /// Lines of history that are tolerated beyond twice those that counted when the file was last rewritten.
 const SLACK: usize = 4096;
@@ -67,7 +67,7 @@ impl Journal {
     }
 
     /// Appends whole lines, or nothing.
-    pub(crate) fn append(&mut self, text: &str, fuse: &Fuse) -> io::Result<()> {
+    pub(crate) fn append(&mut self, text: &str, crash_point: &CrashPoint) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl Journal {
         }
         written?;
         self.lines += text.lines().count();
-        fuse.burn(1);
+        crash_point.record_writes(1);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The node agent.
 
+pub mod agent_status;
 pub mod api;
 pub mod cli;
 pub mod client;
@@ -11,29 +12,28 @@ pub mod health;
 mod lock;
 pub mod log;
 pub mod metrics;
+pub mod node_warning;
 pub mod offline;
 pub mod origin;
 pub mod output;
 pub mod render;
-pub mod report;
 pub mod run;
 pub mod serve;
 pub mod simulate;
 pub mod start;
 pub mod state;
 pub mod status;
-pub mod trouble;
 
 mod conntrack;
+mod crash_point;
 mod draining;
-mod fuse;
-mod guard;
 mod hash;
 mod host;
 mod inputs;
+mod ipvs;
 mod journal;
-mod kernel;
 mod link;
+mod nftables;
 mod other_proxy;
 mod ownership;
 mod preflight;

@@ -15,7 +15,7 @@ use std::path::Path;
 use topology_core::model::{Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 use crate::journal::Journal;
 
 const FILE: &str = "owned";
@@ -126,13 +126,23 @@ impl Record {
     }
 
     /// Writes down that `keys` are about to be created by us.
-    pub(crate) fn claim(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
-        self.journal.append(&lines('+', keys.iter().copied()), fuse)
+    pub(crate) fn claim(
+        &mut self,
+        keys: &[VirtualServerKey],
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        self.journal
+            .append(&lines('+', keys.iter().copied()), crash_point)
     }
 
     /// Writes down that `keys` are gone.
-    pub(crate) fn release(&mut self, keys: &[VirtualServerKey], fuse: &Fuse) -> io::Result<()> {
-        self.journal.append(&lines('-', keys.iter().copied()), fuse)
+    pub(crate) fn release(
+        &mut self,
+        keys: &[VirtualServerKey],
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        self.journal
+            .append(&lines('-', keys.iter().copied()), crash_point)
     }
 
     /// Whether the file holds much more history than claims.
@@ -204,16 +214,18 @@ mod tests {
     #[test]
     fn t08_claims_survive_the_process_and_releases_undo_them() {
         let directory = tempfile::tempdir().unwrap();
-        let fuse = Fuse::new(None);
+        let crash_point = CrashPoint::new(None);
         let (mut record, claims) = reopen(directory.path());
         assert!(texts(&claims).is_empty());
         record
             .claim(
                 &keys(["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"]),
-                &fuse,
+                &crash_point,
             )
             .unwrap();
-        record.release(&keys(["-u 10.96.0.10:53"]), &fuse).unwrap();
+        record
+            .release(&keys(["-u 10.96.0.10:53"]), &crash_point)
+            .unwrap();
         drop(record);
         let (_, claims) = reopen(directory.path());
         assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
@@ -224,7 +236,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&keys(["-t 10.96.0.1:443"]), &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
             .unwrap();
         let (_, claims) = Record::open(directory.path(), "boot-2").unwrap();
         assert!(!claims.keys.contains(&key("-t 10.96.0.1:443")));
@@ -240,17 +252,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut record, _) = reopen(directory.path());
         record
-            .claim(&keys(["-t 10.96.0.1:443"]), &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
             .unwrap();
         record
             .journal
-            .append("+ -t 10.96.0.2:4", &Fuse::new(None))
+            .append("+ -t 10.96.0.2:4", &CrashPoint::new(None))
             .unwrap();
         drop(record);
         let (mut record, claims) = reopen(directory.path());
         assert_eq!(claims.damaged, 1);
         record
-            .claim(&keys(["-t 10.96.0.3:80"]), &Fuse::new(None))
+            .claim(&keys(["-t 10.96.0.3:80"]), &CrashPoint::new(None))
             .unwrap();
         let (_, claims) = reopen(directory.path());
         assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
@@ -259,16 +271,22 @@ mod tests {
     #[test]
     fn history_is_dropped_when_it_outgrows_the_claims() {
         let directory = tempfile::tempdir().unwrap();
-        let fuse = Fuse::new(None);
+        let crash_point = CrashPoint::new(None);
         let (mut record, _) = reopen(directory.path());
         while !record.wants_rewrite() {
-            record.claim(&keys(["-t 10.96.0.1:443"]), &fuse).unwrap();
-            record.release(&keys(["-t 10.96.0.1:443"]), &fuse).unwrap();
+            record
+                .claim(&keys(["-t 10.96.0.1:443"]), &crash_point)
+                .unwrap();
+            record
+                .release(&keys(["-t 10.96.0.1:443"]), &crash_point)
+                .unwrap();
         }
         record
             .rewrite(keys(["-t 10.96.0.9:80"]).into_iter())
             .unwrap();
-        record.claim(&keys(["-t 10.96.0.8:80"]), &fuse).unwrap();
+        record
+            .claim(&keys(["-t 10.96.0.8:80"]), &crash_point)
+            .unwrap();
         let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
         assert_eq!(
             text,

@@ -7,7 +7,7 @@ use cluster::child::{self, Program};
 use ipvs_netlink::ErrorKind;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::kernel::Ipvs;
+use crate::ipvs::Ipvs;
 use crate::routes::RouteError;
 
 /// Why the agent cannot start.

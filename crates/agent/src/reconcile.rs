@@ -1,7 +1,7 @@
 //! The loop: what the cluster says becomes what the kernel holds, and stays so.
 //!
 //! ```text
-//! trigger ──> wishes (resolve what is dirty) ──> plan (diff against the mirror) ──> apply ──> commit
+//! trigger ──> desired (resolve what is dirty) ──> plan (diff against the mirror) ──> apply ──> commit
 //! ```
 //!
 //! Everything that can wake it is in [`Trigger`]; nothing else changes its state. One pass handles
@@ -11,23 +11,23 @@
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod answer;
 mod apply;
-mod books;
 mod check;
 mod clock;
+mod conntrack;
 mod counts;
 mod deadlines;
 mod desired;
-mod flows;
+mod host_state;
+mod initial_read;
 mod other_proxy;
 mod pass;
-mod report;
+mod programmable;
+mod publish;
+mod queries;
 mod retry;
 mod schedulers;
-mod shape;
 mod start;
-mod table;
 mod trash;
 mod warnings;
 
@@ -48,26 +48,26 @@ use topology_core::plan::Deadline;
 use topology_core::resolve::Viewpoint;
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::fuse::Fuse;
+use crate::agent_status::Aggregate;
+use crate::crash_point::CrashPoint;
 use crate::host::Host;
-use crate::kernel::Kernel;
+use crate::ipvs::Kernel;
 use crate::metrics::Metrics;
-use crate::report::Ledger;
-use crate::routes::moves::Moves;
+use crate::routes::address_monitor::AddressMonitor;
 use crate::run::AgentConfig;
 use crate::state::{Pulse, Question, StartTimes};
 
-pub(crate) use self::answer::observe_all;
-use self::books::Books;
-use self::check::Check;
+use self::check::PeriodicCheck;
 use self::clock::Clock;
-use self::counts::Counts;
-use self::flows::Forgetting;
+use self::conntrack::Forgetting;
+use self::counts::KernelTotals;
+use self::desired::DesiredServices;
+use self::host_state::HostAddresses;
+use self::initial_read::InitialRead;
 use self::other_proxy::OtherProxy;
+pub(crate) use self::queries::observe_all;
 use self::retry::Agenda;
 use self::schedulers::Schedulers;
-use self::shape::Place;
-use self::table::Table;
 use self::trash::Trash;
 use self::warnings::Warnings;
 
@@ -76,7 +76,7 @@ const SLICE: usize = 128;
 
 /// Everything that can wake the loop.
 enum Trigger {
-    /// The process shall end; the data plane stays.
+    /// The process was asked to exit; the data plane stays.
     Stop,
     /// Someone asks something.
     Question(Question),
@@ -115,9 +115,9 @@ enum Item {
     /// Our routes.
     Routes,
     /// Our tables.
-    Guard,
+    Tables,
     /// What our tables hold is being read.
-    Look,
+    TablesRead,
     /// Connection tracking entries are being deleted.
     Flows,
     /// A virtual server.
@@ -145,18 +145,18 @@ pub(crate) struct Reconciler<K, H> {
     unsaved: Vec<Deadline>,
     /// What the ownership record called ours, until the first pass is done.
     claims: Vec<VirtualServerKey>,
-    books: Books,
+    desired: DesiredServices,
     /// What there is to report of the decisions.
-    ledger: Ledger,
+    aggregate: Aggregate,
     agenda: Agenda<Item>,
-    place: Place,
+    addresses: HostAddresses,
     warnings: Warnings,
     schedulers: Schedulers,
-    counts: Counts,
+    counts: KernelTotals,
     trash: Trash,
     forgetting: Forgetting,
-    table: Table,
-    check: Option<Check>,
+    initial_read: InitialRead,
+    check: Option<PeriodicCheck>,
     next_check: Instant,
     other_proxy: OtherProxy,
     /// `None` until the first pass is done; then whether its input was complete.
@@ -171,7 +171,7 @@ pub(crate) struct Reconciler<K, H> {
     host: H,
     metrics: Metrics,
     pulse: watch::Sender<Pulse>,
-    fuse: Arc<Fuse>,
+    crash_point: Arc<CrashPoint>,
     epoch: Instant,
     clock: Clock,
 }
@@ -188,7 +188,7 @@ pub(crate) struct Parts<K, H> {
     pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,
-    pub(crate) fuse: Arc<Fuse>,
+    pub(crate) crash_point: Arc<CrashPoint>,
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -201,7 +201,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             epoch,
             metrics,
             pulse,
-            fuse,
+            crash_point,
         } = parts;
         let drain_timeout = milliseconds(config.drain_timeout);
         let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
@@ -216,16 +216,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             mirror,
             unsaved: Vec::new(),
             claims: ours,
-            books: Books::default(),
-            ledger: Ledger::default(),
+            desired: DesiredServices::default(),
+            aggregate: Aggregate::default(),
             agenda: Agenda::new(),
-            place: Place::default(),
+            addresses: HostAddresses::default(),
             warnings: Warnings::default(),
             schedulers: Schedulers::default(),
-            counts: Counts::default(),
+            counts: KernelTotals::default(),
             trash: Trash::new(),
             forgetting: Forgetting::default(),
-            table: Table::default(),
+            initial_read: InitialRead::default(),
             check: None,
             next_check: Instant::now(),
             other_proxy: OtherProxy::default(),
@@ -240,7 +240,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host,
             metrics,
             pulse,
-            fuse,
+            crash_point,
             epoch,
             clock: Clock::set(),
         }
@@ -250,7 +250,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(crate) async fn run(
         &mut self,
         mut source: Watch,
-        mut moves: Moves,
+        mut address_monitor: AddressMonitor,
         mut questions: mpsc::Receiver<Question>,
         stop: impl Future<Output = ()>,
     ) -> Ended {
@@ -261,10 +261,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 () = &mut stop => Trigger::Stop,
                 Some(question) = questions.recv() => Trigger::Question(question),
                 batch = source.next() => batch.map_or(Trigger::SourceEnded, Trigger::Input),
-                () = moves.next(), if self.started.is_some() => Trigger::Moved,
+                () = address_monitor.next(), if self.started.is_some() => Trigger::Moved,
                 () = self.until_due() => Trigger::Due,
                 () = std::future::ready(()), if self.check.is_some() => Trigger::CheckOn,
-                () = std::future::ready(()), if self.table.is_partly_read() => Trigger::ReadOn,
+                () = std::future::ready(()), if self.initial_read.is_partly_read() => Trigger::ReadOn,
                 () = tokio::time::sleep_until(self.next_check), if self.started.is_some() => Trigger::Check,
             };
             match trigger {
@@ -303,7 +303,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         if self.index.completeness().is_some() {
             self.input_since.get_or_insert_with(Instant::now);
         }
-        // Whoever asks during a long pass is told that changes wait for its end.
+        // A query during a long pass must see that changes are pending.
         self.publish();
         match (self.started, self.index.completeness()) {
             // The first full read is still under way: nothing may be programmed.

@@ -11,8 +11,8 @@
 //! local 203.0.113.7  dev lo table local proto 173 scope host src 192.168.10.11
 //! ```
 
+pub(crate) mod address_monitor;
 pub(crate) mod addresses;
-pub(crate) mod moves;
 mod table;
 mod wire;
 

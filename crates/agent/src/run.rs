@@ -15,14 +15,14 @@ use tokio::time::Instant;
 use topology_core::model::Cidr;
 use topology_core::scheduler::Scheduler;
 
+use crate::crash_point::CrashPoint;
 use crate::draining::{Deadlines, Draining};
-use crate::fuse::Fuse;
 use crate::host::Machine;
 use crate::metrics::Metrics;
 use crate::ownership::{Claims, Record};
 use crate::reconcile::{Ended, Parts, Reconciler};
 use crate::routes::RouteError;
-use crate::routes::moves::Moves;
+use crate::routes::address_monitor::AddressMonitor;
 use crate::state::LoopEnds;
 use crate::{other_proxy, preflight};
 
@@ -90,7 +90,7 @@ pub async fn run(
     let LoopEnds { questions, pulse } = ends;
     let stop = Stop::listen().map_err(StartError::Signals)?;
     let kernel = preflight::ipvs().await?;
-    let fuse = Arc::new(Fuse::new(config.crash_after));
+    let crash_point = Arc::new(CrashPoint::new(config.crash_after));
     let boot = boot_id(&config)?;
     let (record, claims) = open_record(&config, &boot)?;
     let (draining, deadlines) = open_draining(&config, &boot);
@@ -105,9 +105,9 @@ pub async fn run(
         draining,
         config.sysctl_dir.clone(),
         other_proxy,
-        Arc::clone(&fuse),
+        Arc::clone(&crash_point),
     )?;
-    let moves = Moves::open().map_err(RouteError::from)?;
+    let address_monitor = AddressMonitor::open().map_err(RouteError::from)?;
     let ours = claims.keys.into_iter().collect();
     tracing::info!(node = %config.node, "started");
     let parts = Parts {
@@ -118,7 +118,7 @@ pub async fn run(
         epoch: booted(),
         metrics,
         pulse,
-        fuse,
+        crash_point,
     };
     let mut why = None;
     let stop = async {
@@ -129,7 +129,7 @@ pub async fn run(
         }
     };
     let ended = Reconciler::new(config, parts)
-        .run(source, moves, questions, stop)
+        .run(source, address_monitor, questions, stop)
         .await;
     match ended {
         Ended::Stopped => Ok(why),

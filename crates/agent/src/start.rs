@@ -9,6 +9,7 @@ use cluster::api::Board;
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use crate::agent_status::reporter;
 use crate::api::socket::{self, Socket};
 use crate::api::{self, Api};
 use crate::cli::AgentArgs;
@@ -20,7 +21,6 @@ use crate::lock::{Lock, NamespaceLock};
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::origin::Origin;
-use crate::report::keeper;
 use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
 use crate::{client, health, log, metrics, preflight, run, serve};
@@ -79,7 +79,7 @@ async fn work(
     doors.listen(&mut servers, args);
     if let (Origin::Api(access), Some(board)) = (args.origin.get(), board) {
         let node = args.node_name.as_str().into();
-        servers.spawn(keeper::keep(access, node, handle.clone(), board));
+        servers.spawn(reporter::keep(access, node, handle.clone(), board));
     }
     let data_plane = run::run(config(args), source, metrics, ends, superseded);
     end_of(data_plane, &mut servers).await

@@ -16,9 +16,9 @@ use topology_core::plan::Step;
 use topology_core::resolve::{Finding, ResolvedServer};
 use topology_core::virtual_server::VirtualServerKey;
 
+use crate::agent_status::DecisionSummary;
 use crate::explain::case::Case;
-use crate::report::Account;
-use crate::trouble::NodeWarning;
+use crate::node_warning::NodeWarning;
 
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -239,7 +239,7 @@ pub(crate) enum Question {
     /// What metrics tell, with at most so many decided Services.
     Overview(usize, oneshot::Sender<Overview>),
     /// What there is to report of the decisions.
-    Account(oneshot::Sender<Account>),
+    DecisionSummary(oneshot::Sender<DecisionSummary>),
     /// Whether anybody is there.
     Ping(oneshot::Sender<()>),
 }
@@ -308,8 +308,8 @@ impl AgentHandle {
     }
 
     /// What there is to report of the decisions.
-    pub(crate) async fn account(&self) -> Result<Account, Stopped> {
-        self.ask(Question::Account).await
+    pub(crate) async fn decision_summary(&self) -> Result<DecisionSummary, Stopped> {
+        self.ask(Question::DecisionSummary).await
     }
 
     /// Waits for the end of a turn that this handle has not heard of.

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 
 /// One setting and what goes wrong without it.
 struct Setting {
@@ -89,7 +89,7 @@ pub(crate) struct SysctlReport {
 
 /// Brings every setting below `root` (`/proc/sys`) to its value for a kernel of `release`
 /// (major, minor).
-pub(crate) fn ensure(root: &Path, release: (u32, u32), fuse: &Fuse) -> SysctlReport {
+pub(crate) fn ensure(root: &Path, release: (u32, u32), crash_point: &CrashPoint) -> SysctlReport {
     let mut report = SysctlReport::default();
     let reuse = ((4, 1)..(5, 9)).contains(&release).then_some(&CONN_REUSE);
     for setting in SETTINGS.iter().chain(reuse) {
@@ -100,7 +100,7 @@ pub(crate) fn ensure(root: &Path, release: (u32, u32), fuse: &Fuse) -> SysctlRep
                 report
                     .changed
                     .push(format!("{name}: {old} -> {}", setting.value));
-                fuse.burn(1);
+                crash_point.record_writes(1);
             }
             Err(source) => report.warnings.push(SysctlWarning {
                 file: root.join(setting.file),
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn kp_sc_02_only_what_differs_is_written() {
         let root = tree("1\n", "0\n");
-        let report = ensure(root.path(), (6, 12), &Fuse::new(None));
+        let report = ensure(root.path(), (6, 12), &CrashPoint::new(None));
         assert_eq!(report.changed, ["net.ipv4.vs.conntrack: 0 -> 1"]);
         assert!(report.warnings.is_empty());
-        let again = ensure(root.path(), (6, 12), &Fuse::new(None));
+        let again = ensure(root.path(), (6, 12), &CrashPoint::new(None));
         assert!(again.changed.is_empty());
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn kp_sc_01_port_reuse_follows_the_kernel_version() {
         for (release, expected) in [((3, 10), "1"), ((4, 1), "0"), ((5, 8), "0"), ((5, 9), "1")] {
             let root = tree("1\n", "1\n");
-            ensure(root.path(), release, &Fuse::new(None));
+            ensure(root.path(), release, &CrashPoint::new(None));
             assert_eq!(read(root.path(), CONN_REUSE.file), expected, "{release:?}");
         }
     }
@@ -175,7 +175,7 @@ mod tests {
     fn t02_a_missing_file_is_a_warning_that_names_it_and_the_rest_goes_on() {
         let root = tree("1\n", "0\n");
         fs::remove_file(root.path().join("net/ipv4/vs/expire_nodest_conn")).unwrap();
-        let report = ensure(root.path(), (6, 1), &Fuse::new(None));
+        let report = ensure(root.path(), (6, 1), &CrashPoint::new(None));
         assert_eq!(report.changed.len(), 1);
         let text = report.warnings.first().unwrap().to_string();
         assert!(text.contains("net/ipv4/vs/expire_nodest_conn"), "{text}");

@@ -20,8 +20,8 @@ mod yaml;
 mod conntrack;
 #[path = "kernel/drain.rs"]
 mod drain;
-#[path = "kernel/guard.rs"]
-mod guard;
+#[path = "kernel/nftables.rs"]
+mod nftables;
 #[path = "kernel/one_kernel.rs"]
 mod one_kernel;
 #[path = "kernel/sctp.rs"]

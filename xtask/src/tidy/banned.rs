@@ -53,7 +53,7 @@ const BANS: &[Ban] = &[
         allowed: &[
             "crates/agent/src/run.rs",
             // It only sends an answer.
-            "crates/agent/src/reconcile/answer.rs",
+            "crates/agent/src/reconcile/queries.rs",
             "crates/agent/tests/",
             "crates/controller/src/run.rs",
             "crates/ipvs-netlink/tests/",

@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::source::Source;
 
 /// The one file that may name both.
-const MEETING: &str = "crates/agent/src/kernel.rs";
+const MEETING: &str = "crates/agent/src/ipvs.rs";
 
 /// Finds other files of the agent that name both libraries.
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
@@ -49,13 +49,13 @@ mod tests {
     fn a_second_meeting_place_is_a_problem() {
         let problems = problems_of("crates/agent/src/apply.rs", BOTH);
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains("translate in crates/agent/src/kernel.rs"));
+        assert!(problems[0].contains("translate in crates/agent/src/ipvs.rs"));
     }
 
     #[test]
     fn the_meeting_place_itself_a_comment_and_the_transport_are_fine() {
         assert!(problems_of(MEETING, BOTH).is_empty());
-        let mention = "//! Uses `ipvs_netlink` through kernel.rs.\nuse topology_core::plan::Step;";
+        let mention = "//! Uses `ipvs_netlink` through ipvs.rs.\nuse topology_core::plan::Step;";
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
         let routes =
             "use ipvs_netlink::transport::{self, Engine};\nuse topology_core::model::Cidr;";

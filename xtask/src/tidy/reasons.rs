@@ -40,7 +40,7 @@ const TABLES: [(&str, &str, &str); 11] = [
     ),
     (
         "Topic",
-        "crates/agent/src/trouble.rs",
+        "crates/agent/src/node_warning.rs",
         "## Every trouble of the node",
     ),
     (
@@ -142,7 +142,7 @@ mod tests {
             ("crates/topology-core/src/hints/event.rs", "enum Trouble {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
-            ("crates/agent/src/trouble.rs", "pub enum Topic {}"),
+            ("crates/agent/src/node_warning.rs", "pub enum Topic {}"),
             ("crates/controller/src/state/policy.rs", "enum Reach {}"),
             ("crates/controller/src/state/levels.rs", "enum Levels {}"),
             (DOCUMENT, document),

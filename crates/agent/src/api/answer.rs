@@ -7,6 +7,7 @@ use topology_core::plan::Step;
 use super::Api;
 use super::live;
 use crate::inputs;
+use crate::node_warning::NodeWarning;
 use crate::output::describe;
 use crate::output::status::{
     AgentView, ForeignView, HeadView, InputView, KernelView, NodeWarningView, PageView,
@@ -14,7 +15,6 @@ use crate::output::status::{
 };
 use crate::output::view::{DiffView, StepView};
 use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
-use crate::trouble::NodeWarning;
 
 /// How things stand beside the Services.
 pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> HeadView {

@@ -14,6 +14,7 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::*;
 use crate::client;
 use crate::explain::case::Case;
+use crate::node_warning::{NodeWarning, Topic};
 use crate::output::server::Detail;
 use crate::output::status::StatusView;
 use crate::output::{print, summary};
@@ -22,7 +23,6 @@ use crate::state::{
     FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
     Surroundings, Traffic, channel,
 };
-use crate::trouble::{NodeWarning, Topic};
 
 /// Two Services; the cart's endpoint on n3 terminates, the one on n2 is not in the kernel.
 const CLUSTER: &str = "
@@ -230,7 +230,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
                 });
                 to.send(Ok(steps.unwrap_or_default())).is_ok()
             }
-            Question::Overview(..) | Question::Account(_) | Question::Ping(_) => false,
+            Question::Overview(..) | Question::DecisionSummary(_) | Question::Ping(_) => false,
         };
         assert!(sent, "nobody waits for the answer");
     }

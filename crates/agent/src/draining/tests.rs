@@ -29,7 +29,9 @@ fn reopen(directory: &Path) -> (Draining, Deadlines) {
 
 fn note(record: &mut Draining, changed: &[Deadline]) {
     let mut held = std::iter::empty();
-    record.note(changed, &mut held, &Fuse::new(None)).unwrap();
+    record
+        .note(changed, &mut held, &CrashPoint::new(None))
+        .unwrap();
 }
 
 fn text(directory: &Path) -> String {
@@ -105,7 +107,9 @@ fn history_is_dropped_when_it_outgrows_the_deadlines() {
     for until in 0..3_000 {
         let changes = [deadline(1, Some(until)), deadline(1, None)];
         let mut held = std::iter::once(stands);
-        record.note(&changes, &mut held, &Fuse::new(None)).unwrap();
+        record
+            .note(&changes, &mut held, &CrashPoint::new(None))
+            .unwrap();
     }
     let left = text(directory.path()).lines().count();
     assert!((2..2_000).contains(&left), "{left}");
@@ -121,13 +125,19 @@ fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_t
     record.journal = None;
     let aside = directory.path().join(FILE).with_extension("new");
     fs::create_dir(&aside).unwrap();
-    let fuse = Fuse::new(None);
-    let failed = record.note(&[deadline(1, Some(5_000))], &mut std::iter::empty(), &fuse);
+    let crash_point = CrashPoint::new(None);
+    let failed = record.note(
+        &[deadline(1, Some(5_000))],
+        &mut std::iter::empty(),
+        &crash_point,
+    );
     assert!(failed.is_err());
     assert!(!directory.path().join(FILE).exists());
     fs::remove_dir(&aside).unwrap();
     let all = [deadline(1, Some(5_000)), deadline(2, Some(6_000))];
-    record.note(&all[1..], &mut all.into_iter(), &fuse).unwrap();
+    record
+        .note(&all[1..], &mut all.into_iter(), &crash_point)
+        .unwrap();
     let (_, deadlines) = reopen(directory.path());
     assert_eq!(held(&deadlines), all);
 }

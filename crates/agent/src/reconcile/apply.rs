@@ -16,9 +16,9 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::Reconciler;
 use crate::conntrack::Flow;
 use crate::host::Host;
-use crate::kernel::{Kernel, Reading, StepError};
+use crate::ipvs::{Kernel, Reading, StepError};
 use crate::metrics::record::DrainEnd;
-use crate::trouble::Topic;
+use crate::node_warning::Topic;
 
 /// What became of the steps of a pass.
 #[derive(Debug, Default)]
@@ -96,10 +96,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         self.claim(steps);
         let allowed = steps
-            .get(..self.fuse.allows(steps.len()))
+            .get(..self.crash_point.allows(steps.len()))
             .unwrap_or_default();
         let results = self.kernel.apply(allowed).await;
-        self.fuse.burn(allowed.len());
+        self.crash_point.record_writes(allowed.len());
         let settled = self.settle(steps, &results, applied);
         applied.took += started.elapsed();
         self.after(settled, applied);

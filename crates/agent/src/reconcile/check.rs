@@ -15,15 +15,15 @@ use super::clock::Clock;
 use super::pass::Work;
 use super::{Item, Reconciler, SLICE};
 use crate::host::Host;
-use crate::kernel::{Kernel, KernelError, Listed, Reading};
-use crate::trouble::Topic;
+use crate::ipvs::{Kernel, KernelError, Listed, Reading};
+use crate::node_warning::Topic;
 
 /// Until it is asked whether the tables are read, in milliseconds.
 const LOOK: u64 = 100;
 
 /// A comparison that is under way.
 #[derive(Debug)]
-pub(super) struct Check {
+pub(super) struct PeriodicCheck {
     left: std::vec::IntoIter<Listed>,
 }
 
@@ -36,11 +36,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.prepare().await;
         self.note_claims();
         self.look_for_schedulers().await;
-        let moved = self.read_place().await;
-        self.begin_look().await;
+        let moved = self.read_addresses().await;
+        self.begin_observe().await;
         let mut work = Work {
             services: self.services_at(&moved),
-            shape: !moved.is_empty(),
+            host: !moved.is_empty(),
             ..Work::default()
         };
         match self.kernel.list().await {
@@ -48,7 +48,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.warnings.set(Topic::Kernel, Vec::new());
                 let present: BTreeSet<_> = listed.iter().map(|listed| listed.key).collect();
                 work.keys = self.vanished(&present);
-                self.check = Some(Check {
+                self.check = Some(PeriodicCheck {
                     left: listed.into_iter(),
                 });
             }
@@ -73,34 +73,35 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Has the tables read beside everything else.
-    pub(super) async fn begin_look(&mut self) {
-        self.host.begin_guard_look().await;
-        self.await_guard();
+    pub(super) async fn begin_observe(&mut self) {
+        self.host.begin_observe_tables().await;
+        self.await_tables();
     }
 
     /// Asks again in a moment what became of the reading or writing of the tables.
-    pub(super) fn await_guard(&mut self) {
-        self.agenda.visit(&Item::Look, Some(self.now() + LOOK));
+    pub(super) fn await_tables(&mut self) {
+        self.agenda
+            .visit(&Item::TablesRead, Some(self.now() + LOOK));
     }
 
     /// Compares routes and tables once the tables are read or written, if they have to be: with many pods on this node
     /// that takes `nft` a while.
-    pub(super) async fn end_look(&mut self) {
-        let Some(ended) = self.host.poll_guard().await else {
-            self.await_guard();
+    pub(super) async fn end_observe(&mut self) {
+        let Some(ended) = self.host.poll_tables().await else {
+            self.await_tables();
             return;
         };
-        self.agenda.visit(&Item::Look, None);
+        self.agenda.visit(&Item::TablesRead, None);
         match ended {
             Ok(()) if self.started.is_some() => {}
             Ok(()) => return,
-            Err(error) if self.started.is_some() => return self.guard_failed(&error),
+            Err(error) if self.started.is_some() => return self.tables_failed(&error),
             // The first pass sets the tables; nothing is written before it.
             Err(error) => return self.warnings.set(Topic::Guard, vec![error.to_string()]),
         }
         self.read_routes().await;
         let work = Work {
-            shape: true,
+            host: true,
             ..Work::default()
         };
         self.repair(work, "changed").await;
@@ -109,14 +110,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The machine's addresses changed: what depends on them follows at once. The kernel takes routes away together
     /// with the address that they send from, so ours are read again too.
     pub(super) async fn addresses_moved(&mut self) {
-        let moved = self.read_place().await;
+        let moved = self.read_addresses().await;
         if moved.is_empty() {
             return;
         }
         self.read_routes().await;
         let work = Work {
             services: self.services_at(&moved),
-            shape: true,
+            host: true,
             ..Work::default()
         };
         let done = self.pass(work).await;
@@ -190,8 +191,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             VirtualServerKey::Address { address, .. } => addresses.contains(address),
             VirtualServerKey::FirewallMark { .. } => false,
         };
-        let affected = self.books.services().filter(|(_, wish)| {
-            !addresses.is_empty() && wish.keys.iter().chain(wish.refused.keys()).any(is_at)
+        let affected = self.desired.services().filter(|(_, asked)| {
+            !addresses.is_empty() && asked.keys.iter().chain(asked.refused.keys()).any(is_at)
         });
         affected.map(|(name, _)| name.clone()).collect()
     }

@@ -8,13 +8,13 @@ use crate::state::FamilyCounts;
 
 /// Totals over some keys of the mirror.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct KernelTotals {
     pub(crate) v4: FamilyCounts,
     pub(crate) v6: FamilyCounts,
     pub(crate) foreign: u64,
 }
 
-impl Counts {
+impl KernelTotals {
     /// What the mirror holds under `keys`.
     pub(crate) fn of(mirror: &Mirror, keys: &[VirtualServerKey]) -> Self {
         let mut counts = Self::default();

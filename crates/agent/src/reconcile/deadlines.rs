@@ -5,8 +5,8 @@ use topology_core::plan::{Deadline, Step};
 
 use super::Reconciler;
 use crate::host::Host;
-use crate::kernel::Kernel;
-use crate::trouble::Topic;
+use crate::ipvs::Kernel;
+use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Writes down the deadlines that have begun or ended. To be called before the steps of their plan are taken: a weight

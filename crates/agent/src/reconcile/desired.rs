@@ -1,106 +1,308 @@
-//! What a Service asks for on this machine: which of its virtual servers may be programmed, and why others may not.
+//! Which Service asks for what: the loop's memory between two resolutions, kept small.
+//!
+//! Decisions and real servers are not kept; they are resolved again when they are needed.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
-use topology_core::policy::OnNoMatch;
-use topology_core::resolve::{Decision, Note, Refusal, Resolution, Viewpoint};
-use topology_core::scheduler::Scheduler;
-use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
+use topology_core::virtual_server::VirtualServerKey;
 
-use super::books::Wish;
-use super::shape::Place;
+use crate::nftables::EndpointDelta;
 
-/// So many findings of one Service are kept; the rest are counted in one more.
-const MAX_FINDINGS: usize = 20;
-
-/// What a virtual server shall be, and which endpoints are left out of it although they could serve.
-#[derive(Debug)]
-pub(super) struct Target {
-    pub(super) server: VirtualServer,
-    pub(super) unchosen: Vec<(IpAddr, u16)>,
-    /// The scheduler that it asks for, if this kernel does not have it.
-    pub(super) lacks: Option<Scheduler>,
+/// What one Service asks for on this node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DesiredService {
+    /// Its virtual servers.
+    pub(crate) keys: BTreeSet<VirtualServerKey>,
+    /// Addresses of its endpoints on this node, ready or not.
+    pub(crate) local: BTreeSet<IpAddr>,
+    /// Virtual servers without real servers to which a new connection gets no answer.
+    pub(crate) silent: BTreeSet<VirtualServerKey>,
+    /// Virtual servers that are never programmed, and why.
+    pub(crate) refused: BTreeMap<VirtualServerKey, String>,
+    /// What its owner should know, one line each; a few, and the number of the others.
+    pub(crate) findings: Vec<String>,
+    /// How many endpoints it has, on any node and in any condition.
+    pub(crate) endpoints: usize,
 }
 
-/// What a Service asks for, without the decisions, and the servers that may be programmed.
-pub(super) fn wish(
-    service: &ObjectName,
-    resolution: Resolution,
-    me: &Viewpoint,
-    place: &Place,
-) -> (Wish, Vec<Target>) {
-    let Resolution {
-        servers: resolved,
-        findings,
-        ..
-    } = resolution;
-    let mut wish = Wish::default();
-    let mut servers = Vec::with_capacity(resolved.len());
-    for resolved in resolved {
-        let key = resolved.server.key;
-        let endpoints = &resolved.decision.endpoints;
-        wish.endpoints = wish.endpoints.max(endpoints.len());
-        if let Some(words) = refusal(&key, &resolved.service, place) {
-            wish.refused.insert(key, words);
-            continue;
+/// What all Services ask for, with totals.
+#[derive(Debug, Default)]
+pub(crate) struct DesiredServices {
+    by_service: BTreeMap<ObjectName, DesiredService>,
+    owners: FxHashMap<VirtualServerKey, ObjectName>,
+    vips: Counted,
+    local: Counted,
+    /// For how many Services: a key that delta from one to another is both's for a moment.
+    silent: BTreeMap<VirtualServerKey, u32>,
+    silence_changed: bool,
+    endpoints: usize,
+}
+
+impl DesiredServices {
+    /// Replaces what a Service asks for. Returns the keys it asked for before and no other Service
+    /// asks for now.
+    pub(crate) fn replace(
+        &mut self,
+        service: &ObjectName,
+        desired: DesiredService,
+    ) -> Vec<VirtualServerKey> {
+        for key in &desired.keys {
+            self.owners.insert(*key, service.clone());
+            self.vips.add(address(key));
         }
-        let here = endpoints
+        desired
+            .local
             .iter()
-            .filter(|endpoint| endpoint.node.as_ref() == Some(&me.node));
-        wish.local.extend(here.map(|endpoint| endpoint.address));
-        if is_silent(&resolved.decision) {
-            wish.silent.insert(key);
-        }
-        wish.keys.insert(key);
-        servers.push(Target {
-            unchosen: resolved.decision.unchosen().collect(),
-            lacks: lacking(&resolved.decision),
-            server: resolved.server,
-        });
-    }
-    let all = findings.len() + wish.refused.len();
-    let findings = findings.iter().map(ToString::to_string);
-    let findings = findings.chain(wish.refused.values().cloned());
-    wish.findings = findings.take(MAX_FINDINGS).collect();
-    if all > MAX_FINDINGS {
-        let more = all - MAX_FINDINGS;
-        wish.findings.push(format!(
-            "Service {service}: {more} more warnings like these; `ipvs-topo status {service}` shows them"
-        ));
-    }
-    (wish, servers)
-}
-
-/// The scheduler that is asked for and missing.
-fn lacking(decision: &Decision) -> Option<Scheduler> {
-    decision.notes.iter().find_map(|note| {
-        let Note::SchedulerMissing { asked } = note else {
-            return None;
+            .for_each(|ip| self.local.add(Some(*ip)));
+        self.endpoints += desired.endpoints;
+        let is_empty = desired == DesiredService::default();
+        let old = if is_empty {
+            self.by_service.remove(service)
+        } else {
+            self.by_service.insert(service.clone(), desired)
         };
-        Some(*asked)
-    })
+        let old = old.unwrap_or_default();
+        self.replace_silent(service, &old.silent);
+        for key in &old.keys {
+            self.vips.remove(address(key));
+        }
+        old.local.iter().for_each(|ip| self.local.remove(Some(*ip)));
+        self.endpoints -= old.endpoints;
+        let now = self.by_service.get(service);
+        let dropped =
+            |key: &VirtualServerKey| !now.is_some_and(|desired| desired.keys.contains(key));
+        let orphans: Vec<_> = old
+            .keys
+            .into_iter()
+            .filter(|key| dropped(key) && self.owners.get(key) == Some(service))
+            .collect();
+        for key in &orphans {
+            self.owners.remove(key);
+        }
+        orphans
+    }
+
+    fn replace_silent(&mut self, service: &ObjectName, old: &BTreeSet<VirtualServerKey>) {
+        let now = self.by_service.get(service).map(|desired| &desired.silent);
+        if now.unwrap_or(&BTreeSet::new()) == old {
+            return;
+        }
+        self.silence_changed = true;
+        for key in now.into_iter().flatten() {
+            *self.silent.entry(*key).or_default() += 1;
+        }
+        for key in old {
+            if let Entry::Occupied(mut users) = self.silent.entry(*key) {
+                *users.get_mut() -= 1;
+                if *users.get() == 0 {
+                    users.remove();
+                }
+            }
+        }
+    }
+
+    /// Findings of a desired that its Service did not have before.
+    pub(crate) fn new_findings<'a>(
+        &self,
+        service: &ObjectName,
+        desired: &'a DesiredService,
+    ) -> Vec<&'a String> {
+        let before = self
+            .by_service
+            .get(service)
+            .map_or(&[][..], |desired| &desired.findings);
+        desired
+            .findings
+            .iter()
+            .filter(|finding| !before.contains(finding))
+            .collect()
+    }
+
+    /// How many Services ask for something, and how many endpoints they have.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.by_service.len(), self.endpoints)
+    }
+
+    /// What a Service asks for.
+    pub(crate) fn service(&self, service: &ObjectName) -> Option<&DesiredService> {
+        self.by_service.get(service)
+    }
+
+    /// The Service that asks for a virtual server.
+    pub(crate) fn owner(&self, key: &VirtualServerKey) -> Option<&ObjectName> {
+        self.owners.get(key)
+    }
+
+    /// Every Service that asks for something, by name.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &DesiredService)> {
+        self.by_service.iter()
+    }
+
+    /// Every virtual address that is asked for.
+    pub(crate) fn vips(&self) -> impl Iterator<Item = IpAddr> {
+        self.vips.values()
+    }
+
+    /// Every address of an endpoint on this node.
+    pub(crate) fn local(&self) -> impl Iterator<Item = IpAddr> {
+        self.local.values()
+    }
+
+    /// Every virtual server to which a new connection gets no answer.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
+        self.silent.keys()
+    }
+
+    /// Whether the set of virtual addresses or of silent ports changed since the last call.
+    pub(crate) fn take_frontends_changed(&mut self) -> bool {
+        let vips = std::mem::take(&mut self.vips.changed);
+        std::mem::take(&mut self.silence_changed) || !vips.is_empty()
+    }
+
+    /// Which endpoints on this node came and which left since the last call.
+    pub(crate) fn take_endpoint_delta(&mut self) -> EndpointDelta {
+        let changed = std::mem::take(&mut self.local.changed);
+        let (added, removed) = changed
+            .into_iter()
+            .partition(|ip| self.local.users.contains_key(ip));
+        EndpointDelta { added, removed }
+    }
 }
 
-/// Whether clients that nobody can serve are to get no answer.
-fn is_silent(decision: &Decision) -> bool {
-    let no_match = matches!(
-        decision.refusal,
-        Some(
-            Refusal::NoMatch | Refusal::OwnNodeUnknown | Refusal::Avoided | Refusal::BoundaryUnread
-        )
-    );
-    no_match && decision.on_no_match == OnNoMatch::Drop
+/// Addresses with the number of their users.
+#[derive(Debug, Default)]
+struct Counted {
+    users: BTreeMap<IpAddr, u32>,
+    /// Those that came or went since somebody asked.
+    changed: BTreeSet<IpAddr>,
 }
 
-/// Why a key must never be programmed on this machine (T03).
-fn refusal(key: &VirtualServerKey, service: &ObjectName, place: &Place) -> Option<String> {
-    let VirtualServerKey::Address { address, .. } = key else {
-        return None;
-    };
-    let link = place.link_of(*address)?;
-    Some(format!(
-        "Service {service}: {address} is an address of this machine (link {link}) and is not programmed; give \
-         the Service another, or take it from the link"
-    ))
+impl Counted {
+    fn add(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address {
+            let users = self.users.entry(address).or_default();
+            *users += 1;
+            if *users == 1 {
+                self.toggle(address);
+            }
+        }
+    }
+
+    fn remove(&mut self, address: Option<IpAddr>) {
+        let Some(address) = address else { return };
+        if let Some(users) = self.users.get_mut(&address) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(&address);
+                self.toggle(address);
+            }
+        }
+    }
+
+    /// What came and went again did not change.
+    fn toggle(&mut self, address: IpAddr) {
+        if !self.changed.remove(&address) {
+            self.changed.insert(address);
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = IpAddr> {
+        self.users.keys().copied()
+    }
+}
+
+fn address(key: &VirtualServerKey) -> Option<IpAddr> {
+    match key {
+        VirtualServerKey::Address { address, .. } => Some(*address),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_core::model::Protocol;
+
+    use super::*;
+
+    fn key(port: u16) -> VirtualServerKey {
+        VirtualServerKey::Address {
+            protocol: Protocol::Tcp,
+            address: "10.96.0.10".parse().unwrap(),
+            port,
+        }
+    }
+
+    fn asks(ports: &[u16]) -> DesiredService {
+        DesiredService {
+            keys: ports.iter().map(|port| key(*port)).collect(),
+            ..DesiredService::default()
+        }
+    }
+
+    fn name(name: &str) -> ObjectName {
+        ObjectName::new("t", name)
+    }
+
+    #[test]
+    fn kp_ut_034_an_address_is_wanted_as_long_as_any_port_of_it_is() {
+        let mut desired = DesiredServices::default();
+        desired.replace(&name("a"), asks(&[1234, 1235]));
+        assert!(desired.take_frontends_changed());
+        assert_eq!(desired.replace(&name("a"), asks(&[1235])), [key(1234)]);
+        assert!(!desired.take_frontends_changed(), "the address stays");
+        assert_eq!(
+            desired.replace(&name("a"), DesiredService::default()),
+            [key(1235)]
+        );
+        assert!(desired.take_frontends_changed());
+        assert_eq!(desired.vips().count(), 0);
+    }
+
+    #[test]
+    fn a_key_that_moves_to_another_service_is_no_orphan_whatever_the_order() {
+        let mut desired = DesiredServices::default();
+        desired.replace(&name("a"), asks(&[80]));
+        desired.replace(&name("b"), asks(&[80]));
+        assert_eq!(desired.replace(&name("a"), asks(&[])), []);
+        assert_eq!(desired.owner(&key(80)), Some(&name("b")));
+
+        assert_eq!(desired.replace(&name("b"), asks(&[])), [key(80)]);
+        desired.replace(&name("a"), asks(&[80]));
+        assert_eq!(desired.owner(&key(80)), Some(&name("a")));
+    }
+
+    #[test]
+    fn a_silent_key_that_moves_to_another_service_stays_silent_whatever_the_order() {
+        let silent = || DesiredService {
+            silent: BTreeSet::from([key(80)]),
+            ..asks(&[80])
+        };
+        let mut desired = DesiredServices::default();
+        desired.replace(&name("b"), silent());
+        desired.replace(&name("a"), silent());
+        desired.replace(&name("b"), DesiredService::default());
+        assert_eq!(desired.silent().collect::<Vec<_>>(), [&key(80)]);
+        desired.replace(&name("a"), asks(&[80]));
+        assert_eq!(desired.silent().count(), 0);
+    }
+
+    #[test]
+    fn equal_wishes_change_nothing() {
+        let mut desired = DesiredServices::default();
+        let local = DesiredService {
+            local: BTreeSet::from(["10.244.1.2".parse().unwrap()]),
+            ..asks(&[80])
+        };
+        desired.replace(&name("a"), local.clone());
+        assert!(desired.take_frontends_changed());
+        assert_eq!(desired.take_endpoint_delta().added.len(), 1);
+        assert_eq!(desired.replace(&name("a"), local), []);
+        assert!(!desired.take_frontends_changed() && desired.take_endpoint_delta().is_empty());
+        desired.replace(&name("a"), DesiredService::default());
+        assert_eq!(desired.take_endpoint_delta().removed.len(), 1);
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::Reconciler;
 use crate::host::Host;
-use crate::kernel::Kernel;
-use crate::trouble::Topic;
+use crate::ipvs::Kernel;
+use crate::node_warning::Topic;
 
 /// Comparisons in a row that had to repair virtual servers before that is a pattern and no accident.
 const OFTEN: u32 = 3;

@@ -14,12 +14,12 @@ use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::apply::Applied;
-use super::counts::Counts;
-use super::desired::{Target, wish};
+use super::counts::KernelTotals;
+use super::programmable::{Target, desired_service};
 use super::{Item, Reconciler};
+use crate::agent_status::Contribution;
 use crate::host::Host;
-use crate::kernel::{Kernel, Listed};
-use crate::report::Told;
+use crate::ipvs::{Kernel, Listed};
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
@@ -31,8 +31,8 @@ const DRAIN_POLL: u64 = 5_000;
 /// The same while deletions are put off, and for what drains without a deadline (KP-GT-02).
 const PATIENT_POLL: u64 = 60_000;
 
-/// What each key shall be; `None` where it shall not be.
-pub(super) type Wanted = BTreeMap<VirtualServerKey, Option<Target>>;
+/// The target of each key; `None` deletes it.
+pub(super) type DesiredKeys = BTreeMap<VirtualServerKey, Option<Target>>;
 
 /// What a pass is about.
 #[derive(Debug, Default)]
@@ -42,13 +42,13 @@ pub(super) struct Work {
     /// Keys to compare, whoever asks for them.
     pub(super) keys: BTreeSet<VirtualServerKey>,
     /// Whether routes and tables have to be looked at even if no address came or went.
-    pub(super) shape: bool,
+    pub(super) host: bool,
 }
 
 impl Work {
     /// Whether a pass over it would do nothing.
     pub(super) fn is_nothing(&self) -> bool {
-        self.services.is_empty() && self.keys.is_empty() && !self.shape
+        self.services.is_empty() && self.keys.is_empty() && !self.host
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Done {
     pub(super) only: Option<ObjectName>,
     pub(super) applied: Applied,
     /// Routes and tables written.
-    pub(super) shaped: usize,
+    pub(super) host_writes: usize,
     /// Resolving and comparing.
     pub(super) computing: Duration,
     pub(super) v4: bool,
@@ -70,12 +70,12 @@ pub(super) struct Done {
 impl Done {
     /// Whether the kernel took anything.
     pub(super) fn achieved_something(&self) -> bool {
-        self.shaped > 0 || self.applied.steps() > self.applied.failed()
+        self.host_writes > 0 || self.applied.steps() > self.applied.failed()
     }
 
     /// Everything that was written.
     pub(super) fn writes(&self) -> u64 {
-        self.applied.steps() + u64::try_from(self.shaped).unwrap_or(u64::MAX)
+        self.applied.steps() + u64::try_from(self.host_writes).unwrap_or(u64::MAX)
     }
 }
 
@@ -89,20 +89,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let work = Work {
             services: dirty.services,
-            shape: dirty.routes,
+            host: dirty.routes,
             ..Work::default()
         };
         let done = self.pass(work).await;
         self.report(&done, since);
     }
 
-    /// The pass over everything wished for and everything the kernel holds.
+    /// The pass over everything desired and everything the kernel holds.
     pub(super) async fn full_pass(&mut self) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = std::mem::take(&mut self.pending).since;
         let mut work = Work {
             services: names(self.index.snapshot()),
-            shape: true,
+            host: true,
             ..Work::default()
         };
         // While a file could not be read, what it may ask for must not be deleted as unknown.
@@ -128,12 +128,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             match item {
                 Item::Start => return self.start().await,
                 // Nothing is written before the first pass.
-                Item::Routes | Item::Guard => work.shape |= self.started.is_some(),
-                Item::Look => self.end_look().await,
+                Item::Routes | Item::Tables => work.host |= self.started.is_some(),
+                Item::TablesRead => self.end_observe().await,
                 Item::Flows => self.poll_forgetting(),
                 Item::Decision(key) => {
                     self.agenda.visit(&item, None);
-                    work.services.extend(self.books.owner(&key).cloned());
+                    work.services.extend(self.desired.owner(&key).cloned());
                 }
                 Item::Server(key) => {
                     self.mirror.distrust(key);
@@ -154,10 +154,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let owners = work
             .keys
             .iter()
-            .filter_map(|key| self.books.owner(key).cloned());
+            .filter_map(|key| self.desired.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
-        let mut wanted = Wanted::new();
+        let mut wanted = DesiredKeys::new();
         self.resolve_all(&services, &mut wanted);
         for key in work.keys {
             wanted.entry(key).or_insert(None);
@@ -172,22 +172,22 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         done.v6 = wanted.keys().any(|key| key.family() == Family::V6);
 
         let keys: Vec<_> = wanted.keys().copied().collect();
-        let before = Counts::of(&self.mirror, &keys);
+        let before = KernelTotals::of(&self.mirror, &keys);
         self.read_again(&mut wanted).await;
-        let around = self.around(work.shape);
-        done.shaped += self.before_servers(&around).await;
+        let host_change = self.host_change(work.host);
+        done.host_writes += self.apply_before_servers(&host_change).await;
         self.program(wanted, &mut done).await;
         let mut instead = self.fall_back();
         self.read_again(&mut instead).await;
         self.program(instead, &mut done).await;
-        done.shaped += self.after_servers(around).await;
+        done.host_writes += self.apply_after_servers(host_change).await;
         self.counts
-            .replace(&before, &Counts::of(&self.mirror, &keys));
+            .replace(&before, &KernelTotals::of(&self.mirror, &keys));
         done
     }
 
     /// Reads the kernel's state of keys that the mirror cannot vouch for.
-    async fn read_again(&mut self, wanted: &mut Wanted) {
+    async fn read_again(&mut self, wanted: &mut DesiredKeys) {
         let unknown = wanted
             .keys()
             .filter(|key| self.mirror.trust(key) == Trust::Unknown);
@@ -206,7 +206,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Brings every key to what is wanted. A real server that has just lost its weight is looked at
     /// at once, unless deletions are better put off: without connections it need not stay.
-    async fn program(&mut self, wanted: Wanted, done: &mut Done) {
+    async fn program(&mut self, wanted: DesiredKeys, done: &mut Done) {
         let mut leaving = self.write(wanted, done).await;
         if self.puts_off() {
             return;
@@ -239,7 +239,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Reads the real servers of a virtual server that the mirror knows. If that fails, the key's next
-    /// visit will tell.
+    /// visit reports it.
     async fn look(&mut self, key: VirtualServerKey) {
         let Some(held) = self.mirror.get(&key) else {
             return;
@@ -256,9 +256,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Writes what differs, a chunk of steps at a time. Returns what is wanted where real servers are
     /// to drain.
-    async fn write(&mut self, wanted: Wanted, done: &mut Done) -> Wanted {
+    async fn write(&mut self, wanted: DesiredKeys, done: &mut Done) -> DesiredKeys {
         let options = self.options();
-        let mut leaving = Wanted::new();
+        let mut leaving = DesiredKeys::new();
         let mut steps = Vec::new();
         let mut void = Vec::new();
         let mut computing = Instant::now();
@@ -302,9 +302,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     fn in_order(
         &self,
-        wanted: Wanted,
+        wanted: DesiredKeys,
     ) -> impl Iterator<Item = (VirtualServerKey, Option<Target>)> + use<K, H> {
-        let early = |key: &VirtualServerKey| self.books.owner(key).is_some_and(comes_first);
+        let early = |key: &VirtualServerKey| self.desired.owner(key).is_some_and(comes_first);
         let (first, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(key, _)| early(key));
         first.into_iter().chain(rest)
     }
@@ -334,7 +334,11 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    pub(super) fn resolve_all(&mut self, services: &BTreeSet<ObjectName>, wanted: &mut Wanted) {
+    pub(super) fn resolve_all(
+        &mut self,
+        services: &BTreeSet<ObjectName>,
+        wanted: &mut DesiredKeys,
+    ) {
         self.me.now = Some(self.clock.now());
         for service in services {
             let resolution = resolve(self.index.snapshot(), &self.me, service);
@@ -344,23 +348,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Takes down what a Service asks for.
-    fn record(&mut self, service: &ObjectName, resolution: Resolution, wanted: &mut Wanted) {
+    fn record(&mut self, service: &ObjectName, resolution: Resolution, wanted: &mut DesiredKeys) {
         let ask_again = resolution.ask_again;
         let now = self.clock.now();
-        self.ledger.replace(service, Told::of(&resolution), now);
-        let (wish, servers) = wish(service, resolution, &self.me, &self.place);
-        for finding in self.books.new_findings(service, &wish) {
+        self.aggregate
+            .replace(service, Contribution::of(&resolution), now);
+        let (asked, servers) = desired_service(service, resolution, &self.me, &self.addresses);
+        for finding in self.desired.new_findings(service, &asked) {
             tracing::warn!("{finding}");
         }
         let due = ask_again.map(|at| self.due_at(at));
-        for (key, due) in wish
+        for (key, due) in asked
             .keys
             .iter()
             .zip(std::iter::once(due).chain(std::iter::repeat(None)))
         {
             self.agenda.visit(&Item::Decision(*key), due);
         }
-        for orphan in self.books.replace(service, wish) {
+        for orphan in self.desired.replace(service, asked) {
             self.agenda.visit(&Item::Decision(orphan), None);
             self.schedulers.set_lacking(orphan, None);
             wanted.entry(orphan).or_insert(None);
@@ -392,7 +397,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     pub(super) fn note_failure(&mut self, key: VirtualServerKey, error: String) {
         let now = self.now();
-        let line = self.books.owner(&key).map_or_else(
+        let line = self.desired.owner(&key).map_or_else(
             || format!("{key}: {error}"),
             |service| format!("Service {service} ({key}): {error}"),
         );

@@ -99,7 +99,7 @@ impl<K: Ord + Clone> Agenda<K> {
         Some(failure)
     }
 
-    /// Asks for a look at a key at a time, or for none; replaces an earlier wish.
+    /// Asks for a look at a key at a time, or for none; replaces an earlier request.
     pub(crate) fn visit(&mut self, key: &K, at: Option<u64>) {
         if let Some(former) = self.visits.remove(key) {
             self.queue.remove(&(former, key.clone()));

@@ -13,10 +13,10 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
-use super::pass::{Wanted, Work};
+use super::pass::{DesiredKeys, Work};
 use crate::host::Host;
-use crate::kernel::{Kernel, StepError};
-use crate::trouble::Topic;
+use crate::ipvs::{Kernel, StepError};
+use crate::node_warning::Topic;
 
 /// What is missing.
 #[derive(Debug, Default)]
@@ -84,14 +84,14 @@ impl Schedulers {
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// What is wanted instead where the kernel refused the scheduler; empty if it refused none.
-    pub(super) fn fall_back(&mut self) -> Wanted {
+    pub(super) fn fall_back(&mut self) -> DesiredKeys {
         let refused = std::mem::take(&mut self.schedulers.refused);
-        let mut wanted = Wanted::new();
+        let mut wanted = DesiredKeys::new();
         if refused.is_empty() {
             return wanted;
         }
         self.tell_missing();
-        let owners = refused.iter().filter_map(|key| self.books.owner(key));
+        let owners = refused.iter().filter_map(|key| self.desired.owner(key));
         let services: BTreeSet<_> = owners.cloned().collect();
         self.resolve_all(&services, &mut wanted);
         wanted
@@ -113,7 +113,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let came = self.schedulers.came(scheduler);
         self.tell_missing();
-        let owners = came.iter().filter_map(|key| self.books.owner(key));
+        let owners = came.iter().filter_map(|key| self.desired.owner(key));
         let work = Work {
             services: owners.cloned().collect(),
             ..Work::default()

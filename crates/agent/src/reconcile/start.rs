@@ -5,23 +5,23 @@ use tokio::time::Instant;
 use super::pass::Done;
 use super::{Item, Reconciler, milliseconds};
 use crate::host::Host;
-use crate::kernel::Kernel;
+use crate::ipvs::Kernel;
+use crate::node_warning::Topic;
 use crate::state::StartTimes;
-use crate::trouble::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads the machine and brings it to what the cluster asks for. If the kernel cannot be read,
     /// nothing is written and it is tried again.
     pub(super) async fn start(&mut self) {
         let began = Instant::now();
-        if let Err(error) = self.read_table().await {
+        if let Err(error) = self.read_kernel().await {
             let now = self.now();
             self.warnings.set(Topic::Kernel, vec![error.to_string()]);
             self.agenda.failed(&Item::Start, error.to_string(), now);
             return;
         }
         // Without this machine's addresses nothing would keep a Service from taking one of them.
-        if let Err(error) = self.try_read_place().await {
+        if let Err(error) = self.try_read_addresses().await {
             let now = self.now();
             self.agenda.failed(&Item::Start, error, now);
             return;
@@ -34,7 +34,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.forget_claims_without_server();
         self.started = self.index.completeness();
         self.times = StartTimes {
-            dump: self.table.took,
+            dump: self.initial_read.took,
             compute: done.computing,
             apply: done.applied.took,
             steps: done.applied.steps(),

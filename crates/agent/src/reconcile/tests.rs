@@ -58,7 +58,7 @@ async fn kp_sy_13_tables_and_claims_come_before_virtual_servers_and_routes_after
     assert_eq!(
         journal,
         [
-            "guard",
+            "tables",
             "claim -t 10.96.0.10:80",
             "ipvsadm -A -t 10.96.0.10:80 -s wrr",
             "ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.1:80 -m -w 1",
@@ -76,11 +76,11 @@ async fn pods_of_this_node_are_taken_in_before_virtual_servers_have_them_and_out
     agent.apply([slice("web", TCP, &["10.244.1.9@n1"])]).await;
     let journal = agent.journal();
     let place = |line: &str| journal.iter().position(|entry| entry.starts_with(line));
-    let came = place("guard + 10.244.1.9").expect("it came");
-    let left = place("guard - 10.244.1.1").expect("it left");
+    let came = place("tables + 10.244.1.9").expect("it came");
+    let left = place("tables - 10.244.1.1").expect("it left");
     let taken = place("ipvsadm -a -t 10.96.0.10:80 -r 10.244.1.9:80").expect("a real server");
     assert!(came < taken && taken < left, "{journal:?}");
-    assert!(!journal.contains(&"guard".to_owned()), "{journal:?}");
+    assert!(!journal.contains(&"tables".to_owned()), "{journal:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +100,7 @@ async fn the_kernel_is_read_while_the_cluster_is_and_what_others_did_since_is_fo
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut again = Loop::over(&shared);
-    again.read_table().await;
+    again.read_kernel().await;
     again.world().reads = 0;
     again.world().servers.clear();
     tokio::time::advance(std::time::Duration::from_secs(61)).await;
@@ -277,17 +277,17 @@ async fn pain_44_tables_that_take_long_to_read_delay_nothing_and_are_repaired_th
     agent.start(web()).await;
     let tables = {
         let mut world = agent.world();
-        world.guard_looks = 3;
-        std::mem::take(&mut world.guard)
+        world.table_polls = 3;
+        std::mem::take(&mut world.tables)
     };
     agent.check().await;
     agent
         .apply([slice("web", TCP, &["10.244.1.1@n1", "10.244.2.9@n2"])])
         .await;
     assert!(agent.save().concat().contains("10.244.2.9"));
-    assert_ne!(agent.world().guard, tables);
+    assert_ne!(agent.world().tables, tables);
     agent.settle(300).await;
-    assert_eq!(agent.world().guard, tables);
+    assert_eq!(agent.world().tables, tables);
 }
 
 #[tokio::test(start_paused = true)]
@@ -324,7 +324,7 @@ async fn pain_16_a_kernel_that_cannot_be_read_is_tried_again_and_nothing_is_writ
 #[tokio::test(start_paused = true)]
 async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
     let mut agent = Loop::over(&Shared::default());
-    agent.world().guard_refusals = Some(0);
+    agent.world().table_refusals = Some(0);
     agent.start(web()).await;
     assert_eq!(agent.save().len(), 3);
     assert_eq!(
@@ -332,31 +332,31 @@ async fn t13_without_tables_the_virtual_servers_are_programmed_all_the_same() {
         2,
         "no nft, and no address of the node"
     );
-    agent.world().guard_refusals = None;
+    agent.world().table_refusals = None;
     agent.settle(1_000).await;
-    assert!(agent.journal().contains(&"guard".to_owned()));
+    assert!(agent.journal().contains(&"tables".to_owned()));
     assert_eq!(agent.handle.pulse().node_warnings.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn d13_tables_that_can_neither_be_read_nor_set_in_time_delay_no_virtual_server() {
     let mut agent = Loop::over(&Shared::default());
-    agent.world().guard_hangs = true;
+    agent.world().tables_hang = true;
     agent.start(web()).await;
     assert_eq!(agent.save().len(), 3);
     assert!(agent.handle.pulse().ready);
     agent.settle(10_000).await;
-    agent.world().guard_hangs = false;
+    agent.world().tables_hang = false;
     agent.settle(1_000).await;
-    assert!(agent.journal().contains(&"guard".to_owned()));
+    assert!(agent.journal().contains(&"tables".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn t13_tables_that_are_refused_are_asked_for_once_in_a_pass() {
     let mut agent = Loop::over(&Shared::default());
-    agent.world().guard_refusals = Some(0);
+    agent.world().table_refusals = Some(0);
     agent.start(web()).await;
-    assert_eq!(agent.world().guard_refusals, Some(1));
+    assert_eq!(agent.world().table_refusals, Some(1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ impl Trash {
         }
     }
 
-    /// Takes in a step that the kernel took; to be told before the mirror is. A real server that returns while it
+    /// Counts a step that the kernel took. Call it before the mirror commits the step. A real server that returns while it
     /// waits is an addition that waiting has spared.
     pub(super) fn note(&mut self, step: &Step, mirror: &Mirror, now: u64) {
         match step {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::trouble::{NodeWarning, Topic};
+use crate::node_warning::{NodeWarning, Topic};
 
 /// The standing warnings.
 #[derive(Debug, Default)]

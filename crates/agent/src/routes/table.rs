@@ -11,7 +11,7 @@ use topology_core::model::{Cidr, Family};
 use super::addresses::Interface;
 use super::wire::Whose;
 use super::{LocalRoute, PROTOCOL, wire};
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 use crate::link;
 use crate::rtnl::Rtnl;
 
@@ -112,17 +112,19 @@ impl Table {
     pub(crate) async fn set(
         &mut self,
         wanted: &BTreeSet<LocalRoute>,
-        fuse: &Fuse,
+        crash_point: &CrashPoint,
     ) -> Result<RouteReport, RouteError> {
         let steps = self.steps(wanted);
         let mut report = RouteReport::default();
         if steps.is_empty() {
             return Ok(report);
         }
-        let allowed = steps.get(..fuse.allows(steps.len())).unwrap_or_default();
+        let allowed = steps
+            .get(..crash_point.allows(steps.len()))
+            .unwrap_or_default();
         let messages = allowed.iter().map(|step| step.message(self.lo));
         let outcomes = self.rtnl.send(messages).await?;
-        fuse.burn(allowed.len());
+        crash_point.record_writes(allowed.len());
         for (step, outcome) in allowed.iter().zip(outcomes) {
             self.settle(step, outcome, &mut report);
         }
@@ -211,12 +213,15 @@ impl Table {
     }
 
     /// Creates `kube-ipvs0` if there is no link of that name.
-    pub(crate) async fn ensure_link(&mut self, fuse: &Fuse) -> Result<LinkReport, RouteError> {
+    pub(crate) async fn ensure_link(
+        &mut self,
+        crash_point: &CrashPoint,
+    ) -> Result<LinkReport, RouteError> {
         if index_of(link::NAME).is_ok() {
             return Ok(LinkReport::Present);
         }
         let outcomes = self.rtnl.send(std::iter::once(link::create())).await?;
-        fuse.burn(1);
+        crash_point.record_writes(1);
         let refused = outcomes.into_iter().find_map(Result::err);
         Ok(refused.map_or(LinkReport::Created, |failure| {
             LinkReport::Refused(failure.to_string())

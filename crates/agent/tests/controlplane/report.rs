@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use agent::agent_status::{Aggregate, Contribution, DecisionSummary, StatusClient, WriteResult};
 use agent::origin::Origin;
-use agent::report::{Account, Desk, Filed, Ledger, Told};
 use cluster::api::{Access, Connection};
 use cluster::schema::MAX_REPORT_BYTES;
 use cluster::source::{Options, read_text};
@@ -86,22 +86,22 @@ fn account(folder: &Path) -> String {
 }
 
 /// What the agent of the first Node acts by, as it reads the cluster.
-fn decided(kubeconfig: &str) -> Account {
+fn decided(kubeconfig: &str) -> DecisionSummary {
     let origin = Origin::api(Some(kubeconfig.into()), None);
     let read = origin.read(&Options::default());
     let snapshot = read
         .unwrap_or_else(|failure| panic!("{}", failure.message()))
         .snapshot;
     let name = ObjectName::new(NAMESPACE, "far");
-    let mut ledger = Ledger::default();
-    let told = Told::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
-    ledger.replace(&name, told, 0);
-    ledger.account(&snapshot, 0, NODE)
+    let mut aggregate = Aggregate::default();
+    let told = Contribution::of(&resolve(&snapshot, &Viewpoint::new(NODE), &name));
+    aggregate.replace(&name, told, 0);
+    aggregate.summarize(&snapshot, 0, NODE)
 }
 
-async fn desk(kubeconfig: &str, node: &str) -> Desk {
+async fn client(kubeconfig: &str, node: &str) -> StatusClient {
     let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
-    Desk::new(Connection::open(&access).await.unwrap(), node.into())
+    StatusClient::new(Connection::open(&access).await.unwrap(), node.into())
 }
 
 /// The report of one node in a cluster where 600 policies of one namespace, with names as long as may be, and one of
@@ -127,16 +127,16 @@ fn crowded() -> AgentStatus {
         names.push(ObjectName::new(namespace, format!("s{number}")));
     }
     let loaded = read_text("crowded", text.as_bytes(), &Options::default()).unwrap();
-    let mut ledger = Ledger::default();
+    let mut aggregate = Aggregate::default();
     for (at, name) in names.iter().enumerate() {
-        let told = Told::of(&resolve(&loaded.snapshot, &Viewpoint::new(NODE), name));
-        ledger.replace(name, told, i64::try_from(at).unwrap() * 1000);
+        let told = Contribution::of(&resolve(&loaded.snapshot, &Viewpoint::new(NODE), name));
+        aggregate.replace(name, told, i64::try_from(at).unwrap() * 1000);
     }
-    let account = ledger.account(&loaded.snapshot, 0, NODE);
+    let summary = aggregate.summarize(&loaded.snapshot, 0, NODE);
     AgentStatus {
         version: "0.1.0".to_owned(),
-        policies: account.policies,
-        fallbacks: account.fallbacks,
+        policies: summary.policies,
+        fallbacks: summary.fallbacks,
         ..AgentStatus::default()
     }
 }
@@ -148,11 +148,14 @@ fn field(path: &str) -> String {
 }
 
 /// The API server takes the largest report there is, and no namespace is pushed out of it.
-async fn takes_the_largest(desk: &Desk) {
+async fn takes_the_largest(client: &StatusClient) {
     let crowded = crowded();
     assert!(serde_json::to_vec(&crowded).unwrap().len() <= MAX_REPORT_BYTES);
-    assert_eq!(desk.file(&crowded, true).await.unwrap(), Filed::Written);
-    let read = desk.read().await.unwrap().unwrap();
+    assert_eq!(
+        client.write(&crowded, true).await.unwrap(),
+        WriteResult::Written
+    );
+    let read = client.read().await.unwrap().unwrap();
     assert_eq!(read, crowded);
     assert!(read.policies.len() > 100, "{}", read.policies.len());
     let near = PolicyName::namespaced("shop", "near");
@@ -162,13 +165,13 @@ async fn takes_the_largest(desk: &Desk) {
 }
 
 /// What an agent reports of such decisions while a kube-proxy runs beside it.
-fn with_warning(account: Account) -> AgentStatus {
+fn with_warning(summary: DecisionSummary) -> AgentStatus {
     AgentStatus {
         version: "0.1.0".to_owned(),
         phase: AgentPhase::Serving,
-        policies: account.policies,
-        drains: account.drains,
-        fallbacks: account.fallbacks,
+        policies: summary.policies,
+        drains: summary.drains,
+        fallbacks: summary.fallbacks,
         warnings: vec![NodeWarning {
             code: "OtherProxy".to_owned(),
             message: "a kube-proxy in ipvs mode runs on this node".to_owned(),
@@ -186,26 +189,29 @@ fn with_warning(account: Account) -> AgentStatus {
 fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_node() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = account(folder.path());
-    let mut account = decided(&kubeconfig);
-    account.drains.clear();
-    assert_eq!(account.policies.len(), 1, "no other decides for a Service");
+    let mut summary = decided(&kubeconfig);
+    summary.drains.clear();
+    assert_eq!(summary.policies.len(), 1, "no other decides for a Service");
     assert_eq!(
-        (account.policies[0].generation, account.policies[0].services),
+        (summary.policies[0].generation, summary.policies[0].services),
         (1, 1)
     );
     assert_eq!(
-        account.fallbacks[0].policy,
+        summary.fallbacks[0].policy,
         Some(PolicyName::namespaced(NAMESPACE, "near"))
     );
-    let report = with_warning(account);
+    let report = with_warning(summary);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let mine = desk(&kubeconfig, NODE).await;
+        let mine = client(&kubeconfig, NODE).await;
         assert_eq!(mine.read().await.unwrap(), None);
-        assert_eq!(mine.file(&report, false).await.unwrap(), Filed::Written);
+        assert_eq!(
+            mine.write(&report, false).await.unwrap(),
+            WriteResult::Written
+        );
         assert_eq!(mine.read().await.unwrap().as_ref(), Some(&report));
         let owner = "{.metadata.ownerReferences[0].kind}/{.metadata.ownerReferences[0].name}";
         assert_eq!(field(owner), format!("Node/{NODE}"));
@@ -219,20 +225,29 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_belongs_to_its_nod
             fallbacks: Vec::new(),
             ..report.clone()
         };
-        assert_eq!(mine.file(&less, true).await.unwrap(), Filed::Written);
+        assert_eq!(mine.write(&less, true).await.unwrap(), WriteResult::Written);
         assert_eq!(mine.read().await.unwrap(), Some(less));
         kubectl(&["delete", "topologyagent", NODE]).unwrap();
-        assert_eq!(mine.file(&report, true).await.unwrap(), Filed::Written);
+        assert_eq!(
+            mine.write(&report, true).await.unwrap(),
+            WriteResult::Written
+        );
         assert_eq!(field("{.status.fallbacks[0].reason}"), "Empty");
 
         takes_the_largest(&mine).await;
-        assert_eq!(mine.file(&report, true).await.unwrap(), Filed::Written);
+        assert_eq!(
+            mine.write(&report, true).await.unwrap(),
+            WriteResult::Written
+        );
 
-        let other = desk(&kubeconfig, "test-report-n2").await;
-        let refused = other.file(&report, false).await.unwrap_err();
+        let other = client(&kubeconfig, "test-report-n2").await;
+        let refused = other.write(&report, false).await.unwrap_err();
         assert!(refused.message.contains("its own Node only"), "{refused}");
-        let unknown = desk(&variable("KUBECONFIG"), "test-report-nobody").await;
-        assert_eq!(unknown.file(&report, false).await.unwrap(), Filed::NoNode);
+        let unknown = client(&variable("KUBECONFIG"), "test-report-nobody").await;
+        assert_eq!(
+            unknown.write(&report, false).await.unwrap(),
+            WriteResult::NoNode
+        );
     });
     kubectl(&["delete", "topologyagent", NODE]).unwrap();
     kubectl_with(OBJECTS, &["delete", "--wait=false", "-f", "-"]).unwrap();

@@ -3,7 +3,7 @@
 mod alone {
     //! There is one such account.
 
-    use agent::report::{Desk, Filed};
+    use agent::agent_status::{StatusClient, WriteResult};
     use cluster::api::{Access, Connection, Phase};
     use cluster::topology_agent::AgentStatus;
 
@@ -45,11 +45,14 @@ spec:
     /// What the agent writes.
     async fn report(kubeconfig: &str) {
         let access = Access::kubeconfig(kubeconfig.as_ref(), "tests");
-        let desk = Desk::new(Connection::open(&access).await.unwrap(), NODE.into());
-        assert_eq!(desk.read().await.unwrap(), None);
+        let client = StatusClient::new(Connection::open(&access).await.unwrap(), NODE.into());
+        assert_eq!(client.read().await.unwrap(), None);
         let report = AgentStatus::default();
-        assert_eq!(desk.file(&report, false).await.unwrap(), Filed::Written);
-        assert_eq!(desk.read().await.unwrap(), Some(report));
+        assert_eq!(
+            client.write(&report, false).await.unwrap(),
+            WriteResult::Written
+        );
+        assert_eq!(client.read().await.unwrap(), Some(report));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use super::fake::Shared;
 use super::script::{Loop, node};
 use super::web;
+use crate::node_warning::Topic;
 use crate::routes::addresses::Interface;
 use crate::state::Standing;
-use crate::trouble::Topic;
 
 #[tokio::test(start_paused = true)]
 async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own() {

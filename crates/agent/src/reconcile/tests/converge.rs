@@ -139,7 +139,7 @@ fn assert_same(agent: &Loop, reference: &Shared) {
     assert_eq!(held, reference.0.borrow().save());
     assert_eq!(agent.world().record, reference.0.borrow().record);
     assert_eq!(agent.world().routes, reference.0.borrow().routes);
-    assert_eq!(agent.world().guard, reference.0.borrow().guard);
+    assert_eq!(agent.world().tables, reference.0.borrow().tables);
     let pulse = agent.handle.pulse();
     let count = |prefix: &str| held.iter().filter(|line| line.starts_with(prefix)).count() as u64;
     assert_eq!((pulse.v4.virtual_servers, pulse.waiting), (count("-A"), 0));

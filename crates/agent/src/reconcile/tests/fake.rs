@@ -12,9 +12,9 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 use crate::conntrack::{CleanError, Cleaned, Flow};
-use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::{Host, Survey};
-use crate::kernel::{Kernel, KernelError, Listed, Reading, StepError};
+use crate::ipvs::{Kernel, KernelError, Listed, Reading, StepError};
+use crate::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
 use crate::routes::addresses::Interface;
 use crate::routes::{LocalRoute, RouteError, RouteReport};
 use crate::state::KernelServer;
@@ -34,7 +34,7 @@ pub(super) struct World {
     /// When the machine booted.
     pub(super) booted: Option<tokio::time::Instant>,
     pub(super) routes: BTreeSet<LocalRoute>,
-    pub(super) guard: Guard,
+    pub(super) tables: DesiredTables,
     pub(super) addresses: Vec<Interface>,
     /// Every write, in order.
     pub(super) journal: Vec<String>,
@@ -46,15 +46,15 @@ pub(super) struct World {
     pub(super) reads: usize,
     pub(super) unreadable: bool,
     /// Where tables cannot be set: how often they were wanted.
-    pub(super) guard_refusals: Option<usize>,
+    pub(super) table_refusals: Option<usize>,
     pub(super) record_fails: bool,
     /// How often it is asked in vain whether the tables are read.
-    pub(super) guard_looks: usize,
+    pub(super) table_polls: usize,
     pub(super) addresses_unreadable: bool,
     /// Whether `nft` cannot list the tables.
-    pub(super) guard_unreadable: bool,
+    pub(super) tables_unreadable: bool,
     /// Whether what reads and sets tables never ends.
-    pub(super) guard_hangs: bool,
+    pub(super) tables_hang: bool,
     /// How a batch of tracked flows fails.
     pub(super) forget_fails: Option<CleanError>,
     /// Whether what deletes tracked flows never ends.
@@ -396,66 +396,66 @@ impl Host for Shared {
         })
     }
 
-    async fn begin_guard_look(&mut self) {}
+    async fn begin_observe_tables(&mut self) {}
 
-    async fn poll_guard(&mut self) -> Option<Result<(), GuardError>> {
+    async fn poll_tables(&mut self) -> Option<Result<(), NftError>> {
         let mut world = self.0.borrow_mut();
-        if world.guard_hangs {
+        if world.tables_hang {
             return None;
         }
-        let left = world.guard_looks.checked_sub(1);
-        world.guard_looks = left.unwrap_or_default();
-        let ended = if world.guard_unreadable {
-            Err(GuardError::Missing)
+        let left = world.table_polls.checked_sub(1);
+        world.table_polls = left.unwrap_or_default();
+        let ended = if world.tables_unreadable {
+            Err(NftError::Missing)
         } else {
             Ok(())
         };
         left.is_none().then_some(ended)
     }
 
-    fn guard_lacks(&self, wanted: &Guard) -> bool {
-        self.0.borrow().guard.lacks_something_of(wanted)
+    fn tables_lack(&self, wanted: &DesiredTables) -> bool {
+        self.0.borrow().tables.lacks_something_of(wanted)
     }
 
-    async fn set_guard(&mut self, wanted: &Guard) -> Result<GuardSet, GuardError> {
+    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError> {
         let mut world = self.0.borrow_mut();
-        if world.guard_hangs {
-            return Ok(GuardSet::Pending);
+        if world.tables_hang {
+            return Ok(TablesChange::Pending);
         }
-        if let Some(times) = &mut world.guard_refusals {
+        if let Some(times) = &mut world.table_refusals {
             *times += 1;
-            return Err(GuardError::Missing);
+            return Err(NftError::Missing);
         }
-        let changed = world.guard != *wanted;
+        let changed = world.tables != *wanted;
         if changed {
-            world.journal.push("guard".to_owned());
-            world.guard = wanted.clone();
+            world.journal.push("tables".to_owned());
+            world.tables = wanted.clone();
         }
         Ok(if changed {
-            GuardSet::Written
+            TablesChange::Written
         } else {
-            GuardSet::Same
+            TablesChange::Same
         })
     }
 
-    fn knows_guard(&self) -> bool {
+    fn tables_are_known(&self) -> bool {
         true
     }
 
-    async fn move_pods(&mut self, moves: &PodMoves) -> Result<bool, GuardError> {
+    async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError> {
         let mut world = self.0.borrow_mut();
-        if world.guard_refusals.is_some() {
-            return Err(GuardError::Missing);
+        if world.table_refusals.is_some() {
+            return Err(NftError::Missing);
         }
-        let moves = world.guard.lacks_of(moves);
-        for pod in &moves.came {
-            world.journal.push(format!("guard + {pod}"));
+        let delta = world.tables.lacks_of(delta);
+        for pod in &delta.added {
+            world.journal.push(format!("tables + {pod}"));
         }
-        for pod in &moves.left {
-            world.journal.push(format!("guard - {pod}"));
+        for pod in &delta.removed {
+            world.journal.push(format!("tables - {pod}"));
         }
-        world.guard.apply(&moves);
-        Ok(!moves.is_empty())
+        world.tables.apply(&delta);
+        Ok(!delta.is_empty())
     }
 
     fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {

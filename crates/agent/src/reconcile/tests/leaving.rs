@@ -13,7 +13,7 @@ use super::script::{Loop, service, slice};
 use super::{TCP, key, web};
 use crate::conntrack::CleanError;
 use crate::reconcile::Ended;
-use crate::routes::moves::Moves;
+use crate::routes::address_monitor::AddressMonitor;
 
 const DNS: &[&str] = &["53/UDP"];
 
@@ -50,7 +50,7 @@ async fn a_service_that_goes_is_released_after_it_is_deleted() {
         [
             "ipvsadm -D -t 10.96.0.10:80",
             "release -t 10.96.0.10:80",
-            "guard"
+            "tables"
         ]
     );
 }
@@ -169,7 +169,7 @@ async fn d9_a_deadline_that_is_not_on_disk_counts_from_the_restart() {
     agent.apply(rest()).await;
     assert_eq!(agent.save().len(), 3, "it drains all the same");
     let warnings = agent.handle.pulse().node_warnings;
-    let said = |warning: &crate::trouble::NodeWarning| {
+    let said = |warning: &crate::node_warning::NodeWarning| {
         warning.topic.code() == "Deadlines" && warning.text.contains("cannot be written")
     };
     assert!(warnings.iter().any(said), "{warnings:?}");
@@ -284,14 +284,14 @@ async fn pain_16_without_what_deletes_flows_the_agent_ends_and_no_stop_waits_for
     agent.world().forget_fails = Some(CleanError::ThreadLost);
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     let (_said, batches) = mpsc::channel(1);
-    let moves = Moves::open().unwrap();
+    let address_monitor = AddressMonitor::open().unwrap();
     let Loop {
         mut reconciler,
         questions,
         ..
     } = agent;
     let source = Watch::of(batches);
-    let ended = reconciler.run(source, moves, questions, pending());
+    let ended = reconciler.run(source, address_monitor, questions, pending());
     assert_eq!(ended.await, Ended::ConntrackLost);
     let before = Instant::now();
     reconciler.finish_forgetting().await;

@@ -83,7 +83,10 @@ async fn what_is_reported_follows_the_decisions() {
     agent.start(objects).await;
     let drained = async |agent: &mut Loop| {
         let (reply, answer) = oneshot::channel();
-        agent.reconciler.answer(Question::Account(reply)).await;
+        agent
+            .reconciler
+            .answer(Question::DecisionSummary(reply))
+            .await;
         let drains = answer.await.unwrap().drains;
         drains
             .iter()
@@ -99,13 +102,16 @@ async fn what_is_reported_follows_the_decisions() {
 async fn an_answer_wakes_nobody_whether_all_is_well_or_something_fails() {
     for fails in [false, true] {
         let mut agent = Loop::over(&Shared::default());
-        agent.world().guard_refusals = fails.then_some(0);
+        agent.world().table_refusals = fails.then_some(0);
         agent.start(web()).await;
         let told = timeout(SECOND, agent.handle.changed()).await;
         assert!(told.is_ok(), "the start");
         assert_eq!(agent.handle.pulse().oldest_pending.is_some(), fails);
         let (reply, _answer) = oneshot::channel();
-        agent.reconciler.answer(Question::Account(reply)).await;
+        agent
+            .reconciler
+            .answer(Question::DecisionSummary(reply))
+            .await;
         agent.reconciler.publish();
         assert!(timeout(SECOND, agent.handle.changed()).await.is_err());
     }
@@ -124,7 +130,7 @@ async fn a_plan_deletes_nothing_for_want_of_input() {
     let shared = Shared::default();
     Loop::over(&shared).start(web()).await;
     let mut again = Loop::over(&shared);
-    while again.reconciler.table.is_partly_read() {
+    while again.reconciler.initial_read.is_partly_read() {
         again.reconciler.read_on().await;
     }
     let refused = planned(&mut again).await.unwrap_err();
@@ -157,14 +163,14 @@ async fn d13_of_the_findings_of_one_service_a_few_are_logged_and_the_others_coun
         .start(vec![service("web", "10.96.0.10", &["80/TCP"; 5_001])])
         .await;
     let name = ObjectName::new("t", "web");
-    let wish = agent.reconciler.books.wish(&name).unwrap();
-    assert_eq!(wish.findings.len(), 21);
-    let last = &wish.findings[20];
+    let asked = agent.reconciler.desired.service(&name).unwrap();
+    assert_eq!(asked.findings.len(), 21);
+    let last = &asked.findings[20];
     assert!(
         last.starts_with("Service t/web: 4980 more warnings"),
         "{last}"
     );
-    let known = wish.clone();
-    let repeated = agent.reconciler.books.new_findings(&name, &known);
+    let known = asked.clone();
+    let repeated = agent.reconciler.desired.new_findings(&name, &known);
     assert_eq!(repeated.len(), 0, "each is logged once");
 }

@@ -7,7 +7,7 @@ use topology_core::scheduler::Scheduler;
 use super::TCP;
 use super::fake::Shared;
 use super::script::{Loop, service, slice};
-use crate::trouble::Topic;
+use crate::node_warning::Topic;
 
 /// A Service that asks for a scheduler.
 fn asking(name: &str, ip: &str, scheduler: &str) -> Object {

@@ -18,7 +18,7 @@ use topology_core::model::{
 use topology_core::scheduler::Scheduler;
 
 use super::fake::{Shared, World};
-use crate::fuse::Fuse;
+use crate::crash_point::CrashPoint;
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
 use crate::run::AgentConfig;
@@ -67,7 +67,7 @@ impl Loop {
             epoch: booted,
             metrics: Metrics::new(),
             pulse: ends.pulse,
-            fuse: Arc::new(Fuse::new(None)),
+            crash_point: Arc::new(CrashPoint::new(None)),
         };
         let shared = Shared(Rc::clone(&shared.0));
         Self {
@@ -79,8 +79,8 @@ impl Loop {
     }
 
     /// Reads the kernel's table, as is done while the cluster's first list is on its way.
-    pub(super) async fn read_table(&mut self) {
-        while self.reconciler.table.is_partly_read() {
+    pub(super) async fn read_kernel(&mut self) {
+        while self.reconciler.initial_read.is_partly_read() {
             self.reconciler.read_on().await;
         }
     }

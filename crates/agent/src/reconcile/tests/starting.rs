@@ -15,9 +15,9 @@ use crate::health::watched::Watched;
 use crate::health::{Stand as _, answer};
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
+use crate::node_warning::Topic;
 use crate::reconcile::Ended;
-use crate::routes::moves::Moves;
-use crate::trouble::Topic;
+use crate::routes::address_monitor::AddressMonitor;
 
 /// A world in which an earlier agent programmed the Service `web`.
 async fn populated() -> Shared {
@@ -49,19 +49,21 @@ async fn pain_16_a_source_that_ends_ends_the_loop() {
     let shared = Shared::default();
     let mut agent = Loop::over(&shared);
     let (_asks, questions) = mpsc::channel(1);
-    let moves = Moves::open().unwrap();
+    let address_monitor = AddressMonitor::open().unwrap();
     let (said, batches) = mpsc::channel(1);
     drop(said);
     let lost = Watch::of(batches);
-    let ended = agent.reconciler.run(lost, moves, questions, pending());
+    let ended = agent
+        .reconciler
+        .run(lost, address_monitor, questions, pending());
     assert_eq!(ended.await, Ended::SourceLost);
 }
 
 #[tokio::test(start_paused = true)]
 async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_list_is_complete() {
     let mut agent = Loop::over(&populated().await);
-    agent.world().guard_unreadable = true;
-    agent.read_table().await;
+    agent.world().tables_unreadable = true;
+    agent.read_kernel().await;
     agent.settle(300_000).await;
     assert_eq!(agent.journal(), [""; 0]);
     assert!(says(&agent, Topic::Guard));
@@ -70,7 +72,7 @@ async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_lis
     assert!(!says(&agent, Topic::Guard));
     agent.check().await;
     assert!(says(&agent, Topic::Guard));
-    agent.world().guard_unreadable = false;
+    agent.world().tables_unreadable = false;
     agent.settle(120_000).await;
     assert!(!says(&agent, Topic::Guard));
 }
@@ -78,7 +80,7 @@ async fn d8_tables_that_cannot_be_read_make_nothing_written_before_the_first_lis
 #[tokio::test(start_paused = true)]
 async fn t03_tables_that_cannot_be_read_make_nothing_written_before_the_addresses_are_known() {
     let mut agent = Loop::over(&populated().await);
-    agent.world().guard_unreadable = true;
+    agent.world().tables_unreadable = true;
     agent.world().addresses_unreadable = true;
     agent.start(web()).await;
     agent.settle(300_000).await;
@@ -119,10 +121,10 @@ async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_though_
         sleep(Duration::from_secs(61)).await;
         assert_eq!(both().await, [200, 200]);
     };
-    let moves = Moves::open().unwrap();
+    let address_monitor = AddressMonitor::open().unwrap();
     let stop = pending();
     tokio::select! {
-        _ = reconciler.run(Watch::of(batches), moves, questions, stop) => panic!("the loop ended"),
+        _ = reconciler.run(Watch::of(batches), address_monitor, questions, stop) => panic!("the loop ended"),
         () = checks => {}
     }
 }
@@ -135,7 +137,7 @@ async fn only_a_pass_or_a_whole_comparison_counts_as_one() {
     let first = passed(&agent);
     assert!(first.is_some());
     // Whether the tables are read is asked again and again.
-    agent.world().guard_looks = 3;
+    agent.world().table_polls = 3;
     agent.settle(1_000).await;
     assert_eq!(passed(&agent), first);
     agent.check().await;

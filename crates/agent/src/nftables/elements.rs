@@ -34,28 +34,28 @@ const NFTA_DATA_VALUE: u16 = 1;
 
 /// Endpoints of this node that came or left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PodMoves {
-    pub(crate) came: Vec<IpAddr>,
-    pub(crate) left: Vec<IpAddr>,
+pub(crate) struct EndpointDelta {
+    pub(crate) added: Vec<IpAddr>,
+    pub(crate) removed: Vec<IpAddr>,
 }
 
-impl PodMoves {
+impl EndpointDelta {
     pub(crate) fn is_empty(&self) -> bool {
-        self.came.is_empty() && self.left.is_empty()
+        self.added.is_empty() && self.removed.is_empty()
     }
 
     /// The same without the addresses that `keep` is against.
     pub(crate) fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
-        self.came.retain(&keep);
-        self.left.retain(&keep);
+        self.added.retain(&keep);
+        self.removed.retain(&keep);
     }
 
     /// What tells the kernel, a transaction after the other.
     pub(super) fn transactions(&self) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
         let add = |pods| transaction(Request::new(ADD, CREATE), pods);
         let delete = |pods| transaction(Request::new(DELETE, 0), pods);
-        let came = self.came.chunks(MOST).map(add);
-        came.chain(self.left.chunks(MOST).map(delete))
+        let came = self.added.chunks(MOST).map(add);
+        came.chain(self.removed.chunks(MOST).map(delete))
     }
 }
 
@@ -112,11 +112,11 @@ mod tests {
 
     use super::*;
 
-    fn moves(came: &[&str], left: &[&str]) -> PodMoves {
+    fn delta(added: &[&str], removed: &[&str]) -> EndpointDelta {
         let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-        PodMoves {
-            came: addresses(came),
-            left: addresses(left),
+        EndpointDelta {
+            added: addresses(added),
+            removed: addresses(removed),
         }
     }
 
@@ -124,8 +124,8 @@ mod tests {
     /// but that nft asks for no acknowledgement, and numbers the set within the transaction (`NFTA_SET_ELEM_LIST_SET_ID`).
     #[test]
     fn an_element_is_what_nft_sends_for_it() {
-        let moves = moves(&["10.244.1.1"], &[]);
-        let mut transaction = moves.transactions().next().unwrap().unwrap();
+        let delta = delta(&["10.244.1.1"], &[]);
+        let mut transaction = delta.transactions().next().unwrap().unwrap();
         let mut sequence = Sequence::new();
         let Next::Send(bytes) = transaction.next(&mut sequence) else {
             panic!("nothing is sent");
@@ -147,15 +147,15 @@ mod tests {
         assert_eq!(message, expected);
     }
 
-    fn counts(moves: &PodMoves) -> Vec<u32> {
-        let transactions = moves.transactions();
+    fn counts(delta: &EndpointDelta) -> Vec<u32> {
+        let transactions = delta.transactions();
         transactions.map(|each| each.unwrap().count()).collect()
     }
 
     #[test]
     fn verbs_each_have_a_transaction_and_families_a_message() {
-        assert!(counts(&PodMoves::default()).is_empty());
-        let all = moves(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
+        assert!(counts(&EndpointDelta::default()).is_empty());
+        let all = delta(&["10.244.1.1", "fd00::1", "10.244.1.2"], &["10.244.1.3"]);
         assert_eq!(counts(&all), [2, 1]);
     }
 
@@ -165,9 +165,9 @@ mod tests {
             let addresses = (0..=2 * MOST).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());
             addresses.collect()
         };
-        let many = PodMoves {
-            came: pods("fd00::"),
-            left: pods("fd01::"),
+        let many = EndpointDelta {
+            added: pods("fd00::"),
+            removed: pods("fd01::"),
         };
         assert_eq!(counts(&many), [1; 6]);
     }

@@ -10,18 +10,18 @@ use topology_core::resolve::{Decision, Fact, LostBecause, Note, Refusal, Resolut
 
 /// What one Service adds to the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Contribution {
     /// The policy objects that decide.
     pub(super) policies: BTreeSet<PolicyName>,
     /// By drain.
-    pub(super) drains: BTreeMap<Arc<str>, Touched>,
+    pub(super) drains: BTreeMap<Arc<str>, DrainEffect>,
     /// What it gets instead.
     pub(super) instead: Option<Instead>,
 }
 
 /// What a drain does to one Service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Touched {
+pub(super) struct DrainEffect {
     /// Endpoints that take no new connections, of each family.
     v4: u32,
     v6: u32,
@@ -35,7 +35,7 @@ pub(super) struct Instead {
     pub(super) why: FallbackReason,
     /// The policy object that asked; none for annotations.
     pub(super) policy: Option<PolicyName>,
-    /// The mode that was asked; none where that cannot be told.
+    /// The mode that was asked; none where that is not known.
     pub(super) from: Option<&'static str>,
     pub(super) to: &'static str,
 }
@@ -43,7 +43,7 @@ pub(super) struct Instead {
 /// What decides where topology does not.
 const UNIFORM: &str = "Uniform";
 
-impl Touched {
+impl DrainEffect {
     /// Endpoints of both families.
     pub(super) fn endpoints(self) -> u64 {
         u64::from(self.v4) + u64::from(self.v6)
@@ -59,21 +59,21 @@ impl Touched {
     }
 }
 
-impl Told {
+impl Contribution {
     /// What a resolution tells.
     pub fn of(resolution: &Resolution) -> Self {
-        let mut told = Self::default();
+        let mut contribution = Self::default();
         for server in &resolution.servers {
-            told.policies.extend(server.decision.policy.clone());
-            told.drained(&server.decision, server.server.key.family());
+            contribution.policies.extend(server.decision.policy.clone());
+            contribution.drained(&server.decision, server.server.key.family());
             let instead = instead(&server.decision);
             let graver = instead.filter(|new| {
-                let known = told.instead.as_ref();
+                let known = contribution.instead.as_ref();
                 known.is_none_or(|known| new.why < known.why)
             });
-            told.instead = graver.or(told.instead);
+            contribution.instead = graver.or(contribution.instead);
         }
-        told
+        contribution
     }
 
     /// Whether there is nothing to tell.

@@ -80,40 +80,44 @@ fn load(parts: &[String]) -> Loaded {
     read_text("cluster", text.as_bytes(), &options).unwrap()
 }
 
-fn told(snapshot: &Snapshot, node: &str, name: &ObjectName) -> Told {
+fn contribution(snapshot: &Snapshot, node: &str, name: &ObjectName) -> Contribution {
     let me = Viewpoint {
         now: Some(NOW),
         ..Viewpoint::new(node)
     };
-    Told::of(&resolve(snapshot, &me, name))
+    Contribution::of(&resolve(snapshot, &me, name))
 }
 
 /// What the agent of `n1` would report.
-fn account(parts: &[String]) -> Account {
+fn summary(parts: &[String]) -> DecisionSummary {
     account_of("n1", parts)
 }
 
-fn account_of(node: &str, parts: &[String]) -> Account {
+fn account_of(node: &str, parts: &[String]) -> DecisionSummary {
     account_in(&cluster(parts), node)
 }
 
-fn account_in(snapshot: &Snapshot, node: &str) -> Account {
-    let mut ledger = Ledger::default();
+fn account_in(snapshot: &Snapshot, node: &str) -> DecisionSummary {
+    let mut aggregate = Aggregate::default();
     for service in snapshot.services() {
-        ledger.replace(&service.name, told(snapshot, node, &service.name), NOW);
+        aggregate.replace(
+            &service.name,
+            contribution(snapshot, node, &service.name),
+            NOW,
+        );
     }
-    ledger.account(snapshot, NOW, node)
+    aggregate.summarize(snapshot, NOW, node)
 }
 
 /// Reason, from and to of the only fallback.
-fn only(account: &Account) -> [&str; 3] {
+fn only(summary: &DecisionSummary) -> [&str; 3] {
     let [
         Fallback {
             reason, from, to, ..
         },
-    ] = &account.fallbacks[..]
+    ] = &summary.fallbacks[..]
     else {
-        panic!("{account:?}");
+        panic!("{summary:?}");
     };
     [reason.word(), from.as_deref().unwrap_or_default(), to]
 }
@@ -145,9 +149,9 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
         ),
     ];
     for (annotation, nodes, wanted) in cases {
-        let account = account(&[service(1, annotation, nodes)]);
-        assert_eq!(only(&account), wanted, "{annotation}");
-        let [fallback] = &account.fallbacks[..] else {
+        let summary = summary(&[service(1, annotation, nodes)]);
+        assert_eq!(only(&summary), wanted, "{annotation}");
+        let [fallback] = &summary.fallbacks[..] else {
             panic!()
         };
         assert_eq!(fallback.service, ObjectName::new("shop", "s1"));
@@ -159,10 +163,10 @@ fn what_a_service_gets_instead_of_what_it_asks_is_told_with_its_reason() {
         service(1, "", &["n1", "!n2"]),
         ours("TopologyPolicy", "near", panics),
     ];
-    let account = account(&panics);
-    assert_eq!(only(&account), ["Panic", "Prefer", "Uniform"]);
+    let summary = summary(&panics);
+    assert_eq!(only(&summary), ["Panic", "Prefer", "Uniform"]);
     assert_eq!(
-        account.fallbacks[0].policy,
+        summary.fallbacks[0].policy,
         Some(PolicyName::namespaced("shop", "near"))
     );
     let unknown = [service(1, "keys: 'zone,*'", &["n1"])];
@@ -203,13 +207,13 @@ fn annotations_that_are_not_valid_are_told_with_what_decides_instead() {
     for (parts, wanted, asked) in cases {
         let loaded = load(&parts);
         assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
-        let account = account_in(&loaded.snapshot, "n1");
-        assert_eq!(only(&account), wanted, "{parts:?}");
-        assert_eq!(account.fallbacks[0].policy, asked);
+        let summary = account_in(&loaded.snapshot, "n1");
+        assert_eq!(only(&summary), wanted, "{parts:?}");
+        assert_eq!(summary.fallbacks[0].policy, asked);
     }
     // Valid ones would not have decided either.
-    let account = account_in(&load(&[bad(&["n1"]), overrides]).snapshot, "n1");
-    assert_eq!(account.fallbacks, []);
+    let summary = account_in(&load(&[bad(&["n1"]), overrides]).snapshot, "n1");
+    assert_eq!(summary.fallbacks, []);
 }
 
 #[test]
@@ -227,11 +231,11 @@ fn the_name_of_a_policy_that_does_not_exist_or_is_no_name_is_a_fallback() {
             ["Invalid", "", "Prefer"],
         ),
     ] {
-        assert_eq!(only(&account(&parts)), expected, "{parts:?}");
+        assert_eq!(only(&summary(&parts)), expected, "{parts:?}");
     }
     let found = account_in(&load(&[near.clone(), named("Near")]).snapshot, "n1");
     assert_eq!(only(&found), ["Invalid", "Hard", "Nothing"]);
-    assert_eq!(account(&[near, named("near")]).fallbacks, []);
+    assert_eq!(summary(&[near, named("near")]).fallbacks, []);
 }
 
 #[test]
@@ -242,11 +246,11 @@ fn what_owner_limits_do_not_allow_is_a_fallback_to_what_decides() {
     };
     let prefer = limits("mode: Prefer, levels: [{key: zone}, {any: true}]");
     let refused = service(1, "weights: 'zone=80,*=20'", &["n1", "n3"]);
-    let found = account(&[prefer.clone(), refused]);
+    let found = summary(&[prefer.clone(), refused]);
     assert_eq!(only(&found), ["NotAllowed", "Weighted", "Prefer"]);
     assert_eq!(found.fallbacks[0].policy, None, "annotations asked");
     let allowed = service(1, "keys: 'zone,*'", &["n1", "n3"]);
-    assert_eq!(account(&[prefer, allowed]).fallbacks, []);
+    assert_eq!(summary(&[prefer, allowed]).fallbacks, []);
 }
 
 /// A Service has one fallback in the report: a mistake of its owner is not hidden by what endpoints do.
@@ -258,7 +262,7 @@ fn a_mode_that_is_not_allowed_is_told_although_a_level_is_empty() {
         ours("ClusterTopologyPolicy", "all", limits),
         service(1, "weights: 'zone=80,*=20'", &["n3"]),
     ];
-    assert_eq!(only(&account(&parts)), ["NotAllowed", "Weighted", "Prefer"]);
+    assert_eq!(only(&summary(&parts)), ["NotAllowed", "Weighted", "Prefer"]);
 }
 
 #[test]
@@ -267,7 +271,7 @@ fn a_cap_that_owner_limits_do_not_allow_is_a_fallback_to_the_least_that_they_do(
     let of = |percent: u32| {
         let asked =
             format!("weights: 'zone=80,*=20', topology.ipvs-topo.io/max-overload: '{percent}%'");
-        account(&[
+        summary(&[
             ours("ClusterTopologyPolicy", "all", limits),
             service(1, &asked, &["n1", "n3"]),
         ])
@@ -288,9 +292,13 @@ fn a_scheduler_that_the_kernel_does_not_have_is_told_with_the_mode_that_stays() 
             missing: Arc::new(missing.iter().copied().collect()),
             ..Viewpoint::new("n1")
         };
-        let mut ledger = Ledger::default();
-        ledger.replace(&name, Told::of(&resolve(&snapshot, &me, &name)), NOW);
-        ledger.account(&snapshot, NOW, "n1")
+        let mut aggregate = Aggregate::default();
+        aggregate.replace(
+            &name,
+            Contribution::of(&resolve(&snapshot, &me, &name)),
+            NOW,
+        );
+        aggregate.summarize(&snapshot, NOW, "n1")
     };
     for nodes in [&["n1", "n3"][..], &["!n1"], &[]] {
         let missing = report(&["mh".parse().unwrap()], nodes);
@@ -310,12 +318,12 @@ fn what_happens_as_asked_is_no_fallback() {
         ("mode: none", &["n3"]),
     ];
     for (annotation, nodes) in cases {
-        let account = account(&[service(1, annotation, nodes)]);
-        let nothing = Account {
+        let summary = summary(&[service(1, annotation, nodes)]);
+        let nothing = DecisionSummary {
             nodes: 3,
-            ..Account::default()
+            ..DecisionSummary::default()
         };
-        assert_eq!(account, nothing, "{annotation} {nodes:?}");
+        assert_eq!(summary, nothing, "{annotation} {nodes:?}");
     }
 }
 
@@ -329,7 +337,7 @@ fn policies_that_decide_are_told_with_their_generation_and_no_others() {
         service(2, "", &["n1"]),
         service(3, "keys: 'zone,*'", &["n1"]),
     ];
-    let policies = account(&parts).policies;
+    let policies = summary(&parts).policies;
     let shown = serde_json::to_value(&policies).unwrap();
     assert_eq!(
         shown,
@@ -349,7 +357,7 @@ fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
         service(2, "", &["n1"]),
         service(3, "keys: 'zone'", &["n1", "n3"]),
     ];
-    let account = account(&parts);
+    let summary = summary(&parts);
     let drained = |name: &str, endpoints, services_skipped| DrainInUse {
         name: name.to_owned(),
         generation: 3,
@@ -357,13 +365,16 @@ fn drains_are_told_with_endpoints_counted_once_and_services_passed_over() {
         services_skipped,
     };
     assert_eq!(
-        account.drains,
+        summary.drains,
         [drained("a", 2, 2), drained("clients", 0, 0)]
     );
-    assert_eq!(only(&account), ["DrainIgnored", "None", "None"]);
+    assert_eq!(only(&summary), ["DrainIgnored", "None", "None"]);
     let over = [drain("a", zone_a), service(1, "", &["n1", "n3"])];
-    let (snapshot, ledger) = (cluster(&over), Ledger::default());
-    assert_eq!(ledger.account(&snapshot, NOW + 7_200_000, "n1").drains, []);
+    let (snapshot, aggregate) = (cluster(&over), Aggregate::default());
+    assert_eq!(
+        aggregate.summarize(&snapshot, NOW + 7_200_000, "n1").drains,
+        []
+    );
 }
 
 #[test]
@@ -372,20 +383,20 @@ fn the_latest_fallbacks_are_named_and_all_are_counted() {
         .map(|number| service(number, "keys: zone", &["n3"]))
         .collect();
     let snapshot = cluster(&parts);
-    let mut ledger = Ledger::default();
+    let mut aggregate = Aggregate::default();
     for number in 1..=70 {
         let name = ObjectName::new("shop", format!("s{number}"));
-        let told = told(&snapshot, "n1", &name);
-        ledger.replace(&name, told.clone(), NOW + number * 1000);
-        ledger.replace(&name, told, NOW + 3_600_000);
+        let contribution = contribution(&snapshot, "n1", &name);
+        aggregate.replace(&name, contribution.clone(), NOW + number * 1000);
+        aggregate.replace(&name, contribution, NOW + 3_600_000);
     }
-    let account = ledger.account(&snapshot, NOW, "n1");
+    let summary = aggregate.summarize(&snapshot, NOW, "n1");
     assert_eq!(
-        (ledger.fallbacks(), account.fallbacks.len()),
+        (aggregate.fallbacks(), summary.fallbacks.len()),
         (70, MAX_FALLBACKS)
     );
     assert_eq!(
-        account.fallbacks[0].service,
+        summary.fallbacks[0].service,
         ObjectName::new("shop", "s70"),
         "it is as old as it was"
     );
@@ -434,13 +445,13 @@ fn a_report_that_was_written_is_read_as_it_was() {
         drain("b", "match: {key: zone, values: [b]}"),
         service(1, "", &["n3"]),
     ];
-    let account = account(&parts);
+    let summary = summary(&parts);
     let report = AgentStatus {
         version: "0.1.0".to_owned(),
         phase: AgentPhase::Degraded,
-        policies: account.policies,
-        drains: account.drains,
-        fallbacks: account.fallbacks,
+        policies: summary.policies,
+        drains: summary.drains,
+        fallbacks: summary.fallbacks,
         warnings: vec![NodeWarning {
             code: "OtherProxy".to_owned(),
             message: "a kube-proxy".to_owned(),
@@ -473,16 +484,16 @@ proptest! {
             cluster(&common.iter().cloned().chain(services).collect::<Vec<_>>())
         };
         let worlds: Vec<Snapshot> = (0..kinds.len()).map(world).collect();
-        let (mut running, mut last) = (Ledger::default(), std::collections::BTreeMap::new());
+        let (mut running, mut last) = (Aggregate::default(), std::collections::BTreeMap::new());
         for (number, kind) in steps {
             let name = ObjectName::new("shop", format!("s{number}"));
-            running.replace(&name, told(&worlds[kind], "n1", &name), NOW);
+            running.replace(&name, contribution(&worlds[kind], "n1", &name), NOW);
             last.insert(name, kind);
         }
-        let mut fresh = Ledger::default();
+        let mut fresh = Aggregate::default();
         for (name, kind) in last {
-            fresh.replace(&name, told(&worlds[kind], "n1", &name), NOW);
+            fresh.replace(&name, contribution(&worlds[kind], "n1", &name), NOW);
         }
-        prop_assert_eq!(running.account(&worlds[0], NOW, "n1"), fresh.account(&worlds[0], NOW, "n1"));
+        prop_assert_eq!(running.summarize(&worlds[0], NOW, "n1"), fresh.summarize(&worlds[0], NOW, "n1"));
     }
 }

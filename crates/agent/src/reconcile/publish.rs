@@ -8,11 +8,11 @@ use topology_core::model::Family;
 use super::Reconciler;
 use super::pass::Done;
 use crate::host::Host;
-use crate::kernel::Kernel;
+use crate::ipvs::Kernel;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// One line if anything was achieved (failures were told one by one), and the figures. `since` is when the change arrived.
+    /// One line if anything was achieved (failures were logged one by one), and the figures. `since` is when the change arrived.
     pub(super) fn report(&mut self, done: &Done, since: Option<Instant>) {
         self.measure(done, since);
         if !done.achieved_something() {
@@ -20,7 +20,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let Done {
             applied,
-            shaped,
+            host_writes,
             services,
             only,
             ..
@@ -38,7 +38,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             real_servers_changed = done("edit_real"),
             real_servers_draining = done("drain_real"),
             real_servers_removed = done("delete_real"),
-            routes_and_tables = shaped,
+            routes_and_tables = host_writes,
             failed = applied.failed(),
             after,
             "programmed"
@@ -68,7 +68,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Tells everyone who reads the pulse how things stand after this turn, if they stand otherwise than before: who
     /// asked something would wake itself by the answer.
     pub(super) fn publish(&self) {
-        let (services, endpoints) = self.books.size();
+        let (services, endpoints) = self.desired.size();
         let (waiting, failing_since) = self.agenda.failing();
         let failing = failing_since.map(|since| self.epoch + Duration::from_millis(since));
         let pulse = Pulse {
@@ -84,16 +84,16 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             pending_services: self.pending.services,
             pending_slices: self.pending.slices,
             waiting: waiting as u64,
-            fallbacks: self.ledger.fallbacks(),
+            fallbacks: self.aggregate.fallbacks(),
             services: services as u64,
             endpoints: endpoints as u64,
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
             start: self.times,
         };
-        self.pulse.send_if_modified(|told| {
-            let is_news = *told != pulse;
-            *told = pulse;
+        self.pulse.send_if_modified(|published| {
+            let is_news = *published != pulse;
+            *published = pulse;
             is_news
         });
     }

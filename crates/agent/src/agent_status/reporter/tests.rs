@@ -1,4 +1,4 @@
-//! Reports kept with a small API server that answers as it is told.
+//! Reports kept with a small API server that answers as the test says.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::report::compare::Difference;
+use crate::agent_status::compare::Difference;
+use crate::node_warning::{self, Topic};
 use crate::state::{Question, channel};
-use crate::trouble::{self, Topic};
 
 /// What the server was asked, and what it answers next.
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ async fn answer(State(shared): State<Shared>, request: Request) -> (StatusCode, 
     (StatusCode::from_u16(code).unwrap(), Json(body))
 }
 
-/// A keeper that has a server, and a loop that has programmed everything.
-async fn keeper(answers: &[(u16, Value)]) -> (Keeper, Shared) {
+/// A reporter that has a server, and a loop that has programmed everything.
+async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     let shared = Shared::default();
     script(&shared).answers.extend(answers.iter().cloned());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -61,20 +61,20 @@ async fn keeper(answers: &[(u16, Value)]) -> (Keeper, Shared) {
     ends.pulse.send_modify(|pulse| pulse.ready = true);
     tokio::spawn(async move {
         while let Some(question) = ends.questions.recv().await {
-            if let Question::Account(reply) = question {
-                drop(reply.send(Account::default()));
+            if let Question::DecisionSummary(reply) = question {
+                drop(reply.send(DecisionSummary::default()));
             }
         }
         drop(ends.pulse);
     });
-    let desk = Desk::new(connection, "n1".into());
-    (Keeper::new(desk, handle, board), shared)
+    let client = StatusClient::new(connection, "n1".into());
+    (Reporter::new(client, handle, board), shared)
 }
 
 /// The next turn asks nothing, and has nothing to do for a while.
-async fn rests(keeper: &mut Keeper, shared: &Shared) {
+async fn rests(reporter: &mut Reporter, shared: &Shared) {
     let asked = script(shared).asked.len();
-    let until = keeper.turn().await.unwrap().unwrap();
+    let until = reporter.turn().await.unwrap().unwrap();
     assert!(until > Duration::from_secs(10), "{until:?}");
     assert_eq!(script(shared).asked.len(), asked);
 }
@@ -97,8 +97,8 @@ fn own_node() -> (u16, Value) {
 async fn a_report_is_made_once_and_then_left_alone() {
     let fine = (200, json!({}));
     let answers = [not_found(), own_node(), fine.clone(), fine];
-    let (mut keeper, shared) = keeper(&answers).await;
-    keeper.turn().await.unwrap();
+    let (mut reporter, shared) = reporter(&answers).await;
+    reporter.turn().await.unwrap();
     let one = "/topologyagents/n1";
     let asked = [
         format!("GET {one}"),
@@ -107,8 +107,8 @@ async fn a_report_is_made_once_and_then_left_alone() {
         format!("PATCH {one}/status"),
     ];
     assert_eq!(script(&shared).asked, asked);
-    assert_eq!(keeper.trouble, None);
-    rests(&mut keeper, &shared).await;
+    assert_eq!(reporter.trouble, None);
+    rests(&mut reporter, &shared).await;
 }
 
 #[tokio::test]
@@ -119,10 +119,10 @@ async fn an_agent_that_restarts_finds_what_it_wrote_and_writes_nothing() {
             ..Pulse::default()
         },
         AgentPhase::Serving,
-        Account::default(),
+        DecisionSummary::default(),
     );
-    let (mut keeper, shared) = keeper(&[(200, json!({ "status": report }))]).await;
-    assert!(keeper.turn().await.unwrap().unwrap() >= LOOK);
+    let (mut reporter, shared) = reporter(&[(200, json!({ "status": report }))]).await;
+    assert!(reporter.turn().await.unwrap().unwrap() >= LOOK);
     assert_eq!(script(&shared).asked, ["GET /topologyagents/n1"]);
 }
 
@@ -143,12 +143,12 @@ async fn without_a_place_or_a_right_one_line_is_said_and_little_is_asked() {
         (vec![], "Unavailable"),
     ];
     for (answers, words) in cases {
-        let (mut keeper, shared) = keeper(&answers).await;
-        keeper.turn().await.unwrap();
-        let trouble = keeper.trouble.clone().unwrap();
+        let (mut reporter, shared) = reporter(&answers).await;
+        reporter.turn().await.unwrap();
+        let trouble = reporter.trouble.clone().unwrap();
         assert!(trouble.starts_with(words), "{trouble}");
-        assert!(!keeper.is_news(&trouble), "it was said");
-        rests(&mut keeper, &shared).await;
+        assert!(!reporter.is_news(&trouble), "it was said");
+        rests(&mut reporter, &shared).await;
     }
 }
 
@@ -162,16 +162,16 @@ async fn a_kind_that_was_installed_a_moment_ago_is_waited_for_without_a_word() {
             json!({ "kind": "Status", "code": 429, "reason": "TooManyRequests", "message": message }),
         )
     };
-    let (mut keeper, _shared) = keeper(&vec![initializing(); 6]).await;
+    let (mut reporter, _shared) = reporter(&vec![initializing(); 6]).await;
     for failures in 1..=6 {
-        keeper.look = Duration::ZERO;
-        keeper.turn().await.unwrap();
-        assert_eq!(keeper.failures, failures);
-        assert_eq!(keeper.trouble.is_some(), failures > 5, "{failures}");
+        reporter.look = Duration::ZERO;
+        reporter.turn().await.unwrap();
+        assert_eq!(reporter.failures, failures);
+        assert_eq!(reporter.trouble.is_some(), failures > 5, "{failures}");
     }
-    let (mut keeper, _shared) = self::keeper(&[not_found(), own_node(), initializing()]).await;
-    keeper.turn().await.unwrap();
-    assert_eq!((keeper.failures, keeper.trouble), (1, None));
+    let (mut reporter, _shared) = self::reporter(&[not_found(), own_node(), initializing()]).await;
+    reporter.turn().await.unwrap();
+    assert_eq!((reporter.failures, reporter.trouble), (1, None));
 }
 
 #[tokio::test]
@@ -182,14 +182,18 @@ async fn what_was_told_before_is_read_before_anything_is_written() {
     };
     let busy = json!({ "kind": "Status", "code": 503, "message": "etcd is away" });
     let answers = [(503, busy), (200, json!({ "status": old }))];
-    let (mut keeper, shared) = keeper(&answers).await;
-    let again = keeper.turn().await.unwrap().unwrap();
+    let (mut reporter, shared) = reporter(&answers).await;
+    let again = reporter.turn().await.unwrap().unwrap();
     assert_eq!(script(&shared).asked, ["GET /topologyagents/n1"]);
     assert!(again < LOOK, "{again:?}");
-    keeper.look = Duration::ZERO;
-    keeper.pace = Pace::default();
-    keeper.turn().await.unwrap();
-    assert_eq!(keeper.filed, Some(old), "before what is new was refused");
+    reporter.look = Duration::ZERO;
+    reporter.rate_limit = RateLimit::default();
+    reporter.turn().await.unwrap();
+    assert_eq!(
+        reporter.written,
+        Some(old),
+        "before what is new was refused"
+    );
     let patch = "PATCH /topologyagents/n1/status";
     assert_eq!(
         script(&shared).asked[1..],
@@ -239,7 +243,7 @@ fn the_phase_is_that_of_the_worst_part() {
 
 #[test]
 fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
-    let warning = |text: String| trouble::NodeWarning {
+    let warning = |text: String| node_warning::NodeWarning {
         topic: Topic::OtherProxy,
         text,
     };
@@ -248,7 +252,7 @@ fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
             node_warnings: texts.into_iter().map(warning).collect(),
             ..Pulse::default()
         };
-        compose(&pulse, AgentPhase::Serving, Account::default())
+        compose(&pulse, AgentPhase::Serving, DecisionSummary::default())
     };
     let one = report(vec![
         "a kube-proxy in ipvs mode runs on this node".to_owned(),
@@ -268,7 +272,7 @@ fn w_31_the_report_has_what_is_wrong_with_the_node_in_bounded_room() {
 #[test]
 fn d13_what_another_kubelet_claims_is_no_news_of_this_node() {
     let report = |topics: &[Topic]| {
-        let warning = |topic: &Topic| trouble::NodeWarning {
+        let warning = |topic: &Topic| node_warning::NodeWarning {
             topic: *topic,
             text: "10.96.0.1 is inside a Service range".to_owned(),
         };
@@ -276,7 +280,7 @@ fn d13_what_another_kubelet_claims_is_no_news_of_this_node() {
             node_warnings: topics.iter().map(warning).collect(),
             ..Pulse::default()
         };
-        compose(&pulse, AgentPhase::Serving, Account::default())
+        compose(&pulse, AgentPhase::Serving, DecisionSummary::default())
     };
     let (none, others) = (report(&[]), report(&[Topic::NodeClaim]));
     assert_eq!(difference(&others, Some(&none)), Difference::None);

@@ -18,14 +18,14 @@ pub(super) const SELDOM: Duration = Duration::from_secs(300);
 
 /// What a report costs the API server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct ReportLoad {
     /// Nodes of the cluster; each has a report.
     pub(super) nodes: u64,
     /// The length of the report as JSON.
     pub(super) bytes: u64,
 }
 
-impl Load {
+impl ReportLoad {
     /// The time in which every node may write such a report once.
     fn round(self) -> Duration {
         round(self.nodes, self.bytes)
@@ -34,7 +34,7 @@ impl Load {
 
 /// What was written lately.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimit {
     /// The node's own moment in a round, in thousandths of it.
     moment: u32,
     /// What the report differs in from the last one, and since when.
@@ -47,7 +47,7 @@ pub(crate) struct Pace {
     round: Duration,
 }
 
-impl Pace {
+impl RateLimit {
     /// Nothing was written yet.
     pub(super) fn of(node: &str) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Pace {
         &mut self,
         now: Duration,
         difference: Difference,
-        load: Load,
+        load: ReportLoad,
     ) -> Option<Duration> {
         let since = self.differs.filter(|(known, _)| *known == difference);
         let since = since.map_or(now, |(_, since)| since);
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     /// Three nodes: a round takes nothing to speak of.
-    const SMALL: Load = Load {
+    const SMALL: ReportLoad = ReportLoad {
         nodes: 3,
         bytes: 1000,
     };
@@ -137,48 +137,50 @@ mod tests {
 
     #[test]
     fn news_go_out_at_once_and_amounts_wait() {
-        let mut pace = Pace::default();
+        let mut rate_limit = RateLimit::default();
         let now = seconds(100);
-        assert_eq!(pace.due(now, Difference::None, SMALL), None);
-        assert_eq!(pace.due(now, Difference::Amounts, SMALL), Some(now));
-        pace.wrote(now);
+        assert_eq!(rate_limit.due(now, Difference::None, SMALL), None);
+        assert_eq!(rate_limit.due(now, Difference::Amounts, SMALL), Some(now));
+        rate_limit.wrote(now);
         let later = Some(now + AMOUNTS);
-        assert_eq!(pace.due(now, Difference::Amounts, SMALL), later);
-        assert_eq!(pace.due(now, Difference::News, SMALL), Some(now));
-        pace.wrote(seconds(101));
+        assert_eq!(rate_limit.due(now, Difference::Amounts, SMALL), later);
+        assert_eq!(rate_limit.due(now, Difference::News, SMALL), Some(now));
+        rate_limit.wrote(seconds(101));
         let next = Some(seconds(160));
-        assert_eq!(pace.due(seconds(101), Difference::News, SMALL), next);
+        assert_eq!(rate_limit.due(seconds(101), Difference::News, SMALL), next);
     }
 
     #[test]
     fn a_failure_waits_longer_each_time_and_no_less_than_the_server_wants() {
-        let mut pace = Pace::default();
+        let mut rate_limit = RateLimit::default();
         let waits: Vec<Duration> = (0..7)
             .map(|_| {
-                pace.failed(Duration::ZERO, None);
-                pace.due(Duration::ZERO, Difference::News, SMALL).unwrap()
+                rate_limit.failed(Duration::ZERO, None);
+                rate_limit
+                    .due(Duration::ZERO, Difference::News, SMALL)
+                    .unwrap()
             })
             .collect();
         assert_eq!(waits[..2], [RETRY, RETRY * 2]);
         assert!(waits.is_sorted() && waits[6] == SELDOM, "{waits:?}");
-        pace.failed(seconds(1000), Some(seconds(900)));
-        let due = pace.due(Duration::ZERO, Difference::News, SMALL);
+        rate_limit.failed(seconds(1000), Some(seconds(900)));
+        let due = rate_limit.due(Duration::ZERO, Difference::News, SMALL);
         assert_eq!(due, Some(seconds(1900)));
-        pace.wrote(seconds(2000));
-        let due = pace.due(seconds(2000), Difference::News, SMALL);
+        rate_limit.wrote(seconds(2000));
+        let due = rate_limit.due(seconds(2000), Difference::News, SMALL);
         assert_eq!(due, Some(seconds(2000)));
     }
 
     #[test]
     fn in_a_large_cluster_each_node_writes_at_its_own_moment() {
-        let load = Load {
+        let load = ReportLoad {
             nodes: 5000,
             bytes: 1000,
         };
         assert_eq!(load.round(), seconds(100));
         let due = |node: u32| {
-            let mut pace = Pace::of(&format!("node-{node}"));
-            pace.due(seconds(7), Difference::News, load).unwrap()
+            let mut rate_limit = RateLimit::of(&format!("node-{node}"));
+            rate_limit.due(seconds(7), Difference::News, load).unwrap()
         };
         let mut tenths = [0; 10];
         for node in 0..5000 {
@@ -190,21 +192,23 @@ mod tests {
             "{tenths:?}"
         );
         // What it waits for does not move away while more happens.
-        let mut pace = Pace::of("node-1");
-        let first = pace.due(seconds(7), Difference::News, load);
-        assert_eq!(pace.due(seconds(8), Difference::News, load), first);
+        let mut rate_limit = RateLimit::of("node-1");
+        let first = rate_limit.due(seconds(7), Difference::News, load);
+        assert_eq!(rate_limit.due(seconds(8), Difference::News, load), first);
     }
 
     #[test]
     fn d13_after_an_outage_no_two_seconds_have_most_of_the_agents() {
         for (nodes, wait, seconds_apart) in [(100, RETRY, 15), (5000, RETRY, 100)] {
-            let load = Load { nodes, bytes: 1000 };
+            let load = ReportLoad { nodes, bytes: 1000 };
             let mut by_second: BTreeMap<u64, u64> = BTreeMap::new();
             for node in 0..nodes {
-                let mut pace = Pace::of(&format!("node-{node}"));
-                pace.due(seconds(7), Difference::News, load);
-                pace.failed(seconds(1000), None);
-                let due = pace.due(seconds(1000), Difference::News, load).unwrap();
+                let mut rate_limit = RateLimit::of(&format!("node-{node}"));
+                rate_limit.due(seconds(7), Difference::News, load);
+                rate_limit.failed(seconds(1000), None);
+                let due = rate_limit
+                    .due(seconds(1000), Difference::News, load)
+                    .unwrap();
                 assert!(due >= seconds(1000) + wait);
                 *by_second.entry(due.as_secs()).or_default() += 1;
             }
@@ -219,11 +223,11 @@ mod tests {
     proptest! {
         #[test]
         fn there_are_never_more_than_two_in_a_minute(waits in prop::collection::vec(0..90_u64, 1..60)) {
-            let (mut pace, mut now, mut written) = (Pace::default(), Duration::ZERO, Vec::new());
+            let (mut rate_limit, mut now, mut written) = (RateLimit::default(), Duration::ZERO, Vec::new());
             for wait in waits {
                 now += seconds(wait);
-                if pace.due(now, Difference::News, SMALL).unwrap() <= now {
-                    pace.wrote(now);
+                if rate_limit.due(now, Difference::News, SMALL).unwrap() <= now {
+                    rate_limit.wrote(now);
                     written.push(now);
                 }
             }
@@ -235,15 +239,15 @@ mod tests {
         /// News every second on every node: in the time of two rounds each writes twice at most, whatever their number.
         #[test]
         fn the_rate_of_a_cluster_does_not_grow_with_its_nodes(nodes in 1..20_000_u64, bytes in 100..130_000_u64) {
-            let load = Load { nodes, bytes };
+            let load = ReportLoad { nodes, bytes };
             let two = two_reports(load.round());
-            let mut pace = Pace::of(&format!("node-{nodes}"));
+            let mut rate_limit = RateLimit::of(&format!("node-{nodes}"));
             let mut written = Vec::new();
             let step = (two / 40).max(seconds(1));
             for turn in 0..400 {
                 let now = step * turn;
-                if pace.due(now, Difference::News, load).unwrap() <= now {
-                    pace.wrote(now);
+                if rate_limit.due(now, Difference::News, load).unwrap() <= now {
+                    rate_limit.wrote(now);
                     written.push(now);
                 }
             }

@@ -15,7 +15,7 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 use super::{Item, Reconciler, milliseconds};
 use crate::explain::case::Case;
 use crate::host::Host;
-use crate::kernel::{Kernel, KernelError};
+use crate::ipvs::{Kernel, KernelError};
 use crate::services;
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
@@ -46,9 +46,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
             Question::Plan(reply) => drop(reply.send(self.dry_run().await)),
             Question::Overview(limit, reply) => drop(reply.send(self.overview(limit))),
-            Question::Account(reply) => {
+            Question::DecisionSummary(reply) => {
                 let (snapshot, node) = (self.index.snapshot(), &self.me.node);
-                let account = self.ledger.account(snapshot, self.clock.now(), node);
+                let account = self.aggregate.summarize(snapshot, self.clock.now(), node);
                 drop(reply.send(account));
             }
             Question::Ping(reply) => drop(reply.send(())),
@@ -131,9 +131,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     fn standing(&self, service: &ObjectName, key: &VirtualServerKey) -> Standing {
         let refused = self
-            .books
-            .wish(service)
-            .and_then(|wish| wish.refused.get(key));
+            .desired
+            .service(service)
+            .and_then(|asked| asked.refused.get(key));
         if let Some(words) = refused {
             return Standing::Refused(words.clone());
         }
@@ -150,7 +150,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     async fn surroundings(&mut self) -> Surroundings {
-        let ranges = self.shape().ranges;
+        let ranges = self.host_plan().ranges;
         let survey = self.host.survey(&ranges).await;
         let foreign: Vec<_> = self
             .mirror
@@ -209,7 +209,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         if self.index.completeness() == Some(Completeness::Whole) {
-            let orphans = mirror.keys().filter(|key| self.books.owner(key).is_none());
+            let orphans = mirror
+                .keys()
+                .filter(|key| self.desired.owner(key).is_none());
             for key in orphans.collect::<BTreeSet<_>>() {
                 steps.extend(plan::diff(None, &mirror, key, now, &options).steps);
             }
@@ -236,13 +238,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     fn programmable(&self, service: &ObjectName) -> impl Iterator<Item = VirtualServer> {
-        let wish = self.books.wish(service);
+        let asked = self.desired.service(service);
         let resolution = resolve(self.index.snapshot(), &self.me, service);
         let servers = resolution
             .servers
             .into_iter()
             .map(|resolved| resolved.server);
-        servers.filter(move |server| wish.is_some_and(|wish| wish.keys.contains(&server.key)))
+        servers.filter(move |server| asked.is_some_and(|asked| asked.keys.contains(&server.key)))
     }
 }
 

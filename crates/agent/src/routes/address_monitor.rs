@@ -21,12 +21,12 @@ const BUFFER: usize = 64 << 10;
 
 /// The kernel's announcements of addresses that come and go.
 #[derive(Debug)]
-pub(crate) struct Moves {
+pub(crate) struct AddressMonitor {
     /// `None` once it has failed; the periodic comparison still reads the addresses.
     subscription: Option<AsyncSubscription>,
 }
 
-impl Moves {
+impl AddressMonitor {
     /// Listens from now on, in the current network namespace.
     pub(crate) fn open() -> Result<Self, Error> {
         let mut options = Options::default();

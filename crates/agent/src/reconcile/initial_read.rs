@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::counts::Counts;
+use super::counts::KernelTotals;
 use super::{Reconciler, SLICE};
 use crate::host::Host;
-use crate::kernel::{Kernel, KernelError, Listed};
+use crate::ipvs::{Kernel, KernelError, Listed};
 
 /// How far the table is read.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    stage: Stage,
+pub(super) struct InitialRead {
+    progress: Progress,
     /// What the reading took so far.
     pub(super) took: Duration,
 }
 
 #[derive(Debug, Default)]
-enum Stage {
+enum Progress {
     /// Not at all.
     #[default]
     Unread,
@@ -34,42 +34,42 @@ enum Stage {
     Failed(KernelError),
 }
 
-impl Table {
+impl InitialRead {
     /// Whether there is more to read.
     pub(super) fn is_partly_read(&self) -> bool {
-        matches!(self.stage, Stage::Unread | Stage::Listed(_))
+        matches!(self.progress, Progress::Unread | Progress::Listed(_))
     }
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads what is left of the table; from its beginning if it could not be read before.
-    pub(super) async fn read_table(&mut self) -> Result<(), KernelError> {
-        if let Stage::Failed(_) = self.table.stage {
-            self.table = Table::default();
+    pub(super) async fn read_kernel(&mut self) -> Result<(), KernelError> {
+        if let Progress::Failed(_) = self.initial_read.progress {
+            self.initial_read = InitialRead::default();
         }
-        while self.table.is_partly_read() {
+        while self.initial_read.is_partly_read() {
             self.read_on().await;
         }
-        match &self.table.stage {
-            Stage::Failed(error) => Err(error.clone()),
-            Stage::Unread | Stage::Listed(_) | Stage::Read => Ok(()),
+        match &self.initial_read.progress {
+            Progress::Failed(error) => Err(error.clone()),
+            Progress::Unread | Progress::Listed(_) | Progress::Read => Ok(()),
         }
     }
 
     /// Reads the next slice.
     pub(super) async fn read_on(&mut self) {
         let began = Instant::now();
-        let stage = std::mem::take(&mut self.table.stage);
-        self.table.stage = match self.read_slice(stage).await {
-            Ok(stage) => stage,
-            Err(error) => Stage::Failed(error),
+        let progress = std::mem::take(&mut self.initial_read.progress);
+        self.initial_read.progress = match self.read_slice(progress).await {
+            Ok(progress) => progress,
+            Err(error) => Progress::Failed(error),
         };
-        self.table.took += began.elapsed();
+        self.initial_read.took += began.elapsed();
     }
 
-    async fn read_slice(&mut self, stage: Stage) -> Result<Stage, KernelError> {
-        let Stage::Listed(mut left) = stage else {
-            return Ok(Stage::Listed(self.kernel.list().await?.into_iter()));
+    async fn read_slice(&mut self, progress: Progress) -> Result<Progress, KernelError> {
+        let Progress::Listed(mut left) = progress else {
+            return Ok(Progress::Listed(self.kernel.list().await?.into_iter()));
         };
         for listed in left.by_ref().take(SLICE) {
             let key = listed.key;
@@ -78,12 +78,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         if left.len() > 0 {
-            return Ok(Stage::Listed(left));
+            return Ok(Progress::Listed(left));
         }
         let keys: Vec<_> = self.mirror.keys().copied().collect();
-        self.counts = Counts::of(&self.mirror, &keys);
-        self.begin_look().await;
+        self.counts = KernelTotals::of(&self.mirror, &keys);
+        self.begin_observe().await;
         self.next_check = Instant::now() + self.config.check_period;
-        Ok(Stage::Read)
+        Ok(Progress::Read)
     }
 }

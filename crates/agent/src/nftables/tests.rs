@@ -3,9 +3,9 @@
 use super::observed::Table;
 use super::*;
 
-fn guard(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> Guard {
+fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {
     let addresses = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect();
-    Guard {
+    DesiredTables {
         cidrs: cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect(),
         vips: addresses(vips),
         own: addresses(own),
@@ -23,25 +23,25 @@ fn script(change: Change) -> String {
 
 #[test]
 fn d3_a_dual_stack_node_gets_three_tables_in_one_transaction() {
-    let wanted = guard(
+    let wanted = desired(
         &["10.96.0.0/12", "fd00:10:96::/112"],
         &["203.0.113.7"],
         &["10.96.0.53"],
         &["10.244.1.2", "fd00:10:244:1::2"],
     );
-    insta::assert_snapshot!(script(Guard::default().change_to(&wanted)));
+    insta::assert_snapshot!(script(DesiredTables::default().change_to(&wanted)));
 }
 
 #[test]
 fn a_single_stack_node_gets_no_table_of_the_other_family() {
-    let wanted = guard(&["fd00:10:96::/112"], &[], &[], &[]);
-    insta::assert_snapshot!(script(Guard::default().change_to(&wanted)));
+    let wanted = desired(&["fd00:10:96::/112"], &[], &[], &[]);
+    insta::assert_snapshot!(script(DesiredTables::default().change_to(&wanted)));
 }
 
 #[test]
 fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
-    let before = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
-    let after = guard(
+    let before = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
+    let after = desired(
         &["10.96.0.0/12"],
         &["203.0.113.7"],
         &[],
@@ -57,9 +57,9 @@ fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
 
 #[test]
 fn a_place_that_falls_silent_is_one_element() {
-    let before = guard(&["10.96.0.0/12"], &[], &[], &[]);
+    let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
     let address = "10.96.0.10".parse().unwrap();
-    let after = Guard {
+    let after = DesiredTables {
         silent: [(address, Protocol::Tcp, 80)].into(),
         ..before.clone()
     };
@@ -68,15 +68,15 @@ fn a_place_that_falls_silent_is_one_element() {
 }
 
 #[test]
-fn equal_guards_need_no_process() {
-    let same = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+fn equal_tables_need_no_process() {
+    let same = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
     assert_eq!(same.change_to(&same.clone()), Change::None);
 }
 
 #[test]
 fn losing_the_last_address_of_a_family_removes_its_tables() {
-    let before = guard(&[], &["203.0.113.7"], &[], &[]);
-    let Change::Replace(text) = before.change_to(&Guard::default()) else {
+    let before = desired(&[], &["203.0.113.7"], &[], &[]);
+    let Change::Replace(text) = before.change_to(&DesiredTables::default()) else {
         panic!("the tables must be replaced");
     };
     assert!(text.contains("delete table ip ipvs-topo"), "{text}");
@@ -85,8 +85,8 @@ fn losing_the_last_address_of_a_family_removes_its_tables() {
 
 #[test]
 fn only_what_is_added_has_to_precede_the_virtual_servers() {
-    let small = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
-    let large = guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
+    let small = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
+    let large = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
     assert!(small.lacks_something_of(&large));
     assert!(!large.lacks_something_of(&small));
 }
@@ -96,11 +96,11 @@ fn only_what_is_added_has_to_precede_the_virtual_servers() {
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
 fn listed() -> Option<Table> {
-    let wanted = Guard {
+    let wanted = DesiredTables {
         silent: [("10.96.0.10".parse().unwrap(), Protocol::Tcp, 80)].into(),
-        ..guard(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
+        ..desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
     };
-    Table::wanted(&wanted, TableFamily::Ip)
+    Table::desired(&wanted, TableFamily::Ip)
 }
 
 #[test]

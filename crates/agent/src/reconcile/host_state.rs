@@ -1,4 +1,4 @@
-//! From wishes and this machine's addresses to routes and tables.
+//! Computes desired routes and tables from Services and the host's addresses, and applies them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,37 +10,37 @@ use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::{Item, Reconciler};
-use crate::guard::{Guard, GuardError, GuardSet, PodMoves};
 use crate::host::Host;
-use crate::kernel::Kernel;
+use crate::ipvs::Kernel;
+use crate::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
+use crate::node_warning::Topic;
 use crate::routes::addresses::{Candidates, Interface, NodeIps};
 use crate::routes::{self, LocalRoute, RouteReport};
-use crate::trouble::Topic;
 
 /// The addresses of this machine, as last read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct HostAddresses {
     interfaces: Vec<Interface>,
     default_sources: Vec<IpAddr>,
 }
 
-/// What routes and tables shall be.
+/// The desired routes and nftables state.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct HostPlan {
     pub(super) ranges: BTreeSet<Cidr>,
     pub(super) routes: BTreeSet<LocalRoute>,
-    pub(super) guard: Guard,
+    pub(super) tables: DesiredTables,
 }
 
-/// What has to be done around virtual servers.
-pub(super) enum Around {
+/// What has to be done change virtual servers.
+pub(super) enum HostChange {
     /// Everything is looked at.
-    Shape(Shape),
+    Everything(HostPlan),
     /// Pods of this node are taken into the tables or out of them.
-    Pods(PodMoves),
+    Endpoints(EndpointDelta),
 }
 
-impl Place {
+impl HostAddresses {
     /// Whether the address is this machine's own, on any link but `kube-ipvs0`.
     pub(super) fn link_of(&self, address: IpAddr) -> Option<&str> {
         let mine = self
@@ -50,7 +50,7 @@ impl Place {
         mine.map(|interface| interface.link.as_str())
     }
 
-    fn addresses(&self) -> BTreeSet<IpAddr> {
+    fn all(&self) -> BTreeSet<IpAddr> {
         self.interfaces
             .iter()
             .map(|interface| interface.address)
@@ -60,12 +60,12 @@ impl Place {
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Reads the machine's addresses again. Returns those that came or went; after an error those of before stay.
-    pub(super) async fn read_place(&mut self) -> BTreeSet<IpAddr> {
-        self.try_read_place().await.unwrap_or_default()
+    pub(super) async fn read_addresses(&mut self) -> BTreeSet<IpAddr> {
+        self.try_read_addresses().await.unwrap_or_default()
     }
 
     /// The same, with the error, of which the node warns already.
-    pub(super) async fn try_read_place(&mut self) -> Result<BTreeSet<IpAddr>, String> {
+    pub(super) async fn try_read_addresses(&mut self) -> Result<BTreeSet<IpAddr>, String> {
         let (interfaces, default_sources) = match self.host.addresses().await {
             Ok(read) => read,
             Err(error) => {
@@ -74,41 +74,45 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 return Err(text);
             }
         };
-        let before = self.place.addresses();
-        self.place = Place {
+        let before = self.addresses.all();
+        self.addresses = HostAddresses {
             interfaces,
             default_sources,
         };
-        let now = self.place.addresses();
+        let now = self.addresses.all();
         Ok(before.symmetric_difference(&now).copied().collect())
     }
 
-    /// What routes and tables shall be now, as everything is wished for.
-    pub(super) fn shape(&mut self) -> Shape {
+    /// Computes the desired routes and nftables state.
+    pub(super) fn host_plan(&mut self) -> HostPlan {
         let snapshot = self.index.snapshot();
         let own = snapshot.node(&self.me.node);
         let own: &[IpAddr] = own.map_or(&[], |node| &node.addresses);
         let (ranges, refused) =
-            routes::usable_ranges(snapshot.service_cidrs(), own, &self.place.interfaces);
+            routes::usable_ranges(snapshot.service_cidrs(), own, &self.addresses.interfaces);
         let node_ips = self.node_ips();
         let mut lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
-        let vips: BTreeSet<IpAddr> = self.books.vips().collect();
+        let vips: BTreeSet<IpAddr> = self.desired.vips().collect();
         lines.extend(missing_sources(&node_ips, &vips));
         self.warnings.set(Topic::Addresses, lines);
         let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
-        let own = self.place.addresses();
-        let guard = Guard {
+        let own = self.addresses.all();
+        let tables = DesiredTables {
             vips: vips.iter().copied().filter(|vip| !inside(vip)).collect(),
-            hairpin: self.books.local().filter(|ip| !own.contains(ip)).collect(),
+            hairpin: self
+                .desired
+                .local()
+                .filter(|ip| !own.contains(ip))
+                .collect(),
             own: own.into_iter().filter(inside).collect(),
-            silent: self.books.silent().filter_map(place_of).collect(),
+            silent: self.desired.silent().filter_map(listener_of).collect(),
             cidrs: ranges.clone(),
         };
         let routes = routes::wanted(&ranges, vips.into_iter(), &node_ips);
-        Shape {
+        HostPlan {
             ranges,
             routes,
-            guard,
+            tables,
         }
     }
 
@@ -130,35 +134,35 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let candidates = Candidates {
             flags: &self.config.node_ips,
             node: node.map_or(&[], |node| &node.addresses),
-            default_route: &self.place.default_sources,
+            default_route: &self.addresses.default_sources,
         };
-        candidates.choose(&self.place.interfaces)
+        candidates.choose(&self.addresses.interfaces)
     }
 
-    /// What has to be done around virtual servers now; everything if `all`.
-    pub(super) fn around(&mut self, all: bool) -> Around {
-        let frontends = self.books.take_frontends_changed();
-        let mut moves = self.books.take_moves();
-        let pods_only = moves.is_empty() || self.host.knows_guard();
+    /// What has to be done change virtual servers now; everything if `all`.
+    pub(super) fn host_change(&mut self, all: bool) -> HostChange {
+        let frontends = self.desired.take_frontends_changed();
+        let mut delta = self.desired.take_endpoint_delta();
+        let pods_only = delta.is_empty() || self.host.tables_are_known();
         if all || frontends || !pods_only {
-            return Around::Shape(self.shape());
+            return HostChange::Everything(self.host_plan());
         }
-        moves.retain(|pod| self.place.link_of(*pod).is_none());
-        Around::Pods(moves)
+        delta.retain(|pod| self.addresses.link_of(*pod).is_none());
+        HostChange::Endpoints(delta)
     }
 
     /// The part of the tables that has to be there before virtual servers are. Returns the writes made.
-    pub(super) async fn before_servers(&mut self, around: &Around) -> usize {
-        match around {
-            Around::Shape(shape) if self.host.guard_lacks(&shape.guard) => {
-                self.set_guard(shape).await
+    pub(super) async fn apply_before_servers(&mut self, change: &HostChange) -> usize {
+        match change {
+            HostChange::Everything(plan) if self.host.tables_lack(&plan.tables) => {
+                self.apply_tables(plan).await
             }
-            Around::Shape(_) => 0,
-            Around::Pods(moves) => {
-                let came = moves.came.clone();
-                self.move_pods(PodMoves {
-                    came,
-                    ..PodMoves::default()
+            HostChange::Everything(_) => 0,
+            HostChange::Endpoints(delta) => {
+                let added = delta.added.clone();
+                self.apply_endpoints(EndpointDelta {
+                    added,
+                    ..EndpointDelta::default()
                 })
                 .await
             }
@@ -166,20 +170,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Routes, and the part of the tables that can wait. Returns the writes made.
-    pub(super) async fn after_servers(&mut self, around: Around) -> usize {
-        match around {
-            Around::Shape(shape) => {
-                let routes = self.set_routes(&shape).await;
+    pub(super) async fn apply_after_servers(&mut self, change: HostChange) -> usize {
+        match change {
+            HostChange::Everything(plan) => {
+                let routes = self.set_routes(&plan).await;
                 // What is still not there was refused a moment ago.
-                if self.host.guard_lacks(&shape.guard) {
+                if self.host.tables_lack(&plan.tables) {
                     return routes;
                 }
-                routes + self.set_guard(&shape).await
+                routes + self.apply_tables(&plan).await
             }
-            Around::Pods(PodMoves { left, .. }) => {
-                self.move_pods(PodMoves {
-                    left,
-                    ..PodMoves::default()
+            HostChange::Endpoints(EndpointDelta { removed, .. }) => {
+                self.apply_endpoints(EndpointDelta {
+                    removed,
+                    ..EndpointDelta::default()
                 })
                 .await
             }
@@ -187,51 +191,51 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// If the kernel does not take it, the tables are not as we made them: they are made anew.
-    async fn move_pods(&mut self, moves: PodMoves) -> usize {
-        if moves.is_empty() {
+    async fn apply_endpoints(&mut self, delta: EndpointDelta) -> usize {
+        if delta.is_empty() {
             return 0;
         }
-        match self.host.move_pods(&moves).await {
+        match self.host.apply_endpoints(&delta).await {
             Ok(written) => usize::from(written),
             Err(error) => {
                 tracing::debug!("{error}");
-                let shape = self.shape();
-                self.set_guard(&shape).await
+                let plan = self.host_plan();
+                self.apply_tables(&plan).await
             }
         }
     }
 
-    async fn set_guard(&mut self, shape: &Shape) -> usize {
-        match self.host.set_guard(&shape.guard).await {
-            Ok(GuardSet::Pending) => {
+    async fn apply_tables(&mut self, plan: &HostPlan) -> usize {
+        match self.host.apply_tables(&plan.tables).await {
+            Ok(TablesChange::Pending) => {
                 // A retry that is due has become what runs now; its end decides.
-                if let Some(failure) = self.agenda.succeeded(&Item::Guard) {
+                if let Some(failure) = self.agenda.succeeded(&Item::Tables) {
                     self.warnings.set(Topic::Guard, vec![failure.error]);
                 }
-                self.await_guard();
+                self.await_tables();
                 0
             }
             Ok(set) => {
-                self.agenda.succeeded(&Item::Guard);
+                self.agenda.succeeded(&Item::Tables);
                 self.warnings.set(Topic::Guard, Vec::new());
-                usize::from(set == GuardSet::Written)
+                usize::from(set == TablesChange::Written)
             }
             Err(error) => {
-                self.guard_failed(&error);
+                self.tables_failed(&error);
                 0
             }
         }
     }
 
     /// Warns, and tries again later.
-    pub(super) fn guard_failed(&mut self, error: &GuardError) {
+    pub(super) fn tables_failed(&mut self, error: &NftError) {
         let (text, now) = (error.to_string(), self.now());
         self.warnings.set(Topic::Guard, vec![text.clone()]);
-        self.agenda.failed(&Item::Guard, text, now);
+        self.agenda.failed(&Item::Tables, text, now);
     }
 
-    async fn set_routes(&mut self, shape: &Shape) -> usize {
-        match self.host.set_routes(&shape.routes).await {
+    async fn set_routes(&mut self, plan: &HostPlan) -> usize {
+        match self.host.set_routes(&plan.routes).await {
             Ok(report) => self.routes_set(&report),
             Err(error) => self.routes_failed(vec![error.to_string()]),
         }
@@ -269,7 +273,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-fn place_of(key: &VirtualServerKey) -> Option<(IpAddr, Protocol, u16)> {
+fn listener_of(key: &VirtualServerKey) -> Option<(IpAddr, Protocol, u16)> {
     match *key {
         VirtualServerKey::Address {
             protocol,

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts writes down and, when armed, kills the process at zero.
 #[derive(Debug)]
-pub(crate) struct Fuse {
+pub(crate) struct CrashPoint {
     /// Writes left before the process dies; `u64::MAX` means never.
     left: AtomicU64,
 }
 
-impl Fuse {
+impl CrashPoint {
     /// `None` never blows; `Some(n)` kills the process once `n` writes are done.
     pub(crate) fn new(after: Option<u64>) -> Self {
         Self {
@@ -21,14 +21,14 @@ impl Fuse {
         }
     }
 
-    /// How many of `wanted` writes may be sent before the fuse blows.
+    /// How many of `wanted` writes may be sent before the crash_point blows.
     pub(crate) fn allows(&self, wanted: usize) -> usize {
         let left = self.left.load(Ordering::Relaxed);
         usize::try_from(left).map_or(wanted, |left| left.min(wanted))
     }
 
-    /// Notes `done` finished writes; does not return if the fuse blows.
-    pub(crate) fn burn(&self, done: usize) {
+    /// Notes `done` finished writes; does not return if the crash_point blows.
+    pub(crate) fn record_writes(&self, done: usize) {
         let left = self.left.load(Ordering::Relaxed);
         if left == u64::MAX {
             return;
@@ -56,16 +56,16 @@ mod tests {
 
     #[test]
     fn an_unarmed_fuse_allows_everything_for_ever() {
-        let fuse = Fuse::new(None);
-        fuse.burn(1_000_000);
-        assert_eq!(fuse.allows(7), 7);
+        let crash_point = CrashPoint::new(None);
+        crash_point.record_writes(1_000_000);
+        assert_eq!(crash_point.allows(7), 7);
     }
 
     #[test]
     fn an_armed_fuse_allows_no_more_writes_than_are_left() {
-        let fuse = Fuse::new(Some(5));
-        assert_eq!(fuse.allows(9), 5);
-        fuse.burn(3);
-        assert_eq!(fuse.allows(9), 2);
+        let crash_point = CrashPoint::new(Some(5));
+        assert_eq!(crash_point.allows(9), 5);
+        crash_point.record_writes(3);
+        assert_eq!(crash_point.allows(9), 2);
     }
 }

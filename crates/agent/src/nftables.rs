@@ -23,15 +23,15 @@ use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family, Protocol};
 
-pub(crate) use elements::PodMoves;
-pub(crate) use run::{GuardError, GuardSet, Nft};
+pub(crate) use elements::EndpointDelta;
+pub(crate) use run::{Nft, NftError, TablesChange};
 
 /// The name of our table in each family, and the mark of its owner.
 pub(crate) const TABLE: &str = "ipvs-topo";
 
 /// What the tables must hold. Both families together, so that one change is one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Guard {
+pub(crate) struct DesiredTables {
     /// Service ranges that have a route; addresses in them need no element of their own.
     pub(crate) cidrs: BTreeSet<Cidr>,
     /// Service addresses outside of those ranges.
@@ -85,7 +85,7 @@ impl TableFamily {
     }
 }
 
-/// What has to be sent to nft to get from one guard to another.
+/// What has to be sent to nft to get from one state of the tables to another.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing: not even a process is started.
@@ -96,7 +96,7 @@ pub(crate) enum Change {
     Replace(String),
 }
 
-impl Guard {
+impl DesiredTables {
     /// The change from `self`, which the kernel holds, to `wanted`.
     pub(crate) fn change_to(&self, wanted: &Self) -> Change {
         if self == wanted {
@@ -128,18 +128,18 @@ impl Guard {
             && silent.is_subset(&self.silent))
     }
 
-    /// What of `moves` is not so yet.
-    pub(crate) fn lacks_of(&self, moves: &PodMoves) -> PodMoves {
-        let mut rest = moves.clone();
-        rest.came.retain(|pod| !self.hairpin.contains(pod));
-        rest.left.retain(|pod| self.hairpin.contains(pod));
+    /// What of `delta` is not so yet.
+    pub(crate) fn lacks_of(&self, delta: &EndpointDelta) -> EndpointDelta {
+        let mut rest = delta.clone();
+        rest.added.retain(|pod| !self.hairpin.contains(pod));
+        rest.removed.retain(|pod| self.hairpin.contains(pod));
         rest
     }
 
-    /// Takes `moves` in.
-    pub(crate) fn apply(&mut self, moves: &PodMoves) {
-        self.hairpin.extend(&moves.came);
-        for pod in &moves.left {
+    /// Takes `delta` in.
+    pub(crate) fn apply(&mut self, delta: &EndpointDelta) {
+        self.hairpin.extend(&delta.added);
+        for pod in &delta.removed {
             self.hairpin.remove(pod);
         }
     }
@@ -152,7 +152,7 @@ impl Guard {
         }
     }
 
-    /// Whether the family has any Service address to guard; if not, it gets no table.
+    /// Whether the family has any Service address; if not, it gets no table.
     fn needs(&self, family: TableFamily) -> bool {
         let family = family.addresses();
         self.cidrs.iter().any(|cidr| cidr.family() == family)

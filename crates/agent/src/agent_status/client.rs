@@ -13,14 +13,14 @@ const REPORTS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents";
 
 /// The place of one node's report.
 #[derive(Debug)]
-pub struct Desk {
+pub struct StatusClient {
     connection: Connection,
     node: Arc<str>,
 }
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filed {
+pub enum WriteResult {
     /// It is written.
     Written,
     /// The API server does not know the kind of object.
@@ -29,7 +29,7 @@ pub enum Filed {
     NoNode,
 }
 
-impl Desk {
+impl StatusClient {
     /// The place of the report of `node`.
     pub fn new(connection: Connection, node: Arc<str>) -> Self {
         Self { connection, node }
@@ -59,15 +59,15 @@ impl Desk {
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn file(&self, report: &AgentStatus, known: bool) -> Result<Filed, ApiError> {
+    pub async fn write(&self, report: &AgentStatus, known: bool) -> Result<WriteResult, ApiError> {
         if known {
             match self.patch(report).await {
                 Err(error) if error.fault == Fault::NotFound => {}
-                done => return done.map(|_| Filed::Written),
+                done => return done.map(|_| WriteResult::Written),
             }
         }
         let Some(owner) = self.owner().await? else {
-            return Ok(Filed::NoNode);
+            return Ok(WriteResult::NoNode);
         };
         let object = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
@@ -75,12 +75,12 @@ impl Desk {
             "metadata": { "name": &*self.node, "ownerReferences": [owner] },
         });
         match self.connection.create(REPORTS, &object).await {
-            Err(error) if error.fault == Fault::NotFound => return Ok(Filed::NoKind),
+            Err(error) if error.fault == Fault::NotFound => return Ok(WriteResult::NoKind),
             // Somebody made it meanwhile: it is there.
             Err(error) if error.fault != Fault::AlreadyExists => return Err(error),
             _ => {}
         }
-        self.patch(report).await.map(|_| Filed::Written)
+        self.patch(report).await.map(|_| WriteResult::Written)
     }
 
     async fn patch(&self, report: &AgentStatus) -> Result<Value, ApiError> {
@@ -89,7 +89,7 @@ impl Desk {
         self.connection.patch(&path, Patch::Merge, &status).await
     }
 
-    /// This node's own Node as an owner. It is listed rather than got: that is what the account may do anyway.
+    /// This node's own Node as an owner. It is listed rather than got: that is what the summary may do anyway.
     async fn owner(&self) -> Result<Option<Value>, ApiError> {
         let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", self.node);
         let nodes = self.connection.list(&path).await?;

@@ -14,8 +14,8 @@ use super::apply::word;
 use super::{Item, Reconciler};
 use crate::conntrack::{CleanError, Cleaned, Flow};
 use crate::host::Host;
-use crate::kernel::Kernel;
-use crate::trouble::Topic;
+use crate::ipvs::Kernel;
+use crate::node_warning::Topic;
 
 /// Between two looks at the batch that is under way, in milliseconds.
 const POLL: u64 = 20;

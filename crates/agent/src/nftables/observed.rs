@@ -6,7 +6,7 @@ use std::net::{AddrParseError, IpAddr};
 use serde_json::Value;
 
 use super::render;
-use super::{Guard, TableFamily};
+use super::{DesiredTables, TableFamily};
 
 /// A table of ours as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table that `guard` wants in `family`.
-    pub(super) fn wanted(guard: &Guard, family: TableFamily) -> Option<Self> {
-        if !guard.needs(family) {
+    /// The table that `desired` wants in `family`.
+    pub(super) fn desired(desired: &DesiredTables, family: TableFamily) -> Option<Self> {
+        if !desired.needs(family) {
             return None;
         }
-        let sets = render::sets(guard, family)
+        let sets = render::sets(desired, family)
             .into_iter()
             .map(|set| (set.name.to_owned(), set.elements.into_iter().collect()))
             .collect();

@@ -12,12 +12,12 @@ use rustc_hash::FxHashMap;
 use topology_core::model::{Drain, ObjectName, PolicyName, TopologyPolicy};
 use topology_core::snapshot::Snapshot;
 
+use super::contribution::{Contribution, DrainEffect, Instead};
 use super::share::{Room, by_turns, first, number_of};
-use super::told::{Instead, Told, Touched};
 
 /// What decides on a node, and what Services get instead of what they ask, as far as a report has room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct DecisionSummary {
     /// Those of the cluster first, by namespace and name.
     pub policies: Vec<PolicyInUse>,
     /// By name.
@@ -32,64 +32,70 @@ pub struct Account {
 
 /// What every Service tells, and what it amounts to.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    services: FxHashMap<ObjectName, Entry>,
+pub struct Aggregate {
+    services: FxHashMap<ObjectName, ServiceEntry>,
     /// For how many Services each policy decides.
     policies: BTreeMap<PolicyName, u64>,
-    drains: BTreeMap<Arc<str>, Sum>,
+    drains: BTreeMap<Arc<str>, DrainTotals>,
     /// The latest first.
     fallbacks: BTreeSet<(Reverse<i64>, ObjectName)>,
 }
 
 /// A Service that has something to tell. Few have, so the rest is apart.
 #[derive(Debug)]
-struct Entry {
-    told: Box<Told>,
+struct ServiceEntry {
+    contribution: Box<Contribution>,
     /// Since when it gets something else than asked, milliseconds since 1970.
     since: i64,
 }
 
 /// What a drain does to all Services.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sum {
+struct DrainTotals {
     endpoints: u64,
     skipped: u64,
 }
 
-impl Ledger {
+impl Aggregate {
     /// Replaces what a Service tells; `now` in milliseconds since 1970.
-    pub fn replace(&mut self, service: &ObjectName, told: Told, now: i64) {
+    pub fn replace(&mut self, service: &ObjectName, contribution: Contribution, now: i64) {
         let old = self.services.get(service);
-        if old.map_or_else(|| told.is_nothing(), |old| *old.told == told) {
+        if old.map_or_else(
+            || contribution.is_nothing(),
+            |old| *old.contribution == contribution,
+        ) {
             return;
         }
-        let since = old.filter(|old| old.told.instead == told.instead);
+        let since = old.filter(|old| old.contribution.instead == contribution.instead);
         let since = since.map_or(now, |old| old.since);
         if let Some(old) = self.services.remove(service) {
             self.count(service, &old, false);
         }
-        if told.is_nothing() {
+        if contribution.is_nothing() {
             return;
         }
-        let told = Box::new(told);
-        let entry = Entry { told, since };
+        let contribution = Box::new(contribution);
+        let entry = ServiceEntry {
+            contribution,
+            since,
+        };
         self.count(service, &entry, true);
         self.services.insert(service.clone(), entry);
     }
 
     /// Adds what a Service tells, or takes it away.
-    fn count(&mut self, service: &ObjectName, entry: &Entry, comes: bool) {
-        for policy in &entry.told.policies {
+    fn count(&mut self, service: &ObjectName, entry: &ServiceEntry, comes: bool) {
+        for policy in &entry.contribution.policies {
             change(&mut self.policies, policy, |services| {
                 *services = step(*services, 1, comes);
             });
         }
-        for (drain, touched) in &entry.told.drains {
+        for (drain, touched) in &entry.contribution.drains {
             change(&mut self.drains, drain, |sum| {
                 *sum = sum.with(*touched, comes);
             });
         }
-        if entry.told.instead.is_some() {
+        if entry.contribution.instead.is_some() {
             let key = (Reverse(entry.since), service.clone());
             if comes {
                 self.fallbacks.insert(key);
@@ -102,7 +108,7 @@ impl Ledger {
     /// What `node` has to report of the cluster that is known; `now` in milliseconds since 1970.
     ///
     /// Policies have half of the bytes, drains a quarter, fallbacks the rest.
-    pub fn account(&self, snapshot: &Snapshot, now: i64, node: &str) -> Account {
+    pub fn summarize(&self, snapshot: &Snapshot, now: i64, node: &str) -> DecisionSummary {
         let nodes = snapshot.nodes().count() as u64;
         let (bytes, turn) = (report_bytes(nodes), number_of(node));
         let room = |part: usize, entries: usize| Room {
@@ -116,7 +122,7 @@ impl Ledger {
             .iter()
             .map(|(_, service)| (&*service.namespace, service));
         let build = |service| self.fallback(service);
-        Account {
+        DecisionSummary {
             policies: self.policies(snapshot, room(2, MAX_REPORTED), turn),
             drains: first(drains, &mut room(4, MAX_REPORTED)),
             fallbacks: by_turns(fallbacks, &mut room(4, MAX_FALLBACKS), turn, build),
@@ -183,7 +189,7 @@ impl Ledger {
             policy,
             from,
             to,
-        } = entry.told.instead.as_ref()?;
+        } = entry.contribution.instead.as_ref()?;
         let since = Timestamp::from_second(entry.since.div_euclid(1000)).unwrap_or_default();
         Some(Fallback {
             service: service.clone(),
@@ -196,8 +202,8 @@ impl Ledger {
     }
 }
 
-impl Sum {
-    fn with(self, touched: Touched, comes: bool) -> Self {
+impl DrainTotals {
+    fn with(self, touched: DrainEffect, comes: bool) -> Self {
         Self {
             endpoints: step(self.endpoints, touched.endpoints(), comes),
             skipped: step(self.skipped, touched.skips.into(), comes),

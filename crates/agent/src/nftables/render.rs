@@ -1,4 +1,4 @@
-//! Guard -> the text of one nft transaction.
+//! DesiredTables -> the text of one nft transaction.
 //!
 //! Every rule carries a comment that ends in a hash of its text: reading the table back, the
 //! comments alone tell whether the rules are ours and of this version, whatever way the installed
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family, Protocol};
 
-use super::{Guard, TABLE, TableFamily};
+use super::{DesiredTables, TABLE, TableFamily};
 use crate::hash::fnv1a;
 use crate::routes::is_host;
 
@@ -71,8 +71,8 @@ const MANGLE: i32 = -150;
 /// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`): where masquerading belongs.
 const SOURCE_NAT: i32 = 100;
 
-/// One transaction that makes all tables equal to `guard`, or removes those it does not need.
-pub(super) fn tables(guard: &Guard) -> String {
+/// One transaction that makes all tables equal to `desired`, or removes those it does not need.
+pub(super) fn tables(desired: &DesiredTables) -> String {
     let mut text = String::new();
     for family in TableFamily::ALL {
         let word = family.word();
@@ -81,15 +81,15 @@ pub(super) fn tables(guard: &Guard) -> String {
             &mut text,
             format_args!("add table {word} {TABLE}\ndelete table {word} {TABLE}\n"),
         );
-        if guard.needs(family) {
-            table(&mut text, guard, family);
+        if desired.needs(family) {
+            table(&mut text, desired, family);
         }
     }
     text
 }
 
 /// One transaction that changes set elements only.
-pub(super) fn elements(held: &Guard, wanted: &Guard) -> String {
+pub(super) fn elements(held: &DesiredTables, wanted: &DesiredTables) -> String {
     let mut text = String::new();
     for family in TableFamily::ALL
         .into_iter()
@@ -122,11 +122,14 @@ fn missing_from<'a>(less: &[String], more: &'a [String]) -> Vec<&'a str> {
 }
 
 /// The sets of a family's table, always in the same order.
-pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
+pub(super) fn sets(desired: &DesiredTables, family: TableFamily) -> Vec<Set> {
     let addresses = family.addresses();
     let of_family = |ip: &&IpAddr| Family::of(**ip) == addresses;
     let [kind, ranges, pairs, places] = kinds(addresses);
-    let cidrs = guard.cidrs.iter().filter(|cidr| cidr.family() == addresses);
+    let cidrs = desired
+        .cidrs
+        .iter()
+        .filter(|cidr| cidr.family() == addresses);
     let text = |ip: &IpAddr| ip.to_string();
     // nft lists a range of one address without its length.
     let range = |cidr: &Cidr| {
@@ -145,17 +148,17 @@ pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
         Set {
             name: "vips",
             kind,
-            elements: guard.vips.iter().filter(of_family).map(text).collect(),
+            elements: desired.vips.iter().filter(of_family).map(text).collect(),
         },
         Set {
             name: "own",
             kind,
-            elements: guard.own.iter().filter(of_family).map(text).collect(),
+            elements: desired.own.iter().filter(of_family).map(text).collect(),
         },
     ];
     if family != TableFamily::Arp {
         let pair = |ip: &IpAddr| format!("{ip} . {ip}");
-        let elements = guard.hairpin.iter().filter(of_family).map(pair).collect();
+        let elements = desired.hairpin.iter().filter(of_family).map(pair).collect();
         sets.push(Set {
             name: HAIRPIN,
             kind: pairs,
@@ -164,7 +167,7 @@ pub(super) fn sets(guard: &Guard, family: TableFamily) -> Vec<Set> {
         let place = |(ip, protocol, port): &(IpAddr, Protocol, u16)| {
             format!("{ip} . {} . {port}", word(*protocol))
         };
-        let silent = guard.silent.iter().filter(|(ip, ..)| of_family(&ip));
+        let silent = desired.silent.iter().filter(|(ip, ..)| of_family(&ip));
         sets.push(Set {
             name: "silent",
             kind: places,
@@ -314,9 +317,9 @@ fn rule(text: String, about: &'static str) -> Rule {
     Rule { text, about }
 }
 
-fn table(text: &mut String, guard: &Guard, family: TableFamily) {
+fn table(text: &mut String, desired: &DesiredTables, family: TableFamily) {
     put(text, format_args!("table {} {TABLE} {{\n", family.word()));
-    for set in sets(guard, family) {
+    for set in sets(desired, family) {
         put(
             text,
             format_args!("\tset {} {{\n\t\t{}\n", set.name, set.kind),

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use super::generation::Generation;
 use super::observed::Table;
 use super::tables::foreign;
-use super::{Change, Guard, PodMoves, TABLE, TableFamily, render};
-use crate::fuse::Fuse;
+use super::{Change, DesiredTables, EndpointDelta, TABLE, TableFamily, render};
+use crate::crash_point::CrashPoint;
 use cluster::child::{self, ChildError, Input, Program};
 
 /// The program.
@@ -24,9 +24,9 @@ const NFT: &str = "nft";
 /// no pass waits until one has ended in time.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the guard is not in place. Virtual servers work without it.
+/// Why the tables are not in place. Virtual servers work without it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GuardError {
+pub(crate) enum NftError {
     /// The program is not on the `PATH`.
     #[error(
         "nft: not found: Service addresses are not guarded (unknown ports reach the host, a pod cannot call \
@@ -48,7 +48,7 @@ pub(crate) enum GuardError {
     Elements(#[from] transport::Error),
 }
 
-/// What the guard's tables hold as far as we know, and the way to change that.
+/// What our tables hold as far as we know, and the way to change that.
 #[derive(Debug)]
 pub(crate) struct Nft {
     program: &'static str,
@@ -64,7 +64,7 @@ pub(crate) struct Nft {
 
 /// What became of a request to set the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GuardSet {
+pub(crate) enum TablesChange {
     /// They are as wanted, and nothing was written.
     Same,
     /// They were written.
@@ -84,14 +84,14 @@ enum Job {
     /// A transaction.
     Load {
         /// What the tables hold when it succeeds.
-        wanted: Guard,
+        wanted: DesiredTables,
         /// The ruleset before it.
         before: Option<Generation>,
         loaded: Running<()>,
     },
 }
 
-type Running<T> = Pin<Box<dyn Future<Output = Result<T, GuardError>>>>;
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, NftError>>>>;
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,7 +113,7 @@ enum Held {
     /// What the kernel was seen to hold.
     Seen(Tables),
     /// What we made it hold.
-    Made(Guard),
+    Made(DesiredTables),
 }
 
 impl Nft {
@@ -130,7 +130,7 @@ impl Nft {
     }
 
     /// Begins to read the kernel's tables, unless a process runs already or they are known to be unchanged.
-    pub(crate) async fn begin_look(&mut self) {
+    pub(crate) async fn begin_observe(&mut self) {
         if self.job.is_some() {
             return;
         }
@@ -145,17 +145,27 @@ impl Nft {
     }
 
     /// Takes in what became of the process that runs, without waiting for it; `None` while it runs.
-    pub(crate) async fn poll_job(&mut self, fuse: &Fuse) -> Option<Result<(), GuardError>> {
-        self.end_job(Duration::ZERO, fuse).await
+    pub(crate) async fn poll_job(
+        &mut self,
+        crash_point: &CrashPoint,
+    ) -> Option<Result<(), NftError>> {
+        self.end_job(Duration::ZERO, crash_point).await
     }
 
     /// Waits for the process that runs, as long as is left of this pass's patience; `None` while it runs.
-    pub(crate) async fn wait_job(&mut self, fuse: &Fuse) -> Option<Result<(), GuardError>> {
-        self.end_job(self.patience, fuse).await
+    pub(crate) async fn wait_job(
+        &mut self,
+        crash_point: &CrashPoint,
+    ) -> Option<Result<(), NftError>> {
+        self.end_job(self.patience, crash_point).await
     }
 
     /// Waits at most `limit` for the process that runs, and takes in what it did.
-    async fn end_job(&mut self, limit: Duration, fuse: &Fuse) -> Option<Result<(), GuardError>> {
+    async fn end_job(
+        &mut self,
+        limit: Duration,
+        crash_point: &CrashPoint,
+    ) -> Option<Result<(), NftError>> {
         let ended = match &mut self.job {
             None => return Some(Ok(())),
             Some(Job::Look { tables, .. }) => within(limit, tables).await.map(Ended::Look),
@@ -176,7 +186,7 @@ impl Nft {
             (Job::Load { wanted, before, .. }, Ended::Load(Ok(()))) => {
                 self.held = Held::Made(wanted);
                 self.generation = before.map(Generation::next);
-                fuse.burn(1);
+                crash_point.record_writes(1);
                 Ok(())
             }
             (_, Ended::Load(loaded)) => loaded,
@@ -188,8 +198,8 @@ impl Nft {
     async fn saw(
         &mut self,
         began: Option<Generation>,
-        seen: Result<Tables, GuardError>,
-    ) -> Result<(), GuardError> {
+        seen: Result<Tables, NftError>,
+    ) -> Result<(), NftError> {
         self.forget();
         self.held = Held::Seen(seen?);
         let ended = self.ask().await;
@@ -212,7 +222,7 @@ impl Nft {
     }
 
     /// Whether something in `wanted` is, or may be, not in the kernel yet.
-    pub(crate) fn lacks(&self, wanted: &Guard) -> bool {
+    pub(crate) fn lacks(&self, wanted: &DesiredTables) -> bool {
         match &self.held {
             Held::Unknown => true,
             Held::Seen(seen) => !is_as_wanted(seen, wanted),
@@ -223,14 +233,14 @@ impl Nft {
     /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most [`GRACE`].
     pub(crate) async fn set(
         &mut self,
-        wanted: &Guard,
-        fuse: &Fuse,
-    ) -> Result<GuardSet, GuardError> {
+        wanted: &DesiredTables,
+        crash_point: &CrashPoint,
+    ) -> Result<TablesChange, NftError> {
         // What is being written, or was never seen, decides what is to be written next.
         let is_unknown = matches!(self.held, Held::Unknown);
         if self.job.is_some() && is_unknown {
-            match self.wait_job(fuse).await {
-                None => return Ok(GuardSet::Pending),
+            match self.wait_job(crash_point).await {
+                None => return Ok(TablesChange::Pending),
                 Some(ended) => ended?,
             }
         }
@@ -243,7 +253,7 @@ impl Nft {
             Change::Elements(script) | Change::Replace(script) => script,
             Change::None => {
                 self.held = Held::Made(wanted.clone());
-                return Ok(GuardSet::Same);
+                return Ok(TablesChange::Same);
             }
         };
         let (_, before) = self.forget();
@@ -252,9 +262,9 @@ impl Nft {
             before,
             loaded: Box::pin(load(self.program, script)),
         });
-        match self.wait_job(fuse).await {
-            None => Ok(GuardSet::Pending),
-            Some(ended) => ended.map(|()| GuardSet::Written),
+        match self.wait_job(crash_point).await {
+            None => Ok(TablesChange::Pending),
+            Some(ended) => ended.map(|()| TablesChange::Written),
         }
     }
 
@@ -270,38 +280,38 @@ impl Nft {
 
     /// Changes elements of the set of this node's endpoints. Returns whether anything was written: nothing is while the
     /// tables are not known to be as we made them, see [`Nft::is_known`].
-    pub(crate) async fn move_pods(
+    pub(crate) async fn apply_endpoints(
         &mut self,
-        moves: &PodMoves,
-        fuse: &Fuse,
-    ) -> Result<bool, GuardError> {
+        delta: &EndpointDelta,
+        crash_point: &CrashPoint,
+    ) -> Result<bool, NftError> {
         let (held, mut generation) = self.forget();
-        let Held::Made(mut guard) = held else {
+        let Held::Made(mut made) = held else {
             (self.held, self.generation) = (held, generation);
             return Ok(false);
         };
-        let moves = guard.lacks_of(moves);
-        let mut guarded = moves.clone();
-        guarded.retain(|pod| guard.has_table_for(*pod));
-        if !guarded.is_empty() {
+        let delta = made.lacks_of(delta);
+        let mut changed = delta.clone();
+        changed.retain(|pod| made.has_table_for(*pod));
+        if !changed.is_empty() {
             self.job = None;
-            for transaction in guarded.transactions() {
+            for transaction in changed.transactions() {
                 let mut transaction = transaction.map_err(transport::Error::from)?;
                 self.connection.converse(&mut transaction).await?;
                 generation = generation.map(Generation::next);
-                fuse.burn(1);
+                crash_point.record_writes(1);
             }
         }
-        guard.apply(&moves);
-        (self.held, self.generation) = (Held::Made(guard), generation);
-        Ok(!guarded.is_empty())
+        made.apply(&delta);
+        (self.held, self.generation) = (Held::Made(made), generation);
+        Ok(!changed.is_empty())
     }
 }
 
 /// How a process of `nft` ended.
 enum Ended {
-    Look(Result<Tables, GuardError>),
-    Load(Result<(), GuardError>),
+    Look(Result<Tables, NftError>),
+    Load(Result<(), NftError>),
 }
 
 impl Ended {
@@ -311,12 +321,12 @@ impl Ended {
             Self::Look(seen) => seen.as_ref().err(),
             Self::Load(loaded) => loaded.as_ref().err(),
         };
-        matches!(error, Some(GuardError::NotRun(ChildError::Hung(_))))
+        matches!(error, Some(NftError::NotRun(ChildError::Hung(_))))
     }
 }
 
 /// What a process gives, if it ends within `limit`; with a limit of zero, what it has given by now.
-async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, GuardError>> {
+async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, NftError>> {
     if limit.is_zero() {
         let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
         return match polled {
@@ -328,16 +338,16 @@ async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T
 }
 
 /// One transaction: all of it or nothing.
-async fn load(program: &'static str, script: String) -> Result<(), GuardError> {
+async fn load(program: &'static str, script: String) -> Result<(), NftError> {
     let output = run(program, &["-f", "-"], Some(&script)).await?;
     if output.status.success() {
         return Ok(());
     }
-    Err(GuardError::Refused(first_lines(&output.stderr)))
+    Err(NftError::Refused(first_lines(&output.stderr)))
 }
 
 /// The kernel's tables, as `program` lists them.
-async fn tables(program: &'static str) -> Result<Tables, GuardError> {
+async fn tables(program: &'static str) -> Result<Tables, NftError> {
     let mut seen = Vec::new();
     for family in TableFamily::ALL {
         seen.push(table(program, family).await?);
@@ -346,7 +356,7 @@ async fn tables(program: &'static str) -> Result<Tables, GuardError> {
 }
 
 /// `None` if there is no such table.
-async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, GuardError> {
+async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, NftError> {
     let list = ["-j", "list", "table", family.word(), TABLE];
     let output = run(program, &list, None).await?;
     if !output.status.success() {
@@ -357,7 +367,7 @@ async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, Guar
     Ok(Some(Table::parse(&text).unwrap_or_default()))
 }
 
-async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, GuardError> {
+async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {
     let input = input.map_or(Input::None, Input::Text);
     let program = Program {
         input,
@@ -366,12 +376,12 @@ async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<O
     Ok(child::run(&program).await?)
 }
 
-fn is_as_wanted(seen: &[Option<Table>], wanted: &Guard) -> bool {
+fn is_as_wanted(seen: &[Option<Table>], wanted: &DesiredTables) -> bool {
     let mut families = TableFamily::ALL.into_iter().zip(seen);
-    families.all(|(family, table)| *table == Table::wanted(wanted, family))
+    families.all(|(family, table)| *table == Table::desired(wanted, family))
 }
 
-impl From<ChildError> for GuardError {
+impl From<ChildError> for NftError {
     fn from(error: ChildError) -> Self {
         match error {
             ChildError::NotRun(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,

@@ -13,14 +13,14 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::compare::{difference, keep_times};
-use super::pace::{AMOUNTS, Load, Pace, SELDOM};
+use super::rate_limit::{AMOUNTS, RateLimit, ReportLoad, SELDOM};
 use super::share::{Room, first};
-use super::{Account, Desk, Filed};
+use super::{DecisionSummary, StatusClient, WriteResult};
 use crate::state::{AgentHandle, Pulse, Stopped};
 
 /// Changes are gathered for so long before the loop is asked what they amount to.
 const SETTLE: Duration = Duration::from_secs(1);
-/// A start that takes longer is told; a shorter one leaves what the agent before said of the kernel, which still holds.
+/// A start that takes longer is reported; a shorter one leaves what the agent before said of the kernel, which still holds.
 const START: Duration = Duration::from_secs(60);
 /// After so long without a word about something, what is known of it counts as stale.
 const STALE: SignedDuration = SignedDuration::from_mins(3);
@@ -33,33 +33,33 @@ const GLANCE: Duration = Duration::from_secs(15);
 
 /// Keeps the report of `node` until the loop has ended.
 pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: Board) {
-    let mut told = false;
+    let mut was_logged = false;
     let connection = loop {
         match board.connect(&access).await {
             Ok(connection) => break connection,
-            Err(error) if !std::mem::replace(&mut told, true) => {
+            Err(error) if !std::mem::replace(&mut was_logged, true) => {
                 tracing::warn!("this node's TopologyAgent cannot be written: {error}");
             }
             Err(_) => {}
         }
         sleep(SELDOM).await;
     };
-    let mut keeper = Keeper::new(Desk::new(connection, node), handle, board);
-    while keeper.step().await.is_ok() {}
+    let mut reporter = Reporter::new(StatusClient::new(connection, node), handle, board);
+    while reporter.step().await.is_ok() {}
 }
 
 /// The report of a running agent.
 #[derive(Debug)]
-struct Keeper {
-    desk: Desk,
+struct Reporter {
+    client: StatusClient,
     handle: AgentHandle,
     board: Board,
     epoch: Instant,
-    pace: Pace,
-    /// Whether the API server ever said what it has: times that were told before must not be lost.
+    rate_limit: RateLimit,
+    /// Whether the API server ever said what it has: times that were reported before must not be lost.
     was_read: bool,
     /// What the API server has, as far as is known.
-    filed: Option<AgentStatus>,
+    written: Option<AgentStatus>,
     /// When the API server is asked again what it has.
     look: Duration,
     /// What stands in the way, in the words that were logged.
@@ -68,17 +68,17 @@ struct Keeper {
     failures: u32,
 }
 
-impl Keeper {
+impl Reporter {
     /// Nothing is asked or written yet.
-    fn new(desk: Desk, handle: AgentHandle, board: Board) -> Self {
+    fn new(client: StatusClient, handle: AgentHandle, board: Board) -> Self {
         Self {
             handle,
             board,
             epoch: Instant::now(),
-            pace: Pace::of(desk.node()),
-            desk,
+            rate_limit: RateLimit::of(client.node()),
+            client,
             was_read: false,
-            filed: None,
+            written: None,
             look: Duration::ZERO,
             trouble: None,
             failures: 0,
@@ -103,16 +103,16 @@ impl Keeper {
         }
         let report = self.compose(now).await?;
         let due = report.as_ref().and_then(|(report, nodes)| {
-            let load = Load {
+            let load = ReportLoad {
                 nodes: *nodes,
                 bytes: length(report),
             };
-            let difference = difference(report, self.filed.as_ref());
-            self.pace.due(now, difference, load)
+            let difference = difference(report, self.written.as_ref());
+            self.rate_limit.due(now, difference, load)
         });
         match (report, due) {
             (Some((report, _)), Some(due)) if due <= now => {
-                self.file(now, report).await;
+                self.write(now, report).await;
                 Ok(None)
             }
             (_, due) => Ok(Some(due.map_or(self.look, |due| due.min(self.look)))),
@@ -137,60 +137,60 @@ impl Keeper {
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
             return Ok(None);
         }
-        let account = self.handle.account().await?;
-        let nodes = account.nodes;
+        let summary = self.handle.decision_summary().await?;
+        let nodes = summary.nodes;
         let phase = phase(&pulse, &inputs, Timestamp::now());
-        let mut report = compose(&pulse, phase, account);
-        if let Some(filed) = &self.filed {
-            keep_times(&mut report, filed);
+        let mut report = compose(&pulse, phase, summary);
+        if let Some(written) = &self.written {
+            keep_times(&mut report, written);
         }
         Ok(Some((report, nodes)))
     }
 
     async fn read(&mut self, now: Duration) {
-        match self.desk.read().await {
-            Ok(filed) => {
-                if filed.is_some() {
+        match self.client.read().await {
+            Ok(written) => {
+                if written.is_some() {
                     (self.trouble, self.failures) = (None, 0);
                 }
                 self.look = now + LOOK;
                 self.was_read = true;
-                self.filed = filed;
+                self.written = written;
             }
             Err(error) => {
                 self.failed(now, &error);
-                self.look = self.pace.not_before();
+                self.look = self.rate_limit.not_before();
             }
         }
     }
 
-    async fn file(&mut self, now: Duration, report: AgentStatus) {
-        let words = match self.desk.file(&report, self.filed.is_some()).await {
-            Ok(Filed::Written) => {
-                self.pace.wrote(now);
-                self.filed = Some(report);
+    async fn write(&mut self, now: Duration, report: AgentStatus) {
+        let words = match self.client.write(&report, self.written.is_some()).await {
+            Ok(WriteResult::Written) => {
+                self.rate_limit.wrote(now);
+                self.written = Some(report);
                 self.failures = 0;
                 if self.trouble.take().is_some() {
                     tracing::info!("this node's TopologyAgent is written again");
                 }
                 return;
             }
-            Ok(Filed::NoKind) => {
+            Ok(WriteResult::NoKind) => {
                 "TopologyAgent is not installed, so nothing is reported there; apply manifests/crds if it is wanted"
             }
-            Ok(Filed::NoNode) => {
+            Ok(WriteResult::NoNode) => {
                 "this node has no Node object, so nothing is reported in a TopologyAgent; check --node"
             }
             Err(error) => return self.failed(now, &error),
         };
-        self.pace.nowhere(now);
+        self.rate_limit.nowhere(now);
         if self.is_news(words) {
             tracing::info!("{words}");
         }
     }
 
     fn failed(&mut self, now: Duration, error: &ApiError) {
-        self.pace.failed(now, error.retry_after);
+        self.rate_limit.failed(now, error.retry_after);
         self.failures = self.failures.saturating_add(1);
         if error.is_initializing(self.failures) {
             return;
@@ -218,7 +218,7 @@ fn length(report: &AgentStatus) -> u64 {
 }
 
 /// The report of this moment.
-fn compose(pulse: &Pulse, phase: AgentPhase, account: Account) -> AgentStatus {
+fn compose(pulse: &Pulse, phase: AgentPhase, summary: DecisionSummary) -> AgentStatus {
     let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
     AgentStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -228,12 +228,12 @@ fn compose(pulse: &Pulse, phase: AgentPhase, account: Account) -> AgentStatus {
             virtual_servers: sum(|family| family.virtual_servers),
             real_servers: sum(|family| family.active + family.draining),
             failed: pulse.waiting,
-            policies: account.deciding,
+            policies: summary.deciding,
             fallbacks: pulse.fallbacks,
         },
-        policies: account.policies,
-        drains: account.drains,
-        fallbacks: account.fallbacks,
+        policies: summary.policies,
+        drains: summary.drains,
+        fallbacks: summary.fallbacks,
         warnings: warnings(pulse),
     }
 }

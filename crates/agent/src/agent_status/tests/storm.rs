@@ -10,10 +10,10 @@ use topology_core::model::{Enforcement, Node, ObjectName, PolicyName, Selector, 
 use topology_core::policy::{Mode, Policy, PolicySource};
 use topology_core::snapshot::Snapshot;
 
+use super::aggregate::Aggregate;
 use super::compare::difference;
-use super::ledger::Ledger;
-use super::pace::{Load, Pace};
-use super::told::Told;
+use super::contribution::Contribution;
+use super::rate_limit::{RateLimit, ReportLoad};
 
 const NODES: u64 = 5000;
 /// So many of the agents are looked at; the others are like them.
@@ -44,28 +44,28 @@ fn attacker(number: usize) -> PolicyName {
 }
 
 /// A cluster in which each policy decides for one Service.
-fn cluster(policies: &[PolicyName]) -> (Snapshot, Ledger) {
-    let (mut snapshot, mut ledger) = (Snapshot::default(), Ledger::default());
+fn cluster(policies: &[PolicyName]) -> (Snapshot, Aggregate) {
+    let (mut snapshot, mut aggregate) = (Snapshot::default(), Aggregate::default());
     for node in 0..NODES {
         snapshot.set_node(Node::new(&format!("node-{node}")));
     }
     for (number, id) in policies.iter().enumerate() {
         snapshot.set_policy(policy(id, 1));
-        let told = Told {
+        let contribution = Contribution {
             policies: BTreeSet::from([id.clone()]),
-            ..Told::default()
+            ..Contribution::default()
         };
         let service = ObjectName::new("any", format!("s{number}"));
-        ledger.replace(&service, told, 0);
+        aggregate.replace(&service, contribution, 0);
     }
-    (snapshot, ledger)
+    (snapshot, aggregate)
 }
 
-/// One agent, as its keeper has it.
+/// One agent, as its reporter has it.
 struct Agent {
     node: String,
-    pace: Pace,
-    filed: Option<AgentStatus>,
+    rate_limit: RateLimit,
+    written: Option<AgentStatus>,
     writes: u64,
     bytes: u64,
 }
@@ -74,40 +74,40 @@ impl Agent {
     fn new(number: u64) -> Self {
         let node = format!("node-{}", number * (NODES / AGENTS));
         Self {
-            pace: Pace::of(&node),
+            rate_limit: RateLimit::of(&node),
             node,
-            filed: None,
+            written: None,
             writes: 0,
             bytes: 0,
         }
     }
 
-    fn turn(&mut self, now: Duration, snapshot: &Snapshot, ledger: &Ledger) {
-        let account = ledger.account(snapshot, 0, &self.node);
+    fn turn(&mut self, now: Duration, snapshot: &Snapshot, aggregate: &Aggregate) {
+        let summary = aggregate.summarize(snapshot, 0, &self.node);
         let report = AgentStatus {
-            policies: account.policies,
+            policies: summary.policies,
             ..AgentStatus::default()
         };
         let bytes = serde_json::to_vec(&report).unwrap().len() as u64;
-        let load = Load {
-            nodes: account.nodes,
+        let load = ReportLoad {
+            nodes: summary.nodes,
             bytes,
         };
-        let difference = difference(&report, self.filed.as_ref());
+        let difference = difference(&report, self.written.as_ref());
         if self
-            .pace
+            .rate_limit
             .due(now, difference, load)
             .is_some_and(|due| due <= now)
         {
-            self.pace.wrote(now);
-            self.filed = Some(report);
+            self.rate_limit.wrote(now);
+            self.written = Some(report);
             self.writes += 1;
             self.bytes += bytes;
         }
     }
 
     fn generation(&self, id: &PolicyName) -> Option<u64> {
-        let mut policies = self.filed.as_ref()?.policies.iter();
+        let mut policies = self.written.as_ref()?.policies.iter();
         policies
             .find(|one| one.policy == *id)
             .map(|one| one.generation)
@@ -122,14 +122,14 @@ fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_nam
     let own = PolicyName::namespaced("shop", "near");
     let cluster_wide = PolicyName::cluster("all");
     ids.extend([own.clone(), cluster_wide.clone()]);
-    let (mut snapshot, ledger) = cluster(&ids);
+    let (mut snapshot, aggregate) = cluster(&ids);
     let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
     let mut now = Duration::ZERO;
     for id in &ids {
         now += STEP;
         snapshot.set_policy(policy(id, 2));
         for agent in &mut agents {
-            agent.turn(now, &snapshot, &ledger);
+            agent.turn(now, &snapshot, &aggregate);
         }
     }
     let scale = NODES / AGENTS;
@@ -151,12 +151,12 @@ fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_nam
     for _ in 0..60 {
         now += STEP;
         for agent in &mut agents {
-            agent.turn(now, &snapshot, &ledger);
+            agent.turn(now, &snapshot, &aggregate);
         }
     }
     for agent in &agents {
-        let filed = serde_json::to_vec(&agent.filed).unwrap();
-        assert!(filed.len() < MIN_REPORT_BYTES, "{} bytes", filed.len());
+        let written = serde_json::to_vec(&agent.written).unwrap();
+        assert!(written.len() < MIN_REPORT_BYTES, "{} bytes", written.len());
         assert_eq!(agent.generation(&own), Some(2), "on {}", agent.node);
         assert_eq!(
             agent.generation(&cluster_wide),
@@ -171,18 +171,18 @@ fn six_hundred_policies_edited_in_turn_cost_a_bounded_rate_and_hide_no_other_nam
 #[test]
 fn edits_of_policies_that_decide_for_nothing_are_not_written() {
     let id = PolicyName::namespaced("shop", "near");
-    let (mut snapshot, ledger) = cluster(&[id]);
+    let (mut snapshot, aggregate) = cluster(&[id]);
     let mut agent = Agent::new(1);
     for edit in 0..1000_u32 {
         let unused = attacker(usize::try_from(edit).unwrap() % POLICIES);
         snapshot.set_policy(policy(&unused, edit.into()));
-        agent.turn(STEP * edit, &snapshot, &ledger);
+        agent.turn(STEP * edit, &snapshot, &aggregate);
     }
     assert_eq!(agent.writes, 1);
     let named: Vec<&Arc<str>> = agent
-        .filed
+        .written
         .iter()
-        .flat_map(|filed| &filed.policies)
+        .flat_map(|written| &written.policies)
         .map(|one| &one.policy.name)
         .collect();
     assert_eq!(named, [&Arc::from("near")]);
