@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use cluster::child::{self, Program};
 use ipvs_netlink::ErrorKind;
 use rustix::thread::{CapabilitySet, capabilities};
+use subprocess::Program;
 
 use crate::ipvs::Ipvs;
 use crate::routes::RouteError;
@@ -77,7 +77,7 @@ pub(crate) async fn ipvs() -> Result<Ipvs, StartError> {
 
 async fn load_module(modprobe: &Program<'_>) {
     // Whether it helped is seen by connecting again.
-    if let Err(error) = child::run(modprobe).await {
+    if let Err(error) = subprocess::run(modprobe).await {
         tracing::warn!("modprobe ip_vs: {error}");
     }
 }
@@ -101,6 +101,6 @@ mod tests {
         let began = Instant::now();
         // Time is paused: the deadline passes as soon as nothing else goes on.
         load_module(&Program::new("sleep", &["1000000"])).await;
-        assert!(began.elapsed() >= child::DEADLINE);
+        assert!(began.elapsed() >= subprocess::DEADLINE);
     }
 }

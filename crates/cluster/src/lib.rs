@@ -21,7 +21,6 @@
 //! and never writes to a file, nor to an API server unless it is told what ([`api::Connection`]).
 
 pub mod api;
-pub mod child;
 pub mod claims;
 pub mod clock;
 pub mod event;

@@ -40,13 +40,13 @@ const BANS: &[Ban] = &[
     Ban {
         call: &["Command", "new"],
         allowed: &[
-            "crates/cluster/src/child.rs",
+            "crates/subprocess/src/lib.rs",
             "crates/agent/tests/",
             "crates/ipvs-netlink/tests/",
             "xtask/",
             "benches/",
         ],
-        instead: "every process needs a deadline; use netlink, or crates/cluster/src/child.rs",
+        instead: "every process needs a deadline; use netlink, or crates/subprocess/src/lib.rs",
     },
     Ban {
         call: &["tokio", "spawn"],
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_process_is_started_by_child_only() {
         let code = "fn f() { std::process::Command::new(\"nft\"); }";
-        assert!(problems_of("crates/cluster/src/child.rs", code).is_empty());
+        assert!(problems_of("crates/subprocess/src/lib.rs", code).is_empty());
         assert_eq!(problems_of("crates/agent/src/routes.rs", code).len(), 1);
         assert_eq!(
             problems_of("crates/ipvs-netlink/src/client.rs", code).len(),

@@ -30,8 +30,14 @@ const ROOMS: &[Room] = &[
         invariant: "ipvs-netlink knows the kernel and nothing of Kubernetes or topology",
     },
     Room {
+        package: "subprocess",
+        inside: &[],
+        outside: Some(&["rustix", "thiserror", "tokio"]),
+        invariant: "subprocess runs any program and knows none",
+    },
+    Room {
         package: "cluster",
-        inside: &["topology-core"],
+        inside: &["subprocess", "topology-core"],
         outside: None,
         invariant: "cluster turns objects into topology-core values and never touches the kernel",
     },
@@ -51,7 +57,13 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "agent",
-        inside: &["cluster", "exposition", "ipvs-netlink", "topology-core"],
+        inside: &[
+            "cluster",
+            "exposition",
+            "ipvs-netlink",
+            "subprocess",
+            "topology-core",
+        ],
         outside: None,
         invariant: "agent is where the libraries meet",
     },

@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::{fmt, io, mem};
 
 use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
+use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
 use super::generation::Generation;
@@ -15,7 +16,6 @@ use super::observed::Table;
 use super::tables::foreign;
 use super::{Change, DesiredTables, EndpointDelta, TABLE, TableFamily, render};
 use crate::crash_point::CrashPoint;
-use cluster::child::{self, ChildError, Input, Program};
 
 /// The program.
 const NFT: &str = "nft";
@@ -373,7 +373,7 @@ async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<O
         input,
         ..Program::new(program, arguments)
     };
-    Ok(child::run(&program).await?)
+    Ok(subprocess::run(&program).await?)
 }
 
 fn is_as_wanted(seen: &[Option<Table>], wanted: &DesiredTables) -> bool {

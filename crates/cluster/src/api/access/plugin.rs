@@ -12,9 +12,9 @@ use kube::Config;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde_json::json;
 
-use crate::child::{self, ChildError, Input, Program};
 use crate::text::{one_line, shorten};
 use crate::yaml::{self, Node};
+use subprocess::{ChildError, Input, Program};
 
 /// How long a plugin may run that nobody types into.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -104,7 +104,7 @@ async fn run(exec: &ExecConfig) -> Result<Printed, String> {
             DEADLINE
         },
     };
-    let output = child::run(&program)
+    let output = subprocess::run(&program)
         .await
         .map_err(|error| failed(exec, &error))?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! Runs a program with a deadline, and takes a bounded amount of output. The only place where processes are started.
+//! Runs a program with a deadline and takes a bounded amount of its output. The only place where processes are started.
 
 use std::io;
 use std::process::{Output, Stdio};
