@@ -5,6 +5,7 @@
 
 mod banned;
 mod commands;
+mod cycles;
 mod docs_annotations;
 mod docs_commands;
 mod docs_links;
@@ -20,12 +21,14 @@ mod limits;
 mod markdown;
 mod meeting;
 mod members;
+mod modules;
 mod names;
 mod orphans;
 mod problem;
 mod reasons;
 mod source;
 mod tree;
+mod type_names;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -71,6 +74,12 @@ const RULES: &[Rule] = &[
     }),
     ("crates depend as designed", |c| {
         edges::check(&c.tree, &c.members)
+    }),
+    ("files do not import each other in a circle", |c| {
+        cycles::check(&c.sources, &c.members)
+    }),
+    ("a type's name stands for one thing", |c| {
+        type_names::check(&c.sources)
     }),
     ("kernel words and topology words meet once", |c| {
         meeting::check(&c.sources)

@@ -170,6 +170,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_design_has_no_circle() {
+        let mut left: Vec<&Room> = ROOMS.iter().collect();
+        loop {
+            let names: Vec<&str> = left.iter().map(|room| room.package).collect();
+            let before = left.len();
+            left.retain(|room| room.inside.iter().any(|name| names.contains(name)));
+            if left.len() == before {
+                break;
+            }
+        }
+        let names: Vec<&str> = left.iter().map(|room| room.package).collect();
+        assert!(names.is_empty(), "{names:?}");
+    }
+
     fn problems_of(members: &[Member]) -> Vec<String> {
         const LINTS: &str = "[lints]\nworkspace = true\n";
         let tree = Tree::from([
