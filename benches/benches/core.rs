@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use topology_core::quantise::{Stage, quantise};
+use topology_core::quantise::{QuantiseMethod, quantise};
 
 #[path = "inputs/deciding.rs"]
 mod deciding;
@@ -44,25 +44,33 @@ fn one(criterion: &mut Criterion) {
 fn weights(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("quantise");
     for (name, classes, stage) in [
-        ("80, 15 and 5 % over 10 endpoints", typical(), Stage::Exact),
+        (
+            "80, 15 and 5 % over 10 endpoints",
+            typical(),
+            QuantiseMethod::Exact,
+        ),
         (
             "80, 15 and 5 % over 1,000 endpoints",
             large(),
-            Stage::Search,
+            QuantiseMethod::Search,
         ),
-        ("16 tiers, 5,000 endpoints", worst(), Stage::Clamped),
+        (
+            "16 tiers, 5,000 endpoints",
+            worst(),
+            QuantiseMethod::Clamped,
+        ),
         (
             "16 tiers, 5,000 endpoints, crowded",
             crowded(),
-            Stage::WideSearch,
+            QuantiseMethod::WideSearch,
         ),
         (
             "16 tiers, 5,000 endpoints, hopeless",
             hopeless(),
-            Stage::Clamped,
+            QuantiseMethod::Clamped,
         ),
     ] {
-        let found = quantise(&classes).stage;
+        let found = quantise(&classes).method;
         assert_eq!(found, stage, "{name} does not measure what it says");
         group.bench_function(name, |bencher| {
             bencher.iter_batched(

@@ -169,7 +169,7 @@ pub(crate) fn hopeless() -> Vec<Class> {
     classes(&tiers)
 }
 
-/// Tier after tier of coprime sizes whose shares fall from half of all traffic to a hundredth, so
+/// Tier after level of coprime sizes whose shares fall from half of all traffic to a hundredth, so
 /// that the search goes on to its end and finds nothing.
 pub(crate) fn worst() -> Vec<Class> {
     let sizes = [
@@ -180,11 +180,11 @@ pub(crate) fn worst() -> Vec<Class> {
     classes(&tiers)
 }
 
-/// One class for each tier of (weight, number of endpoints).
+/// One class for each level of (weight, number of endpoints).
 fn classes(tiers: &[(u64, u32)]) -> Vec<Class> {
     let all: u64 = tiers.iter().map(|(weight, _)| weight).sum();
-    let class = |(tier, (weight, count)): (usize, &(u64, u32))| Class {
-        tier,
+    let class = |(level, (weight, count)): (usize, &(u64, u32))| Class {
+        level,
         share: Ratio::new(*weight, all * u64::from(*count)),
         count: *count,
     };

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use topology_core::mirror::Mirror;
-use topology_core::plan::{Options, diff};
+use topology_core::plan::{DiffOptions, diff};
 
 use crate::api::answer;
 use crate::cli::exit::{Failure, Outcome};
@@ -63,7 +63,7 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
     observe_all(&mut kernel, &mut mirror)
         .await
         .map_err(Failure::trouble)?;
-    let options = Options {
+    let options = DiffOptions {
         adopt: true,
         drain_poll: 0,
         wait_poll: 0,

@@ -9,7 +9,7 @@ use ipvs_netlink::{
     AsyncClient, Command, Destination, DestinationEntry, ErrorKind, Forward, Netmask, Service,
     ServiceEntry, ServiceFlags, ServiceId, Stats,
 };
-use topology_core::mirror::{Observed, ObservedReal, Outcome};
+use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::{Family, Protocol};
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
@@ -42,13 +42,13 @@ pub(crate) trait Kernel {
 #[derive(Debug, Clone)]
 pub(crate) struct Listed {
     pub(crate) key: VirtualServerKey,
-    pub(crate) observed: Observed,
+    pub(crate) observed: ObservedServer,
 }
 
 /// A virtual server with its real servers and the connections (active and inactive) of each.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    pub(crate) observed: Observed,
+    pub(crate) observed: ObservedServer,
     pub(crate) connections: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct KernelError(pub(crate) String);
 /// Why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepError {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: StepOutcome,
     /// Whether the kernel does not have the scheduler of the step.
     pub(crate) no_scheduler: bool,
     /// What and why, with the remedy.
@@ -91,7 +91,7 @@ impl Ipvs {
 
     fn listed(&mut self, service: &Service) -> Option<Listed> {
         let key = key(&service.id)?;
-        let observed = Observed {
+        let observed = ObservedServer {
             scheduler: self.intern(&service.scheduler),
             persistence: service.persistence(),
             plain: is_plain(service),
@@ -178,7 +178,7 @@ impl Kernel for Ipvs {
         .into_iter();
         let unanswered = || {
             Err(StepError {
-                outcome: Outcome::Unknown,
+                outcome: StepOutcome::Unknown,
                 no_scheduler: false,
                 text: "no answer".to_owned(),
             })
@@ -308,7 +308,7 @@ fn is_plain(service: &Service) -> bool {
         && service.persistence_engine.is_none()
 }
 
-fn real_server(entry: &DestinationEntry) -> ObservedReal {
+fn real_server(entry: &DestinationEntry) -> ObservedRealServer {
     let Destination {
         address,
         port,
@@ -320,7 +320,7 @@ fn real_server(entry: &DestinationEntry) -> ObservedReal {
     } = entry.destination;
     // Kernels of old reported a real server at an address of the host itself as `Local`.
     let forwards = matches!(forward, Forward::Masquerade | Forward::Local);
-    ObservedReal {
+    ObservedRealServer {
         address,
         port,
         weight,
@@ -370,10 +370,10 @@ fn describe(error: &ipvs_netlink::Error) -> KernelError {
 
 fn failed(error: &ipvs_netlink::Error) -> StepError {
     let outcome = match error.kind() {
-        ErrorKind::AlreadyExists => Outcome::AlreadyExists,
-        ErrorKind::NoSuchService | ErrorKind::NoSuchDestination => Outcome::Missing,
-        ErrorKind::OutcomeUnknown => Outcome::Unknown,
-        _ => Outcome::Failed,
+        ErrorKind::AlreadyExists => StepOutcome::AlreadyExists,
+        ErrorKind::NoSuchService | ErrorKind::NoSuchDestination => StepOutcome::Missing,
+        ErrorKind::OutcomeUnknown => StepOutcome::Unknown,
+        _ => StepOutcome::Failed,
     };
     StepError {
         outcome,
@@ -385,7 +385,7 @@ fn failed(error: &ipvs_netlink::Error) -> StepError {
 /// The whole conversation failed: nobody knows what was carried out.
 fn lost(error: &ipvs_netlink::Error) -> StepError {
     StepError {
-        outcome: Outcome::Unknown,
+        outcome: StepOutcome::Unknown,
         no_scheduler: false,
         text: error.to_string(),
     }

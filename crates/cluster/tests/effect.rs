@@ -5,7 +5,7 @@
 
 use cluster::object::Ignored;
 use cluster::source::{Loaded, Options, read_text};
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::ObjectName;
 use topology_core::policy::PolicySource;
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};
@@ -225,13 +225,13 @@ fn the_hints_that_a_service_asks_for_are_read() {
              spec: {{clusterIP: 10.96.0.1, ports: [{{port: 80}}]{spec}}}\n"
         );
         let loaded = read_text("a.yaml", text.as_bytes(), &Options::default()).unwrap();
-        loaded.snapshot.services().next().unwrap().wanted_hints
+        loaded.snapshot.services().next().unwrap().hint_mode
     };
     let zone = ", trafficDistribution: PreferSameZone";
-    assert_eq!(read("", ""), Wanted::Nothing);
-    assert_eq!(read("", zone), Wanted::SameZone);
+    assert_eq!(read("", ""), HintMode::Nothing);
+    assert_eq!(read("", zone), HintMode::SameZone);
     let mode = "service.kubernetes.io/topology-mode: Auto";
-    assert_eq!(read(mode, zone), Wanted::Auto);
+    assert_eq!(read(mode, zone), HintMode::Auto);
     let older = "service.kubernetes.io/topology-aware-hints: auto";
-    assert_eq!(read(older, ""), Wanted::Auto);
+    assert_eq!(read(older, ""), HintMode::Auto);
 }

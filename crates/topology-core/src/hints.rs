@@ -2,16 +2,16 @@
 //! `trafficDistribution` (KEP-4444, KEP-3015).
 //!
 //! ```text
-//! Nodes --> Zones: CPU by zone      annotation, field --> Wanted
+//! Nodes --> Zones: CPU by zone      annotation, field --> HintMode
 //!              \                     /
-//!               reconcile(Slices of one Service and family) --> hints on endpoints, perhaps an Event
+//!               reconcile(HintedSlices of one Service and family) --> hints on endpoints, perhaps an HintEvent
 //! ```
 //!
 //! [`resolve`](mod@crate::resolve) reads hints, this module writes them; the two together show what a cluster
 //! without policies of ours would do. [`write()`] does it for a whole Service from scratch:
 //!
 //! ```
-//! use topology_core::hints::{self, Wanted};
+//! use topology_core::hints::{self, HintMode};
 //! use topology_core::model::{Endpoint, EndpointSlice, Family, ObjectName};
 //!
 //! let endpoint = Endpoint {
@@ -32,11 +32,11 @@
 //! };
 //!
 //! let mut slices = [slice];
-//! hints::write(Wanted::SameZone, None, &mut slices);
+//! hints::write(HintMode::SameZone, None, &mut slices);
 //! assert_eq!(slices[0].endpoints[0].hints.as_ref().map(|hints| &*hints.zones[0]), Some("a"));
 //!
 //! // Topology Aware Hints need to know how the CPU is spread, and take all hints away where they do not.
-//! let events = hints::write(Wanted::Auto, None, &mut slices);
+//! let events = hints::write(HintMode::Auto, None, &mut slices);
 //! assert!(slices[0].endpoints[0].hints.is_none());
 //! assert_eq!(events[0].reason(), "TopologyAwareHintsDisabled");
 //! # Ok::<(), std::net::AddrParseError>(())
@@ -50,51 +50,55 @@ mod allocation;
 mod auto;
 mod distribution;
 mod event;
+mod mode;
 mod slices;
 #[cfg(test)]
 mod tests;
-mod wanted;
 mod zones;
 
-pub use event::{Event, Trouble};
-pub use slices::{Member, Slice, Slices};
-pub use wanted::Wanted;
+pub use event::{HintEvent, HintProblem};
+pub use mode::HintMode;
+pub use slices::{HintedEndpoint, HintedSlice, HintedSlices};
 pub use zones::Zones;
 
 use crate::model::{EndpointSlice, Family};
 
-/// Brings the hints on the slices of one Service and `family` to what is `wanted`.
+/// Brings the hints on the slices of one Service and `family` to what `mode` asks for.
 ///
 /// `zones` are none where [`Zones::of`] finds the Nodes insufficient. `hinted` says whether Topology Aware Hints were
 /// recorded for the Service before. Where hints were allocated or had to be taken away, an event says so; a refusal is
 /// repeated at each call, as the original does.
 pub fn reconcile(
-    wanted: Wanted,
+    mode: HintMode,
     zones: Option<&Zones>,
     family: Family,
     hinted: bool,
-    slices: &mut Slices,
-) -> Option<Event> {
-    let outcome = match wanted {
-        Wanted::Auto => auto::allocate(zones, slices).map(|()| !hinted),
-        Wanted::SameZone | Wanted::SameNode | Wanted::Nothing => {
-            distribution::write(wanted, slices);
+    slices: &mut HintedSlices,
+) -> Option<HintEvent> {
+    let outcome = match mode {
+        HintMode::Auto => auto::allocate(zones, slices).map(|()| !hinted),
+        HintMode::SameZone | HintMode::SameNode | HintMode::Nothing => {
+            distribution::write(mode, slices);
             if hinted {
-                Err(Trouble::NoLongerAsked)
+                Err(HintProblem::NoLongerAsked)
             } else {
                 Ok(false)
             }
         }
     };
     match outcome {
-        Ok(news) => news.then_some(Event::Enabled { family }),
-        Err(trouble) => Some(Event::Disabled { family, trouble }),
+        Ok(news) => news.then_some(HintEvent::Enabled { family }),
+        Err(trouble) => Some(HintEvent::Disabled { family, trouble }),
     }
 }
 
-/// Replaces all hints on `slices`, which belong to one Service, by what is `wanted`; the events by family.
-pub fn write(wanted: Wanted, zones: Option<&Zones>, slices: &mut [EndpointSlice]) -> Vec<Event> {
-    let of_family = |family| write_family(wanted, zones, family, slices);
+/// Replaces all hints on `slices`, which belong to one Service, by what `mode` asks for; the events by family.
+pub fn write(
+    mode: HintMode,
+    zones: Option<&Zones>,
+    slices: &mut [EndpointSlice],
+) -> Vec<HintEvent> {
+    let of_family = |family| write_family(mode, zones, family, slices);
     [Family::V4, Family::V6]
         .into_iter()
         .filter_map(of_family)
@@ -102,11 +106,11 @@ pub fn write(wanted: Wanted, zones: Option<&Zones>, slices: &mut [EndpointSlice]
 }
 
 fn write_family(
-    wanted: Wanted,
+    mode: HintMode,
     zones: Option<&Zones>,
     family: Family,
     slices: &mut [EndpointSlice],
-) -> Option<Event> {
+) -> Option<HintEvent> {
     let mut mine: Vec<&mut EndpointSlice> = slices
         .iter_mut()
         .filter(|slice| slice.family == family)
@@ -114,11 +118,11 @@ fn write_family(
     if mine.is_empty() {
         return None;
     }
-    let mut fresh = Slices {
-        create: mine.iter().map(|slice| Slice::fresh(slice)).collect(),
-        ..Slices::default()
+    let mut fresh = HintedSlices {
+        create: mine.iter().map(|slice| HintedSlice::fresh(slice)).collect(),
+        ..HintedSlices::default()
     };
-    let event = reconcile(wanted, zones, family, false, &mut fresh);
+    let event = reconcile(mode, zones, family, false, &mut fresh);
     for (slice, written) in mine.iter_mut().zip(fresh.create) {
         for (endpoint, member) in slice.endpoints.iter_mut().zip(written.members) {
             endpoint.hints = member.hints.map(Box::new);

@@ -23,12 +23,12 @@ pub struct Remembered {
     /// Address and port of endpoints, sorted, with the moment since when they are ready.
     pub ready_since: Vec<((std::net::IpAddr, u16), i64)>,
     /// What levels with a recovery hold count.
-    pub held: Vec<(LevelKey, Held)>,
+    pub held: Vec<(LevelKey, RecoveryHold)>,
 }
 
 /// What a level with a recovery hold counts as ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct RecoveryHold {
     /// Endpoints that count.
     pub counted: u32,
     /// Since when it has more, and the fewest it had since.

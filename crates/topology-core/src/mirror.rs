@@ -15,7 +15,7 @@ use crate::virtual_server::{RealServer, VirtualServerKey};
 
 /// A virtual server as the kernel holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedServer {
     /// The name of its scheduler.
     pub scheduler: Arc<str>,
     /// Seconds of persistence; none without.
@@ -23,12 +23,12 @@ pub struct Observed {
     /// Whether everything else (the scheduler's flags, netmask, persistence engine) is as we write it.
     pub plain: bool,
     /// Its real servers, by address and port.
-    pub real_servers: Vec<ObservedReal>,
+    pub real_servers: Vec<ObservedRealServer>,
 }
 
 /// A real server as the kernel holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ObservedReal {
+pub struct ObservedRealServer {
     /// Its address.
     pub address: IpAddr,
     /// Its port.
@@ -41,7 +41,7 @@ pub struct ObservedReal {
 
 /// A real server that finishes its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drain {
+pub struct RealServerDrain {
     /// When it is removed whatever its connections, in milliseconds of the caller's clock; `None` as long as it waits
     /// for their end.
     pub until: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Drain {
 
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The kernel did it.
     Done,
     /// What was to be added is there already, in a state we do not know.
@@ -74,12 +74,12 @@ pub enum Trust {
 }
 
 /// The drains of one virtual server, by address and port.
-type Drains = BTreeMap<(IpAddr, u16), Drain>;
+type Drains = BTreeMap<(IpAddr, u16), RealServerDrain>;
 
 /// Everything known of the kernel's IPVS table.
 #[derive(Debug, Default)]
 pub struct Mirror {
-    servers: FxHashMap<VirtualServerKey, Observed>,
+    servers: FxHashMap<VirtualServerKey, ObservedServer>,
     ours: FxHashSet<VirtualServerKey>,
     distrusted: FxHashSet<VirtualServerKey>,
     drains: FxHashMap<VirtualServerKey, Drains>,
@@ -103,7 +103,7 @@ impl Mirror {
     /// none if the kernel has no such virtual server.
     ///
     /// A real server seen with weight 0 for the first time drains; the next plan says whether it has a deadline.
-    pub fn observe(&mut self, key: VirtualServerKey, observed: Option<(Observed, &[u64])>) {
+    pub fn observe(&mut self, key: VirtualServerKey, observed: Option<(ObservedServer, &[u64])>) {
         self.distrusted.remove(&key);
         let before = self.drains.remove(&key).unwrap_or_default();
         let Some((mut observed, connections)) = observed else {
@@ -121,7 +121,7 @@ impl Mirror {
                 let until = before.get(&at).and_then(|drain| drain.until);
                 (
                     at,
-                    Drain {
+                    RealServerDrain {
                         until,
                         connections: Some(*connections),
                     },
@@ -156,7 +156,7 @@ impl Mirror {
     }
 
     /// What the kernel holds under `key`.
-    pub fn get(&self, key: &VirtualServerKey) -> Option<&Observed> {
+    pub fn get(&self, key: &VirtualServerKey) -> Option<&ObservedServer> {
         self.servers.get(key)
     }
 
@@ -166,7 +166,12 @@ impl Mirror {
     }
 
     /// How a real server's drain stands; none if it does not drain.
-    pub fn drain(&self, key: &VirtualServerKey, address: IpAddr, port: u16) -> Option<&Drain> {
+    pub fn drain(
+        &self,
+        key: &VirtualServerKey,
+        address: IpAddr,
+        port: u16,
+    ) -> Option<&RealServerDrain> {
         self.drains.get(key)?.get(&(address, port))
     }
 
@@ -175,7 +180,7 @@ impl Mirror {
         let at = (deadline.address, deadline.port);
         let drains = self.drains.entry(deadline.key).or_default();
         let connections = drains.get(&at).and_then(|drain| drain.connections);
-        let drain = Drain {
+        let drain = RealServerDrain {
             until: deadline.until,
             connections,
         };
@@ -205,12 +210,13 @@ impl Mirror {
     pub fn deadlines_of(&self, key: &VirtualServerKey) -> impl Iterator<Item = Deadline> {
         let key = *key;
         let drains = self.drains.get(&key).into_iter().flatten();
-        let deadline = move |(&(address, port), drain): (&(IpAddr, u16), &Drain)| Deadline {
-            key,
-            address,
-            port,
-            until: drain.until,
-        };
+        let deadline =
+            move |(&(address, port), drain): (&(IpAddr, u16), &RealServerDrain)| Deadline {
+                key,
+                address,
+                port,
+                until: drain.until,
+            };
         drains
             .filter(|(_, drain)| drain.until.is_some())
             .map(deadline)
@@ -247,15 +253,18 @@ impl Mirror {
     }
 
     /// Takes in what became of `step`. Anything but success, or the absence of what was to go, makes the key unknown.
-    pub fn commit(&mut self, step: &Step, outcome: Outcome) {
+    pub fn commit(&mut self, step: &Step, outcome: StepOutcome) {
         let gone = matches!(
             step,
             Step::DeleteServer { .. } | Step::DeleteReal { .. } | Step::ForgetFlows { .. }
         );
         match outcome {
-            Outcome::Done => self.apply(step),
-            Outcome::Missing if gone => self.apply(step),
-            Outcome::Missing | Outcome::AlreadyExists | Outcome::Failed | Outcome::Unknown => {
+            StepOutcome::Done => self.apply(step),
+            StepOutcome::Missing if gone => self.apply(step),
+            StepOutcome::Missing
+            | StepOutcome::AlreadyExists
+            | StepOutcome::Failed
+            | StepOutcome::Unknown => {
                 self.distrust(*step.key());
             }
         }
@@ -268,7 +277,7 @@ impl Mirror {
                 scheduler,
                 persistence,
             } => {
-                let observed = Observed {
+                let observed = ObservedServer {
                     scheduler: scheduler.name().into(),
                     persistence: *persistence,
                     plain: true,
@@ -299,7 +308,7 @@ impl Mirror {
                         weight: 0,
                     },
                 );
-                let drain = Drain {
+                let drain = RealServerDrain {
                     until,
                     connections: None,
                 };
@@ -332,7 +341,7 @@ impl Mirror {
             port,
             weight,
         } = *real;
-        let observed = ObservedReal {
+        let observed = ObservedRealServer {
             address,
             port,
             weight,
@@ -391,8 +400,8 @@ impl Mirror {
 }
 
 /// Where a real server is, or belongs. Most are added in order, behind the last one.
-fn find(real_servers: &[ObservedReal], address: IpAddr, port: u16) -> Result<usize, usize> {
-    let at = |real: &ObservedReal| (real.address, real.port);
+fn find(real_servers: &[ObservedRealServer], address: IpAddr, port: u16) -> Result<usize, usize> {
+    let at = |real: &ObservedRealServer| (real.address, real.port);
     match real_servers.last() {
         Some(last) if at(last) < (address, port) => Err(real_servers.len()),
         _ => real_servers.binary_search_by_key(&(address, port), at),

@@ -4,7 +4,7 @@ mod step;
 
 use std::net::IpAddr;
 
-use crate::mirror::{Mirror, Observed, ObservedReal, Trust, drains};
+use crate::mirror::{Mirror, ObservedRealServer, ObservedServer, Trust, drains};
 use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 pub use step::Step;
@@ -36,7 +36,7 @@ pub struct Deadline {
 
 /// How the difference is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options<'a> {
+pub struct DiffOptions<'a> {
     /// Whether a desired key that the kernel holds and the record does not call ours is taken over.
     pub adopt: bool,
     /// Milliseconds between two looks at the connections of draining real servers.
@@ -56,7 +56,7 @@ pub fn diff(
     mirror: &Mirror,
     key: &VirtualServerKey,
     now: u64,
-    options: &Options<'_>,
+    options: &DiffOptions<'_>,
 ) -> Plan {
     if mirror.trust(key) == Trust::Unknown {
         return Plan::default();
@@ -64,7 +64,7 @@ pub fn diff(
     let mut plan = match (desired, mirror.get(key)) {
         (None, Some(observed)) if mirror.is_ours(key) => removal(key, observed),
         (Some(desired), None) => addition(desired),
-        (Some(desired), Some(observed)) if options.adopt || mirror.is_ours(key) => Change {
+        (Some(desired), Some(observed)) if options.adopt || mirror.is_ours(key) => KeptServer {
             desired,
             observed,
             mirror,
@@ -96,10 +96,10 @@ fn forget<'a>(
     })
 }
 
-fn removal(key: &VirtualServerKey, observed: &Observed) -> Plan {
+fn removal(key: &VirtualServerKey, observed: &ObservedServer) -> Plan {
     let mut steps = vec![Step::DeleteServer { key: *key }];
     if !drains(key) {
-        let forget = |real: &ObservedReal| Step::ForgetFlows {
+        let forget = |real: &ObservedRealServer| Step::ForgetFlows {
             key: *key,
             address: real.address,
             port: real.port,
@@ -135,12 +135,12 @@ fn addition(desired: &VirtualServer) -> Plan {
 }
 
 /// A virtual server that stays.
-struct Change<'a> {
+struct KeptServer<'a> {
     desired: &'a VirtualServer,
-    observed: &'a Observed,
+    observed: &'a ObservedServer,
     mirror: &'a Mirror,
     now: u64,
-    options: &'a Options<'a>,
+    options: &'a DiffOptions<'a>,
 }
 
 /// The steps of a change by kind, in the order in which they are taken.
@@ -156,7 +156,7 @@ struct Phases {
     deadlines: Vec<Deadline>,
 }
 
-impl Change<'_> {
+impl KeptServer<'_> {
     fn plan(&self) -> Plan {
         let mut phases = Phases::default();
         self.edit_server(&mut phases);
@@ -233,15 +233,15 @@ impl Change<'_> {
             .iter()
             .map(|real| (real.address, real.port))
             .collect();
-        let leaving = |real: &&ObservedReal| !stays.contains(&(real.address, real.port));
+        let leaving = |real: &&ObservedRealServer| !stays.contains(&(real.address, real.port));
         for real in self.observed.real_servers.iter().filter(leaving) {
             self.let_go(real, phases);
         }
     }
 
-    fn let_go(&self, real: &ObservedReal, phases: &mut Phases) {
+    fn let_go(&self, real: &ObservedRealServer, phases: &mut Phases) {
         let key = self.desired.key;
-        let ObservedReal {
+        let ObservedRealServer {
             address,
             port,
             weight,
@@ -283,7 +283,7 @@ impl Change<'_> {
 
     /// When a leaving real server is deleted whatever its connections: never, as long as its endpoint exists and does not
     /// terminate; else at the deadline that it has, or after the whole time from now.
-    fn deadline(&self, real: &ObservedReal, before: Option<u64>) -> Option<u64> {
+    fn deadline(&self, real: &ObservedRealServer, before: Option<u64>) -> Option<u64> {
         let is_unchosen = {
             let at = (real.address, real.port);
             self.options.unchosen.binary_search(&at).is_ok()

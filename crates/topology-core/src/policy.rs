@@ -16,8 +16,8 @@ mod topology_keys;
 use std::sync::Arc;
 
 pub use annotations::{
-    ANNOTATIONS, Annotation, Asked, PREFIX, Reading, Value, beside_topology_keys, from_annotations,
-    read_annotations,
+    ANNOTATIONS, Annotation, AnnotationReading, AnnotationRequest, PREFIX, ValueKind,
+    beside_topology_keys, from_annotations, read_annotations,
 };
 pub use error::{PolicyError, PolicyWarning};
 pub use level::{Level, LevelKey, ZONE};
@@ -28,7 +28,7 @@ pub use parts::{
 pub use source::PolicySource;
 pub(crate) use suggest::in_full;
 pub use suggest::suggest;
-pub use topology_keys::{KeysReading, from_topology_keys, read_topology_keys};
+pub use topology_keys::{TopologyKeysReading, from_topology_keys, read_topology_keys};
 
 use crate::scheduler::Scheduler;
 
@@ -63,7 +63,7 @@ pub struct Policy {
     pub min_endpoints: u32,
     /// With fewer percent of the endpoints ready, all are alike; not for hard policies.
     pub panic_percent: u8,
-    /// Domains of this node whose endpoints are not wanted.
+    /// Domains of this node whose endpoints are not desired.
     pub avoid: Vec<Avoid>,
     /// What clients see where a hard policy matches nothing.
     pub on_no_match: OnNoMatch,

@@ -6,11 +6,11 @@
 //!
 //! | stage | weights | accepted if |
 //! |---|---|---|
-//! | [`Stage::Exact`] | shares x least common denominator | largest <= 256 |
-//! | [`Stage::Search`] | `max(1, round(m x share / largest share))`, smallest m <= 1,024 | every tier, and in it all endpoints of one share, within [`tolerance`] |
-//! | [`Stage::WideExact`] | as exact | largest <= 65,535 |
-//! | [`Stage::WideSearch`] | as search, m <= 65,535 | as search |
-//! | [`Stage::Clamped`] | m = 65,535 | always; shares may be off |
+//! | [`QuantiseMethod::Exact`] | shares x least common denominator | largest <= 256 |
+//! | [`QuantiseMethod::Search`] | `max(1, round(m x share / largest share))`, smallest m <= 1,024 | every level, and in it all endpoints of one share, within [`tolerance`] |
+//! | [`QuantiseMethod::WideExact`] | as exact | largest <= 65,535 |
+//! | [`QuantiseMethod::WideSearch`] | as search, m <= 65,535 | as search |
+//! | [`QuantiseMethod::Clamped`] | m = 65,535 | always; shares may be off |
 //!
 //! `mh` and `sh` tell few weights apart: they have rules of their own. Every other scheduler gets the weights of `wrr`.
 
@@ -32,12 +32,12 @@ const EXACT_LIMIT: u32 = 256;
 /// How far the first search goes.
 const SEARCH_LIMIT: u32 = 1_024;
 
-/// Endpoints of one tier that get the same share each.
+/// Endpoints of one level that get the same share each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// The tier, for the tolerance, which is judged for the tier and for its endpoints of the same share.
-    pub tier: usize,
-    /// The wanted share of each endpoint, > 0.
+    /// The level, for the tolerance, which is judged for the level and for its endpoints of the same share.
+    pub level: usize,
+    /// The desired share of each endpoint, > 0.
     pub share: Ratio,
     /// How many endpoints, > 0.
     pub count: u32,
@@ -45,7 +45,7 @@ pub struct Class {
 
 /// How the weights were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum QuantiseMethod {
     /// Exact, largest weight at most 256.
     Exact,
     /// Rounded, within the tolerance, m at most 1,024.
@@ -58,9 +58,9 @@ pub enum Stage {
     Clamped,
 }
 
-impl Stage {
+impl QuantiseMethod {
     /// The word for it in output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::Search => "search",
@@ -79,7 +79,7 @@ pub struct Quantised {
     /// How many endpoints of the class weigh one more; only `sh` needs that.
     pub heavier: Vec<u32>,
     /// How they were found.
-    pub stage: Stage,
+    pub method: QuantiseMethod,
     /// The sum of all endpoints' weights: the picks in one cycle of `wrr`.
     pub cycle: u64,
 }
@@ -106,36 +106,36 @@ pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
 
 /// The weights of `classes` for `wrr`.
 pub fn quantise(classes: &[Class]) -> Quantised {
-    let (weights, stage) = match exact_weights(classes) {
-        Some(exact) if is_small(&exact) => (exact, Stage::Exact),
+    let (weights, method) = match exact_weights(classes) {
+        Some(exact) if is_small(&exact) => (exact, QuantiseMethod::Exact),
         exact => searched(classes, exact),
     };
-    Quantised::alike(classes, weights, stage)
+    Quantised::alike(classes, weights, method)
 }
 
 impl Quantised {
     /// Weights under which the endpoints of a class are alike.
-    fn alike(classes: &[Class], weights: Vec<u32>, stage: Stage) -> Self {
+    fn alike(classes: &[Class], weights: Vec<u32>, method: QuantiseMethod) -> Self {
         Self {
             heavier: vec![0; weights.len()],
             cycle: picks(classes, &weights).iter().sum(),
             weights,
-            stage,
+            method,
         }
     }
 }
 
 /// The weights that a search finds; those that are exact if they are better than going far.
-fn searched(classes: &[Class], exact: Option<Vec<u32>>) -> (Vec<u32>, Stage) {
+fn searched(classes: &[Class], exact: Option<Vec<u32>>) -> (Vec<u32>, QuantiseMethod) {
     let mut search = Search::new(classes);
     if let Some(weights) = search.up_to(SEARCH_LIMIT) {
-        (weights, Stage::Search)
+        (weights, QuantiseMethod::Search)
     } else if let Some(exact) = exact {
-        (exact, Stage::WideExact)
+        (exact, QuantiseMethod::WideExact)
     } else if let Some(weights) = search.up_to(MAX_WEIGHT) {
-        (weights, Stage::WideSearch)
+        (weights, QuantiseMethod::WideSearch)
     } else {
-        (search.weights(), Stage::Clamped)
+        (search.weights(), QuantiseMethod::Clamped)
     }
 }
 
@@ -146,24 +146,24 @@ fn is_small(weights: &[u32]) -> bool {
 /// Whether small weights are enough for `classes`: up to 1,024 for `wrr`, any for a scheduler that has only small ones.
 pub(crate) fn has_small_weights(scheduler: Scheduler, classes: &[Class]) -> bool {
     if matches!(scheduler, Scheduler::Mh | Scheduler::Sh) {
-        return quantise_for(scheduler, classes).stage != Stage::Clamped;
+        return quantise_for(scheduler, classes).method != QuantiseMethod::Clamped;
     }
     exact_weights(classes).is_some_and(|weights| is_small(&weights))
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
 
-/// How far the achieved share of a tier, or of all its endpoints that want the same, may be from the `wanted` one:
+/// How far the achieved share of a level, or of all its endpoints that want the same, may be from the `desired` one:
 /// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
-pub fn tolerance(wanted: Ratio) -> Ratio {
-    let relative = (wanted * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
+pub fn tolerance(desired: Ratio) -> Ratio {
+    let relative = (desired * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
     relative.min(Ratio::new(5, 1_000))
 }
 
-/// The share of each tier that `weights` achieve, by the tier's index.
+/// The share of each level that `weights` achieve, by the level's index.
 pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
-    let mut picks = vec![0_u64; tiers(classes)];
+    let mut picks = vec![0_u64; levels(classes)];
     for (class, weight) in classes.iter().zip(weights) {
-        if let Some(picks) = picks.get_mut(class.tier) {
+        if let Some(picks) = picks.get_mut(class.level) {
             *picks += u64::from(class.count) * u64::from(*weight);
         }
     }
@@ -174,9 +174,9 @@ pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
         .collect()
 }
 
-/// One more than the largest index of a tier.
-fn tiers(classes: &[Class]) -> usize {
-    let indices = classes.iter().map(|class| class.tier + 1);
+/// One more than the largest index of a level.
+fn levels(classes: &[Class]) -> usize {
+    let indices = classes.iter().map(|class| class.level + 1);
     indices.max().unwrap_or(0)
 }
 

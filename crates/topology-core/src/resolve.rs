@@ -20,7 +20,7 @@ mod s00_usable;
 mod s01_drains;
 mod s02_avoid;
 mod s03_panic;
-mod s04_tiers;
+mod s04_levels;
 mod s05_thresholds;
 mod s06_empty;
 mod s07_spill;
@@ -122,7 +122,7 @@ pub enum FrontendKind {
 
 impl FrontendKind {
     /// The word for it in output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClusterIp => "ClusterIP",
         }

@@ -129,7 +129,7 @@ impl Scheduler {
         }
     }
 
-    /// Why it may not give the shares that are wanted, in words.
+    /// Why it may not give the shares that are desired, in words.
     pub(crate) const fn limits(self) -> &'static str {
         match self {
             Self::Wrr | Self::Wlc | Self::Twos => "no weights up to 65535 are near enough",

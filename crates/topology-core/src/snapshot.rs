@@ -14,13 +14,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy};
-use claims::Claims;
 pub use claims::Frontend;
+use claims::FrontendClaims;
 pub use dirty::Dirty;
 use dirty::Marks;
 use presence::Presence;
-use tally::Tallies;
-pub(crate) use tally::{Part, Tally};
+use tally::LabelTallies;
+pub(crate) use tally::{LabelTally, NodeTotals};
 
 /// Nodes, Services and `EndpointSlices`, joined.
 ///
@@ -30,17 +30,17 @@ pub struct Snapshot {
     nodes: FxHashMap<Arc<str>, Node>,
     /// The Nodes that have each address as one of their own.
     holders: FxHashMap<IpAddr, BTreeSet<Arc<str>>>,
-    services: BTreeMap<ObjectName, Entry>,
+    services: BTreeMap<ObjectName, ServiceEntry>,
     /// Which Service each slice was filed under, since its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
-    claims: Claims,
+    claims: FrontendClaims,
     service_cidrs: Vec<Cidr>,
     /// Labels of namespaces.
     namespaces: FxHashMap<Arc<str>, Labels>,
     /// By namespace, none first, and name.
     policies: BTreeMap<PolicyId, TopologyPolicy>,
     drains: BTreeMap<Arc<str>, Drain>,
-    tallies: Tallies,
+    tallies: LabelTallies,
     presence: Presence,
     /// Labels that something uses and that are not read of the Nodes yet.
     unread_labels: BTreeSet<Arc<str>>,
@@ -52,7 +52,7 @@ type PolicyId = (Option<Arc<str>>, Arc<str>);
 
 /// A Service and its slices; either may be known before the other.
 #[derive(Debug, Default)]
-struct Entry {
+struct ServiceEntry {
     /// Boxed, because the map keeps half as many slots again as there are Services.
     service: Option<Box<Service>>,
     slices: Vec<EndpointSlice>,
@@ -201,7 +201,7 @@ impl Snapshot {
     }
 
     /// The ready Nodes by the value of the label `key`; none for a label that no cap counts by.
-    pub(crate) fn tally(&self, key: &str) -> Option<&Tally> {
+    pub(crate) fn tally(&self, key: &str) -> Option<&LabelTally> {
         self.tallies.of(key)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topology_core::model::{Drain, Service};
 use topology_core::policy::{
-    Asked, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
+    AnnotationRequest, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
 };
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -79,8 +79,9 @@ fn topology_keys_stay_without_the_annotations_and_their_additions_without_topolo
         let service = snapshot.services().next().unwrap().clone();
         let (keys, _) = from_topology_keys(&[ZONE]).unwrap();
         let asked = service.policy.as_deref().cloned();
-        let asked = asked.map(|policy| Asked::Policy(Box::new(policy)));
-        let Some(Asked::Policy(policy)) = beside_topology_keys(asked, keys.clone()) else {
+        let asked = asked.map(|policy| AnnotationRequest::Policy(Box::new(policy)));
+        let Some(AnnotationRequest::Policy(policy)) = beside_topology_keys(asked, keys.clone())
+        else {
             panic!("a Service with two policies has one");
         };
         snapshot.set_service(Service {

@@ -176,7 +176,7 @@ fn shares(server: &ResolvedServer, family: &'static str) -> impl Iterator<Item =
         port: server.port_name.to_string(),
         family,
         tier: level.key.to_string(),
-        wanted: level.wanted.to_f64(),
+        wanted: level.desired.to_f64(),
         programmed: level.achieved.to_f64(),
     })
 }

@@ -31,7 +31,7 @@ pub fn server(resolved: &ResolvedServer) -> ServerView {
     ServerView {
         service: resolved.service.to_string(),
         port_name: resolved.port_name.to_string(),
-        kind: resolved.kind.word().to_owned(),
+        kind: resolved.kind.as_str().to_owned(),
         protocol,
         address: address.map(|address| address.ip()),
         port: address.map(|address| address.port()),
@@ -82,8 +82,8 @@ fn policy(decision: &Decision) -> PolicyView {
         &[]
     };
     PolicyView {
-        source: decision.source.word().to_owned(),
-        mode: decision.mode.word().to_owned(),
+        source: decision.source.as_str().to_owned(),
+        mode: decision.mode.as_str().to_owned(),
         words: words::policy(decision),
         levels: levels.iter().map(level).collect(),
     }
@@ -91,7 +91,7 @@ fn policy(decision: &Decision) -> PolicyView {
 
 /// Whether anybody asked for levels: without a policy all endpoints are in one that says nothing.
 fn has_levels(decision: &Decision) -> bool {
-    decision.source != PolicySource::Uniform && decision.mode.word() != "none"
+    decision.source != PolicySource::Uniform && decision.mode.as_str() != "none"
 }
 
 fn level(level: &LevelDecision) -> LevelView {
@@ -100,7 +100,7 @@ fn level(level: &LevelDecision) -> LevelView {
         usable: level.usable,
         draining: level.draining,
         total: level.total,
-        wanted: level.wanted.to_f64(),
+        wanted: level.desired.to_f64(),
         share: level.share.to_f64(),
         programmed: level.achieved.to_f64(),
     }

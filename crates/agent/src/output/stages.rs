@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use topology_core::model::PolicyName;
 use topology_core::policy::{LevelKey, PolicySource};
-use topology_core::quantise::Stage;
+use topology_core::quantise::QuantiseMethod;
 use topology_core::resolve::{Lost, ResolvedServer, StageRecord};
 use topology_core::scheduler::Scheduler;
 
@@ -29,7 +29,7 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
     ExplainView {
         server: describe::server(resolved),
         decided_by: DeciderView {
-            source: decision.source.word().to_owned(),
+            source: decision.source.as_str().to_owned(),
             policy: decision.policy.as_ref().map(PolicyName::to_string),
             words: source_words(decision.source, decision.policy.as_ref()),
         },
@@ -48,7 +48,7 @@ pub fn explain(resolved: &ResolvedServer) -> ExplainView {
 
 fn lost(lost: &Lost) -> LostView {
     LostView {
-        source: lost.source.word().to_owned(),
+        source: lost.source.as_str().to_owned(),
         policy: lost.policy.as_ref().map(PolicyName::to_string),
         words: source_words(lost.source, lost.policy.as_ref()),
         why: lost.why.to_string(),
@@ -91,9 +91,9 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
 fn quantised(resolved: &ResolvedServer) -> Option<String> {
     let (stage, cycle) = resolved.decision.quantised?;
     let how = match stage {
-        Stage::Exact | Stage::WideExact => "exact",
-        Stage::Search | Stage::WideSearch => "rounded within the tolerance",
-        Stage::Clamped => "clamped at the largest weight, outside the tolerance",
+        QuantiseMethod::Exact | QuantiseMethod::WideExact => "exact",
+        QuantiseMethod::Search | QuantiseMethod::WideSearch => "rounded within the tolerance",
+        QuantiseMethod::Clamped => "clamped at the largest weight, outside the tolerance",
     };
     Some(if resolved.server.scheduler == Scheduler::Wrr {
         format!("{how}; one cycle is {}", many(cycle, "connection"))

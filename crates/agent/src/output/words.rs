@@ -54,7 +54,7 @@ fn weighted(levels: &[LevelDecision]) -> String {
             0 => format!("{} if nearer levels are empty", place(&level.key)),
             _ => format!(
                 "{} {}",
-                short_percent(level.wanted.to_f64()),
+                short_percent(level.desired.to_f64()),
                 place(&level.key)
             ),
         })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
-use topology_core::mirror::{Mirror, Outcome, Trust};
+use topology_core::mirror::{Mirror, StepOutcome, Trust};
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -35,7 +35,7 @@ pub(super) struct Applied {
 #[derive(Debug)]
 pub(super) struct Tally {
     kind: Discriminant<Step>,
-    outcome: Outcome,
+    outcome: StepOutcome,
     /// The word for the kind.
     pub(super) step: &'static str,
     pub(super) times: u64,
@@ -49,7 +49,7 @@ impl Tally {
 }
 
 impl Applied {
-    fn count(&mut self, step: &Step, outcome: Outcome) {
+    fn count(&mut self, step: &Step, outcome: StepOutcome) {
         let kind = discriminant(step);
         let is_alike = |tally: &&mut Tally| tally.kind == kind && tally.outcome == outcome;
         // The last kind is nearly always the next one, too.
@@ -58,7 +58,7 @@ impl Applied {
             None => self.tallies.push(Tally {
                 kind,
                 outcome,
-                step: step.word(),
+                step: step.as_str(),
                 times: 1,
             }),
         }
@@ -72,7 +72,7 @@ impl Applied {
     /// Steps of a kind that the kernel took.
     pub(super) fn done(&self, step: &str) -> u64 {
         let of_kind = self.tallies.iter().filter(|tally| tally.step == step);
-        let done = of_kind.filter(|tally| tally.outcome == Outcome::Done);
+        let done = of_kind.filter(|tally| tally.outcome == StepOutcome::Done);
         done.map(|tally| tally.times).sum()
     }
 
@@ -81,7 +81,7 @@ impl Applied {
         let failed = self
             .tallies
             .iter()
-            .filter(|tally| tally.outcome != Outcome::Done);
+            .filter(|tally| tally.outcome != StepOutcome::Done);
         failed.map(|tally| tally.times).sum()
     }
 }
@@ -146,13 +146,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
             let outcome = result
                 .as_ref()
-                .map_or_else(|error| error.outcome, |()| Outcome::Done);
+                .map_or_else(|error| error.outcome, |()| StepOutcome::Done);
             tracing::debug!(result = word(outcome), "{step}");
             applied.count(step, outcome);
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
-            if outcome == Outcome::Done {
+            if outcome == StepOutcome::Done {
                 self.trash.note(step, &self.mirror, now);
             }
             self.note_ended(step, outcome);
@@ -167,7 +167,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.schedulers.note(step, error);
                 settled.fail(step, error);
             }
-            if let (Step::AddServer { key, .. }, Outcome::Unknown) = (step, outcome) {
+            if let (Step::AddServer { key, .. }, StepOutcome::Unknown) = (step, outcome) {
                 // If it was created, it was by us.
                 self.mirror.own(*key);
             }
@@ -214,7 +214,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) fn disown(&mut self, keys: &[VirtualServerKey]) {
         for key in keys {
             self.mirror
-                .commit(&Step::DeleteServer { key: *key }, Outcome::Missing);
+                .commit(&Step::DeleteServer { key: *key }, StepOutcome::Missing);
         }
         self.release(keys);
     }
@@ -275,21 +275,21 @@ impl Settled {
         }
     }
 
-    fn note(&mut self, step: &Step, outcome: Outcome) {
+    fn note(&mut self, step: &Step, outcome: StepOutcome) {
         self.touch(*step.key());
         match (step, outcome) {
-            (Step::DeleteServer { key }, Outcome::Done | Outcome::Missing)
-            | (Step::AddServer { key, .. }, Outcome::AlreadyExists | Outcome::Failed) => {
+            (Step::DeleteServer { key }, StepOutcome::Done | StepOutcome::Missing)
+            | (Step::AddServer { key, .. }, StepOutcome::AlreadyExists | StepOutcome::Failed) => {
                 self.released.push(*key);
             }
-            (Step::DrainReal { key, .. }, Outcome::Done) => drop(self.drained.insert(*key)),
+            (Step::DrainReal { key, .. }, StepOutcome::Done) => drop(self.drained.insert(*key)),
             _ => {}
         }
     }
 
     fn fail(&mut self, step: &Step, error: &StepError) {
         let gone = matches!(step, Step::DeleteServer { .. } | Step::DeleteReal { .. });
-        if gone && error.outcome == Outcome::Missing {
+        if gone && error.outcome == StepOutcome::Missing {
             return;
         }
         let words = || format!("`{step}` failed: {}", error.text);
@@ -298,9 +298,9 @@ impl Settled {
 }
 
 /// How a drain ends by this step, if one does. To be asked before the mirror takes the step in.
-fn drain_end(mirror: &Mirror, step: &Step, outcome: Outcome) -> Option<DrainEnd> {
+fn drain_end(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<DrainEnd> {
     match step {
-        Step::DeleteReal { key, address, port } if outcome == Outcome::Done => {
+        Step::DeleteReal { key, address, port } if outcome == StepOutcome::Done => {
             let drain = mirror.drain(key, *address, *port)?;
             let idle = drain.connections == Some(0);
             Some(if idle {
@@ -309,7 +309,7 @@ fn drain_end(mirror: &Mirror, step: &Step, outcome: Outcome) -> Option<DrainEnd>
                 DrainEnd::Deadline
             })
         }
-        Step::EditReal { key, real } if outcome == Outcome::Done => {
+        Step::EditReal { key, real } if outcome == StepOutcome::Done => {
             mirror.drain(key, real.address, real.port)?;
             Some(DrainEnd::Returned)
         }
@@ -352,12 +352,12 @@ fn flow(step: &Step) -> Option<Flow> {
 }
 
 /// How an outcome is called in metrics and logs.
-pub(super) fn word(outcome: Outcome) -> &'static str {
+pub(super) fn word(outcome: StepOutcome) -> &'static str {
     match outcome {
-        Outcome::Done => "done",
-        Outcome::AlreadyExists => "exists",
-        Outcome::Missing => "missing",
-        Outcome::Failed => "failed",
-        Outcome::Unknown => "unknown",
+        StepOutcome::Done => "done",
+        StepOutcome::AlreadyExists => "exists",
+        StepOutcome::Missing => "missing",
+        StepOutcome::Failed => "failed",
+        StepOutcome::Unknown => "unknown",
     }
 }

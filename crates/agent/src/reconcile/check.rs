@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
-use topology_core::mirror::{Observed, ObservedReal};
+use topology_core::mirror::{ObservedRealServer, ObservedServer};
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -218,14 +218,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 }
 
 /// Whether a reading shows what the mirror has. Order does not count.
-fn is_same(held: &Observed, reading: &Reading) -> bool {
-    let Observed {
+fn is_same(held: &ObservedServer, reading: &Reading) -> bool {
+    let ObservedServer {
         scheduler,
         persistence,
         plain,
         real_servers,
     } = &reading.observed;
-    let mut seen: Vec<&ObservedReal> = real_servers.iter().collect();
+    let mut seen: Vec<&ObservedRealServer> = real_servers.iter().collect();
     seen.sort_unstable_by_key(|real| (real.address, real.port));
     held.scheduler == *scheduler
         && held.persistence == *persistence

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use topology_core::mirror::Outcome;
+use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 
 use super::apply::word;
@@ -87,12 +87,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .conntrack_cleaned(cleaning.family, deleted, cleaning.took);
         }
         let outcome = match words {
-            None => Outcome::Done,
-            Some(_) => Outcome::Failed,
+            None => StepOutcome::Done,
+            Some(_) => StepOutcome::Failed,
         };
         let now = self.now();
         for step in flows.values() {
-            self.metrics.kernel_writes(step.word(), word(outcome), 1);
+            self.metrics.kernel_writes(step.as_str(), word(outcome), 1);
             self.mirror.commit(step, outcome);
             match &words {
                 None => self.agenda.resume(&Item::Server(*step.key()), now),

@@ -1,6 +1,6 @@
 //! Deadlines of draining real servers on disk, so that a restart changes none.
 
-use topology_core::mirror::Outcome;
+use topology_core::mirror::StepOutcome;
 use topology_core::plan::{Deadline, Step};
 
 use super::Reconciler;
@@ -29,7 +29,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Notes that deadlines end by a step. To be called before the mirror takes the step in.
-    pub(super) fn note_ended(&mut self, step: &Step, outcome: Outcome) {
+    pub(super) fn note_ended(&mut self, step: &Step, outcome: StepOutcome) {
         let (key, real) = match step {
             Step::DeleteReal { key, address, port } => (key, Some((*address, *port))),
             Step::EditReal { key, real } | Step::AddReal { key, real } => {
@@ -42,8 +42,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             | Step::ForgetFlows { .. } => return,
         };
         match outcome {
-            Outcome::Done | Outcome::Missing => {}
-            Outcome::AlreadyExists | Outcome::Failed | Outcome::Unknown => return,
+            StepOutcome::Done | StepOutcome::Missing => {}
+            StepOutcome::AlreadyExists | StepOutcome::Failed | StepOutcome::Unknown => return,
         }
         let ended = self.mirror.deadlines_of(key);
         let ended = ended.filter(|one| real.is_none_or(|real| real == (one.address, one.port)));

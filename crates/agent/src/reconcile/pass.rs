@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cluster::event::Completeness;
 use tokio::time::Instant;
-use topology_core::mirror::{Observed, Trust};
+use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
 use topology_core::plan::{self, Step};
 use topology_core::resolve::{Resolution, resolve};
@@ -225,8 +225,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// How a difference is made now.
-    pub(super) fn options(&self) -> plan::Options<'static> {
-        plan::Options {
+    pub(super) fn options(&self) -> plan::DiffOptions<'static> {
+        plan::DiffOptions {
             adopt: self.config.adopt,
             drain_poll: if self.puts_off() {
                 PATIENT_POLL
@@ -244,7 +244,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let Some(held) = self.mirror.get(&key) else {
             return;
         };
-        let observed = Observed {
+        let observed = ObservedServer {
             scheduler: Arc::clone(&held.scheduler),
             real_servers: Vec::new(),
             ..*held
@@ -270,7 +270,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 void.push(key);
             }
             let now = self.now();
-            let options = plan::Options {
+            let options = plan::DiffOptions {
                 unchosen: desired.as_ref().map_or(&[], |target| &target.unchosen),
                 ..options
             };

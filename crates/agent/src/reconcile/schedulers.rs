@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use topology_core::mirror::Outcome;
+use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
@@ -147,7 +147,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             |result: &Result<(), StepError>| result.as_ref().is_err_and(|error| error.no_scheduler);
         let refused = results.iter().any(refused);
         if !refused {
-            self.mirror.commit(&step, Outcome::Unknown);
+            self.mirror.commit(&step, StepOutcome::Unknown);
         }
         refused
     }

@@ -13,7 +13,7 @@ mod starting;
 mod time;
 
 use cluster::event::{Completeness, Event};
-use topology_core::mirror::ObservedReal;
+use topology_core::mirror::ObservedRealServer;
 use topology_core::model::Protocol;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -253,7 +253,7 @@ async fn pain_44_drift_of_every_kind_is_repaired_and_nothing_else_is_written() {
         let web = world.servers.get_mut(&key("10.96.0.10")).unwrap();
         web.real_servers[0].weight = 77;
         web.real_servers.remove(1);
-        let stranger = ObservedReal {
+        let stranger = ObservedRealServer {
             address: "10.244.9.9".parse().unwrap(),
             port: 80,
             weight: 1,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::ObjectName;
 use topology_core::policy::PREFIX;
 
@@ -72,11 +72,11 @@ pub fn set(text: &str) -> Result<Set, String> {
     };
     if part == Part::TrafficDistribution
         && !value.is_empty()
-        && !Wanted::DISTRIBUTIONS.contains(&value)
+        && !HintMode::DISTRIBUTIONS.contains(&value)
     {
         return Err(format!(
             "{value:?} is no {DISTRIBUTION}; use {}, or nothing to remove the field",
-            Wanted::DISTRIBUTIONS.join(", ")
+            HintMode::DISTRIBUTIONS.join(", ")
         ));
     }
     Ok(Set {

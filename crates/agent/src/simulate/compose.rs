@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use topology_core::hints::Trouble;
+use topology_core::hints::HintProblem;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::figures::Sum;
@@ -183,7 +183,7 @@ struct NoHints {
 }
 
 impl NoHints {
-    fn because(trouble: &Trouble) -> Self {
+    fn because(trouble: &HintProblem) -> Self {
         Self {
             code: Some(trouble.code()),
             words: format!("no hints, as {trouble}"),

@@ -143,7 +143,7 @@ impl Flow {
         let wanting = decision
             .levels
             .iter()
-            .filter(|level| level.usable == 0 && !level.wanted.is_zero());
+            .filter(|level| level.usable == 0 && !level.desired.is_zero());
         for level in wanting {
             self.meet_empty(&level.key.to_string(), part);
         }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
+use topology_core::hints::{self, HintEvent, HintMode, HintProblem, Zones};
 use topology_core::model::{EndpointSlice, Faults, Node, Service};
 use topology_core::policy::{LevelKey, Policy, ZONE, from_topology_keys};
 use topology_core::snapshot::Snapshot;
@@ -45,11 +45,11 @@ impl Rival {
     }
 
     /// What is written on the endpoints.
-    const fn hints(self) -> Wanted {
+    const fn hints(self) -> HintMode {
         match self {
-            Self::Uniform | Self::TopologyKeys => Wanted::Nothing,
-            Self::HintsAuto => Wanted::Auto,
-            Self::PreferSameZone => Wanted::SameZone,
+            Self::Uniform | Self::TopologyKeys => HintMode::Nothing,
+            Self::HintsAuto => HintMode::Auto,
+            Self::PreferSameZone => HintMode::SameZone,
         }
     }
 }
@@ -83,7 +83,7 @@ impl Stage {
         service: &Service,
         levels: &[LevelKey],
         rival: Rival,
-    ) -> Option<Trouble> {
+    ) -> Option<HintProblem> {
         self.clear();
         self.shown = from.slices(&service.name).to_vec();
         for endpoint in self.shown.iter_mut().flat_map(|slice| &mut slice.endpoints) {
@@ -105,8 +105,8 @@ impl Stage {
             self.snapshot.set_slice(slice.clone());
         }
         events.into_iter().find_map(|event| match event {
-            Event::Disabled { trouble, .. } => Some(trouble),
-            Event::Enabled { .. } => None,
+            HintEvent::Disabled { trouble, .. } => Some(trouble),
+            HintEvent::Enabled { .. } => None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Every Service of a cluster, decided by every Node, now and after a change, and beside it what others would do.
 
 use rustc_hash::FxHashMap;
-use topology_core::hints::Trouble;
+use topology_core::hints::HintProblem;
 use topology_core::model::{ObjectName, Service};
 use topology_core::policy::LevelKey;
 use topology_core::resolve::Viewpoint;
@@ -38,7 +38,7 @@ pub(crate) struct Comparison {
     /// Of each Service, in the order of [`Rival::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
     /// Why a Service would get no hints for `topology-mode: Auto`.
-    pub(crate) unhinted: FxHashMap<ObjectName, Trouble>,
+    pub(crate) unhinted: FxHashMap<ObjectName, HintProblem>,
     /// All together.
     pub(crate) sums: Vec<Sum>,
 }
@@ -73,7 +73,7 @@ impl Survey {
 struct Compared {
     service: ObjectName,
     sums: Vec<Sum>,
-    unhinted: Option<Trouble>,
+    unhinted: Option<HintProblem>,
 }
 
 impl Comparison {

@@ -140,7 +140,7 @@ mod tests {
             let levels = policy.levels.iter().map(|level| level.key.to_string());
             let avoid = policy.avoid.iter().map(|avoid| format!("!{}", avoid.key));
             let words: Vec<String> = levels.chain(avoid).collect();
-            format!("{} {}", policy.mode.word(), words.join(","))
+            format!("{} {}", policy.mode.as_str(), words.join(","))
         });
         (
             words.unwrap_or_else(|| "nothing".to_owned()),

@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use topology_core::model::{Faults, TrafficPolicy};
-use topology_core::policy::{self, Asked, KeysReading, PREFIX, Policy, PolicyError, Reading};
+use topology_core::policy::{
+    self, AnnotationReading, AnnotationRequest, PREFIX, Policy, PolicyError, TopologyKeysReading,
+};
 
 use super::field::Field;
 use super::report::Report;
@@ -23,7 +25,7 @@ const NAME_KEPT: &str = "the policy may be a hard one, so the last good version 
 /// What a Service asks for, and what is wrong with it.
 pub(crate) struct Asking {
     /// By its annotations and its `topologyKeys` together.
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<AnnotationRequest>,
     /// By its `topologyKeys` alone.
     pub(crate) topology_keys: Option<Policy>,
     /// What is wrong with them.
@@ -41,8 +43,8 @@ pub(crate) fn of_service(
     let keys = spec.get("topologyKeys");
     let (annotated, faults) = annotated(root, report);
     let has_levels = match &annotated {
-        Some(Asked::Policy(policy)) => !policy.adds,
-        Some(Asked::Named(_)) => true,
+        Some(AnnotationRequest::Policy(policy)) => !policy.adds,
+        Some(AnnotationRequest::Named(_)) => true,
         None => false,
     };
     if has_levels && keys.is_present() {
@@ -81,7 +83,7 @@ pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Repor
     }
 }
 
-fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<Asked>, Faults) {
+fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationRequest>, Faults) {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);
@@ -90,7 +92,7 @@ fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<Asked>, Faults) {
     let ours = annotations.keys().filter(|key| key.starts_with(PREFIX));
     let ours: Vec<_> = ours.map(|key| (key, texts.get(key).copied())).collect();
     let is_not_text = ours.iter().any(|(_, text)| text.is_none());
-    let Reading {
+    let AnnotationReading {
         asked,
         errors,
         boundary_unread,
@@ -125,7 +127,7 @@ fn is_about_levels(error: &PolicyError) -> bool {
 }
 
 /// The field of Kubernetes 1.17 to 1.21, with the rules of its validation (1.18).
-fn read_keys(keys: &Field<'_>, report: &mut Report) -> KeysReading {
+fn read_keys(keys: &Field<'_>, report: &mut Report) -> TopologyKeysReading {
     let texts: Vec<&str> = keys
         .items(report)
         .map(|entry| entry.text(report).unwrap_or_default())
@@ -136,14 +138,14 @@ fn read_keys(keys: &Field<'_>, report: &mut Report) -> KeysReading {
     if is_list {
         policy::read_topology_keys(&texts)
     } else {
-        KeysReading::unread()
+        TopologyKeysReading::unread()
     }
 }
 
 /// Reports what is wrong with keys that are used.
 fn report_keys(
     keys: &Field<'_>,
-    reading: &KeysReading,
+    reading: &TopologyKeysReading,
     external: TrafficPolicy,
     report: &mut Report,
 ) -> Faults {

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::{Service, ServicePort, TrafficPolicy};
-use topology_core::policy::Asked;
+use topology_core::policy::AnnotationRequest;
 
 use super::field::Field;
 use super::policy::{self, Asking};
@@ -53,8 +53,8 @@ pub(crate) fn convert(
         faults,
     } = policy::of_service(root, &spec, external, report);
     let (policy, named_policy) = match asked {
-        Some(Asked::Policy(policy)) => (Some(interner.policy(*policy)), None),
-        Some(Asked::Named(name)) => (None, Some(name)),
+        Some(AnnotationRequest::Policy(policy)) => (Some(interner.policy(*policy)), None),
+        Some(AnnotationRequest::Named(name)) => (None, Some(name)),
         None => (None, None),
     };
     let metadata = root.get("metadata");
@@ -73,18 +73,18 @@ pub(crate) fn convert(
         named_policy,
         topology_keys: topology_keys.map(|policy| interner.policy(policy)),
         faults,
-        wanted_hints: wanted_hints(root, &spec, report),
+        hint_mode: hint_mode(root, &spec, report),
         unprogrammed: unprogrammed.parts,
     }))
 }
 
 /// The hints that the Service asks for (KEP-2433, KEP-4444).
-fn wanted_hints(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Wanted {
+fn hint_mode(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> HintMode {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let mut text = |key| annotations.entry(key).text(report);
     let (older, newer) = (text(OLDER_HINTS), text(NEWER_HINTS));
-    Wanted::of(
+    HintMode::of(
         older,
         newer,
         traffic_distribution(&spec.get("trafficDistribution"), report),
@@ -94,9 +94,9 @@ fn wanted_hints(root: &Field<'_>, spec: &Field<'_>, report: &mut Report) -> Want
 /// A value that Kubernetes does not know has no effect there either.
 fn traffic_distribution<'a>(field: &Field<'a>, report: &mut Report) -> Option<&'a str> {
     let value = field.text(report)?;
-    if !Wanted::DISTRIBUTIONS.contains(&value) {
+    if !HintMode::DISTRIBUTIONS.contains(&value) {
         let message = format!("`{value}` is not a traffic distribution and has no effect");
-        let remedy = format!("use one of {}", Wanted::DISTRIBUTIONS.join(", "));
+        let remedy = format!("use one of {}", HintMode::DISTRIBUTIONS.join(", "));
         report.warn(field, message, remedy);
     }
     Some(value)

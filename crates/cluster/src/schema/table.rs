@@ -1,6 +1,6 @@
 //! The annotations, and the fields of each resource, as Markdown.
 
-use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, Value};
+use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, ValueKind};
 
 use super::property::{Need, Object, Property, Resource, Shape};
 use super::{AGENT, CLUSTER_POLICY, DRAIN, MAP, NAMESPACE_POLICY};
@@ -30,29 +30,29 @@ fn annotations() -> String {
 }
 
 /// What an annotation takes.
-fn taken(value: &Value) -> String {
+fn taken(value: &ValueKind) -> String {
     let words = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
         words.join(", ")
     };
     match value {
-        Value::Word(known) => words(known),
-        Value::Levels => {
+        ValueKind::Word(known) => words(known),
+        ValueKind::Levels => {
             format!("levels, nearest first: `node,zone,*`; at most {MAX_LEVELS}, none twice")
         }
-        Value::Weights { most } => format!(
+        ValueKind::Weights { most } => format!(
             "`node=80,zone=15,*=5`, with or without `%`; whole numbers from 0 to {most}, or 0% to 100%, their sum is free; at most {MAX_LEVELS} levels"
         ),
-        Value::Number { least, most } => format!("a whole number from {least} to {most}"),
-        Value::Thresholds { most } => {
+        ValueKind::Number { least, most } => format!("a whole number from {least} to {most}"),
+        ValueKind::Thresholds { most } => {
             format!("`zone=2`, `zone=50%`, several with commas; 1 to {most}, or 0% to 100%")
         }
-        Value::Percent { least, most, none } => {
+        ValueKind::Percent { least, most, none } => {
             format!("percent from {least} to {most}, or `{none}`")
         }
-        Value::Domains => "`node`, `zone:soft`, several with commas".to_owned(),
-        Value::Seconds { most } => format!("seconds from 0 to {most}"),
-        Value::Name => "a name".to_owned(),
+        ValueKind::Domains => "`node`, `zone:soft`, several with commas".to_owned(),
+        ValueKind::Seconds { most } => format!("seconds from 0 to {most}"),
+        ValueKind::Name => "a name".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ mod alone {
     use cluster::api::{Access, Connection, Patch};
     use serde_json::{Value, json};
     use tokio::runtime::Runtime;
-    use topology_core::hints::{self, Event, Trouble, Wanted, Zones};
+    use topology_core::hints::{self, HintEvent, HintMode, HintProblem, Zones};
     use topology_core::model::{EndpointSlice, Node, ObjectName};
 
     use crate::follower::Follower;
@@ -145,15 +145,15 @@ mod alone {
     }
 
     /// What the original says of it, in its words.
-    fn words(event: &Event) -> &'static str {
+    fn words(event: &HintEvent) -> &'static str {
         match event {
-            Event::Enabled { .. } => "Topology Aware Hints has been enabled",
-            Event::Disabled { trouble, .. } => match trouble {
-                Trouble::Nodes => "Insufficient Node information",
-                Trouble::TooFewEndpoints { .. } => "Insufficient number of endpoints",
-                Trouble::Overload { .. } => "without exceeding overload threshold",
-                Trouble::EndpointWithoutZone => "do not have a zone specified",
-                Trouble::NoLongerAsked => "has been disabled",
+            HintEvent::Enabled { .. } => "Topology Aware Hints has been enabled",
+            HintEvent::Disabled { trouble, .. } => match trouble {
+                HintProblem::Nodes => "Insufficient Node information",
+                HintProblem::TooFewEndpoints { .. } => "Insufficient number of endpoints",
+                HintProblem::Overload { .. } => "without exceeding overload threshold",
+                HintProblem::EndpointWithoutZone => "do not have a zone specified",
+                HintProblem::NoLongerAsked => "has been disabled",
             },
         }
     }
@@ -174,10 +174,10 @@ mod alone {
 
     /// Our own hints on the same endpoints.
     fn ours(
-        wanted: Wanted,
+        wanted: HintMode,
         zones: Option<&Zones>,
         theirs: &[EndpointSlice],
-    ) -> (Vec<EndpointSlice>, Vec<Event>) {
+    ) -> (Vec<EndpointSlice>, Vec<HintEvent>) {
         let mut slices = theirs.to_vec();
         let events = hints::write(wanted, zones, &mut slices);
         (slices, events)
@@ -198,7 +198,7 @@ mod alone {
         let zones = Zones::of(&nodes);
         let mut reasons = BTreeMap::new();
         for (one, theirs) in placements.iter().zip(theirs) {
-            let wanted = Wanted::of(
+            let wanted = HintMode::of(
                 None,
                 Some("Auto").filter(|_| one.distribution.is_none()),
                 one.distribution,

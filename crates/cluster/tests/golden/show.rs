@@ -103,8 +103,8 @@ fn show_service(service: &Service) -> String {
         write!(
             text,
             "\n  policy {} {}",
-            policy.source.word(),
-            policy.mode.word()
+            policy.source.as_str(),
+            policy.mode.as_str()
         )
         .unwrap();
         for level in &policy.levels {

@@ -35,7 +35,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use topology_core::hints::{Wanted, Zones};
+use topology_core::hints::{HintMode, Zones};
 use topology_core::model::{Family, ObjectName};
 
 use super::value;
@@ -152,7 +152,7 @@ impl Hints {
     /// Whether any Service asks for hints that depend on Nodes.
     pub(super) fn needs_zones(&self) -> bool {
         let mut all = self.services.values();
-        all.any(|service| service.wanted == Wanted::Auto)
+        all.any(|service| service.wanted == HintMode::Auto)
     }
 
     /// How things stand.

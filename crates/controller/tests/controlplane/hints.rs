@@ -7,7 +7,7 @@ mod alone {
     use std::time::{Duration, Instant};
 
     use serde_json::{Value, json};
-    use topology_core::hints::{self, Wanted, Zones};
+    use topology_core::hints::{self, HintMode, Zones};
     use topology_core::model::{EndpointSlice, Node, ObjectName};
 
     use crate::audit::{Audit, hired};
@@ -116,7 +116,7 @@ mod alone {
             let nodes: Vec<Node> = self.follower.index.snapshot().nodes().cloned().collect();
             let zones = Zones::of(&nodes);
             let mut expected = found.clone();
-            hints::write(Wanted::Auto, zones.as_ref(), &mut expected);
+            hints::write(HintMode::Auto, zones.as_ref(), &mut expected);
             assert_eq!(found, expected, "{service}");
         }
 

@@ -13,11 +13,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::event::Trouble;
+use super::event::HintProblem;
 use super::zones::Zones;
 
 /// Endpoints by the zone they are hinted for.
-pub(super) type Counts = BTreeMap<Arc<str>, i32>;
+pub(super) type EndpointCounts = BTreeMap<Arc<str>, i32>;
 
 /// A zone is overloaded if its endpoints carry more than this beyond their share.
 const OVERLOAD: f64 = 0.2;
@@ -37,17 +37,17 @@ pub(super) struct Quota {
 
 /// How many endpoints zones give away and receive.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves {
-    pub(super) give: Counts,
-    pub(super) receive: Counts,
+pub(super) struct ZoneMoves {
+    pub(super) give: EndpointCounts,
+    pub(super) receive: EndpointCounts,
 }
 
 impl Allocation {
     /// The allocation of `endpoints` ready ones.
-    pub(super) fn new(zones: &Zones, endpoints: usize) -> Result<Self, Trouble> {
+    pub(super) fn new(zones: &Zones, endpoints: usize) -> Result<Self, HintProblem> {
         if zones.count() > endpoints {
             let zones = zones.count();
-            return Err(Trouble::TooFewEndpoints { endpoints, zones });
+            return Err(HintProblem::TooFewEndpoints { endpoints, zones });
         }
         let all = i32::try_from(endpoints).unwrap_or(i32::MAX);
         let mut spare = all;
@@ -64,7 +64,7 @@ impl Allocation {
             quotas.insert(Arc::clone(zone), quota);
         }
         if spare < 0 {
-            return Err(Trouble::Overload { endpoints });
+            return Err(HintProblem::Overload { endpoints });
         }
         for quota in quotas.values_mut() {
             quota.most += spare;
@@ -74,7 +74,7 @@ impl Allocation {
 
     /// Which zones give and which receive if the endpoints are hinted like this: the one that has most too much gives
     /// to the one that lacks most, one by one, until no move is worth it.
-    pub(super) fn moves(&self, hinted: &Counts) -> Moves {
+    pub(super) fn moves(&self, hinted: &EndpointCounts) -> ZoneMoves {
         let excess = |(zone, quota): (_, &Quota)| {
             let hinted = hinted.get(zone).copied().unwrap_or_default();
             (zone, f64::from(hinted) - quota.desired)
@@ -87,7 +87,7 @@ impl Allocation {
             .collect();
         let lacking = excess.iter().filter(|(_, excess)| *excess < 0.0);
         let mut receivers: Vec<_> = lacking.map(|(zone, excess)| (*zone, -excess)).collect();
-        let mut moves = Moves::default();
+        let mut moves = ZoneMoves::default();
         while let (Some(giver), Some(receiver)) = (largest(&mut givers), largest(&mut receivers)) {
             if is_idle(giver.1, receiver.1) {
                 break;

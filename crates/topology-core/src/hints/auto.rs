@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use super::allocation::{Allocation, Counts, Moves};
-use super::event::Trouble;
-use super::slices::{Slice, Slices};
+use super::allocation::{Allocation, EndpointCounts, ZoneMoves};
+use super::event::HintProblem;
+use super::slices::{HintedSlice, HintedSlices};
 use super::zones::Zones;
 
 /// Hints every ready endpoint for exactly one zone; takes all hints away where that is not possible.
 ///
-/// Slices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
+/// HintedSlices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
 /// imbalance.
-pub(super) fn allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(), Trouble> {
+pub(super) fn allocate(
+    zones: Option<&Zones>,
+    slices: &mut HintedSlices,
+) -> Result<(), HintProblem> {
     let done = try_allocate(zones, slices);
     if done.is_err() {
         slices.clear();
@@ -19,10 +22,10 @@ pub(super) fn allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(),
     done
 }
 
-fn try_allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(), Trouble> {
-    let zones = zones.ok_or(Trouble::Nodes)?;
+fn try_allocate(zones: Option<&Zones>, slices: &mut HintedSlices) -> Result<(), HintProblem> {
+    let zones = zones.ok_or(HintProblem::Nodes)?;
     let allocation = Allocation::new(zones, slices.ready())?;
-    let mut hinted = Counts::new();
+    let mut hinted = EndpointCounts::new();
     slices.pull(|slice| match kept(slice, &allocation, &hinted) {
         Some(counts) => {
             add(&mut hinted, &counts);
@@ -37,10 +40,14 @@ fn try_allocate(zones: Option<&Zones>, slices: &mut Slices) -> Result<(), Troubl
 
 /// The hints of a slice that may stay as it is, beside those `already` counted.
 ///
-/// Every ready endpoint must be hinted, only for zones that are wanted, and no zone may get more than it may be left
+/// Every ready endpoint must be hinted, only for zones with a quota, and no zone may get more than it may be left
 /// with.
-pub(super) fn kept(slice: &Slice, allocation: &Allocation, already: &Counts) -> Option<Counts> {
-    let mut counts = Counts::new();
+pub(super) fn kept(
+    slice: &HintedSlice,
+    allocation: &Allocation,
+    already: &EndpointCounts,
+) -> Option<EndpointCounts> {
+    let mut counts = EndpointCounts::new();
     for member in slice.members.iter().filter(|member| member.is_ready()) {
         let zones = &member.hints.as_ref()?.zones;
         if zones.is_empty() {
@@ -58,18 +65,24 @@ pub(super) fn kept(slice: &Slice, allocation: &Allocation, already: &Counts) -> 
     Some(counts)
 }
 
-fn add(sum: &mut Counts, counts: &Counts) {
+fn add(sum: &mut EndpointCounts, counts: &EndpointCounts) {
     for (zone, count) in counts {
         *sum.entry(Arc::clone(zone)).or_default() += count;
     }
 }
 
 /// Every ready endpoint is for its own zone, every other for none.
-fn hint_own_zone(slices: &mut Slices, hinted: &mut Counts) -> Result<(), Trouble> {
+fn hint_own_zone(
+    slices: &mut HintedSlices,
+    hinted: &mut EndpointCounts,
+) -> Result<(), HintProblem> {
     for member in slices.written().flat_map(|slice| &mut slice.members) {
         member.hints = None;
         if member.is_ready() {
-            let zone = member.zone().cloned().ok_or(Trouble::EndpointWithoutZone)?;
+            let zone = member
+                .zone()
+                .cloned()
+                .ok_or(HintProblem::EndpointWithoutZone)?;
             member.hint_zone(&zone);
             *hinted.entry(zone).or_default() += 1;
         }
@@ -78,7 +91,7 @@ fn hint_own_zone(slices: &mut Slices, hinted: &mut Counts) -> Result<(), Trouble
 }
 
 /// Hints the first endpoints of giving zones for receiving ones.
-pub(super) fn redistribute(slices: &mut Slices, mut moves: Moves) {
+pub(super) fn redistribute(slices: &mut HintedSlices, mut moves: ZoneMoves) {
     for member in slices.written().flat_map(|slice| &mut slice.members) {
         let zone = member.hints.as_ref().and_then(|hints| hints.zones.first());
         let giving = zone

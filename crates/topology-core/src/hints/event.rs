@@ -6,7 +6,7 @@ use crate::model::Family;
 
 /// An event on the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum HintEvent {
     /// Normal: its endpoints have hints now.
     Enabled {
         /// The family of the endpoints.
@@ -17,7 +17,7 @@ pub enum Event {
         /// The family of the endpoints.
         family: Family,
         /// Why not.
-        trouble: Trouble,
+        trouble: HintProblem,
     },
 }
 
@@ -26,7 +26,7 @@ pub enum Event {
 /// The KEP knows one more, that nothing was allocated; it cannot happen, since every ready endpoint gets a hint or one
 /// of these is said.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum HintProblem {
     /// See [`Zones::of`](super::Zones::of); also said where only one zone has ready Nodes.
     #[error(
         "the Nodes do not say enough: each needs a zone and allocatable CPU, in two zones at least"
@@ -56,7 +56,7 @@ pub enum Trouble {
     NoLongerAsked,
 }
 
-impl Trouble {
+impl HintProblem {
     /// The name of the trouble, stable, for programs.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Trouble {
     }
 }
 
-impl Event {
+impl HintEvent {
     /// The reason of the event, as Kubernetes names it.
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Event {
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for HintEvent {
     /// The message, which ends with the address type.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

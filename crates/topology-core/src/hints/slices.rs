@@ -6,27 +6,27 @@ use crate::model::{Endpoint, EndpointSlice, Hints};
 
 /// What a controller is about to do with the slices of one Service and family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Slices {
+pub struct HintedSlices {
     /// Those it will create.
-    pub create: Vec<Slice>,
+    pub create: Vec<HintedSlice>,
     /// Those it will write again.
-    pub update: Vec<Slice>,
+    pub update: Vec<HintedSlice>,
     /// Those it has no reason to touch; the ones whose hints must change move to `update`.
-    pub keep: Vec<Slice>,
+    pub keep: Vec<HintedSlice>,
 }
 
 /// A slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slice {
+pub struct HintedSlice {
     /// Its name, for whoever writes it.
     pub name: Arc<str>,
     /// Its endpoints.
-    pub members: Vec<Member>,
+    pub members: Vec<HintedEndpoint>,
 }
 
 /// An endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct HintedEndpoint {
     /// `nodeName`.
     pub node: Option<Arc<str>>,
     /// `zone`.
@@ -37,7 +37,7 @@ pub struct Member {
     pub hints: Option<Hints>,
 }
 
-impl Slices {
+impl HintedSlices {
     /// Ready endpoints.
     pub(super) fn ready(&self) -> usize {
         let slices = self.create.iter().chain(&self.update).chain(&self.keep);
@@ -48,12 +48,12 @@ impl Slices {
     }
 
     /// Those that are written anyhow, in order.
-    pub(super) fn written(&mut self) -> impl Iterator<Item = &mut Slice> {
+    pub(super) fn written(&mut self) -> impl Iterator<Item = &mut HintedSlice> {
         self.create.iter_mut().chain(&mut self.update)
     }
 
-    /// Moves the slices that need it from those that are kept to those that are written.
-    pub(super) fn pull(&mut self, needs_it: impl FnMut(&mut Slice) -> bool) {
+    /// ZoneMoves the slices that need it from those that are kept to those that are written.
+    pub(super) fn pull(&mut self, needs_it: impl FnMut(&mut HintedSlice) -> bool) {
         self.update.extend(self.keep.extract_if(.., needs_it));
     }
 
@@ -66,17 +66,17 @@ impl Slices {
     }
 }
 
-impl Slice {
+impl HintedSlice {
     /// The slice as if it had no hints.
     pub(super) fn fresh(slice: &EndpointSlice) -> Self {
         Self {
             name: Arc::clone(&slice.name.name),
-            members: slice.endpoints.iter().map(Member::fresh).collect(),
+            members: slice.endpoints.iter().map(HintedEndpoint::fresh).collect(),
         }
     }
 }
 
-impl Member {
+impl HintedEndpoint {
     fn fresh(endpoint: &Endpoint) -> Self {
         Self {
             node: endpoint.node.clone(),

@@ -6,8 +6,11 @@ mod tables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::allocation::{Allocation, Counts, Moves, Quota};
-use super::{Event, Member, Slice, Slices, Trouble, Wanted, Zones, auto, reconcile, write};
+use super::allocation::{Allocation, EndpointCounts, Quota, ZoneMoves};
+use super::{
+    HintEvent, HintMode, HintProblem, HintedEndpoint, HintedSlice, HintedSlices, Zones, auto,
+    reconcile, write,
+};
 use crate::model::{Endpoint, EndpointSlice, Family, Hints, Node, ObjectName};
 use crate::ratio::Ratio;
 
@@ -33,13 +36,13 @@ fn zones(cpu: &BTreeMap<String, u64>) -> Option<Zones> {
 }
 
 /// An endpoint as the file's legend says.
-fn member(text: &str) -> Member {
+fn member(text: &str) -> HintedEndpoint {
     let (place, hints) = match text.split_once('=') {
         Some((place, zones)) => (place, Some(zones)),
         None => (text, None),
     };
     let (zone, condition) = place.split_at(place.len() - 1);
-    Member {
+    HintedEndpoint {
         node: (!zone.is_empty()).then(|| Arc::from(format!("node-{zone}"))),
         zone: (!zone.is_empty()).then(|| zone.into()),
         ready: match condition {
@@ -59,19 +62,19 @@ fn member(text: &str) -> Member {
     }
 }
 
-fn slice(members: &[String]) -> Slice {
-    Slice {
+fn slice(members: &[String]) -> HintedSlice {
+    HintedSlice {
         name: "x".into(),
         members: members.iter().map(|text| member(text)).collect(),
     }
 }
 
-fn slices(all: &[Vec<String>]) -> Vec<Slice> {
+fn slices(all: &[Vec<String>]) -> Vec<HintedSlice> {
     all.iter().map(|members| slice(members)).collect()
 }
 
-fn counts(slices: &[Slice]) -> Counts {
-    let mut counts = Counts::new();
+fn counts(slices: &[HintedSlice]) -> EndpointCounts {
+    let mut counts = EndpointCounts::new();
     let hints = slices
         .iter()
         .flat_map(|slice| &slice.members)
@@ -82,25 +85,25 @@ fn counts(slices: &[Slice]) -> Counts {
     counts
 }
 
-fn word(event: &Event) -> &'static str {
+fn word(event: &HintEvent) -> &'static str {
     match event {
-        Event::Enabled { .. } => "Enabled",
-        Event::Disabled { trouble, .. } => match trouble {
-            Trouble::Nodes => "Nodes",
-            Trouble::TooFewEndpoints { .. } => "TooFewEndpoints",
-            Trouble::Overload { .. } => "Overload",
-            Trouble::EndpointWithoutZone => "EndpointWithoutZone",
-            Trouble::NoLongerAsked => "NoLongerAsked",
+        HintEvent::Enabled { .. } => "Enabled",
+        HintEvent::Disabled { trouble, .. } => match trouble {
+            HintProblem::Nodes => "Nodes",
+            HintProblem::TooFewEndpoints { .. } => "TooFewEndpoints",
+            HintProblem::Overload { .. } => "Overload",
+            HintProblem::EndpointWithoutZone => "EndpointWithoutZone",
+            HintProblem::NoLongerAsked => "NoLongerAsked",
         },
     }
 }
 
-fn wanted(word: &str) -> Wanted {
+fn wanted(word: &str) -> HintMode {
     match word {
-        "Auto" => Wanted::Auto,
-        "SameZone" => Wanted::SameZone,
-        "SameNode" => Wanted::SameNode,
-        "Nothing" => Wanted::Nothing,
+        "Auto" => HintMode::Auto,
+        "SameZone" => HintMode::SameZone,
+        "SameNode" => HintMode::SameNode,
+        "Nothing" => HintMode::Nothing,
         other => panic!("{other} is nothing one can want"),
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use super::{Labels, ObjectName};
-use crate::hints::Wanted;
+use crate::hints::HintMode;
 use crate::policy::Policy;
 
 /// A Service with a `ClusterIP`.
@@ -38,7 +38,7 @@ pub struct Service {
     /// What is wrong with its annotations of ours or its `topologyKeys`.
     pub faults: Faults,
     /// The hints that it asks those who write its `EndpointSlices` for.
-    pub wanted_hints: Wanted,
+    pub hint_mode: HintMode,
     /// What it asks for and this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
 }

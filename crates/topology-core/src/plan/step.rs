@@ -92,7 +92,7 @@ impl Step {
     }
 
     /// The name of the kind of step, stable, for metrics.
-    pub const fn word(&self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::AddServer { .. } => "add_server",
             Self::EditServer { .. } => "edit_server",

@@ -2,14 +2,14 @@
 //!
 //! A fault costs the annotation that has it and no other, except that a boundary is never opened by a mistake: where
 //! the levels of a hard policy, or the name of the policy, cannot be read, the reading stands for a boundary that holds nothing
-//! ([`Reading::boundary_unread`]).
+//! ([`AnnotationReading::boundary_unread`]).
 
 mod check;
 mod describe;
 mod mode;
 mod values;
 
-pub use describe::{ANNOTATIONS, Annotation, Value};
+pub use describe::{ANNOTATIONS, Annotation, ValueKind};
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub const PREFIX: &str = "topology.ipvs-topo.io/";
 
 /// What annotations ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum AnnotationRequest {
     /// A policy of the Service's own.
     Policy(Box<Policy>),
     /// The `TopologyPolicy` of that name in the Service's namespace.
@@ -29,13 +29,16 @@ pub enum Asked {
 
 /// What a Service asks for that has annotations and `spec.topologyKeys`: annotations with levels, or a named policy, win;
 /// those without levels add to the keys.
-pub fn beside_topology_keys(annotated: Option<Asked>, keys: Option<Policy>) -> Option<Asked> {
+pub fn beside_topology_keys(
+    annotated: Option<AnnotationRequest>,
+    keys: Option<Policy>,
+) -> Option<AnnotationRequest> {
     let Some(keys) = keys else {
         return annotated;
     };
     let policy = match annotated {
         None => keys,
-        Some(Asked::Policy(added)) if added.adds => Policy {
+        Some(AnnotationRequest::Policy(added)) if added.adds => Policy {
             avoid: added.avoid,
             on_no_match: added.on_no_match,
             scheduler: added.scheduler,
@@ -43,14 +46,14 @@ pub fn beside_topology_keys(annotated: Option<Asked>, keys: Option<Policy>) -> O
         },
         Some(asked) => return Some(asked),
     };
-    Some(Asked::Policy(Box::new(policy)))
+    Some(AnnotationRequest::Policy(Box::new(policy)))
 }
 
 /// What annotations amount to, faulty or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct AnnotationReading {
     /// What the annotations without a fault ask for; `None` if that is nothing.
-    pub asked: Option<Asked>,
+    pub asked: Option<AnnotationRequest>,
     /// Everything that is wrong, not only the first fault.
     pub errors: Vec<PolicyError>,
     /// Whether the levels of a hard policy, or the name of the policy, cannot be read. `asked` is then a boundary that
@@ -66,7 +69,7 @@ pub struct Reading {
 /// Everything that is wrong, not only the first fault.
 pub fn from_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<Option<Asked>, Vec<PolicyError>> {
+) -> Result<Option<AnnotationRequest>, Vec<PolicyError>> {
     let annotations = annotations.into_iter();
     let reading = read_annotations(annotations.map(|(key, value)| (key, Some(value))));
     if reading.errors.is_empty() {
@@ -80,7 +83,7 @@ pub fn from_annotations<'a>(
 /// somebody else reports.
 pub fn read_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
-) -> Reading {
+) -> AnnotationReading {
     let mut set = AnnotationSet::default();
     for (key, value) in annotations {
         if let Some(name) = key.strip_prefix(PREFIX) {
@@ -91,13 +94,13 @@ pub fn read_annotations<'a>(
 }
 
 /// A list of levels as an annotation has it.
-struct Listed<'a> {
+struct LevelList<'a> {
     text: &'a str,
     /// None: it cannot be read.
     levels: Option<Vec<Level>>,
 }
 
-impl Listed<'_> {
+impl LevelList<'_> {
     /// Whether it lets in only what is in its levels. One that cannot be read does unless it ends in `*`.
     fn is_boundary(&self) -> bool {
         if let Some(levels) = &self.levels {
@@ -112,8 +115,8 @@ struct AnnotationSet<'a> {
     /// Name and value of each, as they came.
     found: Vec<(&'a str, &'a str)>,
     mode: Option<Mode>,
-    keys: Option<Listed<'a>>,
-    weights: Option<Listed<'a>>,
+    keys: Option<LevelList<'a>>,
+    weights: Option<LevelList<'a>>,
     min_ready: Vec<(LevelKey, MinReady)>,
     max_overload: Overload,
     named: Option<Arc<str>>,
@@ -154,7 +157,7 @@ impl<'a> AnnotationSet<'a> {
     /// Reads one annotation; `None` is a value that is not text.
     fn read(&mut self, name: &'a str, value: Option<&'a str>) {
         let unread = || {
-            Some(Listed {
+            Some(LevelList {
                 text: "",
                 levels: None,
             })
@@ -210,7 +213,7 @@ impl<'a> AnnotationSet<'a> {
         name: &str,
         text: &'a str,
         read: Result<Vec<Level>, values::ListFault>,
-    ) -> Listed<'a> {
+    ) -> LevelList<'a> {
         let levels = read.map_or_else(
             |fault| {
                 self.fail(name, text, fault.problem);
@@ -218,7 +221,7 @@ impl<'a> AnnotationSet<'a> {
             },
             Some,
         );
-        Listed { text, levels }
+        LevelList { text, levels }
     }
 
     fn fail(&mut self, name: &str, value: &str, problem: String) {
@@ -229,9 +232,9 @@ impl<'a> AnnotationSet<'a> {
         });
     }
 
-    fn finish(mut self) -> Reading {
+    fn finish(mut self) -> AnnotationReading {
         let (asked, boundary_unread) = self.asked();
-        Reading {
+        AnnotationReading {
             asked,
             errors: self.errors,
             boundary_unread,
@@ -240,18 +243,18 @@ impl<'a> AnnotationSet<'a> {
     }
 
     /// What is asked for, and whether it is a boundary that cannot be read.
-    fn asked(&mut self) -> (Option<Asked>, bool) {
+    fn asked(&mut self) -> (Option<AnnotationRequest>, bool) {
         // The policy that is meant may be a boundary.
         self.name_unread &= !self.forms_boundary();
         if self.name_unread {
             self.fail_beside_name();
             let unread = Policy::new(PolicySource::Annotation, Mode::Hard, Vec::new());
-            return (Some(Asked::Policy(Box::new(unread))), true);
+            return (Some(AnnotationRequest::Policy(Box::new(unread))), true);
         }
         if let Some(name) = self.named.take() {
             if !self.forms_boundary() {
                 self.fail_beside_name();
-                return (Some(Asked::Named(name)), false);
+                return (Some(AnnotationRequest::Named(name)), false);
             }
             self.fail_found(
                 "policy",
@@ -261,6 +264,9 @@ impl<'a> AnnotationSet<'a> {
         let meant = self.meant();
         let unread = meant == mode::Meant::Unread;
         let policy = self.policy_of(meant);
-        (policy.map(|policy| Asked::Policy(Box::new(policy))), unread)
+        (
+            policy.map(|policy| AnnotationRequest::Policy(Box::new(policy))),
+            unread,
+        )
     }
 }

@@ -26,7 +26,7 @@ impl Mode {
     ];
 
     /// The word for it in annotations and output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hard => "hard",
             Self::Prefer => "prefer",

@@ -75,7 +75,7 @@ pub enum Residual {
     Even,
 }
 
-/// A domain whose endpoints are not wanted: this node's own value of the key.
+/// A domain whose endpoints are not desired: this node's own value of the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Avoid {
     /// What the endpoint must not share with this node.
@@ -105,7 +105,7 @@ pub enum OnNoMatch {
 
 impl OnNoMatch {
     /// The word for it in annotations and output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reject => "reject",
             Self::Drop => "drop",

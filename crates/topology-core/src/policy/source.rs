@@ -46,7 +46,7 @@ impl PolicySource {
     }
 
     /// The word for it in output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::TrafficPolicyLocal => "trafficPolicyLocal",
             Self::ClusterOverride => "clusterOverride",

@@ -4,7 +4,7 @@ use super::{Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource
 
 /// What a list of keys amounts to, faulty or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeysReading {
+pub struct TopologyKeysReading {
     /// What it means, as far as it can be read; none for an empty list (V1).
     pub policy: Option<Policy>,
     /// What its owner should know.
@@ -15,7 +15,7 @@ pub struct KeysReading {
     pub boundary_unread: bool,
 }
 
-impl KeysReading {
+impl TopologyKeysReading {
     /// A boundary that cannot be read.
     pub fn unread() -> Self {
         Self {
@@ -52,7 +52,7 @@ pub fn from_topology_keys<T: AsRef<str>>(
 /// warning; anywhere else it is an error, since a stray element would turn a hard rule into a soft one.
 /// Of a key that stands twice the first holds. With any other error the list cannot be read: one that ends in `*` then
 /// means nothing, any other is a boundary.
-pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> KeysReading {
+pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> TopologyKeysReading {
     let mut levels: Vec<Level> = Vec::with_capacity(keys.len());
     let (mut warnings, mut errors, mut is_unread) = (Vec::new(), Vec::new(), false);
     for (at, text) in keys.iter().map(AsRef::as_ref).enumerate() {
@@ -101,8 +101,8 @@ pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> KeysReading {
     let ends_open = keys
         .last()
         .is_some_and(|last| matches!(last.as_ref(), "" | "*"));
-    let unread = KeysReading::unread();
-    KeysReading {
+    let unread = TopologyKeysReading::unread();
+    TopologyKeysReading {
         policy: match (is_unread, ends_open) {
             (false, _) => policy(levels),
             (true, true) => None,

@@ -6,14 +6,14 @@
 //! Example: 90 % and 10 % over 1 and 5 endpoints are 45 to 1 each: weights 45 and 1. 99 % and 1 % would be 495 to 1; the
 //! nearest that `mh` tells apart are 63 and 1, which is 92.6 % and 7.4 %.
 
-use super::groups::Groups;
-use super::{Class, Quantised, Stage, lowest_terms, picks};
+use super::groups::ShareGroups;
+use super::{Class, QuantiseMethod, Quantised, lowest_terms, picks};
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_BUCKETS, MH_WEIGHT};
 
 /// The smallest weights that are near enough; if none are, the nearest.
 pub(super) fn quantise(classes: &[Class]) -> Quantised {
-    let groups = Groups::of(classes);
+    let groups = ShareGroups::of(classes);
     let mut best: Option<(Ratio, Vec<u32>)> = None;
     for largest in 1..=MH_WEIGHT {
         let weights = rounded(classes, largest);
@@ -30,12 +30,12 @@ pub(super) fn quantise(classes: &[Class]) -> Quantised {
         }
     }
     let (excess, weights) = best.unwrap_or((Ratio::ZERO, Vec::new()));
-    let stage = if excess.is_zero() {
-        stage(classes, &weights)
+    let method = if excess.is_zero() {
+        method(classes, &weights)
     } else {
-        Stage::Clamped
+        QuantiseMethod::Clamped
     };
-    Quantised::alike(classes, lowest_terms(weights), stage)
+    Quantised::alike(classes, lowest_terms(weights), method)
 }
 
 /// `max(1, round(largest x share / largest share))`, halves rounded up.
@@ -52,15 +52,15 @@ fn rounded(classes: &[Class], largest: u32) -> Vec<u32> {
 }
 
 /// Exact if the weights are in the proportions of the shares.
-fn stage(classes: &[Class], weights: &[u32]) -> Stage {
+fn method(classes: &[Class], weights: &[u32]) -> QuantiseMethod {
     let mut units = classes
         .iter()
         .zip(weights)
         .map(|(class, weight)| class.share / Ratio::new((*weight).into(), 1));
     let first = units.next();
     if units.all(|unit| Some(unit) == first) {
-        Stage::Exact
+        QuantiseMethod::Exact
     } else {
-        Stage::Search
+        QuantiseMethod::Search
     }
 }

@@ -1,6 +1,6 @@
 //! The search for the smallest rounded weights that are near enough, in machine integers.
 //!
-//! It walks over m, the largest weight. Each step looks only at the classes whose weight grows there, and where a tier
+//! It walks over m, the largest weight. Each step looks only at the classes whose weight grows there, and where a level
 //! or the alike endpoints in one are so far off that they cannot be near enough for many steps, the walk leaps over them.
 
 mod bounds;
@@ -9,10 +9,10 @@ mod line;
 mod tests;
 
 use super::Class;
-use super::groups::Groups;
+use super::groups::ShareGroups;
 use crate::ratio::{Ratio, gcd};
-use bounds::{Bounds, Sum};
-use line::Line;
+use bounds::{Bounds, PickSum};
+use line::ClassLine;
 
 /// Lines that are looked at together.
 const CHUNK: usize = 8;
@@ -25,13 +25,13 @@ pub(super) struct Search {
     largest: u32,
     /// When each line weighs one more; apart from the lines, since every step looks at all of them.
     due: Vec<u32>,
-    lines: Vec<Line>,
-    /// One for each of the [`Groups`].
+    lines: Vec<ClassLine>,
+    /// One for each of the [`ShareGroups`].
     bounds: Vec<Bounds>,
     /// The one that was not near enough last; it seldom is at once.
     suspect: usize,
-    /// All tiers together.
-    all: Sum,
+    /// All levels together.
+    all: PickSum,
     /// Where to look for a leap again.
     look_ahead: u32,
 }
@@ -41,16 +41,16 @@ impl Search {
     pub(super) fn new(classes: &[Class]) -> Self {
         let largest_share = classes.iter().map(|class| class.share).max();
         let largest_share = largest_share.unwrap_or(Ratio::ONE);
-        let groups = Groups::of(classes);
+        let groups = ShareGroups::of(classes);
         let lines = classes.iter().zip(&groups.kinds);
-        let lines = lines.map(|(class, kind)| Line::new(class, *kind, largest_share));
+        let lines = lines.map(|(class, kind)| ClassLine::new(class, *kind, largest_share));
         let mut search = Self {
             largest: 0,
             due: Vec::new(),
             lines: lines.collect(),
-            bounds: groups.wanted.into_iter().map(Bounds::new).collect(),
+            bounds: groups.desired.into_iter().map(Bounds::new).collect(),
             suspect: 0,
-            all: Sum::default(),
+            all: PickSum::default(),
             look_ahead: 0,
         };
         search.leap(0);
@@ -70,7 +70,7 @@ impl Search {
 
     /// The weights here, in lowest terms.
     pub(super) fn weights(&self) -> Vec<u32> {
-        let common = |common, line: &Line| gcd(common, u128::from(line.counted()));
+        let common = |common, line: &ClassLine| gcd(common, u128::from(line.counted()));
         let common = u32::try_from(self.lines.iter().fold(0, common))
             .unwrap_or(1)
             .max(1);
@@ -108,7 +108,7 @@ impl Search {
         self.leap(self.largest.saturating_add(idle).min(limit));
     }
 
-    /// How many steps it takes at least until every tier can be near enough, or until a line grows that does not within
+    /// How many steps it takes at least until every level can be near enough, or until a line grows that does not within
     /// a stride: those are taken to stand still.
     fn idle(&mut self) -> u32 {
         self.all.stand_still();
@@ -171,13 +171,13 @@ impl Search {
     }
 }
 
-/// What `line` counts for: its tier, and the endpoints like its own.
-fn sums<'a>(bounds: &'a mut [Bounds], line: &Line) -> impl Iterator<Item = &'a mut Sum> {
-    let (tier, kind) = (line.tier, line.kind);
+/// What `line` counts for: its level, and the endpoints like its own.
+fn sums<'a>(bounds: &'a mut [Bounds], line: &ClassLine) -> impl Iterator<Item = &'a mut PickSum> {
+    let (level, kind) = (line.level, line.kind);
     bounds
         .iter_mut()
         .enumerate()
-        .filter(move |(at, _)| *at == tier || Some(*at) == kind)
+        .filter(move |(at, _)| *at == level || Some(*at) == kind)
         .map(|(_, bounds)| &mut bounds.sum)
 }
 

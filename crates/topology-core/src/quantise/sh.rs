@@ -7,8 +7,8 @@
 //!
 //! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 204.8, 12.8 and 2.13 buckets each: 205, 13 and 2.
 
-use super::groups::Groups;
-use super::{Class, Quantised, Stage, lowest_terms};
+use super::groups::ShareGroups;
+use super::{Class, QuantiseMethod, Quantised, lowest_terms};
 use crate::ratio::Ratio;
 use crate::scheduler::SH_BUCKETS;
 
@@ -17,15 +17,15 @@ pub(super) fn quantise(classes: &[Class]) -> Quantised {
     let count: u64 = classes.iter().map(|class| u64::from(class.count)).sum();
     let first = classes.first().map(|class| class.share);
     if classes.iter().all(|class| Some(class.share) == first) {
-        let stage = if count > u64::from(SH_BUCKETS) {
-            Stage::Clamped
+        let method = if count > u64::from(SH_BUCKETS) {
+            QuantiseMethod::Clamped
         } else {
-            Stage::Exact
+            QuantiseMethod::Exact
         };
-        return Quantised::alike(classes, vec![1; classes.len()], stage);
+        return Quantised::alike(classes, vec![1; classes.len()], method);
     }
     if count > u64::from(SH_BUCKETS) {
-        return Quantised::alike(classes, vec![1; classes.len()], Stage::Clamped);
+        return Quantised::alike(classes, vec![1; classes.len()], QuantiseMethod::Clamped);
     }
     dealt(classes, &quotas(classes))
 }
@@ -92,22 +92,22 @@ fn judged(classes: &[Class], weights: Vec<u32>, heavier: Vec<u32>) -> Quantised 
         *picks += u64::from(*heavier);
     }
     let cycle = picks.iter().sum();
-    let wanted = |class: &Class| class.share * Ratio::new(class.count.into(), 1);
+    let desired = |class: &Class| class.share * Ratio::new(class.count.into(), 1);
     let mut both = classes.iter().zip(&picks);
-    let stage = if both.all(|(class, picks)| wanted(class) == Ratio::new(*picks, cycle)) {
-        Stage::Exact
-    } else if Groups::of(classes).excess(classes, &picks).is_zero() {
-        Stage::Search
+    let method = if both.all(|(class, picks)| desired(class) == Ratio::new(*picks, cycle)) {
+        QuantiseMethod::Exact
+    } else if ShareGroups::of(classes).excess(classes, &picks).is_zero() {
+        QuantiseMethod::Search
     } else {
-        Stage::Clamped
+        QuantiseMethod::Clamped
     };
     if heavier.iter().all(|count| *count == 0) {
-        return Quantised::alike(classes, lowest_terms(weights), stage);
+        return Quantised::alike(classes, lowest_terms(weights), method);
     }
     Quantised {
         weights,
         heavier,
-        stage,
+        method,
         cycle,
     }
 }

@@ -4,17 +4,21 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn class(tier: usize, count: u32, share: Ratio) -> Class {
-    Class { tier, share, count }
+fn class(level: usize, count: u32, share: Ratio) -> Class {
+    Class {
+        level,
+        share,
+        count,
+    }
 }
 
-/// Weights of tiers given as (weight, endpoints).
-fn tiers_of(tiers: &[(u64, u32)]) -> Vec<Class> {
-    let sum: u64 = tiers.iter().map(|(weight, _)| weight).sum();
-    let tiers = tiers.iter().enumerate();
-    tiers
-        .map(|(tier, (weight, count))| {
-            class(tier, *count, Ratio::new(*weight, sum * u64::from(*count)))
+/// Weights of levels given as (weight, endpoints).
+fn levels_of(levels: &[(u64, u32)]) -> Vec<Class> {
+    let sum: u64 = levels.iter().map(|(weight, _)| weight).sum();
+    let levels = levels.iter().enumerate();
+    levels
+        .map(|(level, (weight, count))| {
+            class(level, *count, Ratio::new(*weight, sum * u64::from(*count)))
         })
         .collect()
 }
@@ -51,7 +55,10 @@ fn q39_capacity_classes_divide_the_share_of_their_tier() {
     ];
     let quantised = quantise(&classes);
     assert_eq!(quantised.weights, [14, 7, 3]);
-    assert_eq!((quantised.stage, quantised.cycle), (Stage::Exact, 30));
+    assert_eq!(
+        (quantised.method, quantised.cycle),
+        (QuantiseMethod::Exact, 30)
+    );
     assert_eq!(
         achieved(&classes, &quantised.weights),
         [Ratio::new(7, 10), Ratio::new(3, 10)]
@@ -77,20 +84,20 @@ fn q44_wrr_serves_the_heavy_first_and_everybody_exactly() {
 
 #[test]
 fn shares_too_far_apart_are_clamped_at_the_largest_weight() {
-    let quantised = quantise(&tiers_of(&[(10_000, 1), (1, 200)]));
+    let quantised = quantise(&levels_of(&[(10_000, 1), (1, 200)]));
     assert_eq!(
-        (quantised.stage, quantised.weights),
-        (Stage::Clamped, vec![65_535, 1])
+        (quantised.method, quantised.weights),
+        (QuantiseMethod::Clamped, vec![65_535, 1])
     );
 }
 
 #[test]
 fn a_search_may_need_more_than_1024() {
-    let classes = tiers_of(&[(9_973, 3), (997, 701), (13, 11)]);
+    let classes = levels_of(&[(9_973, 3), (997, 701), (13, 11)]);
     let quantised = quantise(&classes);
     assert_eq!(
-        quantised.stage,
-        Stage::WideSearch,
+        quantised.method,
+        QuantiseMethod::WideSearch,
         "{:?}",
         quantised.weights
     );
@@ -122,39 +129,39 @@ fn naive(classes: &[Class], largest: u32) -> Vec<u32> {
 
 fn near_enough(classes: &[Class], weights: &[u32]) -> bool {
     let achieved = achieved(classes, weights);
-    let wanted = |tier| {
-        let of_tier = classes.iter().filter(|class| class.tier == tier);
-        of_tier
+    let desired = |level| {
+        let of_level = classes.iter().filter(|class| class.level == level);
+        of_level
             .map(|class| class.share * Ratio::new(class.count.into(), 1))
             .sum::<Ratio>()
     };
-    let tiers_near = achieved
+    let levels_near = achieved
         .iter()
         .enumerate()
-        .all(|(tier, achieved)| achieved.distance(wanted(tier)) <= tolerance(wanted(tier)));
-    tiers_near && kinds_near_enough(classes, weights)
+        .all(|(level, achieved)| achieved.distance(desired(level)) <= tolerance(desired(level)));
+    levels_near && kinds_near_enough(classes, weights)
 }
 
-/// Whether all endpoints of one tier and share together get nearly what they want.
+/// Whether all endpoints of one level and share together get nearly what they want.
 fn kinds_near_enough(classes: &[Class], weights: &[u32]) -> bool {
     let picks = |class: &Class, weight: &u32| u64::from(class.count) * u64::from(*weight);
     let both = || classes.iter().zip(weights);
     let cycle: u64 = both().map(|(class, weight)| picks(class, weight)).sum();
     classes.iter().all(|kind| {
         let alike =
-            |(class, _): &(&Class, &u32)| (class.tier, class.share) == (kind.tier, kind.share);
-        let wanted: Ratio = both()
+            |(class, _): &(&Class, &u32)| (class.level, class.share) == (kind.level, kind.share);
+        let desired: Ratio = both()
             .filter(alike)
             .map(|(class, _)| class.share * Ratio::new(class.count.into(), 1))
             .sum();
         let got = both()
             .filter(alike)
             .map(|(class, weight)| picks(class, weight));
-        Ratio::new(got.sum(), cycle).distance(wanted) <= tolerance(wanted)
+        Ratio::new(got.sum(), cycle).distance(desired) <= tolerance(desired)
     })
 }
 
-/// Endpoints of one tier with these capacities, one each.
+/// Endpoints of one level with these capacities, one each.
 fn capacities(of: &[u64]) -> Vec<Class> {
     let sum = of.iter().sum();
     of.iter()
@@ -172,26 +179,26 @@ fn capacities_far_apart_count_within_a_tier() {
         (&[16, 32, 48, 257], &[1, 2, 3, 16]),
     ] {
         let quantised = quantise(&capacities(of));
-        assert_eq!(quantised.weights, expected, "{of:?} {:?}", quantised.stage);
+        assert_eq!(quantised.weights, expected, "{of:?} {:?}", quantised.method);
     }
 }
 
-/// Tiers of endpoints that are alike, or of two capacities each.
-fn any_tiers() -> impl Strategy<Value = Vec<Class>> {
-    let tier = (1..=10_000_u64, 1..300_u32);
-    let alike = proptest::collection::vec(tier, 1..6).prop_map(|tiers| tiers_of(&tiers));
-    let tier = (
+/// Levels of endpoints that are alike, or of two capacities each.
+fn any_levels() -> impl Strategy<Value = Vec<Class>> {
+    let level = (1..=10_000_u64, 1..300_u32);
+    let alike = proptest::collection::vec(level, 1..6).prop_map(|levels| levels_of(&levels));
+    let level = (
         1..=10_000_u64,
         (1..=1_000_u64, 1..9_u32),
         (1..=1_000_u64, 1..9_u32),
     );
-    let mixed = proptest::collection::vec(tier, 1..4).prop_map(|tiers| {
-        let sum: u64 = tiers.iter().map(|(weight, ..)| weight).sum();
-        let tiers = tiers.into_iter().enumerate();
-        let classes = tiers.flat_map(|(tier, (weight, (one, ones), (other, others)))| {
+    let mixed = proptest::collection::vec(level, 1..4).prop_map(|levels| {
+        let sum: u64 = levels.iter().map(|(weight, ..)| weight).sum();
+        let levels = levels.into_iter().enumerate();
+        let classes = levels.flat_map(|(level, (weight, (one, ones), (other, others)))| {
             let capacity = one * u64::from(ones) + other * u64::from(others);
             [(one, ones), (other, others)]
-                .map(|(own, count)| class(tier, count, Ratio::new(weight * own, sum * capacity)))
+                .map(|(own, count)| class(level, count, Ratio::new(weight * own, sum * capacity)))
         });
         classes.collect()
     });
@@ -200,19 +207,19 @@ fn any_tiers() -> impl Strategy<Value = Vec<Class>> {
 
 proptest! {
     #[test]
-    fn i3_i4_weights_are_near_enough_small_and_in_lowest_terms(classes in any_tiers()) {
+    fn i3_i4_weights_are_near_enough_small_and_in_lowest_terms(classes in any_levels()) {
         let quantised = quantise(&classes);
         let common = quantised.weights.iter().fold(0, |common, weight| gcd(common, u128::from(*weight)));
         prop_assert_eq!(common, 1);
         prop_assert!(quantised.weights.iter().all(|weight| (1..=MAX_WEIGHT).contains(weight)));
         let is_near = near_enough(&classes, &quantised.weights);
-        prop_assert_eq!(is_near, quantised.stage != Stage::Clamped);
+        prop_assert_eq!(is_near, quantised.method != QuantiseMethod::Clamped);
         let picks: u64 = classes.iter().zip(&quantised.weights).map(|(class, weight)| u64::from(class.count) * u64::from(*weight)).sum();
         prop_assert_eq!(picks, quantised.cycle);
     }
 
     #[test]
-    fn the_search_walks_as_the_formula_says(classes in any_tiers()) {
+    fn the_search_walks_as_the_formula_says(classes in any_levels()) {
         let mut search = Search::new(&classes);
         let found = search.up_to(SEARCH_LIMIT);
         let expected = (1..=SEARCH_LIMIT)
@@ -222,8 +229,8 @@ proptest! {
     }
 
     #[test]
-    fn i9_scaling_all_weights_changes_nothing(tiers in proptest::collection::vec((1..=100_u64, 1..50_u32), 1..5), factor in 2..100_u64) {
-        let scaled: Vec<(u64, u32)> = tiers.iter().map(|(weight, count)| (weight * factor, *count)).collect();
-        prop_assert_eq!(quantise(&tiers_of(&tiers)), quantise(&tiers_of(&scaled)));
+    fn i9_scaling_all_weights_changes_nothing(levels in proptest::collection::vec((1..=100_u64, 1..50_u32), 1..5), factor in 2..100_u64) {
+        let scaled: Vec<(u64, u32)> = levels.iter().map(|(weight, count)| (weight * factor, *count)).collect();
+        prop_assert_eq!(quantise(&levels_of(&levels)), quantise(&levels_of(&scaled)));
     }
 }

@@ -6,12 +6,12 @@
 //! Example: weights 1 and 1 under `fo` are shares of 0 and 1.
 
 use super::Note;
-use super::work::{Tier, Work};
+use super::work::{LevelState, PortWork};
 use crate::quantise::tolerance;
 use crate::ratio::Ratio;
 
 /// Replaces the shares of weights by those that the scheduler achieves. `order` names the candidate of each real server.
-pub(super) fn run(work: &mut Work<'_>, order: &[usize]) {
+pub(super) fn run(work: &mut PortWork<'_>, order: &[usize]) {
     let scheduler = work.scheduler();
     if scheduler.keeps_weights() || work.classes.is_empty() {
         return;
@@ -30,33 +30,33 @@ pub(super) fn run(work: &mut Work<'_>, order: &[usize]) {
 }
 
 /// What each level gets: the sum of its endpoints' shares.
-fn sum_up(work: &mut Work<'_>) {
-    let mut sums = vec![Ratio::ZERO; work.tiers.len()];
+fn sum_up(work: &mut PortWork<'_>) {
+    let mut sums = vec![Ratio::ZERO; work.levels.len()];
     for candidate in &work.candidates {
-        if let Some(sum) = candidate.tier.and_then(|tier| sums.get_mut(tier)) {
+        if let Some(sum) = candidate.level.and_then(|level| sums.get_mut(level)) {
             *sum = *sum + candidate.share;
         }
     }
-    for (tier, sum) in work.tiers.iter_mut().zip(sums) {
-        let tier: &mut Tier = tier;
-        tier.achieved = sum;
+    for (level, sum) in work.levels.iter_mut().zip(sums) {
+        let level: &mut LevelState = level;
+        level.achieved = sum;
     }
 }
 
 /// Whether some level, with those that merged into it, gets more or less than the tolerance allows.
-fn is_off(work: &Work<'_>) -> bool {
-    let mut parts = vec![(Ratio::ZERO, Ratio::ZERO); work.tiers.len()];
+fn is_off(work: &PortWork<'_>) -> bool {
+    let mut parts = vec![(Ratio::ZERO, Ratio::ZERO); work.levels.len()];
     for class in &work.classes {
-        if let Some(part) = parts.get_mut(class.tier) {
+        if let Some(part) = parts.get_mut(class.level) {
             part.0 = part.0 + class.share * Ratio::new(class.count.into(), 1);
         }
     }
     for candidate in &work.candidates {
         let class = candidate.class.and_then(|class| work.classes.get(class));
-        if let Some(part) = class.and_then(|class| parts.get_mut(class.tier)) {
+        if let Some(part) = class.and_then(|class| parts.get_mut(class.level)) {
             part.1 = part.1 + candidate.share;
         }
     }
-    let off = |(wanted, got): &(Ratio, Ratio)| got.distance(*wanted) > tolerance(*wanted);
+    let off = |(desired, got): &(Ratio, Ratio)| got.distance(*desired) > tolerance(*desired);
     parts.iter().any(off)
 }

@@ -21,7 +21,7 @@ pub(super) struct Candidate<'a> {
     /// Its zone, from its Node or else from the slice; never empty.
     pub(super) zone: Option<&'a Arc<str>>,
     /// Index of its level.
-    pub(super) tier: Option<usize>,
+    pub(super) level: Option<usize>,
     /// Its part of its pool relative to the others there.
     pub(super) capacity: u32,
     /// Index of its pool, once it has one.
@@ -37,7 +37,7 @@ pub(super) struct Candidate<'a> {
 
 /// Endpoints that may be considered, and those whose address can never be a real server; both by address and port.
 #[derive(Clone)]
-pub(super) struct Candidates<'a> {
+pub(super) struct PortCandidates<'a> {
     pub(super) accepted: Vec<Candidate<'a>>,
     pub(super) refused: Vec<Candidate<'a>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Candidates<'a> {
 ///
 /// The same address and port in two slices is one endpoint: a copy on this node wins (KP-IN-17), then a ready one,
 /// then that of the first slice by name.
-pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
+pub(super) fn collect<'a>(view: &PortView<'a>) -> PortCandidates<'a> {
     let endpoints = view
         .targets
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn collect<'a>(view: &PortView<'a>) -> Candidates<'a> {
     all.dedup_by_key(|candidate| id(candidate));
     let is_refused = |candidate: &mut Candidate<'_>| candidate.reason == Reason::BadAddress;
     let refused = all.extract_if(.., is_refused).collect();
-    Candidates {
+    PortCandidates {
         accepted: all,
         refused,
     }
@@ -84,7 +84,7 @@ impl<'a> Candidate<'a> {
             zone: zone
                 .or(endpoint.zone.as_ref())
                 .filter(|zone| !zone.is_empty()),
-            tier: None,
+            level: None,
             capacity: 1,
             pool: 0,
             class: None,

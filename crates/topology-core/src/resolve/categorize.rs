@@ -6,7 +6,7 @@ use crate::model::{Endpoint, TrafficPolicy};
 
 /// The traffic policies of a Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Traffic {
+pub struct TrafficPolicies {
     /// `spec.internalTrafficPolicy`.
     pub internal: TrafficPolicy,
     /// `spec.externalTrafficPolicy`.
@@ -17,7 +17,7 @@ pub struct Traffic {
 
 /// Where the proxy runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ProxyLocation<'a> {
     /// The name of the Node.
     pub node: &'a str,
     /// Its zone label; an empty one counts as none.
@@ -71,8 +71,8 @@ impl Categories {
 /// Sorts the endpoints of one Service port into the lists.
 pub fn categorize(
     endpoints: &[&Endpoint],
-    traffic: Traffic,
-    place: Place<'_>,
+    traffic: TrafficPolicies,
+    place: ProxyLocation<'_>,
     node_hints: NodeHints,
 ) -> Categories {
     let uses_cluster = traffic.internal != TrafficPolicy::Local || traffic.externally_accessible;
@@ -126,7 +126,7 @@ fn first_list(endpoints: &[&Endpoint], rules: [&dyn Fn(&Endpoint) -> bool; 2]) -
 }
 
 /// Hints count only if every ready endpoint has them and at least one names this place.
-fn topology(endpoints: &[&Endpoint], place: Place<'_>, node_hints: NodeHints) -> Topology {
+fn topology(endpoints: &[&Endpoint], place: ProxyLocation<'_>, node_hints: NodeHints) -> Topology {
     let usable = |mode: Topology, hinted: fn(&Endpoint) -> bool| {
         let mut ready = endpoints.iter().filter(|endpoint| endpoint.ready);
         ready.clone().all(|endpoint| hinted(endpoint))
@@ -155,7 +155,7 @@ fn hints_zones(endpoint: &Endpoint) -> bool {
         .is_some_and(|hints| !hints.zones.is_empty())
 }
 
-fn is_near(endpoint: &Endpoint, topology: Topology, place: Place<'_>) -> bool {
+fn is_near(endpoint: &Endpoint, topology: Topology, place: ProxyLocation<'_>) -> bool {
     let Some(hints) = endpoint.hints.as_ref() else {
         return topology == Topology::Anywhere;
     };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
-use super::work::{Tier, Work};
+use super::work::{LevelState, PortWork};
 use super::{FrontendKind, ResolvedServer, source};
 use crate::virtual_server::VirtualServer;
 
-impl Work<'_> {
+impl PortWork<'_> {
     /// The virtual server and how it came about.
     pub(super) fn conclude(mut self) -> ResolvedServer {
         let view = self.view;
@@ -45,7 +45,7 @@ impl Work<'_> {
             policy: self.decided_by.take(),
             lost: std::mem::take(&mut self.lost),
             mode: self.mode,
-            levels: self.tiers.iter().map(level).collect(),
+            levels: self.levels.iter().map(level).collect(),
             avoided: self.avoided().into_iter().cloned().collect(),
             endpoints,
             notes: std::mem::take(&mut self.notes),
@@ -57,14 +57,14 @@ impl Work<'_> {
     }
 
     fn endpoint(&self, candidate: &Candidate<'_>) -> EndpointDecision {
-        let tier = candidate.tier.and_then(|tier| self.tiers.get(tier));
+        let level = candidate.level.and_then(|level| self.levels.get(level));
         EndpointDecision {
             address: candidate.endpoint.address,
             port: candidate.port,
             node: candidate.endpoint.node.clone(),
             zone: candidate.zone.cloned(),
             terminating: candidate.endpoint.terminating,
-            level: tier.map(|tier| tier.key.clone()),
+            level: level.map(|level| level.key.clone()),
             weight: candidate.weight,
             share: candidate.share,
             reason: candidate.reason,
@@ -72,15 +72,15 @@ impl Work<'_> {
     }
 }
 
-fn level(tier: &Tier) -> LevelDecision {
+fn level(level: &LevelState) -> LevelDecision {
     LevelDecision {
-        key: tier.key.clone(),
-        configured: tier.configured,
-        wanted: tier.wanted,
-        share: tier.share,
-        achieved: tier.achieved,
-        usable: tier.usable,
-        draining: tier.draining,
-        total: tier.total,
+        key: level.key.clone(),
+        configured: level.configured,
+        desired: level.desired,
+        share: level.share,
+        achieved: level.achieved,
+        usable: level.usable,
+        draining: level.draining,
+        total: level.total,
     }
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use super::reason::Reason;
 use super::record::StageRecord;
-use crate::hints::Wanted;
+use crate::hints::HintMode;
 use crate::model::PolicyName;
 use crate::policy::{Avoid, LevelKey, Mode, OnNoMatch, PolicySource};
-use crate::quantise::Stage;
+use crate::quantise::QuantiseMethod;
 use crate::ratio::Ratio;
 use crate::scheduler::Scheduler;
 
@@ -37,7 +37,7 @@ pub struct Decision {
     /// What each stage did, in their order.
     pub stages: Vec<StageRecord>,
     /// How the weights were found, and the picks in one cycle of `wrr`; none without real servers.
-    pub quantised: Option<(Stage, u64)>,
+    pub quantised: Option<(QuantiseMethod, u64)>,
     /// Why no real server takes connections.
     pub refusal: Option<Refusal>,
     /// What clients see then.
@@ -137,7 +137,7 @@ pub struct LevelDecision {
     /// Its weight in the policy.
     pub configured: u32,
     /// Its share as the policy says.
-    pub wanted: Ratio,
+    pub desired: Ratio,
     /// Its share once empty levels have given theirs away.
     pub share: Ratio,
     /// Its share as the weights give it.
@@ -274,7 +274,7 @@ pub enum Note {
     /// The Service asks for hints, and no endpoint has any.
     HintsMissing {
         /// What it asks for.
-        wanted: Wanted,
+        mode: HintMode,
     },
     /// An annotation or a key of `topologyKeys` is not valid and does not count; the others do.
     PartlyInvalid,

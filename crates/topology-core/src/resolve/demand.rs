@@ -9,14 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::work::Work;
+use super::work::PortWork;
 use crate::model::Node;
 use crate::policy::{Demand, LevelKey, ZONE};
 use crate::ratio::Ratio;
-use crate::snapshot::{Part, Snapshot};
+use crate::snapshot::{NodeTotals, Snapshot};
 
 /// The demand of this node's domain at a level, of all demand.
-pub(super) fn of_level(work: &Work<'_>, demand: &Demand, key: &LevelKey) -> Ratio {
+pub(super) fn of_level(work: &PortWork<'_>, demand: &Demand, key: &LevelKey) -> Ratio {
     let snapshot = work.view.snapshot;
     match key {
         LevelKey::Any => Ratio::ONE,
@@ -30,7 +30,7 @@ pub(super) fn of_level(work: &Work<'_>, demand: &Demand, key: &LevelKey) -> Rati
 }
 
 /// The demand of a zone, of all demand; none stands for Nodes without a zone.
-pub(super) fn of_zone(work: &Work<'_>, demand: &Demand, zone: Option<&Arc<str>>) -> Ratio {
+pub(super) fn of_zone(work: &PortWork<'_>, demand: &Demand, zone: Option<&Arc<str>>) -> Ratio {
     let snapshot = work.view.snapshot;
     match (zone, demand) {
         (Some(zone), demand) => of_domain(snapshot, demand, ZONE, zone),
@@ -52,7 +52,9 @@ fn of_node(snapshot: &Snapshot, demand: &Demand, node: &Node) -> Ratio {
         return Ratio::ZERO;
     };
     match demand {
-        Demand::NodeCount | Demand::AllocatableCpu => measure(demand, Part::of(node), all.all),
+        Demand::NodeCount | Demand::AllocatableCpu => {
+            measure(demand, NodeTotals::of(node), all.all)
+        }
         Demand::Static(stated) => {
             let zone = node.labels.get(ZONE).filter(|zone| !zone.is_empty());
             let nodes = |zone: &Arc<str>| all.of(zone).nodes;
@@ -76,7 +78,7 @@ fn of_domain(snapshot: &Snapshot, demand: &Demand, key: &str, value: &Arc<str>) 
     }
 }
 
-fn measure(demand: &Demand, part: Part, all: Part) -> Ratio {
+fn measure(demand: &Demand, part: NodeTotals, all: NodeTotals) -> Ratio {
     match demand {
         Demand::AllocatableCpu => Ratio::new(part.cpu_milli, all.cpu_milli),
         Demand::NodeCount | Demand::Static(_) => Ratio::new(part.nodes, all.nodes),

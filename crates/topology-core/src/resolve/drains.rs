@@ -4,10 +4,10 @@
 //! After `t` of a ramp of `r`, in ten steps, the first part is `1 - floor(10 t / r) / 10`. With several ramps the parts
 //! are nested: a drain that has come further holds wherever one that has come less far does.
 //!
-//! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
+//! Example: drain A leaves 3/10, drain B 6/10. PoolScope all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
 
 use super::candidates::Candidate;
-use super::source::{Choice, Rule};
+use super::source::{Choice, DecidingRule};
 use super::{Note, PortView, time};
 use crate::model::{Drain, DrainScope, HardServices};
 use crate::policy::{LevelKey, Policy};
@@ -72,7 +72,7 @@ impl<'a> Drains<'a> {
         let is_here = |one: &Candidate<'_>| one.endpoint.node.as_ref() == Some(&view.me.node);
         let local = self.active.iter().filter(|active| {
             let mut here = candidates.iter().filter(|one| is_here(one));
-            matches!(choice.rule, Rule::Local)
+            matches!(choice.rule, DecidingRule::Local)
                 && (covers_clients(active.drain, view) || here.any(|one| covers(active.drain, one)))
         });
         let spared = self.spared.iter().map(|drain| Note::DrainSpares {

@@ -6,22 +6,22 @@
 use super::drains::Drains;
 use super::reason::Reason;
 use super::stages::{STAGES, TOGETHER};
-use super::work::Work;
-use super::{PortView, candidates::Candidates, source::Choice, subset};
+use super::work::PortWork;
+use super::{PortView, candidates::PortCandidates, source::Choice, subset};
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
 /// The decision up to the weights: of all traffic at once, or part by part where drains ramp.
 pub(super) fn decide<'a>(
     view: &'a PortView<'a>,
-    candidates: Candidates<'a>,
+    candidates: PortCandidates<'a>,
     choice: Choice<'a>,
     drains: &Drains<'a>,
-) -> Work<'a> {
+) -> PortWork<'a> {
     let mut phases = drains.phases();
     let (size, known) = phases.pop().unwrap_or((Ratio::ONE, Vec::new()));
     let begin = |known, candidates, choice: Choice<'a>| {
-        let mut work = Work::new(view, candidates, known);
+        let mut work = PortWork::new(view, candidates, known);
         work.adopt(choice);
         for stage in STAGES.iter().filter(|stage| stage.number < TOGETHER) {
             stage.run(&mut work);
@@ -33,12 +33,12 @@ pub(super) fn decide<'a>(
     }
     let mut work = begin(known, candidates.clone(), choice.clone());
     subset::run(&mut work);
-    let mut shares = wanted(&work, size);
+    let mut shares = desired(&work, size);
     for (size, known) in phases {
         let mut part = begin(known, candidates.clone(), choice.clone());
         subset::run(&mut part);
         add(&mut work, &part);
-        for (sum, share) in shares.iter_mut().zip(wanted(&part, size)) {
+        for (sum, share) in shares.iter_mut().zip(desired(&part, size)) {
             *sum = *sum + share;
         }
     }
@@ -52,7 +52,7 @@ pub(super) fn decide<'a>(
 }
 
 /// What each candidate gets of a part of the traffic.
-fn wanted(work: &Work<'_>, size: Ratio) -> Vec<Ratio> {
+fn desired(work: &PortWork<'_>, size: Ratio) -> Vec<Ratio> {
     let share = |class: Option<usize>| {
         let class = class.and_then(|class| work.classes.get(class));
         class.map_or(Ratio::ZERO, |class| class.share * size)
@@ -62,12 +62,12 @@ fn wanted(work: &Work<'_>, size: Ratio) -> Vec<Ratio> {
 }
 
 /// Endpoints that only `part` uses are used.
-fn add(work: &mut Work<'_>, part: &Work<'_>) {
+fn add(work: &mut PortWork<'_>, part: &PortWork<'_>) {
     for (candidate, other) in work.candidates.iter_mut().zip(&part.candidates) {
         if candidate.class.is_some() || other.class.is_none() {
             continue;
         }
-        candidate.tier = candidate.tier.or(other.tier);
+        candidate.level = candidate.level.or(other.level);
         if candidate.reason == Reason::Drained {
             candidate.reason = Reason::Draining;
         } else if !candidate.reason.is_chosen() {
@@ -80,34 +80,38 @@ fn add(work: &mut Work<'_>, part: &Work<'_>) {
 }
 
 /// New classes of level and share, and the shares of the levels.
-fn settle(work: &mut Work<'_>, shares: &[Ratio]) {
-    let last = work.tiers.len().saturating_sub(1);
-    let kind = |tier: Option<usize>, share: Ratio| (tier.unwrap_or(last).min(last), share);
+fn settle(work: &mut PortWork<'_>, shares: &[Ratio]) {
+    let last = work.levels.len().saturating_sub(1);
+    let kind = |level: Option<usize>, share: Ratio| (level.unwrap_or(last).min(last), share);
     let pairs = work.candidates.iter().zip(shares);
     let mut kinds: Vec<(usize, Ratio)> = pairs
         .filter(|(_, share)| !share.is_zero())
-        .map(|(candidate, share)| kind(candidate.tier, *share))
+        .map(|(candidate, share)| kind(candidate.level, *share))
         .collect();
     kinds.sort_unstable();
     kinds.dedup();
     let mut counts = vec![0_u32; kinds.len()];
-    for tier in &mut work.tiers {
-        tier.share = Ratio::ZERO;
+    for level in &mut work.levels {
+        level.share = Ratio::ZERO;
     }
     for (candidate, share) in work.candidates.iter_mut().zip(shares) {
-        let (tier, share) = kind(candidate.tier, *share);
-        candidate.class = kinds.binary_search(&(tier, share)).ok();
+        let (level, share) = kind(candidate.level, *share);
+        candidate.class = kinds.binary_search(&(level, share)).ok();
         let Some(count) = candidate.class.and_then(|class| counts.get_mut(class)) else {
             continue;
         };
         *count += 1;
-        if let Some(tier) = work.tiers.get_mut(tier) {
-            tier.share = tier.share + share;
+        if let Some(level) = work.levels.get_mut(level) {
+            level.share = level.share + share;
         }
     }
     let classes = kinds.into_iter().zip(counts);
     work.classes = classes
-        .map(|((tier, share), count)| Class { tier, share, count })
+        .map(|((level, share), count)| Class {
+            level,
+            share,
+            count,
+        })
         .collect();
     // What is put together is not thinned out once more.
     work.pools = Vec::new();

@@ -10,20 +10,22 @@
 //!
 //! Example: hard `node`, the endpoint here unready and another here terminating but serving: that one is used.
 
-use super::categorize::{self, NodeHints, Place, Topology, Traffic, serves_terminating};
+use super::categorize::{
+    self, NodeHints, ProxyLocation, Topology, TrafficPolicies, serves_terminating,
+};
 use super::reason::Reason;
-use super::source::Rule;
-use super::work::Work;
-use super::{Note, Refusal, s04_tiers};
+use super::source::DecidingRule;
+use super::work::PortWork;
+use super::{Note, Refusal, s04_levels};
 use crate::model::{Endpoint, TrafficPolicy};
 use crate::policy::{Mode, Policy, PolicySource, ZONE};
 
 /// Settles for every candidate whether it may serve.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     match work.rule {
-        Rule::Policy(policy) => by_policy(work, policy),
-        Rule::Local => by_kube_proxy(work, TrafficPolicy::Local),
-        Rule::KubeProxy(_) => by_kube_proxy(work, TrafficPolicy::Cluster),
+        DecidingRule::Policy(policy) => by_policy(work, policy),
+        DecidingRule::Local => by_kube_proxy(work, TrafficPolicy::Local),
+        DecidingRule::KubeProxy(_) => by_kube_proxy(work, TrafficPolicy::Cluster),
     }
     let mut candidates = work.candidates.iter();
     if candidates.any(|candidate| candidate.reason == Reason::ServingTerminating) {
@@ -31,7 +33,7 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
 }
 
-fn by_policy(work: &mut Work<'_>, policy: &Policy) {
+fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
     let bounded = policy.is_bounded();
     if policy.mode != Mode::None && work.own_node().is_none() {
         work.notes.push(Note::OwnNodeUnknown);
@@ -46,12 +48,12 @@ fn by_policy(work: &mut Work<'_>, policy: &Policy) {
         }
     }
     if work.levelled().is_some() {
-        s04_tiers::find_levels(work, policy);
+        s04_levels::find_levels(work, policy);
     }
     let mut allowed = work
         .candidates
         .iter()
-        .filter(|candidate| !bounded || candidate.tier.is_some());
+        .filter(|candidate| !bounded || candidate.level.is_some());
     let any_ready = allowed.any(|candidate| candidate.endpoint.ready);
     let reason = match policy.mode {
         Mode::None => Reason::Ready,
@@ -59,7 +61,7 @@ fn by_policy(work: &mut Work<'_>, policy: &Policy) {
     };
     for candidate in &mut work.candidates {
         let endpoint = candidate.endpoint;
-        let allowed = !bounded || candidate.tier.is_some();
+        let allowed = !bounded || candidate.level.is_some();
         candidate.reason = match (endpoint.ready, allowed) {
             (true, true) => reason,
             (true, false) => Reason::OutsideLevels,
@@ -73,7 +75,7 @@ fn by_policy(work: &mut Work<'_>, policy: &Policy) {
 }
 
 /// kube-proxy's own rules, over the endpoints that are not drained.
-pub(super) fn by_kube_proxy(work: &mut Work<'_>, internal: TrafficPolicy) {
+pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
     let (indices, endpoints): (Vec<usize>, Vec<&Endpoint>) = work
         .candidates
         .iter()
@@ -82,12 +84,12 @@ pub(super) fn by_kube_proxy(work: &mut Work<'_>, internal: TrafficPolicy) {
         .map(|(index, candidate)| (index, candidate.endpoint))
         .unzip();
     let zone = work.own_node().and_then(|node| node.labels.get(ZONE));
-    let place = Place {
+    let place = ProxyLocation {
         node: &work.me().node,
         zone: zone.map(|zone| &**zone),
     };
     // A cluster IP sees inside traffic only: whether the Service is reachable from outside is another list's matter.
-    let traffic = Traffic {
+    let traffic = TrafficPolicies {
         internal,
         external: TrafficPolicy::Cluster,
         externally_accessible: false,
@@ -100,7 +102,7 @@ pub(super) fn by_kube_proxy(work: &mut Work<'_>, internal: TrafficPolicy) {
         (_, Topology::SameZone) => (found.cluster, Reason::ZoneHint, Reason::HintedElsewhere),
     };
     if internal == TrafficPolicy::Cluster {
-        work.rule = Rule::KubeProxy(found.topology);
+        work.rule = DecidingRule::KubeProxy(found.topology);
         (work.source, work.mode) = match found.topology {
             Topology::Anywhere => (PolicySource::Uniform, Mode::None),
             Topology::SameNode | Topology::SameZone => (PolicySource::Hints, Mode::Prefer),

@@ -11,15 +11,15 @@
 use super::drains::{Active, covers};
 use super::reason::Reason;
 use super::record::Fact;
-use super::source::Rule;
-use super::work::Work;
+use super::source::DecidingRule;
+use super::work::PortWork;
 use super::{Note, Refusal, s00_usable};
 use crate::model::{Drain, DrainScope, OnLastDomain, TrafficPolicy};
 use crate::ratio::Ratio;
 
 /// Takes the endpoints of drained domains out.
-pub(super) fn run(work: &mut Work<'_>) {
-    if work.drains.is_empty() || matches!(work.rule, Rule::Local) {
+pub(super) fn run(work: &mut PortWork<'_>) {
+    if work.drains.is_empty() || matches!(work.rule, DecidingRule::Local) {
         return;
     }
     let all = work.drains.clone();
@@ -29,7 +29,7 @@ pub(super) fn run(work: &mut Work<'_>) {
         note_ignored(work, ignored);
     }
     let drains = work.drains.clone();
-    let hints = matches!(work.rule, Rule::KubeProxy(_)) && remains(work, &drains);
+    let hints = matches!(work.rule, DecidingRule::KubeProxy(_)) && remains(work, &drains);
     for active in &drains {
         take_out(work, *active);
     }
@@ -52,15 +52,15 @@ fn stays(drain: &Drain) -> bool {
 
 /// Whether a usable endpoint is in none of the domains. Under kube-proxy's rules a ready one anywhere is usable, because
 /// hints are read again without those that are drained.
-fn remains(work: &Work<'_>, drains: &[Active<'_>]) -> bool {
-    let hints = matches!(work.rule, Rule::KubeProxy(_));
+fn remains(work: &PortWork<'_>, drains: &[Active<'_>]) -> bool {
+    let hints = matches!(work.rule, DecidingRule::KubeProxy(_));
     work.candidates.iter().any(|candidate| {
         let usable = candidate.reason.is_chosen() || (hints && candidate.endpoint.ready);
         usable && !drains.iter().any(|active| covers(active.drain, candidate))
     })
 }
 
-fn note_ignored(work: &mut Work<'_>, ignored: Vec<Active<'_>>) {
+fn note_ignored(work: &mut PortWork<'_>, ignored: Vec<Active<'_>>) {
     for Active { drain, .. } in ignored {
         let touches = |candidate: &_| covers(drain, candidate);
         if work.candidates.iter().any(touches) {
@@ -70,7 +70,7 @@ fn note_ignored(work: &mut Work<'_>, ignored: Vec<Active<'_>>) {
     }
 }
 
-fn take_out(work: &mut Work<'_>, active: Active<'_>) {
+fn take_out(work: &mut PortWork<'_>, active: Active<'_>) {
     let mut endpoints = 0;
     for candidate in &mut work.candidates {
         if !covers(active.drain, candidate) {

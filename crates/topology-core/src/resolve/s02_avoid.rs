@@ -11,14 +11,14 @@
 use super::candidates::Candidate;
 use super::reason::Reason;
 use super::record::Fact;
-use super::source::Rule;
-use super::work::Work;
+use super::source::DecidingRule;
+use super::work::PortWork;
 use super::{Note, Refusal, s00_usable};
 use crate::model::TrafficPolicy;
 use crate::policy::{Avoid, LevelKey};
 
 /// Takes out what is to be avoided.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let avoided = work.avoided();
     if avoided.is_empty() {
         return;
@@ -53,15 +53,15 @@ fn is_usable(candidate: &Candidate<'_>) -> bool {
 }
 
 /// Under kube-proxy's rules hints are read among what is left.
-fn read_hints_again(work: &mut Work<'_>) {
+fn read_hints_again(work: &mut PortWork<'_>) {
     let is_left = |candidate: &Candidate<'_>| !candidate.gone && candidate.endpoint.ready;
-    if matches!(work.rule, Rule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
+    if matches!(work.rule, DecidingRule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
         s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
     }
 }
 
 /// Whether `candidate` shares this node's value of `key`.
-fn is_near(work: &Work<'_>, candidate: &Candidate<'_>, key: &LevelKey) -> bool {
+fn is_near(work: &PortWork<'_>, candidate: &Candidate<'_>, key: &LevelKey) -> bool {
     match key {
         LevelKey::Any => true,
         LevelKey::Node => candidate.local,
@@ -72,7 +72,7 @@ fn is_near(work: &Work<'_>, candidate: &Candidate<'_>, key: &LevelKey) -> bool {
     }
 }
 
-fn take_out(work: &mut Work<'_>, avoid: &Avoid) {
+fn take_out(work: &mut PortWork<'_>, avoid: &Avoid) {
     let near: Vec<bool> = work
         .candidates
         .iter()

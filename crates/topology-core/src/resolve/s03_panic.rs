@@ -9,11 +9,11 @@
 
 use super::Note;
 use super::record::Fact;
-use super::work::Work;
+use super::work::PortWork;
 use crate::ratio::Ratio;
 
 /// Turns topology off where too few endpoints are left.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled().filter(|policy| !policy.is_bounded()) else {
         return;
     };
@@ -45,7 +45,7 @@ pub(super) fn below(part: u32, total: u32, percent: u8) -> bool {
     Ratio::new(part.into(), total.into()) < Ratio::new(percent.into(), 100)
 }
 
-fn all(work: &Work<'_>) -> u32 {
+fn all(work: &PortWork<'_>) -> u32 {
     let candidates = work.candidates.iter();
     let count = candidates.filter(|candidate| candidate.is_there()).count();
     u32::try_from(count).unwrap_or(u32::MAX)

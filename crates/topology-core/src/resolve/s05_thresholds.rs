@@ -14,13 +14,13 @@
 use super::Note;
 use super::record::Fact;
 use super::s03_panic::below;
-use super::work::{Tier, Work};
-use crate::memory::{Held, Remembered};
+use super::work::{LevelState, PortWork};
+use crate::memory::{RecoveryHold, Remembered};
 use crate::policy::MinReady;
 use crate::ratio::Ratio;
 
 /// Merges levels that are below what they must have.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled() else {
         return;
     };
@@ -28,23 +28,23 @@ pub(super) fn run(work: &mut Work<'_>) {
         hold(work, i64::from(policy.recovery_hold) * 1_000);
     }
     let outermost = policy.levels.len().saturating_sub(1);
-    for (at, level) in policy.levels.iter().enumerate().take(outermost) {
-        let lacks = work.tiers.get(at).is_some_and(|tier| {
-            tier.merged_into.is_none() && tier.counted > 0 && lacks(tier, level.min_ready)
+    for (at, configured) in policy.levels.iter().enumerate().take(outermost) {
+        let lacks = work.levels.get(at).is_some_and(|level| {
+            level.merged_into.is_none() && level.counted > 0 && lacks(level, configured.min_ready)
         });
         if lacks {
-            merge(work, at, Some(level.min_ready));
+            merge(work, at, Some(configured.min_ready));
         }
     }
 }
 
-fn lacks(tier: &Tier, need: MinReady) -> bool {
-    tier.counted < need.count || below(tier.counted, tier.lasting, need.percent)
+fn lacks(level: &LevelState, need: MinReady) -> bool {
+    level.counted < need.count || below(level.counted, level.lasting, need.percent)
 }
 
 /// Makes the level at `at` part of the next outer one.
-pub(super) fn merge(work: &mut Work<'_>, at: usize, need: Option<MinReady>) {
-    let Ok([inner, outer]) = work.tiers.get_disjoint_mut([at, at + 1]) else {
+pub(super) fn merge(work: &mut PortWork<'_>, at: usize, need: Option<MinReady>) {
+    let Ok([inner, outer]) = work.levels.get_disjoint_mut([at, at + 1]) else {
         return;
     };
     let fact = Fact::Merged {
@@ -66,35 +66,35 @@ pub(super) fn merge(work: &mut Work<'_>, at: usize, need: Option<MinReady>) {
 }
 
 /// Lets levels count what the recovery hold allows; all if none would count anything.
-fn hold(work: &mut Work<'_>, duration: i64) {
+fn hold(work: &mut PortWork<'_>, duration: i64) {
     let Some(now) = work.me().now else {
         return;
     };
     let me = work.me();
     let known = me.memory.of(&work.view.service.name, &work.view.key());
-    let mut held = Vec::with_capacity(work.tiers.len());
+    let mut held = Vec::with_capacity(work.levels.len());
     let mut facts = Vec::new();
-    for tier in &work.tiers {
+    for level in &work.levels {
         let earlier = known.and_then(|known| {
             let mut levels = known.held.iter();
-            levels.find(|(key, _)| *key == tier.key)
+            levels.find(|(key, _)| *key == level.key)
         });
-        let state = next(earlier.map(|(_, held)| *held), tier.usable, now, duration);
+        let state = next(earlier.map(|(_, held)| *held), level.usable, now, duration);
         if let Some((since, _)) = state.growing {
             facts.push(Fact::Held {
-                level: tier.key.clone(),
-                usable: tier.usable,
+                level: level.key.clone(),
+                usable: level.usable,
                 counted: state.counted,
                 until: since.saturating_add(duration),
             });
         }
-        held.push((tier.key.clone(), state));
+        held.push((level.key.clone(), state));
     }
     if held.iter().any(|(_, state)| state.counted > 0) {
-        for (tier, (_, state)) in work.tiers.iter_mut().zip(&held) {
+        for (level, (_, state)) in work.levels.iter_mut().zip(&held) {
             // A level that merged already counts with the one it merged into.
-            if tier.merged_into.is_none() && tier.counted > 0 {
-                tier.counted -= tier.usable - state.counted.min(tier.usable);
+            if level.merged_into.is_none() && level.counted > 0 {
+                level.counted -= level.usable - state.counted.min(level.usable);
             }
         }
     }
@@ -108,8 +108,8 @@ fn hold(work: &mut Work<'_>, duration: i64) {
 }
 
 /// What a level with `usable` endpoints counts now.
-fn next(earlier: Option<Held>, usable: u32, now: i64, hold: i64) -> Held {
-    let settled = |counted| Held {
+fn next(earlier: Option<RecoveryHold>, usable: u32, now: i64, hold: i64) -> RecoveryHold {
+    let settled = |counted| RecoveryHold {
         counted,
         growing: None,
     };
@@ -119,12 +119,12 @@ fn next(earlier: Option<Held>, usable: u32, now: i64, hold: i64) -> Held {
     let (since, fewest) = earlier.growing.unwrap_or((now, usable));
     let fewest = fewest.min(usable);
     if now.saturating_sub(since) < hold {
-        return Held {
+        return RecoveryHold {
             counted: earlier.counted,
             growing: Some((since, fewest)),
         };
     }
-    Held {
+    RecoveryHold {
         counted: fewest,
         growing: (usable > fewest).then_some((now, usable)),
     }

@@ -8,20 +8,20 @@
 
 use super::Note;
 use super::record::Fact;
-use super::work::{Tier, Work};
+use super::work::{LevelState, PortWork};
 use crate::policy::{EmptyTier, LevelKey};
 use crate::ratio::Ratio;
 
 /// Moves the shares of empty levels.
-pub(super) fn run(work: &mut Work<'_>) {
-    if work.tiers.iter().all(|tier| tier.counted == 0) {
+pub(super) fn run(work: &mut PortWork<'_>) {
+    if work.levels.iter().all(|level| level.counted == 0) {
         return;
     }
     let held: Ratio = work
-        .tiers
+        .levels
         .iter()
-        .filter(|tier| tier.counted > 0)
-        .map(|tier| tier.share)
+        .filter(|level| level.counted > 0)
+        .map(|level| level.share)
         .sum();
     match work.empty_tier {
         EmptyTier::Renormalize if !held.is_zero() => renormalize(work, held),
@@ -29,18 +29,18 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
 }
 
-fn cascade(work: &mut Work<'_>) {
-    for at in 0..work.tiers.len() {
-        let Some((share, to)) = gives(&work.tiers, at) else {
+fn cascade(work: &mut PortWork<'_>) {
+    for at in 0..work.levels.len() {
+        let Some((share, to)) = gives(&work.levels, at) else {
             continue;
         };
-        let level = work.tiers.get_mut(at).map(|tier| {
-            tier.share = Ratio::ZERO;
-            tier.key.clone()
+        let level = work.levels.get_mut(at).map(|level| {
+            level.share = Ratio::ZERO;
+            level.key.clone()
         });
-        let receiver = work.tiers.get_mut(to).map(|tier| {
-            tier.share = tier.share + share;
-            tier.key.clone()
+        let receiver = work.levels.get_mut(to).map(|level| {
+            level.share = level.share + share;
+            level.key.clone()
         });
         if let Some(level) = level {
             note(work, level, share, receiver);
@@ -48,7 +48,7 @@ fn cascade(work: &mut Work<'_>) {
     }
 }
 
-fn note(work: &mut Work<'_>, level: LevelKey, share: Ratio, to: Option<LevelKey>) {
+fn note(work: &mut PortWork<'_>, level: LevelKey, share: Ratio, to: Option<LevelKey>) {
     work.facts.push(Fact::Emptied {
         level: level.clone(),
         share,
@@ -58,24 +58,24 @@ fn note(work: &mut Work<'_>, level: LevelKey, share: Ratio, to: Option<LevelKey>
 }
 
 /// What the level at `at` has to give, and to whom.
-fn gives(tiers: &[Tier], at: usize) -> Option<(Ratio, usize)> {
-    let tier = tiers
+fn gives(levels: &[LevelState], at: usize) -> Option<(Ratio, usize)> {
+    let level = levels
         .get(at)
-        .filter(|tier| tier.counted == 0 && !tier.share.is_zero())?;
-    let filled = |index: &usize| tiers.get(*index).is_some_and(|tier| tier.counted > 0);
-    let outer = (at + 1..tiers.len()).find(filled);
+        .filter(|level| level.counted == 0 && !level.share.is_zero())?;
+    let filled = |index: &usize| levels.get(*index).is_some_and(|level| level.counted > 0);
+    let outer = (at + 1..levels.len()).find(filled);
     let to = outer.or_else(|| (0..at).rev().find(filled))?;
-    Some((tier.share, to))
+    Some((level.share, to))
 }
 
-fn renormalize(work: &mut Work<'_>, held: Ratio) {
+fn renormalize(work: &mut PortWork<'_>, held: Ratio) {
     let mut emptied = Vec::new();
-    for tier in &mut work.tiers {
-        if tier.counted > 0 {
-            tier.share = tier.share / held;
-        } else if !tier.share.is_zero() {
-            emptied.push((tier.key.clone(), tier.share));
-            tier.share = Ratio::ZERO;
+    for level in &mut work.levels {
+        if level.counted > 0 {
+            level.share = level.share / held;
+        } else if !level.share.is_zero() {
+            emptied.push((level.key.clone(), level.share));
+            level.share = Ratio::ZERO;
         }
     }
     for (level, share) in emptied {

@@ -8,27 +8,27 @@
 //! Envoy's priority levels and their overprovisioning factor.
 
 use super::record::Fact;
-use super::work::Work;
+use super::work::PortWork;
 use crate::ratio::Ratio;
 
 /// Passes on what levels cannot carry.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let overprovision = work.levelled().and_then(|policy| policy.overprovision);
     let Some(overprovision) = overprovision else {
         return;
     };
-    if work.tiers.iter().all(|tier| tier.counted == 0) {
+    if work.levels.iter().all(|level| level.counted == 0) {
         return;
     }
     let factor = Ratio::new(overprovision.into(), 100);
     let mut carry = Ratio::ZERO;
-    let mut parts = Vec::with_capacity(work.tiers.len());
-    for tier in &work.tiers {
-        let ready = Ratio::new(tier.counted.into(), tier.lasting.into());
+    let mut parts = Vec::with_capacity(work.levels.len());
+    for level in &work.levels {
+        let ready = Ratio::new(level.counted.into(), level.lasting.into());
         let available = (factor * ready).min(Ratio::ONE);
-        let own = tier.share * available;
+        let own = level.share * available;
         let accepted = carry.min(available - own);
-        carry = carry - accepted + (tier.share - own);
+        carry = carry - accepted + (level.share - own);
         parts.push((available, own, accepted));
     }
     let sum: Ratio = parts
@@ -38,18 +38,18 @@ pub(super) fn run(work: &mut Work<'_>) {
     if sum.is_zero() {
         return;
     }
-    for (tier, (available, own, accepted)) in work.tiers.iter_mut().zip(parts) {
-        let before = tier.share;
-        tier.share = (own + accepted) / sum;
-        if tier.merged_into.is_none() {
+    for (level, (available, own, accepted)) in work.levels.iter_mut().zip(parts) {
+        let before = level.share;
+        level.share = (own + accepted) / sum;
+        if level.merged_into.is_none() {
             work.facts.push(Fact::Spill {
-                level: tier.key.clone(),
-                ready: tier.counted,
-                total: tier.lasting,
+                level: level.key.clone(),
+                ready: level.counted,
+                total: level.lasting,
                 available,
                 before,
                 accepted,
-                after: tier.share,
+                after: level.share,
             });
         }
     }

@@ -1,6 +1,6 @@
 //! S8: no level takes more than its endpoints can bear.
 //!
-//! Of the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
+//! PoolScope the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
 //! of the demand (see [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average
 //! load. So at most `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that
 //! is inside too; the rest goes to the next outer level that has endpoints. The outermost takes what is left, so a cap never
@@ -11,7 +11,7 @@
 
 use super::demand;
 use super::record::Fact;
-use super::work::{Tier, Work};
+use super::work::{LevelState, PortWork};
 use super::{Candidate, Note};
 use crate::policy::{LevelKey, Policy, Residual};
 use crate::ratio::Ratio;
@@ -24,43 +24,43 @@ struct Cap {
 }
 
 /// Turns away from each level what exceeds its cap.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let Some((policy, overload)) = work.levelled().zip(work.max_overload) else {
         return;
     };
-    let Some(last) = work.tiers.iter().rposition(|tier| tier.counted > 0) else {
+    let Some(last) = work.levels.iter().rposition(|level| level.counted > 0) else {
         return;
     };
     let caps: Vec<Option<Cap>> = work
-        .tiers
+        .levels
         .iter()
         .enumerate()
         .take(last)
-        .map(|tier| cap(work, policy, tier, overload))
+        .map(|level| cap(work, policy, level, overload))
         .collect();
-    let before = sums(work.tiers.iter().map(|tier| tier.share));
-    let asked = sums(work.tiers.iter().map(|tier| tier.wanted));
+    let before = sums(work.levels.iter().map(|level| level.share));
+    let asked = sums(work.levels.iter().map(|level| level.desired));
     let after = bounded(&before, &caps);
     let mut residual = false;
     let mut inner = Ratio::ZERO;
     let mut turned_away = Ratio::ZERO;
-    for (at, tier) in work.tiers.iter_mut().enumerate() {
-        tier.takes_residual = residual && policy.residual == Residual::Capacity;
+    for (at, level) in work.levels.iter_mut().enumerate() {
+        level.takes_residual = residual && policy.residual == Residual::Capacity;
         let sum = after.get(at).copied().unwrap_or(Ratio::ONE);
         let mut share = sum - inner + std::mem::replace(&mut turned_away, Ratio::ZERO);
         inner = sum;
-        if tier.counted == 0 {
+        if level.counted == 0 {
             turned_away = std::mem::replace(&mut share, Ratio::ZERO);
         }
-        tier.share = share;
+        level.share = share;
         let Some(cap) = caps.get(at).and_then(Option::as_ref) else {
             continue;
         };
         let would = before.get(at).copied().unwrap_or(Ratio::ONE);
-        let wanted = asked.get(at).copied().unwrap_or(Ratio::ONE);
-        residual |= would.max(wanted) > cap.most;
+        let desired = asked.get(at).copied().unwrap_or(Ratio::ONE);
+        residual |= would.max(desired) > cap.most;
         work.facts.push(Fact::Cap {
-            level: tier.key.clone(),
+            level: level.key.clone(),
             endpoints: cap.endpoints,
             demand: cap.demand,
             cap: cap.most,
@@ -68,7 +68,7 @@ pub(super) fn run(work: &mut Work<'_>) {
             passed: would - sum,
         });
         if would > cap.most {
-            let level = tier.key.clone();
+            let level = level.key.clone();
             work.notes.push(Note::Capped {
                 level,
                 cap: cap.most,
@@ -77,12 +77,17 @@ pub(super) fn run(work: &mut Work<'_>) {
     }
 }
 
-/// The most that may stay inside the level of `tier`, the one at `at`; none if nothing bounds it.
-fn cap(work: &Work<'_>, policy: &Policy, (at, tier): (usize, &Tier), overload: u32) -> Option<Cap> {
-    if tier.merged_into.is_some() || tier.key == LevelKey::Any {
+/// The most that may stay inside the level of `level`, the one at `at`; none if nothing bounds it.
+fn cap(
+    work: &PortWork<'_>,
+    policy: &Policy,
+    (at, level): (usize, &LevelState),
+    overload: u32,
+) -> Option<Cap> {
+    if level.merged_into.is_some() || level.key == LevelKey::Any {
         return None;
     }
-    let demand = demand::of_level(work, &policy.demand, &tier.key);
+    let demand = demand::of_level(work, &policy.demand, &level.key);
     if demand.is_zero() {
         return None;
     }
@@ -90,7 +95,7 @@ fn cap(work: &Work<'_>, policy: &Policy, (at, tier): (usize, &Tier), overload: u
         let candidates = work.candidates.iter();
         candidates.filter(|candidate| candidate.reason.is_chosen())
     };
-    let is_inside = |candidate: &&Candidate<'_>| candidate.tier.is_some_and(|tier| tier <= at);
+    let is_inside = |candidate: &&Candidate<'_>| candidate.level.is_some_and(|level| level <= at);
     let inside = usable().filter(is_inside).count();
     let endpoints = Ratio::new(inside as u64, usable().count() as u64);
     let factor = Ratio::new(100 + u64::from(overload), 100);

@@ -22,13 +22,13 @@ use super::candidates::Candidate;
 use super::demand;
 use super::reason::Reason;
 use super::record::Fact;
-use super::work::{Of, Pool, Tier, Work};
+use super::work::{EndpointPool, LevelState, PoolScope, PortWork};
 use crate::policy::Policy;
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
 /// Splits the share of each level among its endpoints.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     if work.growing > 0 {
         let endpoints = work.growing;
         work.facts.push(Fact::SlowStart { endpoints });
@@ -37,9 +37,9 @@ pub(super) fn run(work: &mut Work<'_>) {
     fill_pools(work);
     classify(work);
     let fact = |class: &Class| {
-        let tier = work.tiers.get(class.tier)?;
+        let level = work.levels.get(class.level)?;
         Some(Fact::Each {
-            level: tier.key.clone(),
+            level: level.key.clone(),
             count: class.count,
             share: class.share,
         })
@@ -49,62 +49,66 @@ pub(super) fn run(work: &mut Work<'_>) {
 }
 
 /// The level that counts for the endpoints of the level at `at`: itself, or the one it merged into.
-fn effective(tiers: &[Tier], mut at: usize) -> usize {
-    while let Some(into) = tiers.get(at).and_then(|tier| tier.merged_into) {
+fn effective(levels: &[LevelState], mut at: usize) -> usize {
+    while let Some(into) = levels.get(at).and_then(|level| level.merged_into) {
         at = into;
     }
     at
 }
 
 /// One pool for each level that has a share, or one for each zone with room in it.
-fn make_pools(work: &mut Work<'_>) {
-    let mut pools = Vec::with_capacity(work.tiers.len());
-    for (at, tier) in work.tiers.iter().enumerate() {
-        if tier.share.is_zero() {
+fn make_pools(work: &mut PortWork<'_>) {
+    let mut pools = Vec::with_capacity(work.levels.len());
+    for (at, level) in work.levels.iter().enumerate() {
+        if level.share.is_zero() {
             continue;
         }
         let rooms = match work.policy() {
-            Some(policy) if tier.takes_residual => rooms(work, policy, at),
+            Some(policy) if level.takes_residual => rooms(work, policy, at),
             _ => Vec::new(),
         };
         let sum: Ratio = rooms.iter().map(|(_, room)| room.spare()).sum();
         if sum.is_zero() {
-            pools.push(Pool::new(at, Of::Level, tier.share));
+            pools.push(EndpointPool::new(at, PoolScope::Level, level.share));
             continue;
         }
         for (zone, room) in rooms {
-            let share = tier.share * room.spare() / sum;
+            let share = level.share * room.spare() / sum;
             work.facts.push(Fact::Spare {
                 zone: zone.cloned(),
                 endpoints: room.endpoints,
                 demand: room.demand,
                 share,
             });
-            pools.push(Pool::new(at, Of::Zone(zone), share));
+            pools.push(EndpointPool::new(at, PoolScope::Zone(zone), share));
         }
     }
     work.pools = pools;
 }
 
 /// What a zone has and needs.
-struct Room {
+struct ZoneRoom {
     endpoints: Ratio,
     demand: Ratio,
 }
 
-impl Room {
+impl ZoneRoom {
     fn spare(&self) -> Ratio {
         self.endpoints - self.demand
     }
 }
 
 /// The zones that have endpoints in the level at `at`, with what they have and need.
-fn rooms<'a>(work: &Work<'a>, policy: &Policy, at: usize) -> Vec<(Option<&'a Arc<str>>, Room)> {
+fn rooms<'a>(
+    work: &PortWork<'a>,
+    policy: &Policy,
+    at: usize,
+) -> Vec<(Option<&'a Arc<str>>, ZoneRoom)> {
     let mut zones: BTreeMap<Option<&Arc<str>>, (u32, bool)> = BTreeMap::new();
     let mut all = 0;
     for candidate in &work.candidates {
         if candidate.reason.is_chosen() {
-            let inside = candidate.tier.map(|tier| effective(&work.tiers, tier)) == Some(at);
+            let inside = candidate.level.map(|level| effective(&work.levels, level)) == Some(at);
             let zone = zones.entry(candidate.zone).or_default();
             (zone.0, zone.1) = (zone.0 + 1, zone.1 || inside);
             all += 1;
@@ -114,22 +118,26 @@ fn rooms<'a>(work: &Work<'a>, policy: &Policy, at: usize) -> Vec<(Option<&'a Arc
     here.map(|(zone, (count, _))| {
         let endpoints = Ratio::new(count.into(), all);
         let demand = demand::of_zone(work, &policy.demand, zone);
-        (zone, Room { endpoints, demand })
+        (zone, ZoneRoom { endpoints, demand })
     })
     .collect()
 }
 
 /// Puts every endpoint that takes traffic into its pool, and says of the others why not.
-fn fill_pools(work: &mut Work<'_>) {
-    let effective: Vec<usize> = (0..work.tiers.len())
-        .map(|at| effective(&work.tiers, at))
+fn fill_pools(work: &mut PortWork<'_>) {
+    let effective: Vec<usize> = (0..work.levels.len())
+        .map(|at| effective(&work.levels, at))
         .collect();
     for candidate in &mut work.candidates {
         if !candidate.reason.is_chosen() {
             continue;
         }
-        let tier = candidate.tier.and_then(|tier| effective.get(tier)).copied();
-        let belongs = |pool: &Pool<'_>| Some(pool.tier) == tier && pool.of.has(candidate.zone);
+        let level = candidate
+            .level
+            .and_then(|level| effective.get(level))
+            .copied();
+        let belongs =
+            |pool: &EndpointPool<'_>| Some(pool.level) == level && pool.of.has(candidate.zone);
         let at = work.pools.iter().position(belongs);
         let found = at.and_then(|at| Some((at, work.pools.get_mut(at)?)));
         match found.filter(|(_, pool)| !pool.share.is_zero()) {
@@ -138,22 +146,22 @@ fn fill_pools(work: &mut Work<'_>) {
                 pool.capacity += u64::from(candidate.capacity);
                 pool.count += 1;
             }
-            None => candidate.reason = why_unused(&work.tiers, tier),
+            None => candidate.reason = why_unused(&work.levels, level),
         }
     }
 }
 
-fn why_unused(tiers: &[Tier], tier: Option<usize>) -> Reason {
-    let tier = tier.and_then(|tier| tiers.get(tier));
-    match tier {
-        Some(tier) if !tier.share.is_zero() => Reason::ZoneFull,
-        Some(tier) if tier.counted == 0 && tier.usable > 0 => Reason::Recovering,
+fn why_unused(levels: &[LevelState], level: Option<usize>) -> Reason {
+    let level = level.and_then(|level| levels.get(level));
+    match level {
+        Some(level) if !level.share.is_zero() => Reason::ZoneFull,
+        Some(level) if level.counted == 0 && level.usable > 0 => Reason::Recovering,
         _ => Reason::NearerLevelTakesAll,
     }
 }
 
 /// Endpoints of one pool and capacity are of one class.
-pub(super) fn classify(work: &mut Work<'_>) {
+pub(super) fn classify(work: &mut PortWork<'_>) {
     let mut kinds: Vec<(usize, u32, u32)> = Vec::with_capacity(work.pools.len());
     for candidate in &work.candidates {
         if !candidate.reason.is_chosen() {
@@ -177,7 +185,7 @@ pub(super) fn classify(work: &mut Work<'_>) {
     let class = |(pool, capacity, count): &(usize, u32, u32)| {
         let pool = work.pools.get(*pool)?;
         Some(Class {
-            tier: pool.tier,
+            level: pool.level,
             share: pool.share * Ratio::new((*capacity).into(), pool.capacity),
             count: *count,
         })
@@ -185,10 +193,10 @@ pub(super) fn classify(work: &mut Work<'_>) {
     work.classes = kinds.iter().filter_map(class).collect();
 }
 
-impl<'a> Pool<'a> {
-    const fn new(tier: usize, of: Of<'a>, share: Ratio) -> Self {
+impl<'a> EndpointPool<'a> {
+    const fn new(level: usize, of: PoolScope<'a>, share: Ratio) -> Self {
         Self {
-            tier,
+            level,
             of,
             share,
             capacity: 0,
@@ -198,7 +206,7 @@ impl<'a> Pool<'a> {
 }
 
 /// What every candidate counts: the capacity of its Node, and less while it is new. All alike where there are no levels.
-pub(super) fn read_capacities(work: &mut Work<'_>) {
+pub(super) fn read_capacities(work: &mut PortWork<'_>) {
     if work.levelled().is_some_and(Policy::uses_capacity) {
         for candidate in &mut work.candidates {
             candidate.capacity = capacity(candidate);

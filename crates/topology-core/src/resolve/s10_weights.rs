@@ -12,13 +12,13 @@
 //! Source: the `wrr` scheduler of the kernel, whose long-run shares are the weights'.
 
 use super::record::Fact;
-use super::work::{Tier, Work};
+use super::work::{LevelState, PortWork};
 use super::{Note, subset};
-use crate::quantise::{self, Quantised, Stage};
+use crate::quantise::{self, QuantiseMethod, Quantised};
 use crate::ratio::Ratio;
 
 /// Gives every chosen candidate its weight, and the share that this achieves.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let (asked, scheduler) = (work.asked_scheduler(), work.scheduler());
     if asked != scheduler {
         work.notes.push(Note::SchedulerMissing { asked });
@@ -31,14 +31,14 @@ pub(super) fn run(work: &mut Work<'_>) {
     weigh(work, &quantised);
     let facts = facts(work, &quantised);
     work.facts.extend(facts);
-    if scheduler.keeps_weights() && quantised.stage == Stage::Clamped {
+    if scheduler.keeps_weights() && quantised.method == QuantiseMethod::Clamped {
         work.notes.push(Note::WeightClamped { scheduler });
     }
-    work.quantised = Some((quantised.stage, quantised.cycle));
+    work.quantised = Some((quantised.method, quantised.cycle));
 }
 
 /// A line for each weight of each class.
-fn facts(work: &Work<'_>, quantised: &Quantised) -> Vec<Fact> {
+fn facts(work: &PortWork<'_>, quantised: &Quantised) -> Vec<Fact> {
     let parts = quantised.weights.iter().zip(&quantised.heavier);
     let facts = work.classes.iter().zip(parts).flat_map(|(class, parts)| {
         let (weight, heavier) = parts;
@@ -47,7 +47,7 @@ fn facts(work: &Work<'_>, quantised: &Quantised) -> Vec<Fact> {
             .filter(|(count, _)| *count > 0)
             .filter_map(|(count, weight)| {
                 Some(Fact::Weight {
-                    level: work.tiers.get(class.tier)?.key.clone(),
+                    level: work.levels.get(class.level)?.key.clone(),
                     count,
                     share: class.share,
                     weight,
@@ -57,14 +57,14 @@ fn facts(work: &Work<'_>, quantised: &Quantised) -> Vec<Fact> {
     facts.collect()
 }
 
-fn weigh(work: &mut Work<'_>, quantised: &Quantised) {
+fn weigh(work: &mut PortWork<'_>, quantised: &Quantised) {
     let mut parts: Vec<(u32, u32)> = quantised
         .weights
         .iter()
         .zip(&quantised.heavier)
         .map(|(weight, heavier)| (*weight, *heavier))
         .collect();
-    let mut picks = vec![0_u64; work.tiers.len()];
+    let mut picks = vec![0_u64; work.levels.len()];
     for candidate in &mut work.candidates {
         let class = candidate.class.and_then(|class| parts.get_mut(class));
         let Some((weight, heavier)) = class else {
@@ -73,12 +73,12 @@ fn weigh(work: &mut Work<'_>, quantised: &Quantised) {
         candidate.weight = *weight + u32::from(*heavier > 0);
         *heavier = heavier.saturating_sub(1);
         candidate.share = Ratio::new(candidate.weight.into(), quantised.cycle);
-        if let Some(picks) = candidate.tier.and_then(|tier| picks.get_mut(tier)) {
+        if let Some(picks) = candidate.level.and_then(|level| picks.get_mut(level)) {
             *picks += u64::from(candidate.weight);
         }
     }
-    for (tier, picks) in work.tiers.iter_mut().zip(picks) {
-        let tier: &mut Tier = tier;
-        tier.achieved = Ratio::new(picks, quantised.cycle);
+    for (level, picks) in work.levels.iter_mut().zip(picks) {
+        let level: &mut LevelState = level;
+        level.achieved = Ratio::new(picks, quantised.cycle);
     }
 }

@@ -8,13 +8,13 @@
 use super::candidates::Candidate;
 use super::categorize::is_usable;
 use super::hash::Seed;
-use super::work::Work;
+use super::work::PortWork;
 use super::{Refusal, achieved};
 use crate::policy::PolicySource;
 use crate::virtual_server::RealServer;
 
 /// Lists the real servers.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let listed = work
         .candidates
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn run(work: &mut Work<'_>) {
 }
 
 /// Why nothing was chosen.
-fn refusal(work: &Work<'_>) -> Refusal {
+fn refusal(work: &PortWork<'_>) -> Refusal {
     let mut candidates = work.candidates.iter();
     if work.candidates.is_empty() {
         Refusal::NoEndpoints

@@ -9,7 +9,7 @@
 //! 6. hints, as kube-proxy 1.35 reads them;
 //! 7. nothing: every ready endpoint alike.
 //!
-//! Of several policies of one kind the one of higher priority decides, then the older one, then the first by name.
+//! PoolScope several policies of one kind the one of higher priority decides, then the older one, then the first by name.
 //! Source: reference 8.4.
 
 pub(super) mod hints;
@@ -28,7 +28,7 @@ use ranking::Ranking;
 
 /// What decides.
 #[derive(Clone, Copy)]
-pub(super) enum Rule<'a> {
+pub(super) enum DecidingRule<'a> {
     /// `internalTrafficPolicy: Local`.
     Local,
     /// A policy of ours, wherever it was written.
@@ -40,7 +40,7 @@ pub(super) enum Rule<'a> {
 /// What decides, and what could have.
 #[derive(Clone)]
 pub(super) struct Choice<'a> {
-    pub(super) rule: Rule<'a>,
+    pub(super) rule: DecidingRule<'a>,
     pub(super) source: PolicySource,
     pub(super) decided_by: Option<PolicyName>,
     pub(super) lost: Vec<Lost>,
@@ -54,7 +54,7 @@ pub(super) struct Choice<'a> {
 /// Finds out what decides.
 pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     let mut choice = Choice {
-        rule: Rule::KubeProxy(Topology::Anywhere),
+        rule: DecidingRule::KubeProxy(Topology::Anywhere),
         source: PolicySource::Uniform,
         decided_by: None,
         lost: Vec::new(),
@@ -64,7 +64,7 @@ pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     };
     let ranking = Ranking::of(view);
     if view.service.internal_traffic_policy == TrafficPolicy::Local {
-        (choice.rule, choice.source) = (Rule::Local, PolicySource::TrafficPolicyLocal);
+        (choice.rule, choice.source) = (DecidingRule::Local, PolicySource::TrafficPolicyLocal);
     }
     choice.consider_objects(PolicySource::ClusterOverride, &ranking);
     choice.consider_owner(view, &ranking);
@@ -79,8 +79,8 @@ impl<'a> Choice<'a> {
     /// The policy that decides.
     pub(super) const fn policy(&self) -> Option<&'a Policy> {
         match self.rule {
-            Rule::Policy(policy) => Some(policy),
-            Rule::Local | Rule::KubeProxy(_) => None,
+            DecidingRule::Policy(policy) => Some(policy),
+            DecidingRule::Local | DecidingRule::KubeProxy(_) => None,
         }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Choice<'a> {
     }
 
     fn take(&mut self, policy: &'a Policy, source: PolicySource) {
-        self.rule = Rule::Policy(policy);
+        self.rule = DecidingRule::Policy(policy);
         self.source = source;
         self.max_overload = policy.max_overload;
     }
@@ -171,7 +171,7 @@ impl<'a> Choice<'a> {
             self.lose(policy.source, None, LostBecause::Weaker);
             return;
         }
-        if matches!(self.rule, Rule::Local) && !policy.avoid.is_empty() {
+        if matches!(self.rule, DecidingRule::Local) && !policy.avoid.is_empty() {
             self.notes.push(Note::AvoidLocal);
         }
         self.added = Some(policy);

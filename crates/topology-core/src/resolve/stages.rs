@@ -1,9 +1,9 @@
 //! The stages of a decision, in the order in which they are taken. One stage, one file.
 
 use super::record::StageRecord;
-use super::work::Work;
+use super::work::PortWork;
 use super::{
-    s00_usable, s01_drains, s02_avoid, s03_panic, s04_tiers, s05_thresholds, s06_empty, s07_spill,
+    s00_usable, s01_drains, s02_avoid, s03_panic, s04_levels, s05_thresholds, s06_empty, s07_spill,
     s08_cap, s09_share, s10_weights, s11_emit,
 };
 
@@ -14,7 +14,7 @@ pub struct Stage {
     pub number: u8,
     /// One word for it.
     pub name: &'static str,
-    run: fn(&mut Work<'_>),
+    run: fn(&mut PortWork<'_>),
 }
 
 /// Every stage.
@@ -23,7 +23,7 @@ pub const STAGES: [Stage; 12] = [
     stage(1, "drains", s01_drains::run),
     stage(2, "avoid", s02_avoid::run),
     stage(3, "panic", s03_panic::run),
-    stage(4, "levels", s04_tiers::run),
+    stage(4, "levels", s04_levels::run),
     stage(5, "thresholds", s05_thresholds::run),
     stage(6, "empty", s06_empty::run),
     stage(7, "spill", s07_spill::run),
@@ -36,13 +36,13 @@ pub const STAGES: [Stage; 12] = [
 /// The first of the stages that the whole traffic passes together; those before may differ for its parts.
 pub(super) const TOGETHER: u8 = 10;
 
-const fn stage(number: u8, name: &'static str, run: fn(&mut Work<'_>)) -> Stage {
+const fn stage(number: u8, name: &'static str, run: fn(&mut PortWork<'_>)) -> Stage {
     Stage { number, name, run }
 }
 
 impl Stage {
     /// Runs it and records what it did.
-    pub(super) fn run(&self, work: &mut Work<'_>) {
+    pub(super) fn run(&self, work: &mut PortWork<'_>) {
         let before = work.records.last().map(|record| record.went_out);
         let came_in =
             before.unwrap_or_else(|| work.candidates.len().try_into().unwrap_or(u32::MAX));

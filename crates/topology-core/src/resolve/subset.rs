@@ -3,7 +3,7 @@
 //! Where the weights would be large because many endpoints far away share little, a part of them is enough: of a level
 //! `k = max(2, floor(max weight x share of the level / largest share of an endpoint))` stay, chosen by rendezvous hash of
 //! this node and the endpoint, so that all nodes together use all of them. Only if neither small exact weights nor a short
-//! search succeed, and only if the ratio of the largest to the smallest share exceeds the largest weight wanted. Never for
+//! search succeed, and only if the ratio of the largest to the smallest share exceeds the largest weight desired. Never for
 //! a single level.
 //!
 //! Example: 90 % over 1 and 10 % over 200 with 256 as the largest weight: `256 x 10/90 = 28.4`, so 28 stay and the weights
@@ -13,7 +13,7 @@ use super::hash::position;
 use super::reason::Reason;
 use super::record::Fact;
 use super::s09_share;
-use super::work::{Pool, Work};
+use super::work::{EndpointPool, PortWork};
 use crate::quantise;
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_WEIGHT, Scheduler};
@@ -22,7 +22,7 @@ use crate::scheduler::{MH_WEIGHT, Scheduler};
 const FEWEST: u32 = 2;
 
 /// Thins out levels until the weights are small enough, or none is left to thin out.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(largest) = work.levelled().and_then(|policy| policy.subset_max_weight) else {
         return;
     };
@@ -45,7 +45,7 @@ pub(super) fn run(work: &mut Work<'_>) {
 }
 
 /// The pool of the smallest share, and how many of its endpoints are enough.
-fn farthest(work: &Work<'_>, largest: u32) -> Option<(usize, u32)> {
+fn farthest(work: &PortWork<'_>, largest: u32) -> Option<(usize, u32)> {
     let shares = || work.classes.iter().map(|class| class.share);
     let (most, least) = (shares().max()?, shares().min()?);
     if most / least <= Ratio::new(largest.into(), 1) {
@@ -56,14 +56,14 @@ fn farthest(work: &Work<'_>, largest: u32) -> Option<(usize, u32)> {
         class.is_some_and(|class| class.share == least)
     });
     let at = in_use.map(|candidate| candidate.pool).min()?;
-    let pool: &Pool<'_> = work.pools.get(at)?;
+    let pool: &EndpointPool<'_> = work.pools.get(at)?;
     let enough = Ratio::new(largest.into(), 1) * pool.share / most;
     let enough = u32::try_from(enough.numerator() / enough.denominator()).unwrap_or(u32::MAX);
     let keep = enough.max(FEWEST);
     (keep < pool.count).then_some((at, keep))
 }
 
-fn thin_out(work: &mut Work<'_>, pool: usize, keep: u32) {
+fn thin_out(work: &mut PortWork<'_>, pool: usize, keep: u32) {
     let me = &work.me().node;
     let mut places: Vec<(u64, usize)> = work
         .candidates
@@ -89,8 +89,8 @@ fn thin_out(work: &mut Work<'_>, pool: usize, keep: u32) {
     };
     let of = std::mem::replace(&mut pool.count, keep);
     pool.capacity = capacity;
-    if let Some(tier) = work.tiers.get(pool.tier) {
-        let level = tier.key.clone();
+    if let Some(level) = work.levels.get(pool.level) {
+        let level = level.key.clone();
         work.facts.push(Fact::Subset {
             level,
             kept: keep,

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::candidates::{Candidate, Candidates};
+use super::candidates::{Candidate, PortCandidates};
 use super::categorize::Topology;
 use super::decision::{Lost, Note, Refusal};
 use super::drains::InForce;
 use super::reason::Reason;
 use super::record::{Fact, StageRecord};
-use super::source::{Choice, Rule};
+use super::source::{Choice, DecidingRule};
 use super::{PortView, Viewpoint};
 use crate::memory::Remembered;
 use crate::model::{Node, PolicyName};
 use crate::policy::{Avoid, EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
-use crate::quantise::{Class, Stage};
+use crate::quantise::{Class, QuantiseMethod};
 use crate::ratio::Ratio;
 use crate::scheduler::Scheduler;
 use crate::virtual_server::RealServer;
 
 /// One Service port on its way through the stages.
-pub(super) struct Work<'a> {
+pub(super) struct PortWork<'a> {
     pub(super) view: &'a PortView<'a>,
     pub(super) candidates: Vec<Candidate<'a>>,
     /// Those whose address can never be a real server.
     pub(super) refused: Vec<Candidate<'a>>,
     /// What decides.
-    pub(super) rule: Rule<'a>,
+    pub(super) rule: DecidingRule<'a>,
     /// The policy object that decides, if one does.
     pub(super) decided_by: Option<PolicyName>,
     /// What annotations without levels add to the rule.
@@ -42,9 +42,9 @@ pub(super) struct Work<'a> {
     /// The cap in force, in percent: the policy's, as far as an administrator allows it.
     pub(super) max_overload: Option<u32>,
     pub(super) on_no_match: OnNoMatch,
-    pub(super) tiers: Vec<Tier>,
+    pub(super) levels: Vec<LevelState>,
     /// Endpoints that share a part of a level's share.
-    pub(super) pools: Vec<Pool<'a>>,
+    pub(super) pools: Vec<EndpointPool<'a>>,
     pub(super) notes: Vec<Note>,
     pub(super) records: Vec<StageRecord>,
     /// The arithmetic of the stage that runs.
@@ -52,7 +52,7 @@ pub(super) struct Work<'a> {
     pub(super) refusal: Option<Refusal>,
     /// Endpoints that get the same share each.
     pub(super) classes: Vec<Class>,
-    pub(super) quantised: Option<(Stage, u64)>,
+    pub(super) quantised: Option<(QuantiseMethod, u64)>,
     /// What enters the kernel, in order.
     pub(super) real_servers: Vec<RealServer>,
     /// When to ask again.
@@ -63,17 +63,17 @@ pub(super) struct Work<'a> {
 }
 
 /// A level and the endpoints in it.
-pub(super) struct Tier {
+pub(super) struct LevelState {
     pub(super) key: LevelKey,
     /// The weight in the policy.
     pub(super) configured: u32,
     /// The share in the policy.
-    pub(super) wanted: Ratio,
+    pub(super) desired: Ratio,
     /// The share after the stages so far.
     pub(super) share: Ratio,
     /// Endpoints that take traffic.
     pub(super) usable: u32,
-    /// Of these, how many the recovery hold lets count.
+    /// PoolScope these, how many the recovery hold lets count.
     pub(super) counted: u32,
     /// Endpoints that do not terminate.
     pub(super) lasting: u32,
@@ -90,9 +90,9 @@ pub(super) struct Tier {
 }
 
 /// Endpoints of one level, or of one zone in it, and what they share.
-pub(super) struct Pool<'a> {
-    pub(super) tier: usize,
-    pub(super) of: Of<'a>,
+pub(super) struct EndpointPool<'a> {
+    pub(super) level: usize,
+    pub(super) of: PoolScope<'a>,
     pub(super) share: Ratio,
     /// The sum of their capacities.
     pub(super) capacity: u64,
@@ -102,14 +102,14 @@ pub(super) struct Pool<'a> {
 
 /// Which endpoints of a level are in a pool.
 #[derive(Clone, Copy)]
-pub(super) enum Of<'a> {
+pub(super) enum PoolScope<'a> {
     /// All of them.
     Level,
     /// Those in one zone, or those without one.
     Zone(Option<&'a Arc<str>>),
 }
 
-impl Of<'_> {
+impl PoolScope<'_> {
     pub(super) fn has(self, zone: Option<&Arc<str>>) -> bool {
         match self {
             Self::Level => true,
@@ -118,13 +118,13 @@ impl Of<'_> {
     }
 }
 
-impl Tier {
-    pub(super) fn new(key: LevelKey, configured: u32, wanted: Ratio) -> Self {
+impl LevelState {
+    pub(super) fn new(key: LevelKey, configured: u32, desired: Ratio) -> Self {
         Self {
             key,
             configured,
-            wanted,
-            share: wanted,
+            desired,
+            share: desired,
             usable: 0,
             counted: 0,
             lasting: 0,
@@ -137,17 +137,17 @@ impl Tier {
     }
 }
 
-impl<'a> Work<'a> {
+impl<'a> PortWork<'a> {
     pub(super) fn new(
         view: &'a PortView<'a>,
-        candidates: Candidates<'a>,
+        candidates: PortCandidates<'a>,
         drains: InForce<'a>,
     ) -> Self {
         Self {
             view,
             candidates: candidates.accepted,
             refused: candidates.refused,
-            rule: Rule::KubeProxy(Topology::Anywhere),
+            rule: DecidingRule::KubeProxy(Topology::Anywhere),
             decided_by: None,
             added: None,
             lost: Vec::new(),
@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
             empty_tier: EmptyTier::Cascade,
             max_overload: None,
             on_no_match: OnNoMatch::Reject,
-            tiers: Vec::new(),
+            levels: Vec::new(),
             pools: Vec::new(),
             notes: Vec::new(),
             records: Vec::new(),
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
         if let Some(policy) = choice.policy() {
             self.mode = policy.mode;
             self.on_no_match = policy.on_no_match;
-        } else if matches!(choice.rule, Rule::Local) {
+        } else if matches!(choice.rule, DecidingRule::Local) {
             self.mode = Mode::Hard;
         }
         if let (None, Some(added)) = (choice.policy(), choice.added) {
@@ -221,14 +221,14 @@ impl<'a> Work<'a> {
     /// The policy that decides, unless all endpoints are alike for lack of something it needs.
     pub(super) fn policy(&self) -> Option<&'a Policy> {
         match self.rule {
-            Rule::Policy(policy) => Some(policy),
-            Rule::Local | Rule::KubeProxy(_) => None,
+            DecidingRule::Policy(policy) => Some(policy),
+            DecidingRule::Local | DecidingRule::KubeProxy(_) => None,
         }
     }
 
     /// The domains that the policy avoids, and those that annotations add; a key that both name is the policy's.
     pub(super) fn avoided(&self) -> Vec<&'a Avoid> {
-        if matches!(self.rule, Rule::Local) {
+        if matches!(self.rule, DecidingRule::Local) {
             return Vec::new();
         }
         let of = |policy: Option<&'a Policy>| policy.map_or(&[][..], |policy| &policy.avoid);
@@ -258,26 +258,26 @@ impl<'a> Work<'a> {
         self.ask_again = Some(self.ask_again.map_or(moment, |sooner| sooner.min(moment)));
     }
 
-    /// One tier with all traffic, and the candidates that belong to it.
-    pub(super) fn one_tier(&mut self, key: LevelKey, belongs: fn(&Candidate<'a>) -> bool) {
-        self.tiers = vec![Tier::new(key, 100, Ratio::ONE)];
+    /// One level with all traffic, and the candidates that belong to it.
+    pub(super) fn one_level(&mut self, key: LevelKey, belongs: fn(&Candidate<'a>) -> bool) {
+        self.levels = vec![LevelState::new(key, 100, Ratio::ONE)];
         for candidate in &mut self.candidates {
-            candidate.tier = belongs(candidate).then_some(0);
+            candidate.level = belongs(candidate).then_some(0);
         }
     }
 
-    /// Counts the endpoints of each tier.
+    /// Counts the endpoints of each level.
     pub(super) fn count(&mut self) {
         for candidate in &self.candidates {
-            let Some(tier) = candidate.tier.and_then(|tier| self.tiers.get_mut(tier)) else {
+            let Some(level) = candidate.level.and_then(|level| self.levels.get_mut(level)) else {
                 continue;
             };
             let chosen = candidate.reason.is_chosen();
-            tier.total += 1;
-            tier.usable += u32::from(chosen);
-            tier.counted = tier.usable;
-            tier.draining += u32::from(candidate.reason == Reason::Drained);
-            tier.lasting += u32::from(candidate.is_there());
+            level.total += 1;
+            level.usable += u32::from(chosen);
+            level.counted = level.usable;
+            level.draining += u32::from(candidate.reason == Reason::Drained);
+            level.lasting += u32::from(candidate.is_there());
         }
     }
 

@@ -23,9 +23,9 @@ type Rank = (i64, ObjectName);
 
 /// The claimants of every frontend, the owner first.
 #[derive(Debug, Default)]
-pub(super) struct Claims(FxHashMap<Frontend, SmallVec<[Rank; 1]>>);
+pub(super) struct FrontendClaims(FxHashMap<Frontend, SmallVec<[Rank; 1]>>);
 
-impl Claims {
+impl FrontendClaims {
     /// The owner of `frontend`.
     pub(super) fn owner(&self, frontend: &Frontend) -> Option<&ObjectName> {
         self.0.get(frontend)?.first().map(|(_, name)| name)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Entry, Snapshot, drained};
+use super::{ServiceEntry, Snapshot, drained};
 use crate::model::{
     CAPACITY_LABEL, Drain, Endpoint, Node, ObjectName, Selector, Service, TopologyPolicy,
 };
@@ -120,7 +120,7 @@ impl Marks {
     }
 
     /// Whether a change of Nodes or drains can alter what `entry` resolves to on the node `me`.
-    fn touch(&self, snapshot: &Snapshot, me: &str, entry: &Entry) -> bool {
+    fn touch(&self, snapshot: &Snapshot, me: &str, entry: &ServiceEntry) -> bool {
         let Some(service) = &entry.service else {
             return false;
         };
@@ -170,7 +170,7 @@ fn difference<T: Ord + Clone>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Vec<T> {
 }
 
 /// This node stands somewhere else now.
-fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &Entry) -> bool {
+fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceEntry) -> bool {
     let hinted = |endpoint: &Endpoint| endpoint.hints.is_some();
     let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
     (!policies.is_empty() && change.existence)
@@ -183,7 +183,7 @@ fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &Entry) -> bool
 fn moves_endpoint(
     nodes: &BTreeMap<Arc<str>, NodeChange>,
     policies: &Deciders<'_>,
-    entry: &Entry,
+    entry: &ServiceEntry,
 ) -> bool {
     let mut endpoints = entry.slices.iter().flat_map(|slice| &slice.endpoints);
     !policies.is_empty()

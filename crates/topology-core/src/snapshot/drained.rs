@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::dirty::Deciders;
-use super::{Entry, Snapshot};
+use super::{ServiceEntry, Snapshot};
 use crate::model::{Drain, DrainScope, Endpoint};
 use crate::policy::{LevelKey, ZONE};
 
@@ -14,7 +14,7 @@ pub(super) fn touches(
     snapshot: &Snapshot,
     me: &str,
     policies: &Deciders<'_>,
-    entry: &Entry,
+    entry: &ServiceEntry,
 ) -> bool {
     let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
     let holds_endpoint = || endpoints().any(|endpoint| holds_endpoint(drain, snapshot, endpoint));

@@ -15,12 +15,12 @@ type Nodes = FxHashMap<Arc<str>, Node>;
 
 /// Some Nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct NodeTotals {
     pub(crate) nodes: u64,
     pub(crate) cpu_milli: u64,
 }
 
-impl Part {
+impl NodeTotals {
     /// One Node alone.
     pub(crate) fn of(node: &Node) -> Self {
         Self {
@@ -42,16 +42,16 @@ impl Part {
 
 /// The ready Nodes by the value of one label; an empty value counts as none.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) all: Part,
-    pub(crate) without: Part,
-    values: FxHashMap<Arc<str>, Part>,
+pub(crate) struct LabelTally {
+    pub(crate) all: NodeTotals,
+    pub(crate) without: NodeTotals,
+    values: FxHashMap<Arc<str>, NodeTotals>,
 }
 
-impl Tally {
+impl LabelTally {
     fn enter(&mut self, node: &Node, key: &str) {
         if node.ready {
-            let part = Part::of(node);
+            let part = NodeTotals::of(node);
             self.all.add(part);
             match value(node, key) {
                 Some(value) => self.values.entry(value.clone()).or_default().add(part),
@@ -64,7 +64,7 @@ impl Tally {
         if !node.ready {
             return;
         }
-        let part = Part::of(node);
+        let part = NodeTotals::of(node);
         self.all.take(part);
         let Some(value) = value(node, key) else {
             self.without.take(part);
@@ -79,7 +79,7 @@ impl Tally {
     }
 
     /// The Nodes with that value.
-    pub(crate) fn of(&self, value: &str) -> Part {
+    pub(crate) fn of(&self, value: &str) -> NodeTotals {
         self.values.get(value).copied().unwrap_or_default()
     }
 }
@@ -90,9 +90,9 @@ fn value<'a>(node: &'a Node, key: &str) -> Option<&'a Arc<str>> {
 
 /// A tally for every label that a policy with a cap has named so far.
 #[derive(Debug, Default)]
-pub(super) struct Tallies(FxHashMap<Arc<str>, Tally>);
+pub(super) struct LabelTallies(FxHashMap<Arc<str>, LabelTally>);
 
-impl Tallies {
+impl LabelTallies {
     /// Counts by the labels that `policy` needs.
     pub(super) fn track(&mut self, policy: &Policy, nodes: &Nodes) {
         if policy.max_overload.is_none() {
@@ -104,7 +104,7 @@ impl Tallies {
         });
         for key in labels.chain([ZONE]) {
             if !self.0.contains_key(key) {
-                let mut tally = Tally::default();
+                let mut tally = LabelTally::default();
                 for node in nodes.values() {
                     tally.enter(node, key);
                 }
@@ -125,7 +125,7 @@ impl Tallies {
         }
     }
 
-    pub(super) fn of(&self, key: &str) -> Option<&Tally> {
+    pub(super) fn of(&self, key: &str) -> Option<&LabelTally> {
         self.0.get(key)
     }
 }
@@ -154,7 +154,7 @@ mod tests {
             node("b", "x", false),
             node("c", "", true),
         ];
-        let (mut early, mut late) = (Tallies::default(), Tallies::default());
+        let (mut early, mut late) = (LabelTallies::default(), LabelTallies::default());
         early.track(&policy, &Nodes::default());
         let gone = node("d", "y", true);
         early.enter(&gone);
@@ -165,7 +165,7 @@ mod tests {
         let named = all.map(|node| (node.name.clone(), node));
         let nodes: Nodes = named.into_iter().collect();
         late.track(&policy, &nodes);
-        let counts = |tallies: &Tallies| {
+        let counts = |tallies: &LabelTallies| {
             let tally = tallies.of(ZONE).unwrap();
             [tally.all, tally.without, tally.of("x"), tally.of("y")].map(|part| part.nodes)
         };

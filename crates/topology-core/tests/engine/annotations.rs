@@ -5,10 +5,10 @@ mod documented;
 mod faults;
 
 use topology_core::policy::{
-    Asked, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
+    AnnotationRequest, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
 };
 
-fn read(annotations: &[(&str, &str)]) -> Result<Option<Asked>, Vec<PolicyError>> {
+fn read(annotations: &[(&str, &str)]) -> Result<Option<AnnotationRequest>, Vec<PolicyError>> {
     let long: Vec<(String, &str)> = annotations
         .iter()
         .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
@@ -18,7 +18,7 @@ fn read(annotations: &[(&str, &str)]) -> Result<Option<Asked>, Vec<PolicyError>>
 
 #[track_caller]
 fn accepted(annotations: &[(&str, &str)], mode: Mode, levels: &str) -> Policy {
-    let Some(Asked::Policy(policy)) = read(annotations).unwrap() else {
+    let Some(AnnotationRequest::Policy(policy)) = read(annotations).unwrap() else {
         panic!("no policy of its own");
     };
     let text: Vec<String> = (policy.levels.iter())
@@ -270,7 +270,7 @@ fn contradictions_are_refused_with_the_way_out() {
 fn a_policy_may_be_named_and_then_says_all() {
     assert_eq!(
         read(&[("policy", "near.v1")]),
-        Ok(Some(Asked::Named("near.v1".into())))
+        Ok(Some(AnnotationRequest::Named("near.v1".into())))
     );
     refused(
         &[("policy", "near"), ("keys", "zone")],

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use topology_core::mirror::{Mirror, Observed, ObservedReal, Outcome};
-use topology_core::plan::{Options, Plan, Step, diff};
+use topology_core::mirror::{Mirror, ObservedRealServer, ObservedServer, StepOutcome};
+use topology_core::plan::{DiffOptions, Plan, Step, diff};
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
 /// How long real servers may drain in these tests, in milliseconds.
 pub(crate) const TIMEOUT: u64 = 30_000;
 /// How often they are looked at.
 pub(crate) const POLL: u64 = 5_000;
-pub(crate) const OPTIONS: Options<'static> = Options {
+pub(crate) const OPTIONS: DiffOptions<'static> = DiffOptions {
     adopt: true,
     drain_poll: POLL,
     wait_poll: 2 * POLL,
@@ -43,7 +43,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Does what a step says, or says why not, as `ip_vs_ctl.c` does.
-    pub(crate) fn execute(&mut self, step: &Step) -> Outcome {
+    pub(crate) fn execute(&mut self, step: &Step) -> StepOutcome {
         match step {
             Step::AddServer {
                 key,
@@ -57,10 +57,10 @@ impl Kernel {
                     reals: BTreeMap::new(),
                 };
                 if self.servers.contains_key(key) {
-                    return Outcome::AlreadyExists;
+                    return StepOutcome::AlreadyExists;
                 }
                 self.servers.insert(*key, new);
-                Outcome::Done
+                StepOutcome::Done
             }
             Step::EditServer {
                 key,
@@ -69,11 +69,11 @@ impl Kernel {
             } => self.on(key, |held| {
                 held.scheduler = scheduler.name().into();
                 (held.persistence, held.plain) = (*persistence, true);
-                Outcome::Done
+                StepOutcome::Done
             }),
             Step::DeleteServer { key } => match self.servers.remove(key) {
-                Some(_) => Outcome::Done,
-                None => Outcome::Missing,
+                Some(_) => StepOutcome::Done,
+                None => StepOutcome::Missing,
             },
             Step::AddReal { key, real } => self.on(key, |held| held.add(real)),
             Step::EditReal { key, real } => self.on(key, |held| {
@@ -84,19 +84,23 @@ impl Kernel {
             }
             Step::DeleteReal { key, address, port } => {
                 self.on(key, |held| match held.reals.remove(&(*address, *port)) {
-                    Some(_) => Outcome::Done,
-                    None => Outcome::Missing,
+                    Some(_) => StepOutcome::Done,
+                    None => StepOutcome::Missing,
                 })
             }
             Step::ForgetFlows { address, port, .. } => {
                 self.forgotten.push((*address, *port));
-                Outcome::Done
+                StepOutcome::Done
             }
         }
     }
 
-    fn on(&mut self, key: &VirtualServerKey, act: impl FnOnce(&mut Held) -> Outcome) -> Outcome {
-        self.servers.get_mut(key).map_or(Outcome::Missing, act)
+    fn on(
+        &mut self,
+        key: &VirtualServerKey,
+        act: impl FnOnce(&mut Held) -> StepOutcome,
+    ) -> StepOutcome {
+        self.servers.get_mut(key).map_or(StepOutcome::Missing, act)
     }
 
     /// Whether a new connection to `key` would be served.
@@ -110,17 +114,19 @@ impl Kernel {
     }
 
     /// What a dump of one key reads.
-    pub(crate) fn read(&self, key: &VirtualServerKey) -> Option<(Observed, Vec<u64>)> {
+    pub(crate) fn read(&self, key: &VirtualServerKey) -> Option<(ObservedServer, Vec<u64>)> {
         let held = self.servers.get(key)?;
         // Newest first, as the kernel lists them.
         let reals = held.reals.iter().rev();
-        let observed = reals.clone().map(|((address, port), real)| ObservedReal {
-            address: *address,
-            port: *port,
-            weight: real.weight,
-            plain: real.plain,
-        });
-        let observed = Observed {
+        let observed = reals
+            .clone()
+            .map(|((address, port), real)| ObservedRealServer {
+                address: *address,
+                port: *port,
+                weight: real.weight,
+                plain: real.plain,
+            });
+        let observed = ObservedServer {
             scheduler: held.scheduler.clone(),
             persistence: held.persistence,
             plain: held.plain,
@@ -150,7 +156,7 @@ impl Kernel {
         plan: &Plan,
         mirror: &mut Mirror,
         _now: u64,
-        mut fault: impl FnMut(usize) -> Option<Outcome>,
+        mut fault: impl FnMut(usize) -> Option<StepOutcome>,
     ) {
         for deadline in &plan.deadlines {
             mirror.set_deadline(deadline);
@@ -158,9 +164,9 @@ impl Kernel {
         for (index, step) in plan.steps.iter().enumerate() {
             let outcome = match fault(index) {
                 // An answer that was lost: the kernel did it all the same.
-                Some(Outcome::Unknown) => {
+                Some(StepOutcome::Unknown) => {
                     self.execute(step);
-                    Outcome::Unknown
+                    StepOutcome::Unknown
                 }
                 Some(outcome) => outcome,
                 None => self.execute(step),
@@ -192,10 +198,10 @@ impl Kernel {
 }
 
 impl Held {
-    fn add(&mut self, real: &RealServer) -> Outcome {
+    fn add(&mut self, real: &RealServer) -> StepOutcome {
         let id = (real.address, real.port);
         if self.reals.contains_key(&id) {
-            return Outcome::AlreadyExists;
+            return StepOutcome::AlreadyExists;
         }
         let new = HeldReal {
             weight: real.weight,
@@ -203,15 +209,15 @@ impl Held {
             connections: 0,
         };
         self.reals.insert(id, new);
-        Outcome::Done
+        StepOutcome::Done
     }
 
-    fn edit(&mut self, id: (IpAddr, u16), weight: u32) -> Outcome {
+    fn edit(&mut self, id: (IpAddr, u16), weight: u32) -> StepOutcome {
         let Some(real) = self.reals.get_mut(&id) else {
-            return Outcome::Missing;
+            return StepOutcome::Missing;
         };
         (real.weight, real.plain) = (weight, true);
-        Outcome::Done
+        StepOutcome::Done
     }
 }
 

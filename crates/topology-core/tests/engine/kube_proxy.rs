@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use topology_core::model::{Endpoint, TrafficPolicy};
-use topology_core::resolve::categorize::{Categories, NodeHints, Place, Traffic, categorize};
+use topology_core::resolve::categorize::{
+    Categories, NodeHints, ProxyLocation, TrafficPolicies, categorize,
+};
 
 use crate::world::{Ep, World, ZONE, ep};
 
@@ -15,11 +17,11 @@ struct Row {
     node: &'static str,
     zone: Option<&'static str>,
     node_hints: NodeHints,
-    traffic: Traffic,
+    traffic: TrafficPolicies,
     endpoints: Vec<Ep>,
 }
 
-const INTERNAL: Traffic = Traffic {
+const INTERNAL: TrafficPolicies = TrafficPolicies {
     internal: TrafficPolicy::Cluster,
     external: TrafficPolicy::Cluster,
     externally_accessible: false,
@@ -65,7 +67,7 @@ impl Row {
 
     fn categories(&self) -> Categories {
         let endpoints: Vec<&Endpoint> = self.endpoints.iter().map(|ep| &ep.0).collect();
-        let place = Place {
+        let place = ProxyLocation {
             node: self.node,
             zone: self.zone,
         };

@@ -1,8 +1,8 @@
 //! Plans against a small kernel: order, adoption, draining, ownership, faults.
 
-use topology_core::mirror::{Mirror, Outcome, Trust};
+use topology_core::mirror::{Mirror, StepOutcome, Trust};
 use topology_core::model::Protocol;
-use topology_core::plan::{Options, Plan, Step, diff};
+use topology_core::plan::{DiffOptions, Plan, Step, diff};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
@@ -192,7 +192,7 @@ fn pain_04_a_drain_ends_at_its_deadline_whatever_the_connections() {
 fn a_drain_is_looked_at_no_later_than_it_ends_however_seldom_drains_are() {
     let (_, mirror) = holding(&tcp(&[(1, 1), (2, 1)]));
     let desired = tcp(&[(1, 1)]);
-    let seldom = Options {
+    let seldom = DiffOptions {
         drain_poll: 2 * TIMEOUT,
         ..OPTIONS
     };
@@ -286,7 +286,7 @@ fn pain_01_flows_that_could_not_be_forgotten_are_tried_again() {
     let desired = server(Protocol::Udp, &[(1, 1)]);
     let change = plan(Some(&desired), &mirror, 0);
     kernel.apply(&change, &mut mirror, 0, |index| {
-        (index == 1).then_some(Outcome::Failed)
+        (index == 1).then_some(StepOutcome::Failed)
     });
     assert_eq!(mirror.trust(&desired.key), Trust::Unknown);
     kernel.read_into(&mut mirror, &desired.key, 1_000);
@@ -344,7 +344,7 @@ fn pain_12_a_foreign_virtual_server_is_never_touched() {
         0,
         "what others set to 0 is not our drain"
     );
-    let wary = Options {
+    let wary = DiffOptions {
         adopt: false,
         ..OPTIONS
     };
@@ -366,10 +366,10 @@ fn what_is_on_record_as_ours_is_removed_once_nobody_wants_it() {
 #[test]
 fn d8_a_step_that_went_wrong_makes_its_key_unknown_until_it_is_read() {
     for fault in [
-        Outcome::Failed,
-        Outcome::Unknown,
-        Outcome::AlreadyExists,
-        Outcome::Missing,
+        StepOutcome::Failed,
+        StepOutcome::Unknown,
+        StepOutcome::AlreadyExists,
+        StepOutcome::Missing,
     ] {
         let desired = tcp(&[(1, 1), (2, 1)]);
         let (mut kernel, mut mirror) = (Kernel::default(), Mirror::new([], TIMEOUT));
@@ -409,9 +409,9 @@ fn trust_is_lost_for_one_key_alone() {
     assert_eq!(plan(Some(&other), &mirror, 0).steps.len(), 2);
 }
 
-/// Options by which the real server of that number is of an endpoint that exists and is not chosen.
-fn unchosen(real: &[(std::net::IpAddr, u16)]) -> Options<'_> {
-    Options {
+/// DiffOptions by which the real server of that number is of an endpoint that exists and is not chosen.
+fn unchosen(real: &[(std::net::IpAddr, u16)]) -> DiffOptions<'_> {
+    DiffOptions {
         unchosen: real,
         ..OPTIONS
     }
@@ -446,7 +446,7 @@ fn d9_a_deadline_begins_when_the_endpoint_goes_away_and_ends_when_it_does_not() 
     connect(&mut kernel, 2, 1);
     let desired = tcp(&[(1, 1)]);
     let far = [([10, 244, 0, 2].into(), 8080)];
-    let mut at = |now: u64, options: &Options<'_>| {
+    let mut at = |now: u64, options: &DiffOptions<'_>| {
         let plan = diff(Some(&desired), &mirror, &desired.key, now, options);
         kernel.apply(&plan, &mut mirror, now, |_| None);
         kernel.read_into(&mut mirror, &desired.key, now);

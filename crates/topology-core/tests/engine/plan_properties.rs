@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use topology_core::mirror::{Mirror, Outcome};
+use topology_core::mirror::{Mirror, StepOutcome};
 use topology_core::model::Protocol;
 use topology_core::plan::diff;
 use topology_core::scheduler::Scheduler;
@@ -90,11 +90,11 @@ fn cases() -> impl Strategy<Value = (Protocol, Kernel, Option<VirtualServer>)> {
     protocols().prop_flat_map(|protocol| (Just(protocol), kernels(protocol), wishes(protocol)))
 }
 
-fn faults() -> impl Strategy<Value = Vec<Option<Outcome>>> {
+fn faults() -> impl Strategy<Value = Vec<Option<StepOutcome>>> {
     let fault = prop_oneof![
         4 => Just(None),
-        1 => Just(Some(Outcome::Failed)),
-        1 => Just(Some(Outcome::Unknown)),
+        1 => Just(Some(StepOutcome::Failed)),
+        1 => Just(Some(StepOutcome::Unknown)),
     ];
     proptest::collection::vec(fault, 0..12)
 }
@@ -139,7 +139,7 @@ proptest! {
         let after = desired.is_some_and(|desired| !desired.real_servers.is_empty());
         for step in &plan.steps {
             let outcome = kernel.execute(step);
-            prop_assert_eq!(outcome, Outcome::Done, "{}", step);
+            prop_assert_eq!(outcome, StepOutcome::Done, "{}", step);
             mirror.commit(step, outcome);
             if before && after {
                 prop_assert!(kernel.serves(&key), "nothing serves after {}", step);

@@ -1,6 +1,6 @@
 //! Who decides, of several who would like to.
 
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::{
     Enforcement, Expression, Faults, Labels, Operator, OwnerLimits, PolicyName, Selector, Service,
     TopologyPolicy, TrafficPolicy,
@@ -64,7 +64,7 @@ fn lost(decision: &Decision) -> Vec<(&str, LostBecause)> {
     let lost = decision.lost.iter();
     lost.map(|lost| {
         (
-            lost.policy.as_ref().map_or(lost.source.word(), shown),
+            lost.policy.as_ref().map_or(lost.source.as_str(), shown),
             lost.why,
         )
     })
@@ -626,19 +626,19 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
 #[test]
 fn hints_that_are_asked_for_and_that_no_endpoint_has_are_noted() {
     let notes = |mut world: World| world.server().decision.notes;
-    let asking = |wanted: Wanted| {
+    let asking = |wanted: HintMode| {
         let mut world = World::new("me").node("me", &[(ZONE, "a")]);
-        world.service.wanted_hints = wanted;
+        world.service.hint_mode = wanted;
         world
     };
-    for wanted in [Wanted::Auto, Wanted::SameZone, Wanted::SameNode] {
+    for wanted in [HintMode::Auto, HintMode::SameZone, HintMode::SameNode] {
         let unhinted = || asking(wanted).endpoints([ep(1).zone("a"), ep(2).zone("b")]);
-        assert_eq!(notes(unhinted()), [Note::HintsMissing { wanted }]);
+        assert_eq!(notes(unhinted()), [Note::HintsMissing { mode: wanted }]);
         assert_eq!(notes(unhinted().policy(weighted(&[("*", 100)]))), []);
         let partly = [ep(1).zone("a").for_zones(&["a"]), ep(2).zone("b")];
         assert_eq!(notes(asking(wanted).endpoints(partly)), []);
         assert_eq!(notes(asking(wanted)), []);
     }
-    let nothing = asking(Wanted::Nothing).endpoints([ep(1).zone("a")]);
+    let nothing = asking(HintMode::Nothing).endpoints([ep(1).zone("a")]);
     assert_eq!(notes(nothing), []);
 }

@@ -290,7 +290,7 @@ fn an_empty_level_is_noted_with_its_share() {
         notes,
         ["level node has no endpoint, its 80 % go to level *"]
     );
-    assert_eq!(decision.levels[0].wanted.to_string(), "80 %");
+    assert_eq!(decision.levels[0].desired.to_string(), "80 %");
     assert_eq!(decision.levels[0].share.to_string(), "0 %");
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use topology_core::mirror::{Mirror, Outcome};
+use topology_core::mirror::{Mirror, StepOutcome};
 use topology_core::model::Protocol;
-use topology_core::plan::{Deadline, Options, Step, diff};
+use topology_core::plan::{Deadline, DiffOptions, Step, diff};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
@@ -126,7 +126,7 @@ impl World {
                 .collect(),
         };
         let unchosen = self.of(Standing::Unchosen);
-        let options = Options {
+        let options = DiffOptions {
             unchosen: &unchosen,
             ..OPTIONS
         };
@@ -150,8 +150,8 @@ impl World {
             }
             self.judge(step, &unchosen)?;
             let was: Vec<_> = self.mirror.deadlines().collect();
-            prop_assert_eq!(self.kernel.execute(step), Outcome::Done);
-            self.mirror.commit(step, Outcome::Done);
+            prop_assert_eq!(self.kernel.execute(step), StepOutcome::Done);
+            self.mirror.commit(step, StepOutcome::Done);
             self.remember();
             let stands: Vec<_> = self.mirror.deadlines().collect();
             for ended in was.into_iter().filter(|one| !stands.contains(one)) {

@@ -170,7 +170,10 @@ fn check(vector: &Shares) {
     let weights: Vec<u32> = (0..vector.tiers.len()).map(weight_of).collect();
     assert_eq!(weights, vector.per_endpoint_weight);
     let (stage, cycle) = decision.quantised.unwrap();
-    assert_eq!((stage.word(), cycle), (vector.stage.as_str(), vector.cycle));
+    assert_eq!(
+        (stage.as_str(), cycle),
+        (vector.stage.as_str(), vector.cycle)
+    );
     for (level, (want, achieved)) in decision
         .levels
         .iter()

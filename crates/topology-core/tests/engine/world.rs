@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Enforcement, Family, Faults, Hints, Labels, Node, ObjectName,
     Protocol, Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
@@ -77,7 +77,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
         faults: Faults::None,
         labels: Labels::default(),
         topology_keys: None,
-        wanted_hints: Wanted::Nothing,
+        hint_mode: HintMode::Nothing,
         unprogrammed: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::{
     Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults,
     HardServices, Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol,
@@ -205,7 +205,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 named_policy,
                 faults: Faults::None,
                 topology_keys: None,
-                wanted_hints: Wanted::Nothing,
+                hint_mode: HintMode::Nothing,
                 unprogrammed: Vec::new(),
             }
         },

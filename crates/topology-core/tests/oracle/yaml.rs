@@ -143,7 +143,7 @@ fn annotate(policy: &Policy, annotations: &mut Map<String, Value>) {
         say("avoid", avoided(policy));
         return;
     }
-    say("mode", policy.mode.word().to_owned());
+    say("mode", policy.mode.as_str().to_owned());
     let list = |part: &dyn Fn(&Level) -> Option<String>| {
         policy
             .levels

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use topology_core::mirror::{Observed, ObservedReal, Outcome};
+use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::Cidr;
 use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
@@ -26,7 +26,7 @@ use crate::state::KernelServer;
     reason = "each is a part of the machine that fails by itself"
 )]
 pub(super) struct World {
-    pub(super) servers: BTreeMap<VirtualServerKey, Observed>,
+    pub(super) servers: BTreeMap<VirtualServerKey, ObservedServer>,
     pub(super) connections: BTreeMap<(VirtualServerKey, IpAddr), u64>,
     pub(super) record: BTreeSet<VirtualServerKey>,
     /// Deadlines on disk.
@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Does a step as the kernel would.
-    fn take(&mut self, step: &Step) -> Result<(), Outcome> {
+    fn take(&mut self, step: &Step) -> Result<(), StepOutcome> {
         match step {
             Step::AddServer {
                 key,
@@ -125,10 +125,10 @@ impl World {
                 persistence,
             } => {
                 if self.servers.contains_key(key) {
-                    return Err(Outcome::AlreadyExists);
+                    return Err(StepOutcome::AlreadyExists);
                 }
                 let (scheduler, persistence) = (scheduler.name().into(), *persistence);
-                let observed = Observed {
+                let observed = ObservedServer {
                     scheduler,
                     persistence,
                     plain: true,
@@ -152,7 +152,7 @@ impl World {
             Step::AddReal { key, real } => {
                 let server = self.server(key)?;
                 if find(server, real.address, real.port).is_some() {
-                    return Err(Outcome::AlreadyExists);
+                    return Err(StepOutcome::AlreadyExists);
                 }
                 server.real_servers.push(observed(real));
             }
@@ -169,7 +169,7 @@ impl World {
             }
             Step::DeleteReal { key, address, port } => {
                 let server = self.server(key)?;
-                let at = find(server, *address, *port).ok_or(Outcome::Missing)?;
+                let at = find(server, *address, *port).ok_or(StepOutcome::Missing)?;
                 server.real_servers.remove(at);
             }
             Step::ForgetFlows { .. } => {}
@@ -177,20 +177,20 @@ impl World {
         Ok(())
     }
 
-    fn server(&mut self, key: &VirtualServerKey) -> Result<&mut Observed, Outcome> {
-        self.servers.get_mut(key).ok_or(Outcome::Missing)
+    fn server(&mut self, key: &VirtualServerKey) -> Result<&mut ObservedServer, StepOutcome> {
+        self.servers.get_mut(key).ok_or(StepOutcome::Missing)
     }
 
-    fn edit(&mut self, key: &VirtualServerKey, real: &RealServer) -> Result<(), Outcome> {
+    fn edit(&mut self, key: &VirtualServerKey, real: &RealServer) -> Result<(), StepOutcome> {
         let server = self.server(key)?;
-        let at = find(server, real.address, real.port).ok_or(Outcome::Missing)?;
+        let at = find(server, real.address, real.port).ok_or(StepOutcome::Missing)?;
         server.real_servers[at] = observed(real);
         Ok(())
     }
 
     fn reading(&self, key: &VirtualServerKey) -> Option<Reading> {
         let observed = self.servers.get(key)?.clone();
-        let count = |real: &ObservedReal| {
+        let count = |real: &ObservedRealServer| {
             self.connections
                 .get(&(*key, real.address))
                 .copied()
@@ -217,20 +217,20 @@ impl World {
     }
 }
 
-fn find(server: &Observed, address: IpAddr, port: u16) -> Option<usize> {
+fn find(server: &ObservedServer, address: IpAddr, port: u16) -> Option<usize> {
     server
         .real_servers
         .iter()
         .position(|real| (real.address, real.port) == (address, port))
 }
 
-fn observed(real: &RealServer) -> ObservedReal {
+fn observed(real: &RealServer) -> ObservedRealServer {
     let RealServer {
         address,
         port,
         weight,
     } = *real;
-    ObservedReal {
+    ObservedRealServer {
         address,
         port,
         weight,
@@ -245,7 +245,7 @@ impl Kernel for Shared {
         if world.unreadable {
             return Err(KernelError("the table cannot be read".to_owned()));
         }
-        let bare = |observed: &Observed| Observed {
+        let bare = |observed: &ObservedServer| ObservedServer {
             real_servers: Vec::new(),
             ..observed.clone()
         };
@@ -283,17 +283,17 @@ impl Kernel for Shared {
             if let Some(left) = &mut world.steps_left {
                 if *left == 0 {
                     // The process is gone: what it would have sent never arrives.
-                    results.push(Err(Outcome::Unknown));
+                    results.push(Err(StepOutcome::Unknown));
                     continue;
                 }
                 *left -= 1;
             }
             let result = match world.fault(&step.to_string()) {
-                None if world.lacks(step) => Err(Outcome::Failed),
+                None if world.lacks(step) => Err(StepOutcome::Failed),
                 None => world.take(step),
-                Some(Fault::Refused) => Err(Outcome::Failed),
-                Some(Fault::Lost) => Err(Outcome::Unknown),
-                Some(Fault::AnswerLost) => world.take(step).and(Err(Outcome::Unknown)),
+                Some(Fault::Refused) => Err(StepOutcome::Failed),
+                Some(Fault::Lost) => Err(StepOutcome::Unknown),
+                Some(Fault::AnswerLost) => world.take(step).and(Err(StepOutcome::Unknown)),
             };
             world
                 .journal

@@ -10,7 +10,7 @@ use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 use topology_core::model::{
     Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
     ServicePort, SlicePort, TrafficPolicy,
@@ -174,7 +174,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         externally_accessible: false,
         policy: None,
         topology_keys: None,
-        wanted_hints: Wanted::Nothing,
+        hint_mode: HintMode::Nothing,
         unprogrammed: Vec::new(),
     })
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use topology_core::hints::{self, Wanted};
+use topology_core::hints::{self, HintMode};
 use topology_core::model::{EndpointSlice, ObjectName};
 use topology_core::snapshot::Snapshot;
 
@@ -53,29 +53,29 @@ impl Edit {
 }
 
 /// What the field asks for beside the annotations.
-fn wanted(service: &ObjectName, written: &Written, value: &str) -> Result<Wanted, Failure> {
+fn wanted(service: &ObjectName, written: &Written, value: &str) -> Result<HintMode, Failure> {
     let value_of = |wanted: &str| {
         let found = written.iter().find(|(key, _)| key == wanted);
         found.map(|(_, value)| value.as_str())
     };
     let field = Some(value).filter(|value| !value.is_empty());
-    match Wanted::of(value_of(OLDER), value_of(NEWER), field) {
-        Wanted::Auto => Err(Failure::input(format_args!(
+    match HintMode::of(value_of(OLDER), value_of(NEWER), field) {
+        HintMode::Auto => Err(Failure::input(format_args!(
             "--set: Service {service}: its annotation {} counts before trafficDistribution, so nothing changes; remove the annotation from the input first",
             value_of(OLDER).map_or(NEWER, |_value| OLDER)
         ))),
-        wanted @ (Wanted::SameZone | Wanted::SameNode | Wanted::Nothing) => Ok(wanted),
+        wanted @ (HintMode::SameZone | HintMode::SameNode | HintMode::Nothing) => Ok(wanted),
     }
 }
 
 /// Replaces the hints. The zone of an endpoint is that of its Node, from which kube-controller-manager fills it in.
-fn hint(snapshot: &Snapshot, wanted: Wanted, slices: &mut [EndpointSlice]) {
+fn hint(snapshot: &Snapshot, wanted: HintMode, slices: &mut [EndpointSlice]) {
     let mut placed = slices.to_vec();
     for endpoint in placed.iter_mut().flat_map(|slice| &mut slice.endpoints) {
         let zone = zone_of_endpoint(snapshot, endpoint);
         endpoint.zone = (!zone.is_empty()).then_some(zone);
     }
-    // Only `Wanted::Auto` needs to know the CPU of the zones, and only it gives events.
+    // Only `HintMode::Auto` needs to know the CPU of the zones, and only it gives events.
     let _none = hints::write(wanted, None, &mut placed);
     let hinted = placed.into_iter().flat_map(|slice| slice.endpoints);
     let endpoints = slices.iter_mut().flat_map(|slice| &mut slice.endpoints);

@@ -2,7 +2,7 @@
 //!
 //! An expression sees a value without the spaces around it, as the reader does.
 
-use topology_core::policy::{MAX_LEVELS, Value};
+use topology_core::policy::{MAX_LEVELS, ValueKind};
 
 use super::super::policy::ALIASES;
 use super::super::property::{LABEL_KEY, OBJECT_NAME};
@@ -19,20 +19,20 @@ pub(super) struct Conditions {
 }
 
 /// The conditions on `value`, which is written in the annotation of the variable-friendly name `name`.
-pub(super) fn conditions(name: &str, value: &Value, text: &str) -> Conditions {
+pub(super) fn conditions(name: &str, value: &ValueKind, text: &str) -> Conditions {
     let mut conditions = Conditions::default();
     match value {
-        Value::Word(words) => {
+        ValueKind::Word(words) => {
             let listed = words.join("', '");
             conditions.check(
                 format!("{text} in ['{listed}']"),
                 format!("use {}", words.join(", ")),
             );
         }
-        Value::Levels => levels(&mut conditions, name, &split(text, "x")),
-        Value::Weights { most } => weights(&mut conditions, name, text, *most),
-        Value::Thresholds { most } => thresholds(&mut conditions, name, text, *most),
-        Value::Percent { least, most, none } => {
+        ValueKind::Levels => levels(&mut conditions, name, &split(text, "x")),
+        ValueKind::Weights { most } => weights(&mut conditions, name, text, *most),
+        ValueKind::Thresholds { most } => thresholds(&mut conditions, name, text, *most),
+        ValueKind::Percent { least, most, none } => {
             let bare = format!("({text}.endsWith('%') ? {} : {text})", without_last(text));
             let bare = conditions.variable(format!("{name}Number"), bare);
             conditions.check(
@@ -40,16 +40,16 @@ pub(super) fn conditions(name: &str, value: &Value, text: &str) -> Conditions {
                 format!("give a percentage from {least} to {most}, or {none}"),
             );
         }
-        Value::Domains => domains(&mut conditions, name, text),
-        Value::Seconds { most } => conditions.check(
+        ValueKind::Domains => domains(&mut conditions, name, text),
+        ValueKind::Seconds { most } => conditions.check(
             number(text, 0, *most),
             format!("give whole seconds from 0 to {most}"),
         ),
-        Value::Number { least, most } => conditions.check(
+        ValueKind::Number { least, most } => conditions.check(
             number(text, *least, *most),
             format!("give a whole number from {least} to {most}"),
         ),
-        Value::Name => conditions.check(
+        ValueKind::Name => conditions.check(
             format!(
                 "{text}.size() <= {} && {}",
                 OBJECT_NAME.most,

@@ -1,7 +1,7 @@
 //! What the slices of one Service and family shall be, and why.
 
 use serde_json::Value;
-use topology_core::hints::{Event, Slices, Wanted, Zones, reconcile};
+use topology_core::hints::{HintEvent, HintMode, HintedSlices, Zones, reconcile};
 
 use super::super::Name;
 use super::slice::{Author, Slice};
@@ -26,13 +26,15 @@ pub(super) enum Standing {
 
 impl Standing {
     /// Where nobody else writes, with what the allocator says; `done`: whether all is as it shall be.
-    fn of(asked: Wanted, event: Option<&Event>, done: bool) -> Self {
+    fn of(asked: HintMode, event: Option<&HintEvent>, done: bool) -> Self {
         match (asked, event) {
-            (Wanted::Nothing, _) => Self::Unasked,
-            (Wanted::SameZone | Wanted::SameNode, _) => Self::Placed,
-            (Wanted::Auto, Some(Event::Disabled { trouble, .. })) => Self::Refused(trouble.code()),
-            (Wanted::Auto, Some(Event::Enabled { .. })) if !done => Self::Dealing,
-            (Wanted::Auto, _) => Self::Dealt,
+            (HintMode::Nothing, _) => Self::Unasked,
+            (HintMode::SameZone | HintMode::SameNode, _) => Self::Placed,
+            (HintMode::Auto, Some(HintEvent::Disabled { trouble, .. })) => {
+                Self::Refused(trouble.code())
+            }
+            (HintMode::Auto, Some(HintEvent::Enabled { .. })) if !done => Self::Dealing,
+            (HintMode::Auto, _) => Self::Dealt,
         }
     }
 }
@@ -44,8 +46,8 @@ pub(super) struct Decision {
     /// Why the Service is left alone, if it is.
     pub(super) left: Option<String>,
     /// What there is to tell, the first time.
-    pub(super) event: Option<Event>,
-    /// Slices whose endpoints shall be others.
+    pub(super) event: Option<HintEvent>,
+    /// HintedSlices whose endpoints shall be others.
     pub(super) changes: Vec<(Name, Vec<Value>)>,
 }
 
@@ -59,20 +61,20 @@ impl Hints {
         let asked = self
             .services
             .get(&group.0)
-            .map_or(Wanted::Nothing, |service| service.wanted);
+            .map_or(HintMode::Nothing, |service| service.wanted);
         let left = self.why_left(group, asked, slices);
         let wanted = if left.is_some() {
-            Wanted::Nothing
+            HintMode::Nothing
         } else {
             asked
         };
         // Where nothing is wanted only what we wrote is taken back.
         let ours = slices
             .iter()
-            .filter(|(name, slice)| wanted != Wanted::Nothing || self.is_ours(name, slice));
-        let mut hinted = Slices {
+            .filter(|(name, slice)| wanted != HintMode::Nothing || self.is_ours(name, slice));
+        let mut hinted = HintedSlices {
             keep: ours.map(|(name, slice)| slice.to_hint(&name.1)).collect(),
-            ..Slices::default()
+            ..HintedSlices::default()
         };
         let before = self.was_dealt(group, asked, slices);
         let event = reconcile(wanted, zones, group.1, before, &mut hinted);
@@ -105,17 +107,22 @@ impl Hints {
     }
 
     /// Whether the hints that there are, or were until now, were dealt out by CPU.
-    fn was_dealt(&self, group: &Group, asked: Wanted, slices: &[(&Name, &Slice)]) -> bool {
+    fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.stood.get(group) {
             Some(standing) => *standing == Standing::Dealt,
-            None => matches!(asked, Wanted::Auto | Wanted::Nothing) && slices.iter().any(ours),
+            None => matches!(asked, HintMode::Auto | HintMode::Nothing) && slices.iter().any(ours),
         }
     }
 
     /// Why a Service that asks is left to another writer, if it is.
-    fn why_left(&self, group: &Group, asked: Wanted, slices: &[(&Name, &Slice)]) -> Option<String> {
-        if asked == Wanted::Nothing {
+    fn why_left(
+        &self,
+        group: &Group,
+        asked: HintMode,
+        slices: &[(&Name, &Slice)],
+    ) -> Option<String> {
+        if asked == HintMode::Nothing {
             return None;
         }
         let now = || {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use topology_core::hints::Wanted;
+use topology_core::hints::HintMode;
 
 use super::super::value::text;
 
@@ -14,7 +14,7 @@ const NEWER: &str = "/metadata/annotations/service.kubernetes.io~1topology-mode"
 /// A Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Service {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: HintMode,
     /// Milliseconds since 1970.
     pub(super) created: i64,
 }
@@ -22,7 +22,7 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn read(object: &Value) -> Self {
         let text_at = |path: &str| object.pointer(path).and_then(Value::as_str);
-        let wanted = Wanted::of(
+        let wanted = HintMode::of(
             text_at(OLDER),
             text_at(NEWER),
             text_at("/spec/trafficDistribution"),
@@ -32,7 +32,7 @@ impl Service {
             wanted: if is_concerned(object) {
                 wanted
             } else {
-                Wanted::Nothing
+                HintMode::Nothing
             },
             created: created.unwrap_or(Timestamp::UNIX_EPOCH).as_millisecond(),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use topology_core::hints::{self, Member};
+use topology_core::hints::{self, HintedEndpoint};
 use topology_core::model::{Family, Hints};
 
 use super::super::value::{list, name, number, put, text};
@@ -119,17 +119,17 @@ impl Slice {
     }
 
     /// As the allocator wants it.
-    pub(super) fn to_hint(&self, name: &str) -> hints::Slice {
-        hints::Slice {
+    pub(super) fn to_hint(&self, name: &str) -> hints::HintedSlice {
+        hints::HintedSlice {
             name: name.into(),
             members: self.endpoints.iter().map(member).collect(),
         }
     }
 
     /// Its endpoints with the hints of `hinted`, if these are others than it has.
-    pub(super) fn with(&self, hinted: &hints::Slice) -> Option<Vec<Value>> {
+    pub(super) fn with(&self, hinted: &hints::HintedSlice) -> Option<Vec<Value>> {
         let pairs = || self.endpoints.iter().zip(&hinted.members);
-        let differ = |(old, new): (&Value, &Member)| member(old).hints != new.hints;
+        let differ = |(old, new): (&Value, &HintedEndpoint)| member(old).hints != new.hints;
         pairs().any(differ).then(|| {
             let changed = pairs().map(|(old, new)| hint(old.clone(), new.hints.as_ref()));
             changed.collect()
@@ -184,7 +184,7 @@ fn bare(endpoints: &[Value]) -> Vec<String> {
 }
 
 /// An endpoint as the allocator wants it. To proxies one that does not say whether it is ready is.
-fn member(endpoint: &Value) -> Member {
+fn member(endpoint: &Value) -> HintedEndpoint {
     let own = |path: &str| {
         let found = endpoint.pointer(path).and_then(Value::as_str);
         found.map(Into::into)
@@ -200,7 +200,7 @@ fn member(endpoint: &Value) -> Member {
     let ready = endpoint
         .pointer("/conditions/ready")
         .and_then(Value::as_bool);
-    Member {
+    HintedEndpoint {
         node: own("/nodeName"),
         zone: own("/zone"),
         ready: Some(ready.unwrap_or(true)),

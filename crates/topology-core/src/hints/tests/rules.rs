@@ -12,12 +12,12 @@ fn a_slice_within_bounds_is_not_written_again() {
     };
     let three = zones(&[("a".to_owned(), 1), ("b".to_owned(), 1)].into()).unwrap();
     let kept = slice(&text(&["a+=a", "b+=b"]));
-    let mut given = Slices {
+    let mut given = HintedSlices {
         keep: vec![kept.clone(), slice(&text(&["a+=c", "b+"]))],
-        ..Slices::default()
+        ..HintedSlices::default()
     };
     assert_eq!(
-        reconcile(Wanted::Auto, Some(&three), Family::V4, true, &mut given),
+        reconcile(HintMode::Auto, Some(&three), Family::V4, true, &mut given),
         None,
         "no news"
     );
@@ -34,12 +34,12 @@ fn an_endpoint_without_a_zone_takes_all_hints_away() {
             .collect::<Vec<_>>()
     };
     let two = zones(&[("a".to_owned(), 1), ("b".to_owned(), 1)].into()).unwrap();
-    let mut given = Slices {
+    let mut given = HintedSlices {
         create: vec![slice(&text(&["a+", "b+", "+"]))],
         keep: vec![slice(&text(&["a+=a"]))],
-        ..Slices::default()
+        ..HintedSlices::default()
     };
-    let event = reconcile(Wanted::Auto, Some(&two), Family::V6, true, &mut given).unwrap();
+    let event = reconcile(HintMode::Auto, Some(&two), Family::V6, true, &mut given).unwrap();
     assert_eq!(word(&event), "EndpointWithoutZone");
     assert_eq!(
         (event.kind(), event.reason()),
@@ -62,12 +62,12 @@ fn eleven_endpoints_in_three_equal_zones_overload_one() {
         .chain(&["c+"; 3])
         .map(ToString::to_string)
         .collect();
-    let mut given = Slices {
+    let mut given = HintedSlices {
         create: vec![slice(&members)],
-        ..Slices::default()
+        ..HintedSlices::default()
     };
     let event = reconcile(
-        Wanted::Auto,
+        HintMode::Auto,
         zones(&cpu).as_ref(),
         Family::V4,
         false,
@@ -88,22 +88,22 @@ fn a_node_without_a_zone_or_cpu_makes_all_insufficient() {
 
 #[test]
 fn an_annotation_that_is_gone_is_an_event_and_the_field_takes_over() {
-    let mut given = Slices {
+    let mut given = HintedSlices {
         keep: vec![slice(&["a+=b".to_owned()])],
-        ..Slices::default()
+        ..HintedSlices::default()
     };
-    let event = reconcile(Wanted::SameZone, None, Family::V4, true, &mut given).unwrap();
+    let event = reconcile(HintMode::SameZone, None, Family::V4, true, &mut given).unwrap();
     assert_eq!(word(&event), "NoLongerAsked");
     assert_eq!(given.update, [slice(&["a+=a".to_owned()])]);
 }
 
 #[test]
 fn same_node_names_the_node_and_the_zone() {
-    let mut given = Slices {
+    let mut given = HintedSlices {
         create: vec![slice(&["a+".to_owned(), "+".to_owned()])],
-        ..Slices::default()
+        ..HintedSlices::default()
     };
-    reconcile(Wanted::SameNode, None, Family::V4, false, &mut given);
+    reconcile(HintMode::SameNode, None, Family::V4, false, &mut given);
     let expected = Hints {
         zones: vec!["a".into()],
         nodes: vec!["node-a".into()],
@@ -137,7 +137,7 @@ fn two_five_five_become_four_four_four_family_by_family() {
         of_family(Family::V4, &twelve),
         of_family(Family::V6, &["a", "b"]),
     ];
-    let events = write(Wanted::Auto, zones(&cpu).as_ref(), &mut given);
+    let events = write(HintMode::Auto, zones(&cpu).as_ref(), &mut given);
     assert_eq!(
         events.iter().map(word).collect::<Vec<_>>(),
         ["Enabled", "TooFewEndpoints"]

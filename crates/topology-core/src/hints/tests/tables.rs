@@ -46,27 +46,27 @@ struct NodeRow {
 struct MovesRow {
     id: String,
     desired: BTreeMap<String, f64>,
-    hinted: Counts,
-    give: Counts,
-    receive: Counts,
+    hinted: EndpointCounts,
+    give: EndpointCounts,
+    receive: EndpointCounts,
 }
 
 #[derive(Deserialize)]
 struct Redistribute {
     id: String,
     slices: Vec<Vec<String>>,
-    give: Counts,
-    receive: Counts,
-    change: Counts,
+    give: EndpointCounts,
+    receive: EndpointCounts,
+    change: EndpointCounts,
 }
 
 #[derive(Deserialize)]
 struct Existing {
     id: String,
     slice: Vec<String>,
-    most: Counts,
-    already: Counts,
-    counts: Option<Counts>,
+    most: EndpointCounts,
+    already: EndpointCounts,
+    counts: Option<EndpointCounts>,
 }
 
 #[derive(Deserialize)]
@@ -257,13 +257,13 @@ rows!(
 );
 
 fn check_add(row: &Add) {
-    let mut slices = Slices {
+    let mut slices = HintedSlices {
         create: slices(&row.create),
         update: slices(&row.update),
         keep: Vec::new(),
     };
     let event = reconcile(
-        Wanted::Auto,
+        HintMode::Auto,
         zones(&row.cpu).as_ref(),
         Family::V4,
         false,
@@ -327,7 +327,7 @@ fn check_moves(row: &MovesRow) {
         (Arc::from(zone.as_str()), quota)
     };
     let allocation = Allocation(row.desired.iter().map(quota).collect());
-    let expected = Moves {
+    let expected = ZoneMoves {
         give: row.give.clone(),
         receive: row.receive.clone(),
     };
@@ -335,12 +335,12 @@ fn check_moves(row: &MovesRow) {
 }
 
 fn check_redistribute(row: &Redistribute) {
-    let mut slices = Slices {
+    let mut slices = HintedSlices {
         create: slices(&row.slices),
-        ..Slices::default()
+        ..HintedSlices::default()
     };
     let before = counts(&slices.create);
-    let moves = Moves {
+    let moves = ZoneMoves {
         give: row.give.clone(),
         receive: row.receive.clone(),
     };
@@ -373,9 +373,9 @@ fn check_ready(row: &ReadyTotal) {
         let unready = std::iter::repeat_n("a-".to_owned(), *unready);
         slice(&ready.chain(unready).collect::<Vec<_>>())
     };
-    let slices = Slices {
+    let slices = HintedSlices {
         keep: row.slices.iter().map(slice).collect(),
-        ..Slices::default()
+        ..HintedSlices::default()
     };
     assert_eq!(slices.ready(), row.total);
 }
@@ -387,7 +387,7 @@ fn check_refused(row: &Refused) {
 }
 
 fn check_switches(row: &Switches) {
-    let found = Wanted::of(
+    let found = HintMode::of(
         row.older.as_deref(),
         row.newer.as_deref(),
         row.field.as_deref(),
@@ -396,14 +396,14 @@ fn check_switches(row: &Switches) {
 }
 
 fn check_distribution(row: &Distribution) {
-    let mut given = Slices {
+    let mut given = HintedSlices {
         create: slices(&row.create),
         update: slices(&row.update),
         keep: slices(&row.keep),
     };
     let event = reconcile(wanted(&row.wanted), None, Family::V4, false, &mut given);
     assert_eq!(event, None);
-    let written: Vec<Slice> = given.create.into_iter().chain(given.update).collect();
+    let written: Vec<HintedSlice> = given.create.into_iter().chain(given.update).collect();
     assert_eq!(written, slices(&row.written));
     assert_eq!(given.keep, slices(&row.kept));
 }

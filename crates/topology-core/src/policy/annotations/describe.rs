@@ -11,7 +11,7 @@ pub struct Annotation {
     /// Its name behind [`PREFIX`](super::PREFIX).
     pub name: &'static str,
     /// What it takes.
-    pub value: Value,
+    pub value: ValueKind,
     /// What holds without it, in words.
     pub default: &'static str,
     /// What it does, in words.
@@ -20,7 +20,7 @@ pub struct Annotation {
 
 /// What an annotation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
+pub enum ValueKind {
     /// One of these words.
     Word(&'static [&'static str]),
     /// Levels, nearest first.
@@ -66,43 +66,43 @@ pub enum Value {
 pub const ANNOTATIONS: [Annotation; 14] = [
     Annotation {
         name: "mode",
-        value: Value::Word(&["hard", "prefer", "weighted", "balanced", "none"]),
+        value: ValueKind::Word(&["hard", "prefer", "weighted", "balanced", "none"]),
         default: "follows from the others: `weights` is weighted, `keys` with `*` is prefer, without is hard",
         about: "what is meant, checked against the others",
     },
     Annotation {
         name: "keys",
-        value: Value::Levels,
+        value: ValueKind::Levels,
         default: "",
         about: "the first level that has endpoints takes all",
     },
     Annotation {
         name: "weights",
-        value: Value::Weights { most: MAX_WEIGHT },
+        value: ValueKind::Weights { most: MAX_WEIGHT },
         default: "",
         about: "a share for each level, nearest first; 0 means only when nearer levels are empty",
     },
     Annotation {
         name: "weighting",
-        value: Value::Word(&["tier-share", "endpoint-bias"]),
+        value: ValueKind::Word(&["tier-share", "endpoint-bias"]),
         default: "`tier-share`",
         about: "whether a weight is the share of the level, or of each endpoint in it",
     },
     Annotation {
         name: "empty-tier",
-        value: Value::Word(&["cascade", "renormalize"]),
+        value: ValueKind::Word(&["cascade", "renormalize"]),
         default: "`cascade`",
         about: "where the share of an empty level goes: to the next outer one, or to all in proportion",
     },
     Annotation {
         name: "min-ready",
-        value: Value::Thresholds { most: MAX_COUNT },
+        value: ValueKind::Thresholds { most: MAX_COUNT },
         default: "one endpoint",
         about: "with fewer ready endpoints a level counts as part of the next outer one; not for the last",
     },
     Annotation {
         name: "overprovision",
-        value: Value::Percent {
+        value: ValueKind::Percent {
             least: LEAST_OVERPROVISION,
             most: MAX_PERCENT,
             none: OFF,
@@ -112,7 +112,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
     },
     Annotation {
         name: "max-overload",
-        value: Value::Percent {
+        value: ValueKind::Percent {
             least: 0,
             most: MAX_PERCENT,
             none: OFF,
@@ -122,25 +122,25 @@ pub const ANNOTATIONS: [Annotation; 14] = [
     },
     Annotation {
         name: "avoid",
-        value: Value::Domains,
+        value: ValueKind::Domains,
         default: "",
         about: "no endpoint that shares this with the client's node; `:soft` gives way where nothing else remains; without levels it is added to what decides",
     },
     Annotation {
         name: "on-no-match",
-        value: Value::Word(&["reject", "drop"]),
+        value: ValueKind::Word(&["reject", "drop"]),
         default: "`reject`",
         about: "what clients see where nobody may serve them",
     },
     Annotation {
         name: "slow-start",
-        value: Value::Seconds { most: MAX_SECONDS },
+        value: ValueKind::Seconds { most: MAX_SECONDS },
         default: "0",
         about: "a new endpoint grows from a tenth of its share to all of it",
     },
     Annotation {
         name: "subset",
-        value: Value::Number {
+        value: ValueKind::Number {
             least: 1,
             most: MAX_SUBSET,
         },
@@ -149,13 +149,13 @@ pub const ANNOTATIONS: [Annotation; 14] = [
     },
     Annotation {
         name: "policy",
-        value: Value::Name,
+        value: ValueKind::Name,
         default: "",
         about: "a TopologyPolicy of the namespace decides instead; stands alone",
     },
     Annotation {
         name: "scheduler",
-        value: Value::Word(&Scheduler::NAMES),
+        value: ValueKind::Word(&Scheduler::NAMES),
         default: "the agent's, `wrr`",
         about: "the kernel's scheduler for this Service; `explain` says what weights mean under it; without levels it changes nothing else",
     },

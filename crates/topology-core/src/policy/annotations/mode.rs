@@ -2,7 +2,7 @@
 //!
 //! Where they contradict each other, the one that is stricter holds: what can be read of a boundary is never opened.
 
-use super::{AnnotationSet, Listed};
+use super::{AnnotationSet, LevelList};
 use crate::policy::{Level, LevelKey, Mode};
 
 /// What `mode`, `keys` and `weights` mean together.
@@ -25,7 +25,7 @@ impl AnnotationSet<'_> {
         match self.mode {
             Some(Mode::None) => false,
             Some(Mode::Hard) => true,
-            _ => lists.any(Listed::is_boundary),
+            _ => lists.any(LevelList::is_boundary),
         }
     }
 
@@ -87,7 +87,7 @@ impl AnnotationSet<'_> {
         let weighted = self.weights.is_some();
         let listed = weighted || self.keys.is_some();
         let keys = self.keys.as_ref().filter(|keys| keys.levels.is_some());
-        let bounded = keys.map(Listed::is_boundary);
+        let bounded = keys.map(LevelList::is_boundary);
         match mode {
             Mode::None => None,
             Mode::Hard | Mode::Prefer if !listed => Some("needs keys, such as keys: node,zone"),

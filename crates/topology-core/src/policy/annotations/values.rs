@@ -39,7 +39,7 @@ impl From<String> for ListFault {
 }
 
 pub(super) fn mode(text: &str) -> Result<Mode, String> {
-    let known = Mode::ALL.into_iter().find(|mode| mode.word() == text);
+    let known = Mode::ALL.into_iter().find(|mode| mode.as_str() == text);
     known.ok_or_else(|| {
         "unknown mode; use hard, prefer, weighted, balanced or none, in lower case".to_owned()
     })

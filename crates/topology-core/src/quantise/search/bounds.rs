@@ -1,13 +1,13 @@
-//! Whether a tier is near enough, and how long it cannot be.
+//! Whether a level is near enough, and how long it cannot be.
 
-use super::line::{Line, SLOPE_BITS};
+use super::line::{ClassLine, SLOPE_BITS};
 use super::words;
 use crate::quantise::tolerance;
 use crate::ratio::Ratio;
 
 /// Picks of some classes, and how fast they may grow for a while.
 #[derive(Default)]
-pub(super) struct Sum {
+pub(super) struct PickSum {
     pub(super) picks: u64,
     /// How far rounding may have kept the picks behind the slope: one for each endpoint.
     behind: u64,
@@ -15,21 +15,21 @@ pub(super) struct Sum {
     slope: u128,
 }
 
-impl Sum {
+impl PickSum {
     /// Lets nothing grow.
     pub(super) fn stand_still(&mut self) {
         (self.behind, self.slope) = (0, 0);
     }
 
     /// Lets `line` grow besides.
-    pub(super) fn grow_with(&mut self, line: &Line) {
+    pub(super) fn grow_with(&mut self, line: &ClassLine) {
         self.behind += line.count;
         self.slope += line.slope;
     }
 
-    /// How many steps it takes at least to have `wanted` picks.
-    fn steps_to(&self, wanted: u128) -> u128 {
-        let missing = wanted.saturating_sub(u128::from(self.picks) + u128::from(self.behind));
+    /// How many steps it takes at least to have `desired` picks.
+    fn steps_to(&self, desired: u128) -> u128 {
+        let missing = desired.saturating_sub(u128::from(self.picks) + u128::from(self.behind));
         // What does not fit is too far by far.
         match (missing.min(u64::MAX.into()) << SLOPE_BITS).checked_div(self.slope) {
             Some(steps) => steps,
@@ -39,25 +39,25 @@ impl Sum {
     }
 }
 
-/// The range of picks of one tier that is near enough, as fractions of the total.
+/// The range of picks of one level that is near enough, as fractions of the total.
 pub(super) struct Bounds {
-    pub(super) sum: Sum,
+    pub(super) sum: PickSum,
     least: (u64, u64),
     most: (u64, u64),
 }
 
 impl Bounds {
-    pub(super) fn new(wanted: Ratio) -> Self {
-        let tolerance = tolerance(wanted);
+    pub(super) fn new(desired: Ratio) -> Self {
+        let tolerance = tolerance(desired);
         Self {
-            sum: Sum::default(),
-            least: words(wanted - tolerance, 64),
-            most: words(wanted + tolerance, 64),
+            sum: PickSum::default(),
+            least: words(desired - tolerance, 64),
+            most: words(desired + tolerance, 64),
         }
     }
 
-    /// Whether the picks are near enough to the wanted share of `all`.
-    pub(super) fn hold(&self, all: &Sum) -> bool {
+    /// Whether the picks are near enough to the desired share of `all`.
+    pub(super) fn hold(&self, all: &PickSum) -> bool {
         let (picks, total) = (u128::from(self.sum.picks), u128::from(all.picks));
         let at_least = u128::from(self.least.0) * total <= picks * u128::from(self.least.1);
         at_least && picks * u128::from(self.most.1) <= u128::from(self.most.0) * total
@@ -65,7 +65,7 @@ impl Bounds {
 
     /// How many steps it takes at least until they are: picks and total never fall, so too few have to grow
     /// themselves, and for too many the total has to.
-    pub(super) fn idle(&self, all: &Sum) -> u32 {
+    pub(super) fn idle(&self, all: &PickSum) -> u32 {
         let part = |picks: u64, (numerator, denominator): (u64, u64)| {
             (u128::from(picks) * u128::from(numerator)).div_ceil(u128::from(denominator.max(1)))
         };

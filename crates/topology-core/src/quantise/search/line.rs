@@ -11,9 +11,9 @@ use crate::ratio::Ratio;
 /// Slopes are in parts of 2 to this.
 pub(super) const SLOPE_BITS: u32 = 32;
 
-pub(super) struct Line {
-    pub(super) tier: usize,
-    /// The bounds of the endpoints like these, if they have some besides the tier's.
+pub(super) struct ClassLine {
+    pub(super) level: usize,
+    /// The bounds of the endpoints like these, if they have some besides the level's.
     pub(super) kind: Option<usize>,
     pub(super) count: u64,
     /// As rounded; 0 where the class is counted with 1.
@@ -31,7 +31,7 @@ pub(super) struct Line {
     rest: u64,
 }
 
-impl Line {
+impl ClassLine {
     /// The line at its beginning.
     pub(super) fn new(class: &Class, kind: Option<usize>, largest_share: Ratio) -> Self {
         // Two bits are left for 2q and for the sums of rest and remainder.
@@ -39,7 +39,7 @@ impl Line {
         let p = p.max(1);
         let rise = u128::from(class.count) * u128::from(p);
         Self {
-            tier: class.tier,
+            level: class.level,
             kind,
             count: class.count.into(),
             weight: 0,

@@ -5,18 +5,18 @@ use proptest::prelude::*;
 use super::*;
 use crate::quantise::MAX_WEIGHT;
 
-/// Tiers as (weight, endpoints), from hardly different to very far apart.
+/// Levels as (weight, endpoints), from hardly different to very far apart.
 fn classes() -> impl Strategy<Value = Vec<Class>> {
     let weight = prop_oneof![1..=10_000_u64, 1..=20_u64];
     let count = prop_oneof![1..=8_u32, 1..=3_000_u32];
-    proptest::collection::vec((weight, count), 1..16).prop_map(|tiers| {
-        let sum: u64 = tiers.iter().map(|(weight, _)| weight).sum();
-        let class = |(tier, (weight, count)): (usize, (u64, u32))| Class {
-            tier: tier / 2,
+    proptest::collection::vec((weight, count), 1..16).prop_map(|levels| {
+        let sum: u64 = levels.iter().map(|(weight, _)| weight).sum();
+        let class = |(level, (weight, count)): (usize, (u64, u32))| Class {
+            level: level / 2,
             share: Ratio::new(weight, sum * u64::from(count)),
             count,
         };
-        tiers.into_iter().enumerate().map(class).collect()
+        levels.into_iter().enumerate().map(class).collect()
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Note;
-use crate::hints::Wanted;
+use crate::hints::HintMode;
 use crate::policy::LevelKey;
 use crate::scheduler::Scheduler;
 
@@ -23,8 +23,8 @@ fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&st
     meant.map_or(Ok(()), |meant| write!(f, ", did you mean {meant}?"))
 }
 
-fn hints_missing(f: &mut fmt::Formatter<'_>, wanted: Wanted) -> fmt::Result {
-    let field = wanted.field();
+fn hints_missing(f: &mut fmt::Formatter<'_>, mode: HintMode) -> fmt::Result {
+    let field = mode.field();
     write!(f, "no endpoint has a hint, so {field} has no effect")
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Note {
                 "max-overload is {given} %, not {asked} %: {by} limits owners"
             ),
             Self::NotAllowed { asked, by } => {
-                let asked = asked.word();
+                let asked = asked.as_str();
                 write!(
                     f,
                     "mode {asked} is not used, the next source decides: {by} allows owners other modes"
@@ -61,7 +61,7 @@ impl fmt::Display for Note {
                 f,
                 "there is no TopologyPolicy {name} in the namespace, the next source decides"
             ),
-            Self::HintsMissing { wanted } => hints_missing(f, *wanted),
+            Self::HintsMissing { mode } => hints_missing(f, *mode),
             Self::PartlyInvalid => f.write_str(PARTLY_INVALID),
             Self::BoundaryUnread => f.write_str(BOUNDARY_UNREAD),
             Self::LastGoodStays => f.write_str(LAST_GOOD_STAYS),

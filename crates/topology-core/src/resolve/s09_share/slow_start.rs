@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use crate::memory::Remembered;
 use crate::resolve::time;
-use crate::resolve::work::Work;
+use crate::resolve::work::PortWork;
 
 /// The steps from a tenth to all.
 const STEPS: i64 = 9;
 
 /// Lets new endpoints count a part of their capacity; where all endpoints are alike they are only remembered.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     let slow_start = work.policy().map_or(0, |policy| policy.slow_start);
     let (Some(now), true) = (work.me().now, slow_start > 0) else {
         return;
@@ -48,7 +48,7 @@ pub(super) fn run(work: &mut Work<'_>) {
 }
 
 /// Since when each ready endpoint is; those of a Service that is seen for the first time always were.
-fn ready_since(work: &Work<'_>, now: i64) -> Vec<((IpAddr, u16), i64)> {
+fn ready_since(work: &PortWork<'_>, now: i64) -> Vec<((IpAddr, u16), i64)> {
     let me = work.me();
     let known = me.memory.of(&work.view.service.name, &work.view.key());
     let mut since: Vec<_> = work

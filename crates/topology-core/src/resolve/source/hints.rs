@@ -3,14 +3,14 @@
 //! As in kube-proxy 1.35, hints count only if every ready endpoint has them: those that name Nodes if one names this
 //! Node, else those that name zones if one names this Node's. Source: reference 5.
 
-use crate::hints::Wanted;
+use crate::hints::HintMode;
 use crate::model::{Endpoint, Hints};
 use crate::policy::{PolicySource, ZONE};
 use crate::resolve::decision::{Lost, LostBecause, Note};
-use crate::resolve::work::Work;
+use crate::resolve::work::PortWork;
 
 /// Why they did not; nothing if there are none, or if they did.
-pub(in crate::resolve) fn unused(work: &Work<'_>) -> Option<Lost> {
+pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
     let usable = work.candidates.iter();
     let ready = usable
         .filter(|candidate| candidate.endpoint.ready && !candidate.gone)
@@ -50,13 +50,13 @@ pub(in crate::resolve) fn unused(work: &Work<'_>) -> Option<Lost> {
 }
 
 /// That the Service asks for hints and no endpoint has any, where nothing else decides.
-pub(in crate::resolve) fn missing(work: &Work<'_>) -> Option<Note> {
-    let wanted = work.view.service.wanted_hints;
+pub(in crate::resolve) fn missing(work: &PortWork<'_>) -> Option<Note> {
+    let mode = work.view.service.hint_mode;
     let mut candidates = work.candidates.iter();
     let ready = candidates.clone().any(|one| one.endpoint.ready);
     let hinted = candidates.any(|one| one.endpoint.hints.is_some());
     let is_missing = work.source == PolicySource::Uniform && ready && !hinted;
-    (is_missing && wanted != Wanted::Nothing).then_some(Note::HintsMissing { wanted })
+    (is_missing && mode != HintMode::Nothing).then_some(Note::HintsMissing { mode })
 }
 
 fn has(endpoint: &Endpoint, what: impl Fn(&Hints) -> bool) -> bool {

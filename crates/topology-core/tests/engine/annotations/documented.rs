@@ -1,21 +1,21 @@
 //! What the documentation says of each annotation, against what is accepted.
 
-use topology_core::policy::{ANNOTATIONS, Value};
+use topology_core::policy::{ANNOTATIONS, ValueKind};
 
 use super::read;
 
 /// Values at the ends of what is documented, and just beyond.
-fn ends(value: &Value) -> (Vec<String>, Vec<String>) {
+fn ends(value: &ValueKind) -> (Vec<String>, Vec<String>) {
     match value {
-        Value::Word(words) => {
+        ValueKind::Word(words) => {
             let known = words.iter().map(ToString::to_string).collect();
             (known, vec!["Unknown".to_owned()])
         }
-        Value::Weights { most } => (
+        ValueKind::Weights { most } => (
             vec![format!("zone={most},*=0")],
             vec![format!("zone={},*=0", most + 1)],
         ),
-        Value::Thresholds { most } => (
+        ValueKind::Thresholds { most } => (
             ["zone=1", "zone=0%", "zone=100%"]
                 .map(str::to_owned)
                 .into_iter()
@@ -27,27 +27,27 @@ fn ends(value: &Value) -> (Vec<String>, Vec<String>) {
                 format!("zone={}", most + 1),
             ],
         ),
-        Value::Percent { least, most, none } => (
+        ValueKind::Percent { least, most, none } => (
             vec![least.to_string(), format!("{most}%"), none.to_string()],
             match least.checked_sub(1) {
                 Some(below) => vec![below.to_string(), (most + 1).to_string()],
                 None => vec![(most + 1).to_string()],
             },
         ),
-        Value::Seconds { most } => (
+        ValueKind::Seconds { most } => (
             vec!["0".to_owned(), most.to_string()],
             vec![(most + 1).to_string(), "1s".to_owned()],
         ),
-        Value::Number { least, most } => (
+        ValueKind::Number { least, most } => (
             vec![least.to_string(), most.to_string()],
             vec![(least - 1).to_string(), (most + 1).to_string()],
         ),
-        Value::Levels => (vec!["node,zone,*".to_owned()], vec!["*,zone".to_owned()]),
-        Value::Domains => (
+        ValueKind::Levels => (vec!["node,zone,*".to_owned()], vec!["*,zone".to_owned()]),
+        ValueKind::Domains => (
             vec!["node,zone:soft".to_owned()],
             vec!["zone:gently".to_owned()],
         ),
-        Value::Name => (vec!["near".to_owned()], vec!["Near".to_owned()]),
+        ValueKind::Name => (vec!["near".to_owned()], vec!["Near".to_owned()]),
     }
 }
 

@@ -1,8 +1,10 @@
 //! A fault costs the annotation that has it, and never opens a boundary: every row of the table in docs/topology.md.
 
-use topology_core::policy::{Asked, PREFIX, Policy, Reading, read_annotations, read_topology_keys};
+use topology_core::policy::{
+    AnnotationReading, AnnotationRequest, PREFIX, Policy, read_annotations, read_topology_keys,
+};
 
-fn read(annotations: &[(&str, &str)]) -> Reading {
+fn read(annotations: &[(&str, &str)]) -> AnnotationReading {
     let long: Vec<(String, &str)> = annotations
         .iter()
         .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
@@ -15,16 +17,16 @@ fn levels(policy: &Policy) -> String {
     let levels: Vec<String> = levels
         .map(|level| format!("{}={}", level.key, level.weight))
         .collect();
-    format!("{} {}", policy.mode.word(), levels.join(","))
+    format!("{} {}", policy.mode.as_str(), levels.join(","))
 }
 
 /// What holds of annotations that have a fault, in a word or two.
-fn holds(reading: &Reading) -> String {
+fn holds(reading: &AnnotationReading) -> String {
     match &reading.asked {
         Some(_) if reading.boundary_unread => "refuse".to_owned(),
-        Some(Asked::Policy(policy)) if policy.adds => "added".to_owned(),
-        Some(Asked::Policy(policy)) => levels(policy),
-        Some(Asked::Named(name)) => format!("policy {name}"),
+        Some(AnnotationRequest::Policy(policy)) if policy.adds => "added".to_owned(),
+        Some(AnnotationRequest::Policy(policy)) => levels(policy),
+        Some(AnnotationRequest::Named(name)) => format!("policy {name}"),
         None => "nothing".to_owned(),
     }
 }
@@ -329,7 +331,7 @@ fn avoid_and_scheduler_need_no_levels() {
 #[test]
 fn subset_is_an_annotation() {
     let reading = read(&[("weights", "zone=99,*=1"), ("subset", "256")]);
-    let Some(Asked::Policy(policy)) = reading.asked else {
+    let Some(AnnotationRequest::Policy(policy)) = reading.asked else {
         panic!("no policy");
     };
     assert_eq!(policy.subset_max_weight, Some(256));

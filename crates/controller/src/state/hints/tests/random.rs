@@ -1,7 +1,7 @@
 //! Whatever managers and other writers do.
 
 use proptest::prelude::*;
-use topology_core::hints::{Slices, reconcile};
+use topology_core::hints::{HintedSlices, reconcile};
 
 use super::*;
 
@@ -80,8 +80,8 @@ proptest! {
             fake.happens(&Happens::Made(slice, *counts, false));
         }
         let fresh = fake.slices.iter().map(|(name, one)| Slice::read(one).unwrap().to_hint(name));
-        let mut fresh = Slices { create: fresh.collect(), ..Slices::default() };
-        let event = reconcile(Wanted::Auto, fake.state.zones().as_ref(), Family::V4, false, &mut fresh);
+        let mut fresh = HintedSlices { create: fresh.collect(), ..HintedSlices::default() };
+        let event = reconcile(HintMode::Auto, fake.state.zones().as_ref(), Family::V4, false, &mut fresh);
         let (told, _) = fake.settle();
         prop_assert_eq!(words(&told), [event.unwrap().reason()]);
         let members = fresh.create.iter().flat_map(|one| &one.members);

@@ -21,27 +21,27 @@ use super::categorize::Topology;
 use super::drains::covers_clients;
 use super::reason::Reason;
 use super::record::Fact;
-use super::source::Rule;
-use super::work::{Tier, Work};
+use super::source::DecidingRule;
+use super::work::{LevelState, PortWork};
 use super::{s05_thresholds, s09_share};
 use crate::policy::{Level, LevelKey, Policy, Weighting, ZONE};
 use crate::ratio::Ratio;
 
 /// Gives every level its share, and counts.
-pub(super) fn run(work: &mut Work<'_>) {
+pub(super) fn run(work: &mut PortWork<'_>) {
     match work.rule {
-        Rule::Policy(_) => match work.levelled() {
-            Some(policy) => work.tiers = tiers(&policy.levels),
-            None => work.one_tier(LevelKey::Any, |_| true),
+        DecidingRule::Policy(_) => match work.levelled() {
+            Some(policy) => work.levels = levels(&policy.levels),
+            None => work.one_level(LevelKey::Any, |_| true),
         },
-        Rule::Local => work.one_tier(LevelKey::Node, |candidate| candidate.local),
-        Rule::KubeProxy(topology) => {
+        DecidingRule::Local => work.one_level(LevelKey::Node, |candidate| candidate.local),
+        DecidingRule::KubeProxy(topology) => {
             let key = match topology {
                 Topology::Anywhere => LevelKey::Any,
                 Topology::SameNode => LevelKey::Node,
                 Topology::SameZone => LevelKey::Label(ZONE.into()),
             };
-            work.one_tier(key, |candidate| candidate.reason != Reason::HintedElsewhere);
+            work.one_level(key, |candidate| candidate.reason != Reason::HintedElsewhere);
         }
     }
     s09_share::read_capacities(work);
@@ -52,55 +52,55 @@ pub(super) fn run(work: &mut Work<'_>) {
             bias(work);
         }
     }
-    let fact = |tier: &Tier| Fact::Level {
-        level: tier.key.clone(),
-        weight: tier.configured,
-        share: tier.share,
-        usable: tier.usable,
-        draining: tier.draining,
-        total: tier.total,
+    let fact = |level: &LevelState| Fact::Level {
+        level: level.key.clone(),
+        weight: level.configured,
+        share: level.share,
+        usable: level.usable,
+        draining: level.draining,
+        total: level.total,
     };
-    work.facts.extend(work.tiers.iter().map(fact));
+    work.facts.extend(work.levels.iter().map(fact));
     leave_drained_domains(work);
 }
 
 /// The levels with their shares; if all weigh 0, the nearest takes all.
-fn tiers(levels: &[Level]) -> Vec<Tier> {
+fn levels(levels: &[Level]) -> Vec<LevelState> {
     let sum: u64 = levels.iter().map(|level| u64::from(level.weight)).sum();
     let share = |at: usize, weight: u32| match (sum, at) {
         (0, 0) => Ratio::ONE,
         _ => Ratio::new(u64::from(weight), sum),
     };
-    let tier = |(at, level): (usize, &Level)| {
-        Tier::new(level.key.clone(), level.weight, share(at, level.weight))
+    let level = |(at, level): (usize, &Level)| {
+        LevelState::new(level.key.clone(), level.weight, share(at, level.weight))
     };
-    levels.iter().enumerate().map(tier).collect()
+    levels.iter().enumerate().map(level).collect()
 }
 
 /// Shares by the weight of each endpoint; where that is 0 for all usable ones, the shares stay as they are.
-fn bias(work: &mut Work<'_>) {
-    let mut biased = vec![0_u64; work.tiers.len()];
+fn bias(work: &mut PortWork<'_>) {
+    let mut biased = vec![0_u64; work.levels.len()];
     for candidate in &work.candidates {
-        let tier = candidate.tier.filter(|_| candidate.reason.is_chosen());
-        let Some((at, tier)) = tier.and_then(|at| Some((at, work.tiers.get(at)?))) else {
+        let level = candidate.level.filter(|_| candidate.reason.is_chosen());
+        let Some((at, level)) = level.and_then(|at| Some((at, work.levels.get(at)?))) else {
             continue;
         };
         if let Some(sum) = biased.get_mut(at) {
-            *sum += u64::from(tier.configured) * u64::from(candidate.capacity);
+            *sum += u64::from(level.configured) * u64::from(candidate.capacity);
         }
     }
     let sum: u64 = biased.iter().sum();
     if sum == 0 {
         return;
     }
-    for (tier, part) in work.tiers.iter_mut().zip(biased) {
-        tier.wanted = Ratio::new(part, sum);
-        tier.share = tier.wanted;
+    for (level, part) in work.levels.iter_mut().zip(biased) {
+        level.desired = Ratio::new(part, sum);
+        level.share = level.desired;
     }
 }
 
 /// Merges the levels that a drain of clients makes this node leave.
-fn leave_drained_domains(work: &mut Work<'_>) {
+fn leave_drained_domains(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled() else {
         return;
     };
@@ -121,13 +121,13 @@ fn leave_drained_domains(work: &mut Work<'_>) {
         at.or_else(node).map_or(0, |at| at + 1)
     };
     let leave = covering.iter().map(left).max().unwrap_or(0);
-    for at in 0..leave.min(work.tiers.len().saturating_sub(1)) {
+    for at in 0..leave.min(work.levels.len().saturating_sub(1)) {
         s05_thresholds::merge(work, at, None);
     }
 }
 
 /// Gives every candidate the first level that it and this node share.
-pub(super) fn find_levels(work: &mut Work<'_>, policy: &Policy) {
+pub(super) fn find_levels(work: &mut PortWork<'_>, policy: &Policy) {
     let own: SmallVec<[Option<&Arc<str>>; 4]> = policy
         .levels
         .iter()
@@ -138,7 +138,7 @@ pub(super) fn find_levels(work: &mut Work<'_>, policy: &Policy) {
         .collect();
     for candidate in &mut work.candidates {
         let mut levels = policy.levels.iter().zip(&own);
-        candidate.tier = levels.position(|(level, mine)| match &level.key {
+        candidate.level = levels.position(|(level, mine)| match &level.key {
             LevelKey::Any => true,
             LevelKey::Node => candidate.local,
             LevelKey::Label(key) => mine.is_some() && candidate.label(key) == *mine,

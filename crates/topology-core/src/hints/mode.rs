@@ -2,7 +2,7 @@
 
 /// Which hints a Service asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Wanted {
+pub enum HintMode {
     /// Topology Aware Hints: endpoints are dealt out to zones in proportion to their CPU.
     Auto,
     /// `trafficDistribution: PreferSameZone`: each endpoint is for its own zone.
@@ -13,7 +13,7 @@ pub enum Wanted {
     Nothing,
 }
 
-impl Wanted {
+impl HintMode {
     /// The field or annotation that asks for them, as people write it.
     pub const fn field(self) -> &'static str {
         match self {
