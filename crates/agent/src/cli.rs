@@ -17,10 +17,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cluster::api::{Following, NodeSource, Relists};
 use cluster::clock::Clock;
+use telemetry::log::LogFormat;
 use topology_core::scheduler::Scheduler;
 
 pub use self::annotations::AnnotationArgs;
-pub use self::format::{LogFormat, RenderFormat, SimulateFormat, StatusFormat, TextFormat};
+pub use self::format::{RenderFormat, SimulateFormat, StatusFormat, TextFormat};
 pub use self::moment::MomentArgs;
 pub use self::origin::OriginArgs;
 pub use self::strict::{Reader, StrictArgs};

@@ -10,7 +10,6 @@ pub mod explain;
 pub mod fuzzing;
 pub mod health;
 mod lock;
-pub mod log;
 pub mod metrics;
 pub mod node_warning;
 pub mod offline;

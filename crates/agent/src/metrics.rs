@@ -91,7 +91,7 @@ impl Metrics {
         counts.register(&mut registry);
         let gauges = Gauges::default();
         gauges.register(&mut registry);
-        registry.register_collector(Box::new(exposition::Process));
+        registry.register_collector(Box::new(telemetry::Process));
         Self {
             registry: Arc::new(registry),
             gauges: Arc::new(Mutex::new(gauges)),

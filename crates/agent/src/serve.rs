@@ -14,13 +14,13 @@ const RETRY: Duration = Duration::from_secs(5);
 /// tried again every 5 s; nothing else waits for it.
 pub async fn tcp(what: &'static str, flag: &'static str, address: SocketAddr, router: Router) {
     let listener = bind(what, flag, address).await;
-    match exposition::serve(listener, router).await {}
+    match telemetry::serve(listener, router).await {}
 }
 
 async fn bind(what: &str, flag: &str, address: SocketAddr) -> TcpListener {
     let mut reported = None;
     loop {
-        match exposition::listen(address) {
+        match telemetry::listen(address) {
             Ok(listener) => {
                 tracing::info!(%address, "{what} server listens");
                 return listener;

@@ -7,6 +7,7 @@ use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
 use cluster::api::Board;
 use serde_json::json;
+use telemetry::log::{self, Verbosity};
 use tokio::task::JoinSet;
 
 use crate::agent_status::reporter;
@@ -23,7 +24,7 @@ use crate::metrics::collect::Collector;
 use crate::origin::Origin;
 use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
-use crate::{client, health, log, metrics, preflight, run, serve};
+use crate::{client, health, metrics, preflight, run, serve};
 
 /// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
 ///
@@ -35,11 +36,15 @@ pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
     let given = args;
     let mut args = given.clone();
     let unfollowed = args.configure()?;
-    log::start(args.log_format, args.verbose);
+    let verbosity = Verbosity {
+        level: args.verbose,
+        crates: &["agent", "cluster"],
+    };
+    log::start(args.log_format, verbosity);
     for line in unfollowed {
         tracing::warn!("{line}");
     }
-    exposition::raise_file_limit();
+    telemetry::raise_file_limit();
     let superseded = change::wait(given, &args);
     client::block_on(work(&args, superseded, started))
 }

@@ -29,7 +29,7 @@ pub mod index;
 pub mod object;
 pub mod schema;
 pub mod source;
-pub mod text;
+pub use safe_text as text;
 pub mod topology_agent;
 pub mod warning;
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use telemetry::log::LogFormat;
 use topology_core::policy::LevelKey;
 
 /// Writes what agents share: where Nodes are, and how policies and drains stand. Agents go on without it.
@@ -33,16 +34,6 @@ pub struct Args {
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// For machines, one object a line.
-    Json,
 }
 
 fn bind_address(text: &str) -> Result<SocketAddr, String> {

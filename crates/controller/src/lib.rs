@@ -22,7 +22,6 @@ pub mod cli;
 pub mod event_recorder;
 pub mod leader_election;
 pub mod lease;
-pub mod log;
 mod log_once;
 pub mod metrics;
 pub mod run;

@@ -4,11 +4,16 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use controller::cli::Args;
-use controller::{log, run};
+use controller::run;
+use telemetry::log::{self, Verbosity};
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    log::start(args.log_format);
+    let verbosity = Verbosity {
+        level: 0,
+        crates: &["controller"],
+    };
+    log::start(args.log_format, verbosity);
     match run::run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

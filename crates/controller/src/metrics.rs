@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use cluster::api::Connection;
-use exposition::ClientRequests;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use telemetry::ClientRequests;
 
 use crate::state::Count;
 
@@ -43,7 +43,7 @@ impl Default for Metrics {
         let mut all = Registry::default();
         let requests = ClientRequests::default();
         requests.register(&mut all);
-        all.register_collector(Box::new(exposition::Process));
+        all.register_collector(Box::new(telemetry::Process));
         let registry = all.sub_registry_with_prefix("ipvs_topo_controller");
         let (leader, nodes) = (Gauge::default(), Gauge::default());
         let (writes, troubles) = (Family::default(), Counter::default());

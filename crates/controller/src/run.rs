@@ -36,7 +36,7 @@ const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSIO
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    exposition::raise_file_limit();
+    telemetry::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

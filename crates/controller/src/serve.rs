@@ -9,7 +9,7 @@ use axum::Router;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::get;
 use cluster::api::Connection;
-use exposition::Format;
+use telemetry::Format;
 
 use crate::metrics::Metrics;
 
@@ -55,9 +55,9 @@ pub async fn serve(
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
         .route("/metrics", get(figures));
-    let listener = exposition::listen(address).with_context(|| {
+    let listener = telemetry::listen(address).with_context(|| {
         format!("cannot listen on {address}; choose another with --bind-address")
     })?;
     tracing::info!(address = %listener.local_addr()?, "health and metrics server listens");
-    match exposition::serve(listener, router).await {}
+    match telemetry::serve(listener, router).await {}
 }

@@ -70,7 +70,7 @@ fn start(server: &TcpListener) -> (Controller, String) {
 
 #[test]
 fn healthz_answers_with_5000_half_open_requests_and_few_files_are_open() {
-    exposition::raise_file_limit();
+    telemetry::raise_file_limit();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let (controller, address) = start(&server);
     let process = format!("/proc/{}", controller.child.id());

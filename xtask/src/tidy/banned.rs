@@ -75,7 +75,7 @@ const BANS: &[Ban] = &[
         call: &["axum", "serve"],
         // The socket's file has mode 0600.
         allowed: &["crates/agent/src/start.rs"],
-        instead: "it has no limits; a port is served by exposition::serve",
+        instead: "it has no limits; a port is served by telemetry::serve",
     },
     Ban {
         call: &["process", "exit"],

@@ -1,4 +1,4 @@
-//! How each command prints, and how log lines are written.
+//! How each command prints.
 
 use clap::ValueEnum;
 
@@ -74,13 +74,4 @@ impl TextFormat {
             Self::Json => Reader::Program,
         }
     }
-}
-
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// One readable line for each event.
-    Text,
-    /// One JSON object for each event.
-    Json,
 }

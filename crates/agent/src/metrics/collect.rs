@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use cluster::api::{Board, Count, Phase};
-use exposition::ClientRequests;
+use telemetry::ClientRequests;
 use topology_core::model::ObjectName;
 use topology_core::policy::Mode;
 use topology_core::resolve::{Refusal, ResolvedServer};

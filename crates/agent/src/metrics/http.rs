@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use exposition::Format;
+use telemetry::Format;
 
 use super::Metrics;
 use super::figures::Figures;

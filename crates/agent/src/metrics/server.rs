@@ -2,12 +2,12 @@
 
 use std::sync::atomic::AtomicU64;
 
-use exposition::ClientRequests;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use telemetry::ClientRequests;
 
 use super::figures::Server;
 

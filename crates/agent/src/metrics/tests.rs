@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use exposition::Format;
+use telemetry::Format;
 use topology_core::model::Family;
 
 use super::figures::{Figures, Server, TierShare};

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
-use std::io;
 
 /// Bytes of the longest text that a message repeats whole.
 const LONGEST: usize = 1000;
@@ -72,11 +71,11 @@ pub fn shorten(text: impl Into<Box<str>>) -> Box<str> {
 ///
 /// JSON allows most of them in its strings as they are (RFC 8259, section 7), and has them nowhere else.
 pub fn safe_json(json: &str) -> Cow<'_, str> {
-    escape(json, |character| character == '\n')
+    escape_json(json, |character| character == '\n')
 }
 
 /// `text` with hidden characters as `\uXXXX`, except those that are `kept`.
-fn escape(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+pub fn escape_json(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let hides = |character: char| is_hidden(character) && !kept(character);
     if !text.contains(hides) {
         return Cow::Borrowed(text);
@@ -95,66 +94,8 @@ fn escape(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What of a log line comes from the logger and not from a value: its colours, if it writes any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
-    /// The log goes to a terminal, and the sequences that the logger itself writes pass.
-    Kept,
-    /// The logger writes none.
-    None,
-}
-
-/// The sequences that `tracing-subscriber` writes, after ESC: of the styles and of the levels. None of them hides a text.
-const COLOURS: [&str; 9] = [
-    "[0m", "[1m", "[2m", "[3m", "[31m", "[32m", "[33m", "[34m", "[35m",
-];
-
-/// Writes log lines, each handed over in one piece: a line break within one is escaped, and whatever else is hidden.
-///
-/// `tracing-subscriber` itself escapes ESC in messages, but not in fields (`zone = %zone`; 0.3.23).
-#[derive(Debug)]
-pub struct LogWriter<W> {
-    /// Where the lines go.
-    pub to: W,
-    /// Whether ESC may be a colour.
-    pub colours: Colours,
-}
-
-impl<W: io::Write> io::Write for LogWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(bytes);
-        let line = text.strip_suffix('\n').unwrap_or(&text);
-        let end = text.get(line.len()..).unwrap_or_default();
-        let line = match self.colours {
-            Colours::Kept => Cow::Owned(coloured(line)),
-            Colours::None => escape(line, |_| false),
-        };
-        self.to.write_all(line.as_bytes())?;
-        self.to.write_all(end.as_bytes())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
-/// A line in which ESC is escaped unless a colour follows, and every other hidden character too.
-fn coloured(line: &str) -> String {
-    let mut parts = line.split('\u{1b}');
-    let mut safe = escape(parts.next().unwrap_or_default(), |_| false).into_owned();
-    for part in parts {
-        let is_colour = COLOURS.iter().any(|colour| part.starts_with(colour));
-        safe.push_str(if is_colour { "\u{1b}" } else { "\\u001b" });
-        safe.push_str(&escape(part, |_| false));
-    }
-    safe
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use super::*;
 
     #[test]
@@ -197,22 +138,5 @@ mod tests {
         assert!(short.starts_with("ää") && short.ends_with("and the end"));
         assert!(short.contains("(52000014 bytes)"), "{short}");
         assert_eq!(&*shorten("fine"), "fine");
-    }
-
-    #[test]
-    fn a_log_line_stays_one_line() {
-        let line = "\u{1b}[32m INFO\u{1b}[0m zone=\"a\nWARN forged\u{2028}\u{202e}\u{1b}[2J\u{1b}[8m\u{1b}\"\n";
-        for (colours, escape) in [(Colours::Kept, "\u{1b}"), (Colours::None, "\\u001b")] {
-            let mut to = Vec::new();
-            let mut writer = LogWriter {
-                to: &mut to,
-                colours,
-            };
-            writer.write_all(line.as_bytes()).unwrap();
-            let expected = format!(
-                "{escape}[32m INFO{escape}[0m zone=\"a\\u000aWARN forged\\u2028\\u202e\\u001b[2J\\u001b[8m\\u001b\"\n"
-            );
-            assert_eq!(String::from_utf8(to).unwrap(), expected);
-        }
     }
 }
