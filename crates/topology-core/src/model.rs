@@ -3,6 +3,7 @@
 mod address;
 mod drain;
 mod endpoint;
+mod frontend;
 mod labels;
 mod name;
 mod node;
@@ -14,6 +15,7 @@ mod topology_policy;
 pub use address::{Cidr, Family, ParseCidrError, Protocol};
 pub use drain::{Drain, DrainScope, HardServices, OnLastDomain};
 pub use endpoint::{Endpoint, EndpointSlice, Hints, SlicePort};
+pub use frontend::{Frontend, FrontendKind};
 pub use labels::Labels;
 pub use name::ObjectName;
 pub use node::{CAPACITY_LABEL, Node};

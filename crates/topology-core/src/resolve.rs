@@ -36,7 +36,6 @@ mod time;
 mod work;
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -48,9 +47,9 @@ pub use record::{Fact, StageRecord};
 pub use stages::{STAGES, Stage};
 
 use crate::memory::{Memory, Remembered};
-use crate::model::{Family, Node, ObjectName, Service, ServicePort};
+use crate::model::{Family, Frontend, FrontendKind, Node, ObjectName, Service, ServicePort};
 use crate::scheduler::Scheduler;
-use crate::snapshot::{Frontend, Snapshot};
+use crate::snapshot::{FrontendKey, Snapshot};
 use crate::virtual_server::{VirtualServer, VirtualServerKey};
 use candidates::Candidate;
 use drains::Drains;
@@ -113,22 +112,6 @@ pub struct ResolvedServer {
     pub remember: Option<Arc<Remembered>>,
 }
 
-/// Which address of a Service a virtual server serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FrontendKind {
-    /// `spec.clusterIPs`.
-    ClusterIp,
-}
-
-impl FrontendKind {
-    /// The word for it in output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClusterIp => "ClusterIP",
-        }
-    }
-}
-
 /// What `name` resolves to as seen from `me`; nothing if there is no such Service.
 pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
     let mut resolution = Resolution::default();
@@ -138,14 +121,14 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     let targets = Targets::of(service, snapshot.slices(name));
     let mut keys = FxHashSet::default();
     for port in &service.ports {
-        for address in &service.cluster_ips {
+        for frontend in &service.frontends {
             let view = PortView {
                 snapshot,
                 me,
                 service,
-                targets: targets.of_port(port, Family::of(*address)),
+                targets: targets.of_port(port, Family::of(frontend.address)),
                 port,
-                address: *address,
+                frontend: *frontend,
                 own_node: snapshot.node(&me.node),
             };
             if let Some(kind) = view.obstacle(&keys) {
@@ -167,19 +150,19 @@ pub(crate) struct PortView<'a> {
     /// The slices with endpoints of the port.
     targets: Found<'a>,
     pub(crate) port: &'a ServicePort,
-    pub(crate) address: IpAddr,
+    pub(crate) frontend: Frontend,
     /// The Node one stands on, if it is known.
     pub(crate) own_node: Option<&'a Node>,
 }
 
 impl PortView<'_> {
     pub(crate) fn family(&self) -> Family {
-        Family::of(self.address)
+        Family::of(self.frontend.address)
     }
 
     /// Why the address must not be programmed for this Service, given the virtual servers that it has so far.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
-        let address = self.address;
+        let address = self.frontend.address;
         if let Some(problem) = candidates::special(address) {
             return Some(FindingKind::BadClusterIp { address, problem });
         }
@@ -187,10 +170,10 @@ impl PortView<'_> {
             let node = node.name.clone();
             return Some(FindingKind::NodeAddress { address, node });
         }
-        let frontend = Frontend {
+        let frontend = FrontendKey {
             address,
             protocol: self.port.protocol,
-            port: self.port.port.get(),
+            port: self.frontend.port_of(self.port),
         };
         let owner = self.snapshot.owner_of(&frontend)?;
         if *owner != self.service.name {
@@ -213,8 +196,8 @@ impl PortView<'_> {
     pub(crate) fn key(&self) -> VirtualServerKey {
         VirtualServerKey::Address {
             protocol: self.port.protocol,
-            address: self.address,
-            port: self.port.port.get(),
+            address: self.frontend.address,
+            port: self.frontend.port_of(self.port),
         }
     }
 

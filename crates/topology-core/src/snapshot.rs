@@ -14,8 +14,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy};
-pub use claims::Frontend;
 use claims::FrontendClaims;
+pub use claims::FrontendKey;
 pub use dirty::Dirty;
 use dirty::Marks;
 use presence::Presence;
@@ -282,7 +282,7 @@ impl Snapshot {
     }
 
     /// The Service that `frontend` belongs to: of several claimants the oldest, then the first by name (KP-SY-18).
-    pub fn owner_of(&self, frontend: &Frontend) -> Option<&ObjectName> {
+    pub fn owner_of(&self, frontend: &FrontendKey) -> Option<&ObjectName> {
         self.claims.owner(frontend)
     }
 

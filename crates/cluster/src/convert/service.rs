@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use topology_core::hints::HintMode;
-use topology_core::model::{Service, ServicePort, TrafficPolicy};
+use topology_core::model::{Frontend, Service, ServicePort, TrafficPolicy};
 use topology_core::policy::AnnotationRequest;
 
 use super::field::Field;
@@ -63,7 +63,7 @@ pub(crate) fn convert(
         name: key.name.clone(),
         labels: labels.into_iter().collect(),
         created: meta::created(root, report),
-        cluster_ips,
+        frontends: cluster_ips.into_iter().map(Frontend::cluster_ip).collect(),
         ports: service_ports,
         session_affinity: session_affinity(&spec, report),
         internal_traffic_policy: traffic_policy(&spec, "internalTrafficPolicy", report),

@@ -82,7 +82,7 @@ fn show_labels(labels: &Labels) -> String {
 
 fn show_service(service: &Service) -> String {
     let mut text = format!("Service {}:", service.name);
-    for address in &service.cluster_ips {
+    for address in service.frontends.iter().map(|frontend| frontend.address) {
         write!(text, " {address}").unwrap();
     }
     for port in &service.ports {

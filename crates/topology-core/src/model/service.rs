@@ -1,10 +1,9 @@
 //! Services and their ports.
 
-use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use super::{Labels, ObjectName};
+use super::{Frontend, Labels, ObjectName};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
@@ -17,8 +16,8 @@ pub struct Service {
     pub labels: Labels,
     /// `metadata.creationTimestamp`, seconds since 1970; the older of two claimants of one frontend wins.
     pub created: Option<i64>,
-    /// `spec.clusterIPs`, at most one of each family.
-    pub cluster_ips: Vec<IpAddr>,
+    /// The addresses under which clients reach it, in the order in which they are served.
+    pub frontends: Vec<Frontend>,
     /// `spec.ports`.
     pub ports: Vec<ServicePort>,
     /// `sessionAffinityConfig.clientIP.timeoutSeconds` where `sessionAffinity` is `ClientIP`.

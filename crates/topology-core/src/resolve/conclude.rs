@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
 use super::work::{LevelState, PortWork};
-use super::{FrontendKind, ResolvedServer, source};
+use super::{ResolvedServer, source};
 use crate::virtual_server::VirtualServer;
 
 impl PortWork<'_> {
@@ -21,7 +21,7 @@ impl PortWork<'_> {
         let mut resolved = ResolvedServer {
             service: view.service.name.clone(),
             port_name: view.port.name.clone(),
-            kind: FrontendKind::ClusterIp,
+            kind: view.frontend.kind,
             server,
             decision: self.decision(),
             remember: self.remember.take().map(Arc::new),

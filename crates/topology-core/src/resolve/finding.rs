@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::model::ObjectName;
-use crate::snapshot::Frontend;
+use crate::snapshot::FrontendKey;
 
 /// Something about a Service port that is not as its owner wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum FindingKind {
     /// Another Service has the same address, protocol and port; this one is not programmed.
     FrontendTaken {
         /// What both claim.
-        frontend: Frontend,
+        frontend: FrontendKey,
         /// Who has it.
         owner: ObjectName,
         /// Whether it has it because it is older; otherwise its name comes first.
@@ -48,7 +48,7 @@ pub enum FindingKind {
     /// An earlier port of the Service has the same number and protocol; this one is not programmed.
     PortRepeated {
         /// What both claim.
-        frontend: Frontend,
+        frontend: FrontendKey,
     },
     /// An endpoint's address can never be a real server; it is left out.
     BadEndpoint {

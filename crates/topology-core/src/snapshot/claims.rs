@@ -9,7 +9,7 @@ use crate::model::{ObjectName, Protocol, Service};
 
 /// An address, protocol and port that clients connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Frontend {
+pub struct FrontendKey {
     /// The virtual address.
     pub address: IpAddr,
     /// The protocol.
@@ -23,11 +23,11 @@ type Rank = (i64, ObjectName);
 
 /// The claimants of every frontend, the owner first.
 #[derive(Debug, Default)]
-pub(super) struct FrontendClaims(FxHashMap<Frontend, SmallVec<[Rank; 1]>>);
+pub(super) struct FrontendClaims(FxHashMap<FrontendKey, SmallVec<[Rank; 1]>>);
 
 impl FrontendClaims {
     /// The owner of `frontend`.
-    pub(super) fn owner(&self, frontend: &Frontend) -> Option<&ObjectName> {
+    pub(super) fn owner(&self, frontend: &FrontendKey) -> Option<&ObjectName> {
         self.0.get(frontend)?.first().map(|(_, name)| name)
     }
 
@@ -66,12 +66,12 @@ fn rank(service: &Service) -> Rank {
     (service.created.unwrap_or(i64::MAX), service.name.clone())
 }
 
-fn frontends(service: &Service) -> impl Iterator<Item = Frontend> + '_ {
-    service.cluster_ips.iter().flat_map(|address| {
-        service.ports.iter().map(|port| Frontend {
-            address: *address,
+fn frontends(service: &Service) -> impl Iterator<Item = FrontendKey> + '_ {
+    service.frontends.iter().flat_map(|frontend| {
+        service.ports.iter().map(|port| FrontendKey {
+            address: frontend.address,
             protocol: port.protocol,
-            port: port.port.get(),
+            port: frontend.port_of(port),
         })
     })
 }

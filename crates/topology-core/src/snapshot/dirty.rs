@@ -76,7 +76,7 @@ impl Marks {
 
     /// Marks the routes if the Service's addresses differ.
     pub(super) fn addresses(&mut self, old: Option<&Service>, new: Option<&Service>) {
-        let addresses = |service: &Service| service.cluster_ips.clone();
+        let addresses = |service: &Service| service.frontends.clone();
         self.routes |= old.map(addresses) != new.map(addresses);
     }
 
@@ -147,8 +147,8 @@ impl Marks {
             })
         };
         let claimed = |address: &IpAddr| self.ranges && snapshot.holders.contains_key(address);
-        let mut addresses = service.cluster_ips.iter();
-        addresses.any(|address| came_or_went(address) || claimed(address))
+        let mut addresses = service.frontends.iter().map(|frontend| frontend.address);
+        addresses.any(|address| came_or_went(&address) || claimed(&address))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Virtual servers and real servers: whose they are, which are refused, and in which order they come.
 
-use topology_core::model::{Node, ObjectName, Protocol};
+use topology_core::model::{Frontend, Node, ObjectName, Protocol};
 use topology_core::resolve::{Reason, Viewpoint, resolve};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
@@ -127,7 +127,7 @@ fn a_cluster_ip_that_can_be_none_is_told_and_not_programmed() {
         "ff02::1",
     ] {
         let mut world = World::new("me").endpoints([ep(1)]);
-        world.service.cluster_ips = vec![bad.parse().unwrap()];
+        world.service.frontends = vec![Frontend::cluster_ip(bad.parse().unwrap())];
         assert_eq!(world.resolve().servers, [], "{bad}");
         assert!(
             findings(&mut world)[0].contains(&format!("clusterIP {bad} is")),

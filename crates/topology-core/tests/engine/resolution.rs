@@ -1,6 +1,6 @@
 //! What resolving gives besides endpoints: findings, families, ports, duplicates, order.
 
-use topology_core::model::{Family, Protocol, TrafficPolicy};
+use topology_core::model::{Family, Frontend, Protocol, TrafficPolicy};
 use topology_core::policy::{LevelKey, Mode, PolicySource};
 use topology_core::resolve::{Note, Reason, Refusal};
 use topology_core::virtual_server::RealServer;
@@ -104,7 +104,10 @@ fn dual_stack_is_decided_for_each_family_by_itself() {
         .node("me", &[(ZONE, "a")])
         .policy(weighted(&[(ZONE, 100), ("*", 0)]));
     world = world.endpoints([ep(1).zone("b")]);
-    world.service.cluster_ips.push("fd00::10".parse().unwrap());
+    world
+        .service
+        .frontends
+        .push(Frontend::cluster_ip("fd00::10".parse().unwrap()));
     let six = |number| at(std::net::Ipv6Addr::new(0xfd01, 0, 0, 0, 0, 0, 0, number).into());
     let mut slice_six = slice("s-6", "s", [six(1).zone("a"), six(2).zone("b")]);
     slice_six.family = Family::V6;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use topology_core::hints::HintMode;
 use topology_core::model::{
-    Drain, Endpoint, EndpointSlice, Enforcement, Family, Faults, Hints, Labels, Node, ObjectName,
-    Protocol, Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
+    Drain, Endpoint, EndpointSlice, Enforcement, Family, Faults, Frontend, Hints, Labels, Node,
+    ObjectName, Protocol, Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
 use topology_core::policy::{Level, LevelKey, Mode, Policy, PolicySource};
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
@@ -66,7 +66,7 @@ pub(crate) fn service(name: &str, address: &str) -> Service {
     Service {
         name: ObjectName::new("t", name),
         created: None,
-        cluster_ips: vec![address.parse().unwrap()],
+        frontends: vec![Frontend::cluster_ip(address.parse().unwrap())],
         ports: vec![service_port("http", Protocol::Tcp, 80)],
         session_affinity: None,
         internal_traffic_policy: TrafficPolicy::Cluster,

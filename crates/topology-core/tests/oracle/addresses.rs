@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use topology_core::model::{Cidr, Node};
+use topology_core::model::{Cidr, Frontend, Node};
 use topology_core::resolve::{FindingKind, Viewpoint, resolve};
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -53,7 +53,7 @@ proptest! {
         first in (nodes(), ranges()),
         changes in proptest::collection::vec(prop_oneof![nodes().prop_map(Change::Nodes), ranges().prop_map(Change::Ranges)], 0..4),
     ) {
-        service.cluster_ips = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        service.frontends = addresses.iter().map(|text| Frontend::cluster_ip(text.parse().unwrap())).collect();
         let mut snapshot = topology_core::snapshot::Snapshot::default();
         let (mut nodes, mut ranges) = first;
         snapshot.set_service(service.clone());
@@ -84,7 +84,7 @@ proptest! {
             }
             let refused = resolution.findings.iter().all(|finding| matches!(finding.kind, FindingKind::NodeAddress { .. }));
             prop_assert!(refused, "{:?}", resolution.findings);
-            let wanted: BTreeSet<IpAddr> = service.cluster_ips.iter().copied()
+            let wanted: BTreeSet<IpAddr> = service.frontends.iter().map(|frontend| frontend.address)
                 .filter(|address| !claims::keeps(&nodes, &ranges, ME, *address)).collect();
             prop_assert_eq!(&served, &wanted, "left the engine, right the oracle; {:?} {:?}", nodes, ranges);
         }

@@ -131,7 +131,7 @@ pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseErro
     prop_assert!(resolution.findings.is_empty(), "{:?}", resolution.findings);
     prop_assert_eq!(
         resolution.servers.len(),
-        service.ports.len() * service.cluster_ips.len()
+        service.ports.len() * service.frontends.len()
     );
     let past: Vec<(i64, &Cluster)> = history.iter().map(|(at, then)| (*at, then)).collect();
     let view = View {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 use proptest::sample::select;
 use topology_core::model::{
-    Cidr, Drain, EndpointSlice, Family, Labels, Node, ObjectName, Service, TopologyPolicy,
+    Cidr, Drain, EndpointSlice, Family, Frontend, Labels, Node, ObjectName, Service, TopologyPolicy,
 };
 use topology_core::resolve::{Resolution, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -95,7 +95,7 @@ fn services() -> impl Strategy<Value = Service> {
     )
         .prop_map(|(mut service, claims, created)| {
             if claims {
-                service.cluster_ips = vec!["10.96.0.10".parse().unwrap()];
+                service.frontends = vec![Frontend::cluster_ip("10.96.0.10".parse().unwrap())];
             }
             service.created = created;
             service

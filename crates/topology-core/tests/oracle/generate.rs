@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use topology_core::hints::HintMode;
 use topology_core::model::{
-    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults,
+    Drain, DrainScope, Endpoint, EndpointSlice, Enforcement, Expression, Family, Faults, Frontend,
     HardServices, Hints, Labels, Node, ObjectName, OnLastDomain, Operator, OwnerLimits, Protocol,
     Selector, Service, ServicePort, SlicePort, TopologyPolicy, TrafficPolicy,
 };
@@ -191,7 +191,7 @@ pub(crate) fn service(name: &'static str) -> impl Strategy<Value = Service> {
                 name: ObjectName::new("t", name),
                 labels: labels(&[app.map(|app| ("app", app))]),
                 created: None,
-                cluster_ips,
+                frontends: cluster_ips.into_iter().map(Frontend::cluster_ip).collect(),
                 ports: ports.into_iter().map(port).collect(),
                 session_affinity: None,
                 internal_traffic_policy: if local {

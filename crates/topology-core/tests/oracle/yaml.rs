@@ -97,8 +97,12 @@ fn service(service: &Service) -> Value {
         Some(policy) => annotate(policy, &mut annotations),
         None => {}
     }
-    let families = service
-        .cluster_ips
+    let addresses: Vec<_> = service
+        .frontends
+        .iter()
+        .map(|frontend| frontend.address)
+        .collect();
+    let families = addresses
         .iter()
         .map(|address| if address.is_ipv4() { "IPv4" } else { "IPv6" });
     let ports = service.ports.iter().map(|port| {
@@ -110,8 +114,8 @@ fn service(service: &Service) -> Value {
     };
     spec.extend([
         ("type".to_owned(), json!("ClusterIP")),
-        ("clusterIP".to_owned(), json!(service.cluster_ips.first())),
-        ("clusterIPs".to_owned(), json!(service.cluster_ips)),
+        ("clusterIP".to_owned(), json!(addresses.first())),
+        ("clusterIPs".to_owned(), json!(addresses)),
         ("ipFamilies".to_owned(), json!(families.collect::<Vec<_>>())),
         ("internalTrafficPolicy".to_owned(), json!(internal)),
         ("ports".to_owned(), json!(ports.collect::<Vec<_>>())),

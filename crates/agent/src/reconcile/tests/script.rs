@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
 use topology_core::model::{
-    Endpoint, EndpointSlice, Family, Faults, Labels, Node, ObjectName, Protocol, Service,
+    Endpoint, EndpointSlice, Family, Faults, Frontend, Labels, Node, ObjectName, Protocol, Service,
     ServicePort, SlicePort, TrafficPolicy,
 };
 use topology_core::scheduler::Scheduler;
@@ -166,7 +166,7 @@ pub(super) fn service(name: &str, ip: &str, ports: &[&str]) -> Object {
         faults: Faults::None,
         name: ObjectName::new("t", name),
         created: None,
-        cluster_ips: vec![ip.parse().unwrap()],
+        frontends: vec![Frontend::cluster_ip(ip.parse().unwrap())],
         ports: ports.iter().map(|text| service_port(text)).collect(),
         session_affinity: None,
         internal_traffic_policy: TrafficPolicy::Cluster,
