@@ -1,8 +1,10 @@
 //! `cargo xtask codegen`: writes what follows from the descriptions of the custom resources.
 //!
-//! Whole files in `manifests/crds` and `manifests/admission`, and the parts of `docs/topology.md` between
+//! `docs/commands.md` is what every command prints with `--help`. Whole files in `manifests/crds` and `manifests/admission`, and the parts of `docs/topology.md` between
 //! `<!-- generated: NAME -->` and `<!-- end generated -->`. The texts come from the example `generated` of the crate
 //! `cluster`, so that this program builds without it.
+
+mod commands;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,7 +69,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 /// What is wrong with a file that is not as it would be written, or that nothing writes any more.
 pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     if is_wanted {
-        "not what the descriptions in crates/cluster/src/schema say; run `cargo xtask codegen`"
+        "not what its source says (crates/cluster/src/schema, or `--help`); run `cargo xtask codegen`"
     } else {
         "nothing generates this file any more; run `cargo xtask codegen`, which removes it"
     }
@@ -83,7 +85,8 @@ pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
     ensure!(output.status.success(), "{} failed", program.display());
     let document = fs::read_to_string(paths::root().join(DOCUMENT))
         .with_context(|| format!("reading {DOCUMENT}"))?;
-    let wanted = wanted(&String::from_utf8_lossy(&output.stdout), &document)?;
+    let mut wanted = wanted(&String::from_utf8_lossy(&output.stdout), &document)?;
+    wanted.insert(commands::DOCUMENT.to_owned(), commands::page()?);
     let mut drift: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (path, text) in &wanted {
         if fs::read_to_string(paths::root().join(path)).ok().as_ref() != Some(text) {

@@ -4,6 +4,7 @@
 //! and `run(Args)`; what it needs beside that lives in the folder of the same name.
 
 mod bench;
+mod book;
 mod cargo;
 mod codegen;
 mod controlplane;
@@ -14,6 +15,7 @@ mod paths;
 mod picture;
 mod test;
 mod tidy;
+mod tools;
 mod vm;
 
 use std::process::ExitCode;
@@ -43,6 +45,8 @@ enum Command {
     Image(image::Args),
     /// A real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
     Lab(lab::Args),
+    /// Build the pages of `docs` as a website.
+    Book(book::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
     /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Controlplane(args) => controlplane::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Book(args) => book::run(&args),
         Command::Picture(args) => picture::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),

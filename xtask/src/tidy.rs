@@ -4,7 +4,7 @@
 //! so each one is tested on a tree made up for the purpose, and each test shows that it can fail.
 
 mod banned;
-mod commands;
+pub(crate) mod commands;
 mod cycles;
 mod docs_annotations;
 mod docs_commands;

@@ -407,13 +407,16 @@ mod tests {
 
     #[test]
     fn every_command_and_every_flag_of_the_agent_stands_in_the_operations_manual() {
-        let manual = include_str!("../../../docs/operations.md");
+        let manual = concat!(
+            include_str!("../../../docs/operations.md"),
+            include_str!("../../../docs/agent.md")
+        );
         let cli = Cli::command();
         for command in cli.get_subcommands() {
             let name = format!("`ipvs-topo {}`", command.get_name());
             assert!(
                 manual.contains(&name),
-                "docs/operations.md does not tell what {name} does"
+                "docs/operations.md does not say what {name} does"
             );
         }
         let agent = cli.find_subcommand("agent").unwrap();
@@ -424,7 +427,7 @@ mod tests {
         {
             assert!(
                 manual.contains(&format!("`--{name}")),
-                "docs/operations.md does not tell what --{name} means"
+                "docs/agent.md does not say what --{name} means"
             );
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The loop records what happens (`metrics::record`); what merely *is* (counts of servers, shares, warnings)
 //! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
-//! Names and meanings are listed in `docs/operations.md`; a test holds the list and the registry together.
+//! Names and meanings are listed in `docs/health-and-metrics.md`; a test holds the list and the registry together.
 
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]

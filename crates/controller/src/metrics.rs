@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_in_the_operations_manual() {
-        let manual = include_str!("../../../docs/operations.md");
+        let manual = include_str!("../../../docs/controller.md");
         let metrics = Metrics::default();
         metrics.hinted(Count::default());
         metrics.wrote("Event", true);

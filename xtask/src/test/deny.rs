@@ -6,10 +6,14 @@ use std::process::Command;
 use super::run::{Finished, run};
 use super::steps::Outcome;
 use super::tally::Tally;
-use crate::{cargo, paths};
+use crate::paths;
+use crate::tools::{self, Tool};
 
-/// The version installed when none is there. Same minor version: same meaning of `deny.toml`.
-const VERSION: &str = "^0.20";
+const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "^0.20",
+    arguments: &[],
+};
 
 /// Licences, bans and sources: one gate.
 pub(super) fn check() -> Outcome {
@@ -47,34 +51,10 @@ fn deny(program: &PathBuf, checks: &[&str]) -> Finished {
     run(command)
 }
 
-/// Where cargo-deny is, installed into the cache first if it is missing (about a minute on two cores).
+/// Where cargo-deny is, installed into the cache first if it is missing.
 fn program() -> Result<PathBuf, Finished> {
-    let root = paths::cache().join("tools");
-    let program = root.join("bin/cargo-deny");
-    if program.exists() {
-        return Ok(program);
-    }
-    anstream::println!("test:   installing cargo-deny into {}", root.display());
-    let mut install = cargo::command();
-    install
-        .args([
-            "install",
-            "cargo-deny",
-            "--locked",
-            "--debug",
-            "--quiet",
-            "--version",
-            VERSION,
-        ])
-        .arg("--root")
-        .arg(&root)
-        // Its objects are of no use to anybody else.
-        .env("CARGO_TARGET_DIR", root.join("build"));
-    let finished = run(install);
-    // The build folder is large and only the program is wanted; that it stays is no failure.
-    let removed = std::fs::remove_dir_all(root.join("build"));
-    match (finished.success, removed) {
-        (true, _) => Ok(program),
-        (false, _) => Err(finished),
-    }
+    tools::program(&DENY).map_err(|error| Finished {
+        success: false,
+        output: format!("{error:#}\n"),
+    })
 }

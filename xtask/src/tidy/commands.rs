@@ -73,7 +73,7 @@ fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<Node> {
 }
 
 /// The names under `Commands:`; `help` itself is left out.
-fn listed_commands(help: &str) -> Vec<&str> {
+pub(crate) fn listed_commands(help: &str) -> Vec<&str> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
         .skip(1)

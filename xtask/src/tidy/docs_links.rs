@@ -1,5 +1,5 @@
 //! Rule: a relative link in a document leads to a file in the tree, its anchor to a heading, and
-//! every document under `docs` is reached by a link from another.
+//! `docs/SUMMARY.md` lists every document under `docs`.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,27 @@ use super::markdown;
 use super::problem::Problem;
 use super::tree::Tree;
 
-/// Finds links that lead nowhere, and documents that no link leads to.
+/// The list of all pages, which mdBook builds.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Finds links that lead nowhere, and documents that the summary does not list.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut reached = BTreeSet::new();
+    let mut listed = BTreeSet::from([SUMMARY.to_owned()]);
     for (path, text) in markdown::all(tree) {
         for (line, target) in markdown::links(text) {
             let file = target.split('#').next().unwrap_or_default();
-            reached.insert(resolve(path, file));
+            if path == SUMMARY {
+                listed.insert(resolve(path, file));
+            }
             if let Some(wrong) = broken(tree, path, target) {
                 problems.push(Problem::at(path, line, wrong));
             }
         }
     }
     let documents = markdown::all(tree).filter(|(path, _)| path.starts_with("docs/"));
-    for (path, _) in documents.filter(|(path, _)| !reached.contains(*path)) {
-        let message = "no document links to this one; name it where a reader would look for it";
+    for (path, _) in documents.filter(|(path, _)| !listed.contains(*path)) {
+        let message = "docs/SUMMARY.md does not list this page; add it there";
         problems.push(Problem::in_file(path, message));
     }
     problems
@@ -76,15 +81,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_that_nothing_links_to_is_a_problem() {
+    fn a_page_that_the_summary_does_not_list_is_a_problem() {
         let tree = Tree::from([
-            ("README.md", "[a](docs/a.md#x)"),
+            ("docs/SUMMARY.md", "[a](a.md#x)"),
             ("docs/a.md", "# x"),
             ("docs/b.md", ""),
         ]);
         let problems = texts(&check(&tree));
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("docs/b.md: no document links to this one"));
+        assert!(problems[0].starts_with("docs/b.md: docs/SUMMARY.md does not list this page"));
     }
 
     #[test]
@@ -94,6 +99,7 @@ mod tests {
                 "README.md",
                 "[a](docs/a.md) [b](docs/gone.md) [c](docs/a.md#levels) [d](docs/a.md#gone)",
             ),
+            ("docs/SUMMARY.md", "[a](a.md)"),
             (
                 "docs/a.md",
                 "# Levels\n[up](../README.md) [out](https://example.com/x) [self](#levels)",

@@ -1,6 +1,6 @@
 //! Rule: a metric that a document names is one that the agent or the controller exposes.
 //!
-//! The other direction, that `docs/operations.md` lists every metric, is a test beside the registry.
+//! The other direction, that `docs/health-and-metrics.md` lists every metric, is a test beside the registry.
 
 use super::markdown;
 use super::problem::Problem;

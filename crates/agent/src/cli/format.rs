@@ -32,7 +32,7 @@ pub enum RenderFormat {
     Table,
     /// The lines of `ipvsadm-save -n`, sorted bytewise.
     Save,
-    /// The JSON of `docs/operations.md`.
+    /// The JSON of `docs/inspect.md`.
     Json,
 }
 

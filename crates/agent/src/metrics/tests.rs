@@ -154,13 +154,13 @@ fn pain_40_a_figure_that_is_no_longer_true_disappears() {
 
 #[test]
 fn every_metric_stands_in_the_operations_manual() {
-    let manual = include_str!("../../../../docs/operations.md");
+    let manual = include_str!("../../../../docs/health-and-metrics.md");
     let (metrics, figures) = eventful();
     let text = Format::Prometheus.convert(metrics.expose(&figures).unwrap());
     for (name, _) in families(&text) {
         assert!(
             manual.contains(&format!("`{name}`")),
-            "docs/operations.md does not tell what {name} means"
+            "docs/health-and-metrics.md does not say what {name} means"
         );
     }
 }

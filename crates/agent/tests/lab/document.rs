@@ -1,11 +1,14 @@
-//! `docs/operations.md`, done as it stands there.
+//! Runs the commands of `docs/install.md` and `docs/migrate.md` as they stand there.
 
 use std::path::{Path, PathBuf};
 
 use crate::cluster::{NODES, on_node, outside, program, text};
 
 /// For administrators.
-const DOCUMENT: &str = include_str!("../../../../docs/operations.md");
+const DOCUMENT: &str = concat!(
+    include_str!("../../../../docs/install.md"),
+    include_str!("../../../../docs/migrate.md")
+);
 
 /// What a block of commands begins with that is for nodes.
 const FOR_NODES: &str = "# on every node\n";

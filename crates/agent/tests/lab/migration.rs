@@ -1,4 +1,4 @@
-//! From kube-proxy and back: the very commands of `docs/operations.md`, with traffic from every node all the time.
+//! From kube-proxy and back: the very commands of `docs/migrate.md`, with traffic from every node all the time.
 //!
 //! A virtual server that gets another scheduler refuses new connections until the kernel has bound it (docs/kernel.md).
 

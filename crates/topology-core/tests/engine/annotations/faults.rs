@@ -192,7 +192,7 @@ const ROWS: &[Row] = &[
     // What needs other objects or a flag: tests of the resolver and of the conversion have these.
     ("`policy` names a TopologyPolicy that does not exist", &[]),
     (
-        "a label that [`--annotation-label-keys`](operations.md#labels-in-annotations) does not name, in `avoid`",
+        "a label that [`--annotation-label-keys`](agent.md#labels-in-annotations) does not name, in `avoid`",
         &[],
     ),
     ("the same in `keys` or `weights` of a boundary", &[]),
