@@ -6,6 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use dataplane::ipvs::observe_all;
+use dataplane::ownership::Claims;
+use dataplane::preflight;
 use topology_core::mirror::Mirror;
 use topology_core::plan::{DiffOptions, diff};
 
@@ -18,9 +21,6 @@ use crate::output::grid::{Look, paint};
 use crate::output::print;
 use crate::output::summary::many;
 use crate::output::view::DiffView;
-use crate::ownership::Claims;
-use crate::preflight;
-use crate::reconcile::observe_all;
 
 /// Runs the command; trouble is a difference.
 ///

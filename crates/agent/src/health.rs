@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
-use crate::other_proxy::mark;
 use crate::output::status::CollectionView;
+use crate::server_header::mark;
 
 /// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
 pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);

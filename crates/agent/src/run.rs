@@ -8,6 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::source::Watch;
+use dataplane::crash_point::CrashPoint;
+use dataplane::host::Machine;
+use dataplane::other_proxy;
+use dataplane::ownership::{Claims, Deadlines, Draining, Record};
+use dataplane::preflight::{self, PreflightError};
+use dataplane::routes::RouteError;
+use dataplane::routes::address_monitor::AddressMonitor;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -15,18 +22,9 @@ use tokio::time::Instant;
 use topology_core::model::Cidr;
 use topology_core::scheduler::Scheduler;
 
-use crate::crash_point::CrashPoint;
-use crate::draining::{Deadlines, Draining};
-use crate::host::Machine;
 use crate::metrics::Metrics;
-use crate::ownership::{Claims, Record};
 use crate::reconcile::{Ended, Parts, Reconciler};
-use crate::routes::RouteError;
-use crate::routes::address_monitor::AddressMonitor;
 use crate::state::LoopEnds;
-use crate::{other_proxy, preflight};
-
-pub use crate::preflight::StartError;
 
 /// Why the agent exits when the thread that reads the cluster is gone.
 const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent exits so that it is started again, and \
@@ -39,6 +37,28 @@ const CONNTRACK_LOST: &str = "the thread that deletes connection tracking entrie
 /// Why the agent exits when the task that looks for other proxies panics.
 const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
                            plane goes on serving";
+
+/// Why the agent cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// IPVS cannot be used.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// Routes or connection tracking cannot be used.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The ownership record cannot be kept, and without it nothing may be created.
+    #[error("the ownership record in {} cannot be used: {source}; make the folder writable, or choose another with --state-dir", directory.display())]
+    Record {
+        /// The state directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Signals cannot be received.
+    #[error("signals cannot be received: {0}")]
+    Signals(#[source] io::Error),
+}
 
 /// Everything the loop is told at start. Defaults belong to the command line.
 #[derive(Debug, Clone)]

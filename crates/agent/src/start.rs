@@ -6,6 +6,8 @@ use std::time::Instant;
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
 use cluster::api::Board;
+use dataplane::lock::{Lock, NamespaceLock};
+use dataplane::preflight;
 use serde_json::json;
 use telemetry::log::{self, Verbosity};
 use tokio::task::JoinSet;
@@ -18,13 +20,12 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::cli::proxy_config::change;
 use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
-use crate::lock::{Lock, NamespaceLock};
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
 use crate::origin::Origin;
 use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
-use crate::{client, health, metrics, preflight, run, serve};
+use crate::{client, health, metrics, run, serve};
 
 /// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
 ///

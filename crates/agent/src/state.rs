@@ -5,7 +5,6 @@
 //! answer is always of one moment. Decisions are not stored: they are resolved anew for each answer
 //! by the function that programmed the kernel.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,9 +13,10 @@ use tokio::time::Instant;
 use topology_core::model::{ObjectName, Unprogrammed};
 use topology_core::plan::Step;
 use topology_core::resolve::{Finding, ResolvedServer};
-use topology_core::virtual_server::VirtualServerKey;
 
 use crate::agent_status::DecisionSummary;
+pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
+
 use crate::explain::case::Case;
 use crate::node_warning::NodeWarning;
 
@@ -128,60 +128,6 @@ pub enum Standing {
     Refused(String),
     /// Someone else's virtual server has this address and port; it is left alone.
     Foreign,
-}
-
-/// A virtual server as the kernel has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KernelServer {
-    /// Its address and port, or its mark.
-    pub key: VirtualServerKey,
-    /// The scheduler's name.
-    pub scheduler: Arc<str>,
-    /// Session affinity in seconds, if any.
-    pub persistence: Option<u32>,
-    /// Totals and rates of the virtual server.
-    pub traffic: Traffic,
-    /// By address and port.
-    pub real_servers: Vec<KernelReal>,
-}
-
-/// A real server as the kernel has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KernelReal {
-    /// Its address.
-    pub address: IpAddr,
-    /// Its port.
-    pub port: u16,
-    /// Its weight; 0 takes no new connections.
-    pub weight: u32,
-    /// Established connections.
-    pub active: u32,
-    /// Connections that are closing or held open for late packets.
-    pub inactive: u32,
-    /// Connections held by session affinity.
-    pub persistent: u32,
-    /// Totals and rates.
-    pub traffic: Traffic,
-    /// `None` if it does not drain; inside, how long it may still drain, `None` if it waits for the end of its
-    /// connections.
-    pub drain: Option<Option<Duration>>,
-}
-
-/// Totals since creation, and the kernel's estimate of rates (each second).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Connections.
-    pub connections: u64,
-    /// Bytes from clients.
-    pub bytes_in: u64,
-    /// Bytes to clients.
-    pub bytes_out: u64,
-    /// Connections each second.
-    pub connections_rate: u64,
-    /// Bytes from clients each second.
-    pub bytes_in_rate: u64,
-    /// Bytes to clients each second.
-    pub bytes_out_rate: u64,
 }
 
 /// Some Services in the order of their names.

@@ -19,6 +19,7 @@ const BANS: &[Ban] = &[
         call: &["Instant", "now"],
         allowed: &[
             "crates/agent/",
+            "crates/dataplane/",
             "crates/ipvs-netlink/",
             "crates/cluster/src/source",
             "crates/cluster/src/api",

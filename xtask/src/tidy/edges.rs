@@ -64,12 +64,18 @@ const ROOMS: &[Room] = &[
         invariant: "telemetry knows log lines, figures and connections, and nothing of what they are about",
     },
     Room {
+        package: "dataplane",
+        inside: &["ipvs-netlink", "subprocess", "topology-core"],
+        outside: None,
+        invariant: "dataplane holds one node's kernel and nothing of Kubernetes objects",
+    },
+    Room {
         package: "agent",
         inside: &[
             "cluster",
-            "telemetry",
+            "dataplane",
             "ipvs-netlink",
-            "subprocess",
+            "telemetry",
             "topology-core",
         ],
         outside: None,

@@ -1,4 +1,4 @@
-//! Rule: the words of `topology_core` and of `ipvs_netlink` meet in exactly one file of the agent.
+//! Rule: the words of `topology_core` and of `ipvs_netlink` meet in exactly one file of the node's programs.
 //!
 //! `ipvs_netlink::transport` is no word of IPVS: routes and conntrack travel over it too.
 
@@ -7,13 +7,16 @@ use super::problem::Problem;
 use super::source::Source;
 
 /// The one file that may name both.
-const MEETING: &str = "crates/agent/src/ipvs.rs";
+const MEETING: &str = "crates/dataplane/src/ipvs.rs";
 
-/// Finds other files of the agent that name both libraries.
+/// Where both could be named.
+const FOLDERS: [&str; 2] = ["crates/agent/src/", "crates/dataplane/src/"];
+
+/// Finds other files of the agent and its data plane that name both libraries.
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     sources
         .iter()
-        .filter(|source| source.path.starts_with("crates/agent/src/"))
+        .filter(|source| FOLDERS.iter().any(|folder| source.path.starts_with(folder)))
         .filter(|source| source.path != MEETING && !source.is_test())
         .filter(|source| names_both(source))
         .map(|source| {
@@ -49,7 +52,7 @@ mod tests {
     fn a_second_meeting_place_is_a_problem() {
         let problems = problems_of("crates/agent/src/apply.rs", BOTH);
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains("translate in crates/agent/src/ipvs.rs"));
+        assert!(problems[0].contains("translate in crates/dataplane/src/ipvs.rs"));
     }
 
     #[test]
@@ -59,8 +62,8 @@ mod tests {
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
         let routes =
             "use ipvs_netlink::transport::{self, Engine};\nuse topology_core::model::Cidr;";
-        assert!(problems_of("crates/agent/src/routes.rs", routes).is_empty());
+        assert!(problems_of("crates/dataplane/src/routes.rs", routes).is_empty());
         let both = "use ipvs_netlink::{Client, transport};\nuse topology_core::model::Cidr;";
-        assert_eq!(problems_of("crates/agent/src/routes.rs", both).len(), 1);
+        assert_eq!(problems_of("crates/dataplane/src/routes.rs", both).len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use telemetry::Format;
 
 use super::Metrics;
 use super::figures::Figures;
-use crate::other_proxy::mark;
+use crate::server_header::mark;
 
 /// The routes; `figures` is asked at each scrape, `config` is the body of `/configz`.
 pub fn router<F>(metrics: Metrics, config: serde_json::Value, figures: F) -> Router

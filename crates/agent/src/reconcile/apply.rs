@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
+use dataplane::conntrack::Flow;
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, Reading, StepError};
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use topology_core::mirror::{Mirror, StepOutcome, Trust};
@@ -14,9 +17,6 @@ use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
-use crate::conntrack::Flow;
-use crate::host::Host;
-use crate::ipvs::{Kernel, Reading, StepError};
 use crate::metrics::record::DrainEnd;
 use crate::node_warning::Topic;
 

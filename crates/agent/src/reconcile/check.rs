@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, KernelError, Listed, Reading};
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedRealServer, ObservedServer};
 use topology_core::model::ObjectName;
@@ -14,8 +16,6 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::clock::Clock;
 use super::pass::Work;
 use super::{Item, Reconciler, SLICE};
-use crate::host::Host;
-use crate::ipvs::{Kernel, KernelError, Listed, Reading};
 use crate::node_warning::Topic;
 
 /// Until it is asked whether the tables are read, in milliseconds.

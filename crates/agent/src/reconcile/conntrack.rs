@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dataplane::conntrack::{CleanError, Cleaned, Flow};
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
 use tokio::time::{Instant, sleep};
 use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 
 use super::apply::word;
 use super::{Item, Reconciler};
-use crate::conntrack::{CleanError, Cleaned, Flow};
-use crate::host::Host;
-use crate::ipvs::Kernel;
 use crate::node_warning::Topic;
 
 /// Between two looks at the batch that is under way, in milliseconds.

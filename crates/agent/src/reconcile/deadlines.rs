@@ -1,11 +1,11 @@
 //! Deadlines of draining real servers on disk, so that a restart changes none.
 
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
 use topology_core::mirror::StepOutcome;
 use topology_core::plan::{Deadline, Step};
 
 use super::Reconciler;
-use crate::host::Host;
-use crate::ipvs::Kernel;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {

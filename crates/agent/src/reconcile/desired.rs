@@ -6,11 +6,10 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use dataplane::nftables::EndpointDelta;
 use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
-
-use crate::nftables::EndpointDelta;
 
 /// What one Service asks for on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,16 +6,16 @@ use std::net::IpAddr;
 use cluster::claims;
 use cluster::object::{Kind, ObjectKey};
 use cluster::warning::Warning;
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
+use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
+use dataplane::routes::addresses::{Candidates, Interface, NodeIps};
+use dataplane::routes::{self, LocalRoute, RouteReport};
 use topology_core::model::{Cidr, Family, Protocol};
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::{Item, Reconciler};
-use crate::host::Host;
-use crate::ipvs::Kernel;
-use crate::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
 use crate::node_warning::Topic;
-use crate::routes::addresses::{Candidates, Interface, NodeIps};
-use crate::routes::{self, LocalRoute, RouteReport};
 
 /// The addresses of this machine, as last read.
 #[derive(Debug, Clone, Default)]

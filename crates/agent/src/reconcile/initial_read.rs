@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, KernelError, Listed};
 use tokio::time::Instant;
 
 use super::counts::KernelTotals;
 use super::{Reconciler, SLICE};
-use crate::host::Host;
-use crate::ipvs::{Kernel, KernelError, Listed};
 
 /// How far the table is read.
 #[derive(Debug, Default)]

@@ -1,8 +1,9 @@
 //! Another proxy on this node: what the machine shows of it, and what it does to our virtual servers.
 
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
+
 use super::Reconciler;
-use crate::host::Host;
-use crate::ipvs::Kernel;
 use crate::node_warning::Topic;
 
 /// Comparisons in a row that had to repair virtual servers before that is a pattern and no accident.

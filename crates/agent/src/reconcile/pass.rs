@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::event::Completeness;
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, Listed};
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
@@ -18,8 +20,6 @@ use super::counts::KernelTotals;
 use super::programmable::{Target, desired_service};
 use super::{Item, Reconciler};
 use crate::agent_status::Contribution;
-use crate::host::Host;
-use crate::ipvs::{Kernel, Listed};
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
 use tokio::time::Instant;
 use topology_core::model::Family;
 
 use super::Reconciler;
 use super::pass::Done;
-use crate::host::Host;
-use crate::ipvs::Kernel;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {

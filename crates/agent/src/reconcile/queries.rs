@@ -6,6 +6,8 @@ use std::time::Duration;
 use cluster::event::Completeness;
 use cluster::idle::{self, NodeLabels};
 use cluster::warning::Warning;
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, observe_all};
 use topology_core::mirror::Mirror;
 use topology_core::model::{ObjectName, TrafficPolicy};
 use topology_core::plan::{self, Step};
@@ -14,8 +16,6 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::{Item, Reconciler, milliseconds};
 use crate::explain::case::Case;
-use crate::host::Host;
-use crate::ipvs::{Kernel, KernelError};
 use crate::services;
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
@@ -246,20 +246,6 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .map(|resolved| resolved.server);
         servers.filter(move |server| asked.is_some_and(|asked| asked.keys.contains(&server.key)))
     }
-}
-
-/// Reads the whole table into `mirror`.
-pub(crate) async fn observe_all<K: Kernel>(
-    kernel: &mut K,
-    mirror: &mut Mirror,
-) -> Result<(), KernelError> {
-    for listed in kernel.list().await? {
-        let key = listed.key;
-        if let Some(reading) = kernel.fill(listed).await? {
-            mirror.observe(key, Some((reading.observed, &reading.connections)));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, StepError};
 use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
@@ -14,8 +16,6 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::Reconciler;
 use super::pass::{DesiredKeys, Work};
-use crate::host::Host;
-use crate::ipvs::{Kernel, StepError};
 use crate::node_warning::Topic;
 
 /// What is missing.

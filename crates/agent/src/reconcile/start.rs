@@ -1,11 +1,11 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
 use tokio::time::Instant;
 
 use super::pass::Done;
 use super::{Item, Reconciler, milliseconds};
-use crate::host::Host;
-use crate::ipvs::Kernel;
 use crate::node_warning::Topic;
 use crate::state::StartTimes;
 

@@ -1,10 +1,11 @@
 //! Addresses of the machine that are Service addresses, too.
 
+use dataplane::routes::addresses::Interface;
+
 use super::fake::Shared;
 use super::script::{Loop, node};
 use super::web;
 use crate::node_warning::Topic;
-use crate::routes::addresses::Interface;
 use crate::state::Standing;
 
 #[tokio::test(start_paused = true)]

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use dataplane::conntrack::{CleanError, Cleaned, Flow};
+use dataplane::host::{Host, Survey};
+use dataplane::ipvs::{Kernel, KernelError, Listed, Reading, StepError};
+use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
+use dataplane::routes::addresses::Interface;
+use dataplane::routes::{LocalRoute, RouteError, RouteReport};
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
 use topology_core::model::Cidr;
 use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
-use crate::conntrack::{CleanError, Cleaned, Flow};
-use crate::host::{Host, Survey};
-use crate::ipvs::{Kernel, KernelError, Listed, Reading, StepError};
-use crate::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
-use crate::routes::addresses::Interface;
-use crate::routes::{LocalRoute, RouteError, RouteReport};
 use crate::state::KernelServer;
 
 /// Everything outside of the process: it survives a restart of the loop.

@@ -5,15 +5,15 @@ use std::future::pending;
 use std::time::Duration;
 
 use cluster::source::Watch;
+use dataplane::conntrack::CleanError;
+use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::fake::{Fault, Shared};
 use super::script::{Loop, service, slice};
 use super::{TCP, key, web};
-use crate::conntrack::CleanError;
 use crate::reconcile::Ended;
-use crate::routes::address_monitor::AddressMonitor;
 
 const DNS: &[&str] = &["53/UDP"];
 

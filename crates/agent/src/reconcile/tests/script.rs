@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
 use cluster::object::Object;
+use dataplane::crash_point::CrashPoint;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use topology_core::hints::HintMode;
@@ -18,7 +19,6 @@ use topology_core::model::{
 use topology_core::scheduler::Scheduler;
 
 use super::fake::{Shared, World};
-use crate::crash_point::CrashPoint;
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
 use crate::run::AgentConfig;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cluster::event::{Batch, Completeness, Event};
 use cluster::source::Watch;
+use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -17,7 +18,6 @@ use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
 use crate::node_warning::Topic;
 use crate::reconcile::Ended;
-use crate::routes::address_monitor::AddressMonitor;
 
 /// A world in which an earlier agent programmed the Service `web`.
 async fn populated() -> Shared {

@@ -1,0 +1,12 @@
+//! Any bytes as a message about routes and addresses, its kind first: no panic, and the same is read twice.
+//!
+//! ```text
+//! cd crates/dataplane && mkdir -p fuzz/corpus/route
+//! cargo +nightly fuzz run route fuzz/corpus/route fuzz/seeds/route -- -max_total_time=600
+//! ```
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    dataplane::fuzzing::route(bytes);
+});

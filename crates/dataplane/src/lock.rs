@@ -1,0 +1,156 @@
+//! Keeps a second agent off the state folder, where two would share one ownership record, and out of the network
+//! namespace.
+
+mod namespace;
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+pub use namespace::NamespaceLock;
+
+/// The file in the state folder. It stays: removing it would let two agents lock two files of that name.
+const FILE: &str = "lock";
+/// Its mode: whoever may open it may lock it, and no agent would start.
+const MODE: u32 = 0o600;
+
+/// How often and how long apart the holder's number is looked for, which it writes after it has the lock.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The lock, held as long as this lives; the kernel gives it up when the process ends, however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// Why the lock cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another agent has it.
+    #[error("another agent (process {pid}) uses the state folder {}; stop it first", directory.display())]
+    Taken {
+        /// The process id in the holder's own PID namespace, or `unknown`.
+        pid: String,
+        /// The state folder.
+        directory: PathBuf,
+    },
+    /// The file system refuses.
+    #[error("the state folder {} cannot be locked: {source}; make it writable, or choose another with --state-dir", directory.display())]
+    Io {
+        /// The state folder.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another agent runs in the network namespace.
+    #[error(
+        "another agent (process {}) runs in this network namespace, and both would write one IPVS table; stop it first",
+        .0.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string())
+    )]
+    TakenNamespace(Option<i32>),
+    /// The kernel refuses the lock of the network namespace.
+    #[error("the network namespace cannot be locked: {0}")]
+    Namespace(io::Error),
+}
+
+impl Lock {
+    /// Takes the lock of `directory`, which is made if it is missing. Does not wait for another agent's end.
+    pub fn take(directory: &Path) -> Result<Self, LockError> {
+        let refused = |source| LockError::Io {
+            directory: directory.to_owned(),
+            source,
+        };
+        fs::create_dir_all(directory).map_err(refused)?;
+        let path = directory.join(FILE);
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(MODE);
+        let mut file = opened.open(&path).map_err(refused)?;
+        // An earlier version made it readable for all.
+        file.set_permissions(Permissions::from_mode(MODE))
+            .map_err(refused)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                return Err(LockError::Taken {
+                    pid: holder(&path),
+                    directory: directory.to_owned(),
+                });
+            }
+            locked => locked.map_err(|errno| refused(errno.into()))?,
+        }
+        // A full disk costs only the number in another agent's message.
+        drop(
+            file.set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id())),
+        );
+        Ok(Self { _file: file })
+    }
+}
+
+/// The number of the process that has the lock.
+fn holder(path: &Path) -> String {
+    for _ in 0..LOOKS {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if !text.trim().is_empty() {
+            return text.trim().to_owned();
+        }
+        sleep(PAUSE);
+    }
+    "unknown".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn no_other_user_can_open_the_lock_not_even_one_that_an_earlier_version_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        drop(Lock::take(folder.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        drop(Lock::take(folder.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+    }
+
+    #[test]
+    fn of_agents_that_start_at_the_same_moment_one_goes_on_and_the_others_name_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, barrier) = (folder.path().join("state"), Barrier::new(8));
+        let start = || {
+            barrier.wait();
+            Lock::take(&folder)
+        };
+        let taken: Vec<_> = std::thread::scope(|scope| {
+            let agents: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            agents
+                .into_iter()
+                .map(|agent| agent.join().unwrap())
+                .collect()
+        });
+        let (had, refused): (Vec<_>, Vec<_>) = taken.into_iter().partition(Result::is_ok);
+        assert_eq!((had.len(), refused.len()), (1, 7));
+        let me = format!("process {})", std::process::id());
+        for error in refused {
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(&me), "{error}");
+        }
+        drop(had);
+        assert!(Lock::take(&folder).is_ok(), "nobody has it any more");
+    }
+}

@@ -1,0 +1,395 @@
+//! Talks to the `nft` program: lists our tables, sends one transaction.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::process::Output;
+use std::task::Poll;
+use std::time::Duration;
+use std::{fmt, io, mem};
+
+use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
+use subprocess::{ChildError, Input, Program};
+use tokio::time::timeout;
+
+use super::generation::Generation;
+use super::observed::Table;
+use super::tables::foreign;
+use super::{Change, DesiredTables, EndpointDelta, TABLE, TableFamily, render};
+use crate::crash_point::CrashPoint;
+
+/// The program.
+const NFT: &str = "nft";
+
+/// How long a pass waits for a table that is to be there before its virtual servers. After a process that took longer
+/// no pass waits until one has ended in time.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why the tables are not in place. Virtual servers work without it.
+#[derive(Debug, thiserror::Error)]
+pub enum NftError {
+    /// The program is not on the `PATH`.
+    #[error(
+        "nft: not found: Service addresses are not guarded (unknown ports reach the host, a pod cannot call \
+         its own Service, ARP requests for Service addresses are answered); install the nftables package"
+    )]
+    Missing,
+    /// The program gave no result: it could not be run, hung, wrote too much or was killed.
+    #[error(
+        "nft: {0}: Service addresses may be unguarded until it works; run `nft list ruleset` on the node"
+    )]
+    NotRun(#[source] ChildError),
+    /// The kernel or nft refused the transaction.
+    #[error(
+        "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
+    )]
+    Refused(String),
+    /// The kernel did not take elements of a set.
+    #[error("table {TABLE}: elements of a set: {0}")]
+    Elements(#[from] transport::Error),
+}
+
+/// What our tables hold as far as we know, and the way to change that.
+#[derive(Debug)]
+pub struct Nft {
+    program: &'static str,
+    connection: AsyncConnection,
+    held: Held,
+    /// The ruleset that `held` is true of, if that is known.
+    generation: Option<Generation>,
+    /// The process that runs beside everything else.
+    job: Option<Job>,
+    /// How long the next write may be waited for.
+    patience: Duration,
+}
+
+/// What became of a request to set the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TablesChange {
+    /// They are as wanted, and nothing was written.
+    Same,
+    /// They were written.
+    Written,
+    /// A process still runs; its end is to be asked for.
+    Pending,
+}
+
+/// A process of `nft` that runs beside everything else.
+enum Job {
+    /// A reading of the kernel's tables.
+    Look {
+        /// The ruleset in which it began.
+        began: Option<Generation>,
+        tables: Running<Tables>,
+    },
+    /// A transaction.
+    Load {
+        /// What the tables hold when it succeeds.
+        wanted: DesiredTables,
+        /// The ruleset before it.
+        before: Option<Generation>,
+        loaded: Running<()>,
+    },
+}
+
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, NftError>>>>;
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Look { began, .. } => write!(f, "Look since {began:?}"),
+            Self::Load { before, .. } => write!(f, "Load after {before:?}"),
+        }
+    }
+}
+
+/// The kernel's tables, in the order of [`TableFamily::ALL`].
+type Tables = Vec<Option<Table>>;
+
+/// How much is known of the kernel's tables.
+#[derive(Debug)]
+enum Held {
+    /// Nothing: before the first look, and after a failure.
+    Unknown,
+    /// What the kernel was seen to hold.
+    Seen(Tables),
+    /// What we made it hold.
+    Made(DesiredTables),
+}
+
+impl Nft {
+    /// Opens a socket in the current network namespace; nothing is known of the tables yet.
+    pub fn open() -> Result<Self, transport::Error> {
+        Ok(Self {
+            program: NFT,
+            connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
+            held: Held::Unknown,
+            generation: None,
+            job: None,
+            patience: GRACE,
+        })
+    }
+
+    /// Begins to read the kernel's tables, unless a process runs already or they are known to be unchanged.
+    pub async fn begin_observe(&mut self) {
+        if self.job.is_some() {
+            return;
+        }
+        let began = self.ask().await;
+        if began.is_some() && began == self.generation {
+            return;
+        }
+        self.job = Some(Job::Look {
+            began,
+            tables: Box::pin(tables(self.program)),
+        });
+    }
+
+    /// Takes in what became of the process that runs, without waiting for it; `None` while it runs.
+    pub async fn poll_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
+        self.end_job(Duration::ZERO, crash_point).await
+    }
+
+    /// Waits for the process that runs, as long as is left of this pass's patience; `None` while it runs.
+    pub async fn wait_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
+        self.end_job(self.patience, crash_point).await
+    }
+
+    /// Waits at most `limit` for the process that runs, and takes in what it did.
+    async fn end_job(
+        &mut self,
+        limit: Duration,
+        crash_point: &CrashPoint,
+    ) -> Option<Result<(), NftError>> {
+        let ended = match &mut self.job {
+            None => return Some(Ok(())),
+            Some(Job::Look { tables, .. }) => within(limit, tables).await.map(Ended::Look),
+            Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
+        };
+        let Some(ended) = ended else {
+            // A look in passing does not say how long it takes.
+            if !limit.is_zero() {
+                self.patience = Duration::ZERO;
+            }
+            return None;
+        };
+        if !ended.is_hung() {
+            self.patience = GRACE;
+        }
+        Some(match (self.job.take()?, ended) {
+            (Job::Look { began, .. }, Ended::Look(seen)) => self.saw(began, seen).await,
+            (Job::Load { wanted, before, .. }, Ended::Load(Ok(()))) => {
+                self.held = Held::Made(wanted);
+                self.generation = before.map(Generation::next);
+                crash_point.record_writes(1);
+                Ok(())
+            }
+            (_, Ended::Load(loaded)) => loaded,
+            (Job::Load { .. }, Ended::Look(seen)) => seen.map(drop),
+        })
+    }
+
+    /// Takes in what was read from `began` until now.
+    async fn saw(
+        &mut self,
+        began: Option<Generation>,
+        seen: Result<Tables, NftError>,
+    ) -> Result<(), NftError> {
+        self.forget();
+        self.held = Held::Seen(seen?);
+        let ended = self.ask().await;
+        self.generation = ended.filter(|_| ended == began);
+        Ok(())
+    }
+
+    /// The present ruleset. A kernel that does not say has its tables read.
+    async fn ask(&mut self) -> Option<Generation> {
+        let answer = Generation::ask(&mut self.connection).await;
+        answer.ok().flatten()
+    }
+
+    /// Nothing is known until the kernel has answered, whatever comes between. Returns what was.
+    fn forget(&mut self) -> (Held, Option<Generation>) {
+        (
+            mem::replace(&mut self.held, Held::Unknown),
+            self.generation.take(),
+        )
+    }
+
+    /// Whether something in `wanted` is, or may be, not in the kernel yet.
+    pub fn lacks(&self, wanted: &DesiredTables) -> bool {
+        match &self.held {
+            Held::Unknown => true,
+            Held::Seen(seen) => !is_as_wanted(seen, wanted),
+            Held::Made(held) => held.lacks_something_of(wanted),
+        }
+    }
+
+    /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most [`GRACE`].
+    pub async fn set(
+        &mut self,
+        wanted: &DesiredTables,
+        crash_point: &CrashPoint,
+    ) -> Result<TablesChange, NftError> {
+        // What is being written, or was never seen, decides what is to be written next.
+        let is_unknown = matches!(self.held, Held::Unknown);
+        if self.job.is_some() && is_unknown {
+            match self.wait_job(crash_point).await {
+                None => return Ok(TablesChange::Pending),
+                Some(ended) => ended?,
+            }
+        }
+        let change = match &self.held {
+            Held::Made(held) => held.change_to(wanted),
+            Held::Seen(seen) if is_as_wanted(seen, wanted) => Change::None,
+            Held::Seen(_) | Held::Unknown => Change::Replace(render::tables(wanted)),
+        };
+        let script = match change {
+            Change::Elements(script) | Change::Replace(script) => script,
+            Change::None => {
+                self.held = Held::Made(wanted.clone());
+                return Ok(TablesChange::Same);
+            }
+        };
+        let (_, before) = self.forget();
+        self.job = Some(Job::Load {
+            wanted: wanted.clone(),
+            before,
+            loaded: Box::pin(load(self.program, script)),
+        });
+        match self.wait_job(crash_point).await {
+            None => Ok(TablesChange::Pending),
+            Some(ended) => ended.map(|()| TablesChange::Written),
+        }
+    }
+
+    /// Tables of others, as `ip kube-proxy`.
+    pub async fn foreign_tables(&mut self) -> Result<Vec<String>, transport::Error> {
+        foreign(&mut self.connection).await
+    }
+
+    /// Whether the tables are as we made them, so that single elements can be changed.
+    pub fn is_known(&self) -> bool {
+        matches!(self.held, Held::Made(_))
+    }
+
+    /// Changes elements of the set of this node's endpoints. Returns whether anything was written: nothing is while the
+    /// tables are not known to be as we made them, see [`Nft::is_known`].
+    pub async fn apply_endpoints(
+        &mut self,
+        delta: &EndpointDelta,
+        crash_point: &CrashPoint,
+    ) -> Result<bool, NftError> {
+        let (held, mut generation) = self.forget();
+        let Held::Made(mut made) = held else {
+            (self.held, self.generation) = (held, generation);
+            return Ok(false);
+        };
+        let delta = made.lacks_of(delta);
+        let mut changed = delta.clone();
+        changed.retain(|pod| made.has_table_for(*pod));
+        if !changed.is_empty() {
+            self.job = None;
+            for transaction in changed.transactions() {
+                let mut transaction = transaction.map_err(transport::Error::from)?;
+                self.connection.converse(&mut transaction).await?;
+                generation = generation.map(Generation::next);
+                crash_point.record_writes(1);
+            }
+        }
+        made.apply(&delta);
+        (self.held, self.generation) = (Held::Made(made), generation);
+        Ok(!changed.is_empty())
+    }
+}
+
+/// How a process of `nft` ended.
+enum Ended {
+    Look(Result<Tables, NftError>),
+    Load(Result<(), NftError>),
+}
+
+impl Ended {
+    /// Whether it took longer than any pass waits.
+    fn is_hung(&self) -> bool {
+        let error = match self {
+            Self::Look(seen) => seen.as_ref().err(),
+            Self::Load(loaded) => loaded.as_ref().err(),
+        };
+        matches!(error, Some(NftError::NotRun(ChildError::Hung(_))))
+    }
+}
+
+/// What a process gives, if it ends within `limit`; with a limit of zero, what it has given by now.
+async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, NftError>> {
+    if limit.is_zero() {
+        let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
+        return match polled {
+            Poll::Ready(ended) => Some(ended),
+            Poll::Pending => None,
+        };
+    }
+    timeout(limit, running).await.ok()
+}
+
+/// One transaction: all of it or nothing.
+async fn load(program: &'static str, script: String) -> Result<(), NftError> {
+    let output = run(program, &["-f", "-"], Some(&script)).await?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(NftError::Refused(first_lines(&output.stderr)))
+}
+
+/// The kernel's tables, as `program` lists them.
+async fn tables(program: &'static str) -> Result<Tables, NftError> {
+    let mut seen = Vec::new();
+    for family in TableFamily::ALL {
+        seen.push(table(program, family).await?);
+    }
+    Ok(seen)
+}
+
+/// `None` if there is no such table.
+async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, NftError> {
+    let list = ["-j", "list", "table", family.word(), TABLE];
+    let output = run(program, &list, None).await?;
+    if !output.status.success() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Output that is no JSON counts as a table unlike any that is wanted.
+    Ok(Some(Table::parse(&text).unwrap_or_default()))
+}
+
+async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {
+    let input = input.map_or(Input::None, Input::Text);
+    let program = Program {
+        input,
+        ..Program::new(program, arguments)
+    };
+    Ok(subprocess::run(&program).await?)
+}
+
+fn is_as_wanted(seen: &[Option<Table>], wanted: &DesiredTables) -> bool {
+    let mut families = TableFamily::ALL.into_iter().zip(seen);
+    families.all(|(family, table)| *table == Table::desired(wanted, family))
+}
+
+impl From<ChildError> for NftError {
+    fn from(error: ChildError) -> Self {
+        match error {
+            ChildError::NotRun(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            error => Self::NotRun(error),
+        }
+    }
+}
+
+fn first_lines(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines()
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim()
+        .to_owned()
+}

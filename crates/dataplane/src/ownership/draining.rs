@@ -1,0 +1,190 @@
+//! The record of when draining real servers are deleted, so that a restart of the agent changes no deadline.
+//!
+//! A file beside the ownership record. A line gives one real server its deadline
+//! (`+ -t 10.96.0.10:80 -r 10.244.1.7:8080 until 93784210 sum 5f0c1a2b`, milliseconds since the boot) or takes it away
+//! (`- -t 10.96.0.10:80 -r 10.244.1.7:8080 sum 77d1e09c`). The deadline is written before the weight falls to 0, and taken
+//! away after the real server is deleted or has its weight again. So the last line of a real server whose weight in the
+//! kernel is 0 is its deadline; lines of others mean nothing. A line that is damaged does not count, and a real server
+//! without a deadline gets the whole time again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use topology_core::plan::Deadline;
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::crash_point::CrashPoint;
+use crate::hash::fnv1a;
+use crate::ownership::journal::Journal;
+use crate::ownership::record::parse_key;
+
+const FILE: &str = "draining";
+const HEADER: &str = "ipvs-topo draining 1 boot ";
+
+/// The open record.
+#[derive(Debug)]
+pub struct Draining {
+    path: PathBuf,
+    header: String,
+    /// `None` after a failure: then there is no file, and the next change writes all of it.
+    journal: Option<Journal>,
+}
+
+/// What the record said when it was opened.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Deadlines {
+    held: BTreeMap<(VirtualServerKey, IpAddr, u16), u64>,
+    /// Lines that could not be understood (a torn last line, a hand edit).
+    pub damaged: usize,
+}
+
+impl Deadlines {
+    /// Every deadline that stands.
+    pub fn iter(&self) -> impl Iterator<Item = Deadline> {
+        self.held
+            .iter()
+            .map(|((key, address, port), until)| Deadline {
+                key: *key,
+                address: *address,
+                port: *port,
+                until: Some(*until),
+            })
+    }
+
+    /// What the text of the file says.
+    pub fn parse(text: &str, boot: &str) -> Self {
+        let mut deadlines = Self::default();
+        let mut lines = text.split_inclusive('\n');
+        let header = lines.next().unwrap_or_default().trim_end();
+        if header.strip_prefix(HEADER) != Some(boot) {
+            return deadlines;
+        }
+        for line in lines {
+            let Some(deadline) = parse_line(line) else {
+                deadlines.damaged += 1;
+                continue;
+            };
+            let real = (deadline.key, deadline.address, deadline.port);
+            match deadline.until {
+                Some(until) => drop(deadlines.held.insert(real, until)),
+                None => drop(deadlines.held.remove(&real)),
+            }
+        }
+        deadlines
+    }
+}
+
+impl Draining {
+    /// Opens or creates the record in `directory`, which is there; `boot` is the kernel's boot id. If it cannot be used,
+    /// the next change tries again.
+    pub fn open(directory: &Path, boot: &str) -> (Self, io::Result<Deadlines>) {
+        let mut record = Self {
+            path: directory.join(FILE),
+            header: format!("{HEADER}{boot}"),
+            journal: None,
+        };
+        let deadlines = record.load(boot);
+        (record, deadlines)
+    }
+
+    fn load(&mut self, boot: &str) -> io::Result<Deadlines> {
+        let text = Journal::read(&self.path)?;
+        let deadlines = Deadlines::parse(&text, boot);
+        let (live, anew) = (deadlines.held.len(), || lines(deadlines.iter()));
+        self.journal = Some(Journal::open(&self.path, &self.header, &text, live, anew)?);
+        Ok(deadlines)
+    }
+
+    /// Writes down deadlines that begin or end. `held` is every deadline that stands, these included, for the case that the
+    /// file is rewritten.
+    pub fn note(
+        &mut self,
+        changed: &[Deadline],
+        held: &mut dyn Iterator<Item = Deadline>,
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        let written = match &mut self.journal {
+            Some(journal) if !journal.wants_rewrite() => {
+                journal.append(&lines(changed.iter().copied()), crash_point)
+            }
+            Some(_) | None => self.rewrite(held),
+        };
+        if written.is_err() {
+            // A deadline of an earlier drain must not be taken for one that could not be written.
+            self.journal = None;
+            drop(fs::remove_file(&self.path));
+        }
+        written
+    }
+
+    fn rewrite(&mut self, held: &mut dyn Iterator<Item = Deadline>) -> io::Result<()> {
+        self.journal = Some(Journal::create(&self.path, &self.header, &lines(held))?);
+        Ok(())
+    }
+}
+
+fn lines(deadlines: impl Iterator<Item = Deadline>) -> String {
+    deadlines.fold(String::new(), |mut text, deadline| {
+        let words = words(&deadline);
+        // Writing to a `String` fails only if `Display` does; that of a number does not.
+        let _written = writeln!(text, "{words} sum {:08x}", fnv1a(&words));
+        text
+    })
+}
+
+fn words(deadline: &Deadline) -> String {
+    let Deadline {
+        key,
+        address,
+        port,
+        until,
+    } = deadline;
+    let real = SocketAddr::new(*address, *port);
+    match until {
+        Some(until) => format!("+ {key} -r {real} until {until}"),
+        None => format!("- {key} -r {real}"),
+    }
+}
+
+/// Reads one line, newline included.
+fn parse_line(line: &str) -> Option<Deadline> {
+    let (words, sum) = line.strip_suffix('\n')?.rsplit_once(" sum ")?;
+    let same = sum == format!("{:08x}", fnv1a(words));
+    let (words, until) = match words.split_at_checked(2).filter(|_| same)? {
+        ("+ ", rest) => {
+            let (rest, until) = rest.rsplit_once(" until ")?;
+            (rest, Some(until.parse().ok()?))
+        }
+        ("- ", rest) => (rest, None),
+        _ => return None,
+    };
+    let (key, real) = words.split_once(" -r ")?;
+    let real: SocketAddr = real.parse().ok()?;
+    Some(Deadline {
+        key: parse_key(key)?,
+        address: real.ip(),
+        port: real.port(),
+        until,
+    })
+}
+
+/// A record of the deadlines that were read says the same. Lines without a checksum get theirs.
+#[cfg(fuzzing)]
+pub fn fuzz(text: &str) {
+    let with_sum = |line: &str| match line.contains(" sum ") {
+        true => format!("{line}\n"),
+        false => format!("{line} sum {:08x}\n", fnv1a(line)),
+    };
+    let all: String = text.lines().map(with_sum).collect();
+    let Deadlines { held, .. } = Deadlines::parse(&format!("{HEADER}b\n{all}"), "b");
+    let deadlines = Deadlines { held, damaged: 0 };
+    let text = format!("{HEADER}b\n{}", lines(deadlines.iter()));
+    assert_eq!(Deadlines::parse(&text, "b"), deadlines);
+}
+
+#[cfg(test)]
+mod tests;

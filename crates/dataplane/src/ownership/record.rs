@@ -1,0 +1,289 @@
+//! The record of which virtual servers are ours, so that nothing else is ever touched.
+//!
+//! One text file in the state directory. The first line names the format and the boot; each line
+//! after it claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in
+//! the words of ipvsadm. A claim is written before the virtual server is created and a release
+//! after it was deleted, so a process that dies in between leaves at most a claim without a server.
+//! A change appends one line. A record of another boot is void: the kernel's table died with that boot.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use topology_core::model::{Family, Protocol};
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::crash_point::CrashPoint;
+use crate::ownership::journal::Journal;
+
+const FILE: &str = "owned";
+const HEADER: &str = "ipvs-topo owned 1 boot ";
+
+/// The open record.
+#[derive(Debug)]
+pub struct Record {
+    journal: Journal,
+}
+
+/// What the record said when it was opened.
+#[derive(Debug, Default)]
+pub struct Claims {
+    /// The virtual servers that are ours.
+    pub keys: BTreeSet<VirtualServerKey>,
+    /// Lines that could not be understood (a torn last line, a hand edit).
+    pub damaged: usize,
+}
+
+impl Claims {
+    /// What the record in `directory` says, without opening it for writing; nothing if there is none.
+    pub fn read(directory: &Path, boot: &str) -> io::Result<Self> {
+        let text = Journal::read(&directory.join(FILE))?;
+        Ok(Self::parse(&text, boot))
+    }
+
+    fn parse(text: &str, boot: &str) -> Self {
+        let mut claims = Self::default();
+        let mut lines = text.split_inclusive('\n');
+        let header = lines.next().unwrap_or_default().trim_end();
+        if header.strip_prefix(HEADER) != Some(boot) {
+            return claims;
+        }
+        for line in lines {
+            match claim(line) {
+                Some(('+', key)) => drop(claims.keys.insert(key)),
+                Some((_, key)) => drop(claims.keys.remove(&key)),
+                None => claims.damaged += 1,
+            }
+        }
+        claims
+    }
+}
+
+/// Reads one line, newline included: the sign and the key.
+fn claim(line: &str) -> Option<(char, VirtualServerKey)> {
+    let (sign, key) = line.strip_suffix('\n')?.split_at_checked(2)?;
+    let sign = match sign {
+        "+ " => '+',
+        "- " => '-',
+        _ => return None,
+    };
+    Some((sign, parse_key(key)?))
+}
+
+/// Reads a key in the words of ipvsadm.
+pub fn parse_key(text: &str) -> Option<VirtualServerKey> {
+    let (option, rest) = text.split_once(' ')?;
+    let protocol = match option {
+        "-t" => Protocol::Tcp,
+        "-u" => Protocol::Udp,
+        "--sctp-service" => Protocol::Sctp,
+        "-f" => return firewall_mark(rest),
+        _ => return None,
+    };
+    let frontend: SocketAddr = rest.parse().ok()?;
+    let (address, port) = (frontend.ip(), frontend.port());
+    Some(VirtualServerKey::Address {
+        protocol,
+        address,
+        port,
+    })
+}
+
+fn firewall_mark(text: &str) -> Option<VirtualServerKey> {
+    let (mark, family) = match text.strip_suffix(" -6") {
+        Some(mark) => (mark, Family::V6),
+        None => (text, Family::V4),
+    };
+    Some(VirtualServerKey::FirewallMark {
+        family,
+        mark: mark.parse().ok()?,
+    })
+}
+
+/// A record of the keys that were read says the same.
+#[cfg(fuzzing)]
+pub fn fuzz(text: &str) {
+    let Claims { keys, .. } = Claims::parse(text, "b");
+    let lines: String = keys.iter().map(|key| format!("+ {key}\n")).collect();
+    let again = Claims::parse(&format!("{HEADER}b\n{lines}"), "b");
+    assert_eq!((again.keys, again.damaged), (keys, 0));
+}
+
+impl Record {
+    /// Opens or creates the record in `directory` (created with mode 0700 parents as needed);
+    /// `boot` is the kernel's boot id.
+    pub fn open(directory: &Path, boot: &str) -> io::Result<(Self, Claims)> {
+        std::fs::create_dir_all(directory)?;
+        let path = directory.join(FILE);
+        let header = format!("{HEADER}{boot}");
+        let text = Journal::read(&path)?;
+        let claims = Claims::parse(&text, boot);
+        let anew = || lines('+', claims.keys.iter().copied());
+        let journal = Journal::open(&path, &header, &text, claims.keys.len(), anew)?;
+        Ok((Self { journal }, claims))
+    }
+
+    /// Writes down that `keys` are about to be created by us.
+    pub fn claim(&mut self, keys: &[VirtualServerKey], crash_point: &CrashPoint) -> io::Result<()> {
+        self.journal
+            .append(&lines('+', keys.iter().copied()), crash_point)
+    }
+
+    /// Writes down that `keys` are gone.
+    pub fn release(
+        &mut self,
+        keys: &[VirtualServerKey],
+        crash_point: &CrashPoint,
+    ) -> io::Result<()> {
+        self.journal
+            .append(&lines('-', keys.iter().copied()), crash_point)
+    }
+
+    /// Whether the file holds much more history than claims.
+    pub fn wants_rewrite(&self) -> bool {
+        self.journal.wants_rewrite()
+    }
+
+    /// Replaces the file by one that claims exactly `keys`.
+    pub fn rewrite(&mut self, keys: impl Iterator<Item = VirtualServerKey>) -> io::Result<()> {
+        self.journal.rewrite(&lines('+', keys))
+    }
+}
+
+fn lines(sign: char, keys: impl Iterator<Item = VirtualServerKey>) -> String {
+    keys.fold(String::new(), |mut text, key| {
+        // Writing to a `String` fails only if `Display` does; that of a key does not.
+        let _written = writeln!(text, "{sign} {key}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn key(text: &str) -> VirtualServerKey {
+        claim(&format!("+ {text}\n")).unwrap().1
+    }
+
+    fn keys<const N: usize>(texts: [&str; N]) -> [VirtualServerKey; N] {
+        texts.map(key)
+    }
+
+    fn texts(claims: &Claims) -> Vec<String> {
+        claims.keys.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_kind_of_key_survives_its_text() {
+        for text in [
+            "-t 10.96.0.1:443",
+            "-u [fd00::a]:53",
+            "--sctp-service 10.96.0.1:132",
+            "-f 7",
+            "-f 7 -6",
+        ] {
+            assert_eq!(key(text).to_string(), text);
+        }
+        for bad in [
+            "+ -t 10.96.0.1:443",
+            "* -f 7\n",
+            "+ -x 7\n",
+            "+ -f x\n",
+            "+\n",
+        ] {
+            assert_eq!(claim(bad), None, "{bad:?}");
+        }
+    }
+
+    fn reopen(directory: &Path) -> (Record, Claims) {
+        Record::open(directory, "boot-1").unwrap()
+    }
+
+    #[test]
+    fn t08_claims_survive_the_process_and_releases_undo_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let crash_point = CrashPoint::new(None);
+        let (mut record, claims) = reopen(directory.path());
+        assert!(texts(&claims).is_empty());
+        record
+            .claim(
+                &keys(["-t 10.96.0.1:443", "-u 10.96.0.10:53", "-t [fd00::1]:80"]),
+                &crash_point,
+            )
+            .unwrap();
+        record
+            .release(&keys(["-u 10.96.0.10:53"]), &crash_point)
+            .unwrap();
+        drop(record);
+        let (_, claims) = reopen(directory.path());
+        assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t [fd00::1]:80"]);
+    }
+
+    #[test]
+    fn a_record_of_another_boot_is_void() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut record, _) = reopen(directory.path());
+        record
+            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
+            .unwrap();
+        let (_, claims) = Record::open(directory.path(), "boot-2").unwrap();
+        assert!(!claims.keys.contains(&key("-t 10.96.0.1:443")));
+        let (_, claims) = reopen(directory.path());
+        assert!(
+            !claims.keys.contains(&key("-t 10.96.0.1:443")),
+            "the void record was replaced"
+        );
+    }
+
+    #[test]
+    fn a_torn_last_line_is_ignored_and_does_not_corrupt_the_next_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut record, _) = reopen(directory.path());
+        record
+            .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
+            .unwrap();
+        record
+            .journal
+            .append("+ -t 10.96.0.2:4", &CrashPoint::new(None))
+            .unwrap();
+        drop(record);
+        let (mut record, claims) = reopen(directory.path());
+        assert_eq!(claims.damaged, 1);
+        record
+            .claim(&keys(["-t 10.96.0.3:80"]), &CrashPoint::new(None))
+            .unwrap();
+        let (_, claims) = reopen(directory.path());
+        assert_eq!(texts(&claims), ["-t 10.96.0.1:443", "-t 10.96.0.3:80"]);
+    }
+
+    #[test]
+    fn history_is_dropped_when_it_outgrows_the_claims() {
+        let directory = tempfile::tempdir().unwrap();
+        let crash_point = CrashPoint::new(None);
+        let (mut record, _) = reopen(directory.path());
+        while !record.wants_rewrite() {
+            record
+                .claim(&keys(["-t 10.96.0.1:443"]), &crash_point)
+                .unwrap();
+            record
+                .release(&keys(["-t 10.96.0.1:443"]), &crash_point)
+                .unwrap();
+        }
+        record
+            .rewrite(keys(["-t 10.96.0.9:80"]).into_iter())
+            .unwrap();
+        record
+            .claim(&keys(["-t 10.96.0.8:80"]), &crash_point)
+            .unwrap();
+        let text = fs::read_to_string(directory.path().join(FILE)).unwrap();
+        assert_eq!(
+            text,
+            "ipvs-topo owned 1 boot boot-1\n+ -t 10.96.0.9:80\n+ -t 10.96.0.8:80\n"
+        );
+    }
+}

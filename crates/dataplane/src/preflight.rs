@@ -1,0 +1,82 @@
+//! What the agent cannot do without, checked before anything is written: one message with a remedy.
+
+use ipvs_netlink::ErrorKind;
+use rustix::thread::{CapabilitySet, capabilities};
+use subprocess::Program;
+
+use crate::ipvs::Ipvs;
+
+/// Why IPVS cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// The kernel has no IPVS and could not load it.
+    #[error(
+        "the kernel has no IPVS: its module ip_vs is not loaded and could not be loaded; run `modprobe ip_vs` on the \
+         host (some distributions keep it in a package such as linux-modules-extra)"
+    )]
+    NoModule,
+    /// The process may not speak to IPVS.
+    #[error(
+        "not permitted to use IPVS: the agent needs CAP_NET_ADMIN in the initial user namespace; run it as root, or \
+         give its container the capability NET_ADMIN"
+    )]
+    NotPermitted,
+    /// Speaking to IPVS failed otherwise.
+    #[error("IPVS cannot be used: {0}")]
+    Ipvs(#[source] ipvs_netlink::Error),
+}
+
+/// Whether this process has the capability without which nothing works; asked before anything else, so that who lacks it
+/// is told just that.
+pub fn permission() -> Result<(), PreflightError> {
+    match capabilities(None) {
+        Ok(sets) if !sets.effective.contains(CapabilitySet::NET_ADMIN) => {
+            Err(PreflightError::NotPermitted)
+        }
+        // Whoever cannot be asked, IPVS will answer.
+        _ => Ok(()),
+    }
+}
+
+/// Connects to IPVS; where the kernel did not load the module by itself, `modprobe` is tried once.
+pub async fn ipvs() -> Result<Ipvs, PreflightError> {
+    let mut ipvs = match Ipvs::open().await {
+        Err(error) if error.kind() == ErrorKind::ModuleMissing => {
+            load_module(&Program::new("modprobe", &["ip_vs"])).await;
+            Ipvs::open().await.map_err(explain)?
+        }
+        result => result.map_err(explain)?,
+    };
+    ipvs.probe().await.map_err(explain)?;
+    Ok(ipvs)
+}
+
+async fn load_module(modprobe: &Program<'_>) {
+    // Whether it helped is seen by connecting again.
+    if let Err(error) = subprocess::run(modprobe).await {
+        tracing::warn!("modprobe ip_vs: {error}");
+    }
+}
+
+fn explain(error: ipvs_netlink::Error) -> PreflightError {
+    match error.kind() {
+        ErrorKind::ModuleMissing => PreflightError::NoModule,
+        ErrorKind::NotPermitted => PreflightError::NotPermitted,
+        _ => PreflightError::Ipvs(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn d13_a_modprobe_that_hangs_does_not_hold_the_start() {
+        let began = Instant::now();
+        // Time is paused: the deadline passes as soon as nothing else goes on.
+        load_module(&Program::new("sleep", &["1000000"])).await;
+        assert!(began.elapsed() >= subprocess::DEADLINE);
+    }
+}

@@ -1,0 +1,287 @@
+//! The kernel's side of our routes: what it holds, and bringing it to what is wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipvs_netlink::transport::{self, Failure};
+use netlink_packet_route::RouteNetlinkMessage;
+use rustix::net::netdevice;
+use topology_core::model::{Cidr, Family};
+
+use super::addresses::Interface;
+use super::wire::Whose;
+use super::{LocalRoute, PROTOCOL, wire};
+use crate::crash_point::CrashPoint;
+use crate::routes::link;
+use crate::routes::rtnl::Rtnl;
+
+/// Why routes could not be read or written at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// The conversation with the kernel failed.
+    #[error("routes: {0}; the agent needs CAP_NET_ADMIN in the node's network namespace")]
+    Netlink(#[from] transport::Error),
+    /// There is no loopback link to hang routes on.
+    #[error("routes: no link lo: {0}")]
+    NoLoopback(#[source] rustix::io::Errno),
+}
+
+/// What came of bringing the routes to what is wanted.
+#[derive(Debug, Default)]
+pub struct RouteReport {
+    pub added: Vec<LocalRoute>,
+    pub removed: Vec<LocalRoute>,
+    /// Routes that the kernel refused, and its words.
+    pub failed: Vec<(LocalRoute, String)>,
+}
+
+/// Our routes as the kernel holds them, as far as is known.
+#[derive(Debug)]
+pub struct Table {
+    rtnl: Rtnl,
+    lo: u32,
+    held: BTreeSet<LocalRoute>,
+    /// Prefixes for which someone else has a `local` route already; packets are delivered all the
+    /// same. Tried again after the next [`Table::read`].
+    taken: BTreeSet<Cidr>,
+}
+
+impl Table {
+    /// Opens the socket; nothing is known yet.
+    pub fn open() -> Result<Self, RouteError> {
+        let rtnl = Rtnl::open()?;
+        let lo = index_of("lo").map_err(RouteError::NoLoopback)?;
+        Ok(Self {
+            rtnl,
+            lo,
+            held: BTreeSet::new(),
+            taken: BTreeSet::new(),
+        })
+    }
+
+    /// Reads which routes of ours the kernel holds.
+    pub async fn read(&mut self) -> Result<(), RouteError> {
+        self.held = self
+            .list(Whose::Ours, |route| route.protocol == PROTOCOL)
+            .await?;
+        self.taken.clear();
+        Ok(())
+    }
+
+    /// Routes of others that deliver addresses inside `of` to this machine.
+    pub async fn foreign(&mut self, of: &BTreeSet<Cidr>) -> Result<Vec<String>, RouteError> {
+        let inside = |route: &LocalRoute| of.iter().any(|range| super::covers(range, &route.to));
+        let listed = self
+            .list(Whose::Everybodys, |listed| {
+                listed.protocol != PROTOCOL && inside(&listed.route)
+            })
+            .await?;
+        Ok(listed
+            .iter()
+            .map(|route| format!("local {} table local", route.to))
+            .collect())
+    }
+
+    async fn list(
+        &mut self,
+        whose: Whose,
+        keep: impl Fn(&wire::Listed) -> bool + Send + Sync,
+    ) -> Result<BTreeSet<LocalRoute>, RouteError> {
+        let mut routes = BTreeSet::new();
+        for family in [Family::V4, Family::V6] {
+            let read = |message| match message {
+                RouteNetlinkMessage::NewRoute(route) => wire::listed(&route).filter(&keep),
+                _ => None,
+            };
+            let listed = self
+                .rtnl
+                .dump(&wire::list_routes(family, whose), read)
+                .await?;
+            routes.extend(listed.into_iter().map(|listed| listed.route));
+        }
+        Ok(routes)
+    }
+
+    /// What is held.
+    pub fn held(&self) -> &BTreeSet<LocalRoute> {
+        &self.held
+    }
+
+    /// Brings the kernel from what it holds to `wanted`: what is new is added before what is old is
+    /// removed, except where only the source of a route changes.
+    pub async fn set(
+        &mut self,
+        wanted: &BTreeSet<LocalRoute>,
+        crash_point: &CrashPoint,
+    ) -> Result<RouteReport, RouteError> {
+        let steps = self.steps(wanted);
+        let mut report = RouteReport::default();
+        if steps.is_empty() {
+            return Ok(report);
+        }
+        let allowed = steps
+            .get(..crash_point.allows(steps.len()))
+            .unwrap_or_default();
+        let messages = allowed.iter().map(|step| step.message(self.lo));
+        let outcomes = self.rtnl.send(messages).await?;
+        crash_point.record_writes(allowed.len());
+        for (step, outcome) in allowed.iter().zip(outcomes) {
+            self.settle(step, outcome, &mut report);
+        }
+        Ok(report)
+    }
+
+    fn steps(&self, wanted: &BTreeSet<LocalRoute>) -> Vec<Step> {
+        let old: BTreeMap<Cidr, LocalRoute> = self
+            .held
+            .difference(wanted)
+            .map(|route| (route.to, *route))
+            .collect();
+        let new: Vec<LocalRoute> = wanted
+            .difference(&self.held)
+            .filter(|route| !self.taken.contains(&route.to))
+            .copied()
+            .collect();
+        let mut steps = Vec::with_capacity(old.len() + new.len());
+        for route in &new {
+            steps.extend(old.get(&route.to).map(|former| Step::Remove(*former)));
+            steps.push(Step::Add(*route));
+        }
+        let replaced: BTreeSet<Cidr> = new.iter().map(|route| route.to).collect();
+        let gone = old
+            .into_values()
+            .filter(|route| !replaced.contains(&route.to));
+        steps.extend(gone.map(Step::Remove));
+        steps
+    }
+
+    fn settle(
+        &mut self,
+        step: &Step,
+        outcome: crate::routes::rtnl::Outcome,
+        report: &mut RouteReport,
+    ) {
+        let errno = outcome.as_ref().err().and_then(|failure| errno(failure));
+        match (step, outcome, errno) {
+            (Step::Add(route), Ok(()), _) => {
+                self.held.insert(*route);
+                report.added.push(*route);
+            }
+            (Step::Remove(route), Ok(()), _) => {
+                self.held.remove(route);
+                report.removed.push(*route);
+            }
+            // Gone without us: that is what was wanted.
+            (Step::Remove(route), Err(_), Some(rustix::io::Errno::SRCH)) => {
+                self.held.remove(route);
+            }
+            (Step::Add(route), Err(_), Some(rustix::io::Errno::EXIST)) => {
+                self.taken.insert(route.to);
+            }
+            (Step::Add(route) | Step::Remove(route), Err(failure), _) => {
+                report.failed.push((*route, failure.to_string()));
+            }
+        }
+    }
+
+    /// Every address of this machine, except those on `kube-ipvs0`, which are Service addresses.
+    pub async fn interfaces(&mut self) -> Result<Vec<Interface>, RouteError> {
+        let kube = index_of(link::NAME).ok();
+        let read = |message| match message {
+            RouteNetlinkMessage::NewAddress(address) => wire::address(&address),
+            _ => None,
+        };
+        let listed = self.rtnl.dump(&wire::list_addresses(), read).await?;
+        let named = listed
+            .into_iter()
+            .filter(|(index, ..)| Some(*index) != kube);
+        Ok(named
+            .map(|(index, address, prefix, global)| Interface {
+                link: name_of(index),
+                address,
+                prefix,
+                global,
+            })
+            .collect())
+    }
+
+    /// The addresses that the kernel would send from to somewhere far away.
+    pub async fn default_sources(&mut self) -> Result<Vec<IpAddr>, RouteError> {
+        let mut sources = Vec::new();
+        for family in [Family::V4, Family::V6] {
+            let answer = self.rtnl.ask(&wire::far_away(family)).await?;
+            if let Some(RouteNetlinkMessage::NewRoute(route)) = answer {
+                sources.extend(wire::source(&route));
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Creates `kube-ipvs0` if there is no link of that name.
+    pub async fn ensure_link(
+        &mut self,
+        crash_point: &CrashPoint,
+    ) -> Result<LinkReport, RouteError> {
+        if index_of(link::NAME).is_ok() {
+            return Ok(LinkReport::Present);
+        }
+        let outcomes = self.rtnl.send(std::iter::once(link::create())).await?;
+        crash_point.record_writes(1);
+        let refused = outcomes.into_iter().find_map(Result::err);
+        Ok(refused.map_or(LinkReport::Created, |failure| {
+            LinkReport::Refused(failure.to_string())
+        }))
+    }
+}
+
+/// What became of `kube-ipvs0`.
+#[derive(Debug)]
+pub enum LinkReport {
+    /// It was there.
+    Present,
+    /// It was created.
+    Created,
+    /// The kernel refused; its words.
+    Refused(String),
+}
+
+/// One write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Add(LocalRoute),
+    Remove(LocalRoute),
+}
+
+impl Step {
+    fn message(&self, lo: u32) -> RouteNetlinkMessage {
+        match self {
+            Self::Add(route) => RouteNetlinkMessage::NewRoute(wire::route_message(route, lo)),
+            Self::Remove(route) => RouteNetlinkMessage::DelRoute(wire::route_message(route, lo)),
+        }
+    }
+}
+
+fn errno(failure: &Failure) -> Option<rustix::io::Errno> {
+    match failure {
+        Failure::Refused(nack) => Some(rustix::io::Errno::from_raw_os_error(nack.errno)),
+        _ => None,
+    }
+}
+
+fn index_of(link: &str) -> rustix::io::Result<u32> {
+    netdevice::name_to_index(probe()?, link)
+}
+
+fn name_of(index: u32) -> String {
+    let name = probe().and_then(|socket| netdevice::index_to_name(socket, index));
+    name.unwrap_or_else(|_gone| format!("#{index}"))
+}
+
+/// Any socket will do to ask about links.
+fn probe() -> rustix::io::Result<rustix::fd::OwnedFd> {
+    rustix::net::socket(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )
+}
