@@ -19,7 +19,7 @@ const TABLES: [(&str, &str, &str); 11] = [
     ("Note", CORE, "## Every note"),
     ("LostBecause", CORE, "## Every way to lose"),
     (
-        "Trouble",
+        "HintProblem",
         "crates/topology-core/src/hints/",
         "## Every reason for no hints",
     ),
@@ -139,7 +139,7 @@ mod tests {
                 "pub enum Reason { Chosen, NotReady { since: u8 } } enum Refusal {} enum FindingKind {} enum Note {} enum LostBecause {}
                  fn code() { match self { Chosen => \"Chosen\", NotReady => \"NotReady\" } }",
             ),
-            ("crates/topology-core/src/hints/event.rs", "enum Trouble {}"),
+            ("crates/topology-core/src/hints/event.rs", "enum HintProblem {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             ("crates/agent/src/node_warning.rs", "pub enum Topic {}"),
@@ -165,7 +165,7 @@ mod tests {
         let tree = Tree::from([
             (
                 "crates/topology-core/src/hints/event.rs",
-                "enum Trouble { Nodes } fn code() { match self { Nodes => \"nodes\" } }",
+                "enum HintProblem { Nodes } fn code() { match self { Nodes => \"nodes\" } }",
             ),
             (DOCUMENT, "## Every reason for no hints\n| `Nodes` | x |\n"),
         ]);
@@ -173,7 +173,7 @@ mod tests {
         assert!(
             problems
                 .iter()
-                .any(|one| one.contains("`Trouble::Nodes` has no code")),
+                .any(|one| one.contains("`HintProblem::Nodes` has no code")),
             "{problems:?}"
         );
     }

@@ -245,6 +245,10 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/ipvs-netlink/src/error/attempt.rs",
     ),
     (
+        "crates/topology-core/src/model/service.rs",
+        "crates/topology-core/src/model/frontend.rs",
+    ),
+    (
         "crates/topology-core/src/plan.rs",
         "crates/topology-core/src/mirror.rs",
     ),
