@@ -31,7 +31,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use cluster::api::Board;
+use cluster::api::SyncStatus;
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
@@ -53,7 +53,7 @@ pub struct Api {
     /// Where the cluster is read from.
     pub source: String,
     /// How what is read from an API server stands; none for files.
-    pub board: Option<Board>,
+    pub board: Option<SyncStatus>,
     /// When this process started.
     pub started: Instant,
 }

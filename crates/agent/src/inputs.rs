@@ -1,18 +1,18 @@
 //! How what is read from an API server stands, for `status` and `/healthz`.
 
-use cluster::api::{Board, InputState};
+use cluster::api::{ResourceStatus, SyncStatus};
 use jiff::Timestamp;
 
 use crate::output::status::CollectionView;
 
 /// Every collection.
-pub(crate) fn collections(board: &Board) -> Vec<CollectionView> {
+pub(crate) fn collections(board: &SyncStatus) -> Vec<CollectionView> {
     let now = Timestamp::now();
     let states = board.inputs().into_iter();
     states.map(|state| collection(state, now)).collect()
 }
 
-fn collection(state: InputState, now: Timestamp) -> CollectionView {
+fn collection(state: ResourceStatus, now: Timestamp) -> CollectionView {
     let since = |time: Option<Timestamp>| Some(seconds(time?, now));
     CollectionView {
         name: state.name.to_owned(),
@@ -39,12 +39,12 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_makes_no_age_negative() {
         let now = Timestamp::from_second(1000).unwrap();
-        let state = InputState {
+        let state = ResourceStatus {
             name: "nodes",
             phase: Phase::Following,
             synced_since: Some(Timestamp::from_second(4600).unwrap()),
             last_heard: Some(Timestamp::from_second(990).unwrap()),
-            ..InputState::default()
+            ..ResourceStatus::default()
         };
         let view = collection(state, now);
         assert_eq!(

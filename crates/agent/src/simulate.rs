@@ -25,8 +25,8 @@ mod rival;
 mod survey;
 mod table;
 
-use cluster::idle::{self, NodeLabels};
 use cluster::source::{self, Loaded, Options};
+use cluster::unused_policies::{self, NodeLabels};
 use topology_core::policy::PREFIX;
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -156,7 +156,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
 
 /// Warnings about policies and drains that do nothing, beside those that are `known` already.
 fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
-    let found = idle::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
+    let found = unused_policies::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
     let views = found.iter().map(describe::warning);
     let is_new = |view: &WarningView| {
         let mut known = known.iter();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum as _;
 use clap::builder::PossibleValue;
-use cluster::api::Board;
+use cluster::api::SyncStatus;
 use dataplane::lock::{Lock, NamespaceLock};
 use dataplane::preflight;
 use serde_json::json;
@@ -125,7 +125,7 @@ async fn first_panic(servers: &mut JoinSet<()>) -> String {
 /// What the servers tell.
 struct Doors<'a> {
     handle: &'a AgentHandle,
-    board: Option<&'a Board>,
+    board: Option<&'a SyncStatus>,
     metrics: &'a Metrics,
     started: Instant,
 }
@@ -150,7 +150,7 @@ impl Doors<'_> {
     }
 }
 
-fn api(args: &AgentArgs, handle: &AgentHandle, board: Option<Board>, started: Instant) -> Api {
+fn api(args: &AgentArgs, handle: &AgentHandle, board: Option<SyncStatus>, started: Instant) -> Api {
     let name = || args.origin.get().to_string();
     Api {
         handle: handle.clone(),

@@ -4,13 +4,13 @@
 
 #![expect(clippy::print_stdout, reason = "it prints what it is asked for")]
 
-use cluster::schema::{Generated, Place, generated};
+use cluster::schema::{Generated, OutputPath, generated};
 
 fn main() {
     for Generated { place, text } in generated() {
         match place {
-            Place::Manifest(name) => println!(">>> manifest {name}"),
-            Place::Section(name) => println!(">>> section {name}"),
+            OutputPath::Manifest(name) => println!(">>> manifest {name}"),
+            OutputPath::Section(name) => println!(">>> section {name}"),
         }
         print!("{text}");
     }

@@ -19,6 +19,6 @@ pub use meter::{Count, Requests};
 pub use path::{Target, Verb};
 pub use read::{FetchError, address, annotations, namespace, read};
 pub use watch::{
-    Board, Change, Collection, Following, InputState, Lack, NodeSource, Phase, Relists, follow,
-    watch,
+    Following, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, Watcher,
+    WatcherChange, follow, watch,
 };

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use topology_core::snapshot::Snapshot;
 
-use crate::idle::Place;
 use crate::object::{Kind, ObjectKey};
+use crate::unused_policies::FileLine;
 use crate::warning::{Code, Warning};
 
 /// How many Nodes are named.
@@ -21,7 +21,10 @@ const NAMED: usize = 10;
 
 /// One warning for each of the first Nodes by name that claim such addresses; `place` says where an object is written, if
 /// that is known.
-pub fn warnings(snapshot: &Snapshot, place: impl Fn(&ObjectKey) -> Option<Place>) -> Vec<Warning> {
+pub fn warnings(
+    snapshot: &Snapshot,
+    place: impl Fn(&ObjectKey) -> Option<FileLine>,
+) -> Vec<Warning> {
     let mut nodes: BTreeMap<&Arc<str>, Vec<IpAddr>> = BTreeMap::new();
     for (address, node) in snapshot.claims_of_nodes() {
         nodes.entry(node).or_default().push(address);
@@ -44,7 +47,7 @@ pub fn warning_of(snapshot: &Snapshot, node: &Arc<str>) -> Option<Warning> {
 fn warning(
     node: &Arc<str>,
     claimed: &[IpAddr],
-    place: &impl Fn(&ObjectKey) -> Option<Place>,
+    place: &impl Fn(&ObjectKey) -> Option<FileLine>,
 ) -> Option<Warning> {
     let first = claimed.iter().min()?;
     let key = ObjectKey::global(Kind::Node, node);

@@ -24,16 +24,16 @@ pub mod api;
 pub mod claims;
 pub mod clock;
 pub mod event;
-pub mod idle;
 pub mod index;
 pub mod object;
 pub mod schema;
 pub mod source;
 pub use safe_text as text;
 pub mod topology_agent;
+pub mod unused_policies;
 pub mod warning;
 
-mod answer;
 mod convert;
+mod decode;
 mod intern;
 mod yaml;

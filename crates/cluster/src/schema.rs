@@ -56,14 +56,14 @@ const ALL: [&Resource; 5] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN, &MAP, &
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
     /// The place.
-    pub place: Place,
+    pub place: OutputPath,
     /// What is to be there.
     pub text: String,
 }
 
 /// Where a generated text belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum OutputPath {
     /// It is the whole file of this path in `manifests`.
     Manifest(String),
     /// It stands in a document between the markers of this name.
@@ -80,11 +80,11 @@ pub fn generated() -> Vec<Generated> {
     let mut found = folder("crds", definitions.collect());
     found.extend(folder("admission", policies.collect()));
     found.push(Generated {
-        place: Place::Manifest("components/label-keys/policy.yaml".to_owned()),
+        place: OutputPath::Manifest("components/label-keys/policy.yaml".to_owned()),
         text: admission::label_keys(),
     });
     let sections = table::all().into_iter().map(|(name, text)| Generated {
-        place: Place::Section(name.to_owned()),
+        place: OutputPath::Section(name.to_owned()),
         text,
     });
     found.extend(sections);
@@ -102,7 +102,7 @@ fn folder(name: &str, files: Vec<(String, String)>) -> Vec<Generated> {
         listed.concat()
     );
     let manifest = |(file, text): (String, String)| Generated {
-        place: Place::Manifest(format!("{name}/{file}")),
+        place: OutputPath::Manifest(format!("{name}/{file}")),
         text,
     };
     let mut found: Vec<Generated> = files.into_iter().map(manifest).collect();

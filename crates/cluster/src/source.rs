@@ -28,9 +28,9 @@ use crate::claims;
 use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::{Batch, Completeness, Event, FileReport};
-use crate::idle::{self, NodeLabels};
 use crate::index::Index;
 use crate::object::{Ignored, ObjectKey};
+use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
 
 pub(crate) use aliases::Aliases;
@@ -39,7 +39,7 @@ use catalog::{Catalog, Files};
 use disk::Disk;
 use parse::Found;
 pub(crate) use parse::{State, fingerprint};
-use place::Place;
+use place::SourcePath;
 use text::Text;
 
 pub use crate::convert::refused_label;
@@ -143,23 +143,23 @@ impl std::fmt::Display for Lines<'_> {
 pub fn read(path: &Path, options: &Options) -> Result<Loaded, ReadError> {
     let mut index = Index::new(options.service_cidrs.clone());
     let mut tell = |batch| drop(index.apply(batch));
-    let catalog = match Place::new(path) {
-        Place::Stdin => tell_stdin(options.context(), &mut tell),
-        Place::Pipe(path) => {
+    let catalog = match SourcePath::new(path) {
+        SourcePath::Stdin => tell_stdin(options.context(), &mut tell),
+        SourcePath::Pipe(path) => {
             let name = path.to_string_lossy().into();
             tell_stream(name, File::open(path), options.context(), &mut tell)
         }
-        Place::Path(root) => tell_path(&root, options.context(), &mut tell)?,
+        SourcePath::Path(root) => tell_path(&root, options.context(), &mut tell)?,
     };
     finish(index, &catalog, options.now)
 }
 
 /// Whether there is a file or folder at `path` that can be followed; standard input (`-`) is always there.
 pub fn check(path: &Path) -> Result<(), ReadError> {
-    let root = match Place::new(path) {
-        Place::Stdin => return Ok(()),
-        Place::Pipe(path) => return Err(ReadError::Pipe { path }),
-        Place::Path(root) => root,
+    let root = match SourcePath::new(path) {
+        SourcePath::Stdin => return Ok(()),
+        SourcePath::Pipe(path) => return Err(ReadError::Pipe { path }),
+        SourcePath::Path(root) => root,
     };
     let usable = std::fs::metadata(&root).and_then(|metadata| place::refuse_special(&metadata));
     usable.map_err(|source| ReadError::Path { path: root, source })
@@ -167,7 +167,10 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
 
 /// Whether what is at `path` can be read only once: standard input (`-`) or a pipe.
 pub fn is_read_once(path: &Path) -> bool {
-    matches!(Place::new(path), Place::Stdin | Place::Pipe(_))
+    matches!(
+        SourcePath::new(path),
+        SourcePath::Stdin | SourcePath::Pipe(_)
+    )
 }
 
 /// Reads a text that is called `name` in warnings.
@@ -268,7 +271,7 @@ fn finish(index: Index, catalog: &Catalog, now: Option<i64>) -> Result<Loaded, R
         let (file, line) = catalog.place_of(key)?;
         Some((Arc::clone(file), line))
     };
-    warnings.extend(idle::warnings(
+    warnings.extend(unused_policies::warnings(
         index.snapshot(),
         now,
         NodeLabels::All,

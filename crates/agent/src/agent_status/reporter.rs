@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::api::{Access, ApiError, Board, InputState, Phase as Reading};
+use cluster::api::{Access, ApiError, Phase as Reading, ResourceStatus, SyncStatus};
 use cluster::schema::{GROUP, MAX_WARNING_BYTES, MAX_WARNINGS};
 use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
 use jiff::{SignedDuration, Timestamp};
@@ -32,7 +32,7 @@ const MAX_MESSAGE: usize = 480;
 const GLANCE: Duration = Duration::from_secs(15);
 
 /// Keeps the report of `node` until the loop has ended.
-pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: Board) {
+pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: SyncStatus) {
     let mut was_logged = false;
     let connection = loop {
         match board.connect(&access).await {
@@ -53,7 +53,7 @@ pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, bo
 struct Reporter {
     client: StatusClient,
     handle: AgentHandle,
-    board: Board,
+    board: SyncStatus,
     epoch: Instant,
     rate_limit: RateLimit,
     /// Whether the API server ever said what it has: times that were reported before must not be lost.
@@ -70,7 +70,7 @@ struct Reporter {
 
 impl Reporter {
     /// Nothing is asked or written yet.
-    fn new(client: StatusClient, handle: AgentHandle, board: Board) -> Self {
+    fn new(client: StatusClient, handle: AgentHandle, board: SyncStatus) -> Self {
         Self {
             handle,
             board,
@@ -208,7 +208,7 @@ impl Reporter {
 }
 
 /// Whether it is of our own kinds, and the API server does not know it.
-fn is_not_installed(input: &InputState) -> bool {
+fn is_not_installed(input: &ResourceStatus) -> bool {
     input.phase == Reading::Absent && input.name.ends_with(GROUP)
 }
 
@@ -256,8 +256,8 @@ fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
 }
 
 /// How it goes, as the loop and the collections say.
-fn phase(pulse: &Pulse, inputs: &[InputState], now: Timestamp) -> AgentPhase {
-    let is_stale = |input: &InputState| {
+fn phase(pulse: &Pulse, inputs: &[ResourceStatus], now: Timestamp) -> AgentPhase {
+    let is_stale = |input: &ResourceStatus| {
         let silence = input.last_heard.map(|heard| now.duration_since(heard));
         input.phase == Reading::Stale && silence.is_none_or(|silence| silence > STALE)
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use cluster::api::Board;
+use cluster::api::SyncStatus;
 use jiff::Timestamp;
 use tokio::time::timeout;
 
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Watched {
     handle: AgentHandle,
-    board: Option<Board>,
+    board: Option<SyncStatus>,
     /// Since when no probe was answered by the loop.
     silent_since: Mutex<Option<Timestamp>>,
 }
 
 impl Watched {
     /// Watches the loop behind `handle`; it costs something only when a probe comes.
-    pub fn new(handle: AgentHandle, board: Option<Board>) -> Self {
+    pub fn new(handle: AgentHandle, board: Option<SyncStatus>) -> Self {
         Self {
             handle,
             board,

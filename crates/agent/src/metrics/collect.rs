@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use cluster::api::{Board, Count, Phase};
+use cluster::api::{Count, Phase, SyncStatus};
 use telemetry::ClientRequests;
 use topology_core::model::ObjectName;
 use topology_core::policy::Mode;
@@ -20,7 +20,7 @@ use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 #[derive(Debug, Clone)]
 pub struct Collector {
     handle: AgentHandle,
-    board: Option<Board>,
+    board: Option<SyncStatus>,
     started: Instant,
     /// From the start of the process to the end of the first pass.
     ready_after: Arc<OnceLock<Duration>>,
@@ -29,7 +29,7 @@ pub struct Collector {
 impl Collector {
     /// Collects from the loop behind `handle` in a process that began at `started`.
     /// `board` tells of the API server, if the cluster is read from one.
-    pub fn new(handle: AgentHandle, board: Option<Board>, started: Instant) -> Self {
+    pub fn new(handle: AgentHandle, board: Option<SyncStatus>, started: Instant) -> Self {
         Self {
             handle,
             board,
@@ -74,7 +74,7 @@ impl AsyncFigures for Collector {
 }
 
 /// What was asked of the API server, and what came of it.
-fn server(board: &Board) -> Server {
+fn server(board: &SyncStatus) -> Server {
     let Count { requests, bytes } = board.count();
     let requests = requests.into_iter().map(|(of, count)| {
         let code = ClientRequests::code_word(of.code);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cluster::event::Completeness;
-use cluster::idle::{self, NodeLabels};
+use cluster::unused_policies::{self, NodeLabels};
 use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, observe_all};
@@ -92,7 +92,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             NodeLabels::All
         };
         let (snapshot, now) = (self.index.snapshot(), self.me.now);
-        warnings.extend(idle::warnings(snapshot, now, known, |_key| None));
+        warnings.extend(unused_policies::warnings(snapshot, now, known, |_key| None));
         warnings
     }
 

@@ -18,7 +18,7 @@ use super::access::{Access, AccessError};
 use super::error::{self, ApiError, Fault};
 use super::meter::{Count, Meter};
 use super::path::{Target, Verb};
-use super::watch::Groups;
+use super::watch::ApiGroups;
 
 pub(crate) use body::Chunks;
 use renew::Credentials;
@@ -53,7 +53,7 @@ struct Shared {
     server: String,
     credentials: Credentials,
     meter: Arc<Meter>,
-    groups: Groups,
+    groups: ApiGroups,
 }
 
 /// One request.
@@ -116,13 +116,13 @@ impl Connection {
                 server,
                 credentials,
                 meter,
-                groups: Groups::default(),
+                groups: ApiGroups::default(),
             }),
         }
     }
 
     /// What the server said of groups that it does not have as they are asked for.
-    pub(crate) fn groups(&self) -> &Groups {
+    pub(crate) fn groups(&self) -> &ApiGroups {
         &self.shared.groups
     }
 

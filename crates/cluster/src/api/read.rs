@@ -8,12 +8,12 @@ use topology_core::model::ObjectName;
 use super::access::{Access, AccessError, Address};
 use super::connection::Connection;
 use super::error::{ApiError, Fault};
-use super::watch::{Board, Following, Phase, watch};
+use super::watch::{Following, Phase, SyncStatus, watch};
 use crate::claims;
 use crate::event::Completeness;
-use crate::idle::{self, NodeLabels};
 use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
+use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
 
 /// Between two looks at what stands in the way.
@@ -70,7 +70,7 @@ pub fn read(
     let runtime = runtime()?;
     let index = runtime.block_on(whole(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
-    warnings.extend(idle::warnings(
+    warnings.extend(unused_policies::warnings(
         index.snapshot(),
         options.now,
         NodeLabels::All,
@@ -181,7 +181,7 @@ fn failed(server: String, error: ApiError) -> FetchError {
 }
 
 /// What stands in the way and will not pass by itself; if `late`, whatever stands in the way.
-fn obstacle(board: &Board, late: bool) -> Option<ApiError> {
+fn obstacle(board: &SyncStatus, late: bool) -> Option<ApiError> {
     let inputs = board.inputs().into_iter();
     let mut waiting = inputs.filter(|input| input.phase == Phase::Listing);
     waiting.find_map(|input| {

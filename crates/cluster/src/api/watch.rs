@@ -1,26 +1,24 @@
 //! Everything of a cluster that is read from its API server, as one stream of batches.
 //!
 //! ```text
-//!  Runner (one for each collection) ──asks──> Machine     what to request next: pure
+//!  Driver (one for each collection) ──asks──> ListWatch     what to request next: pure
 //!     │  requests, streams, lines
-//!     └──objects──> Hub ──> Batch                         what is news: pure
+//!     └──objects──> Reflector ──> Batch                         what is news: pure
 //! ```
 //!
-//! Where a map may stand for the Nodes, `choose` turns between it and them, as the hub finds it fit; and where something
+//! Where a map may stand for the Nodes, `select` turns between it and them, as the reflector finds it fit; and where something
 //! goes by labels that are not kept of Nodes, `anew` has them read again.
 //!
 //! Nothing of whole objects is kept, and the order in which collections come does not matter.
 
-mod anew;
-mod board;
-mod choose;
-mod collection;
-mod hub;
-mod input;
-mod machine;
-mod relist_pace;
-mod runner;
+mod driver;
+mod list_watch;
+mod node_source;
+mod reflector;
+mod resources;
+mod sync_status;
 mod version;
+mod watcher;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -39,16 +37,16 @@ use crate::clock::Clock;
 use crate::event::Batch;
 use crate::source::Watch;
 
-pub use board::{Board, InputState, Phase};
-pub use collection::{Change, Collection};
-pub use hub::Lack;
-pub(crate) use version::Groups;
+pub use node_source::topology_map::MapGap;
+pub use sync_status::{Phase, ResourceStatus, SyncStatus};
+pub(crate) use version::ApiGroups;
+pub use watcher::{Watcher, WatcherChange};
 
-use anew::read_anew;
-use choose::choose;
-use hub::Hub;
-use input::INPUTS;
-use runner::{Runner, Shared};
+use driver::{Driver, Feed};
+use node_source::relist::relist;
+use node_source::select::select;
+use reflector::Reflector;
+use resources::RESOURCES;
 
 /// How many batches may wait for the consumer before the server has to wait.
 const WAITING_BATCHES: usize = 8;
@@ -56,7 +54,7 @@ const WAITING_BATCHES: usize = 8;
 /// Where it is read where Nodes are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NodeSource {
-    /// From the Nodes themselves, with all their labels: for those who may ask for any.
+    /// From the Nodes themselves, with all their labels: for callers that may read every label.
     #[default]
     Whole,
     /// From the Nodes themselves; of all but one's own only the labels are kept that something goes by.
@@ -124,7 +122,7 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
         runtime.block_on(async {
             match Connection::open(&access).await {
                 Ok(connection) => {
-                    let board = Board::new(connection.clone());
+                    let board = SyncStatus::new(connection.clone());
                     drop(opened.send(Ok(board.clone())));
                     feed(connection, board, &following, sender).await;
                 }
@@ -149,7 +147,7 @@ pub fn follow(
 ) -> (Watch, impl Future<Output = ()>) {
     let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
-    let board = Board::new(connection.clone());
+    let board = SyncStatus::new(connection.clone());
     let watch = Watch::of_api(batches, board.clone());
     let fed = async move { feed(connection, board, &following, sender).await };
     (watch, fed)
@@ -157,14 +155,14 @@ pub fn follow(
 
 async fn feed(
     connection: Connection,
-    board: Board,
+    board: SyncStatus,
     following: &Following,
     batches: mpsc::Sender<Batch>,
 ) {
-    let shared = Shared {
+    let shared = Feed {
         server: connection.server().into(),
         connection,
-        hub: RefCell::new(Hub::new(following)),
+        reflector: RefCell::new(Reflector::new(following)),
         batches: batches.clone(),
         turn: Mutex::new(()),
         board,
@@ -174,14 +172,14 @@ async fn feed(
         lacking: Notify::new(),
         epoch: Instant::now(),
     };
-    let runners = INPUTS.iter().enumerate();
-    let runners =
-        runners.map(|(number, input)| Box::pin(Runner::new(number, *input, &shared).run()));
+    let drivers = RESOURCES.iter().enumerate();
+    let drivers =
+        drivers.map(|(number, input)| Box::pin(Driver::new(number, *input, &shared).run()));
     tokio::select! {
         () = batches.closed() => {}
-        () = first(runners.collect()) => {}
-        _ended = choose(&shared) => {}
-        () = read_anew(&shared) => {}
+        () = first(drivers.collect()) => {}
+        _ended = select(&shared) => {}
+        () = relist(&shared) => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use topology_core::model::ObjectName;
 
-use super::place::{self, Place};
+use super::place::{self, SourcePath};
 use crate::yaml::{self, Node};
 
 /// The annotations of the Service `name` whose keys begin with `prefix`, in the order of the text.
@@ -13,7 +13,7 @@ use crate::yaml::{self, Node};
 /// Reads the files once more. What cannot be read has none; of a Service that is written twice the last counts.
 /// Standard input and pipes can be read only once, so nothing is found there.
 pub fn annotations(path: &Path, name: &ObjectName, prefix: &str) -> Vec<(String, String)> {
-    let Place::Path(root) = Place::new(path) else {
+    let SourcePath::Path(root) = SourcePath::new(path) else {
         return Vec::new();
     };
     let Ok(listing) = place::list(&root) else {

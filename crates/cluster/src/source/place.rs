@@ -17,7 +17,7 @@ const MAX_FOLDERS: usize = 32;
 
 /// What `--cluster` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum SourcePath {
     /// `-`, read once.
     Stdin,
     /// A pipe without a name of its own, as a shell makes one for `<(...)`; read once. One with a name may have no writer,
@@ -45,7 +45,7 @@ pub(crate) struct Listing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-impl Place {
+impl SourcePath {
     /// The place that a command line names: `-` is standard input.
     pub(crate) fn new(path: &Path) -> Self {
         if path == Path::new("-") {

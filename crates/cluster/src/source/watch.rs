@@ -13,8 +13,8 @@ use std::thread;
 use tokio::sync::mpsc as async_mpsc;
 
 use super::ReadError;
-use super::place::Place;
-use crate::api::Board;
+use super::place::SourcePath;
+use crate::api::SyncStatus;
 use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::Batch;
@@ -32,7 +32,7 @@ pub struct Watch {
     batches: async_mpsc::Receiver<Batch>,
     /// How the following of files is ended; that of an API server ends when nobody takes its batches.
     signals: Option<mpsc::Sender<Signal>>,
-    board: Option<Board>,
+    board: Option<SyncStatus>,
 }
 
 /// Follows a file or a folder, or reads standard input (`-`) once.
@@ -50,10 +50,10 @@ pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result
     let (sender, batches) = async_mpsc::channel(WAITING_BATCHES);
     let (signals, received) = mpsc::channel();
     let thread = thread::Builder::new().name("cluster-files".to_owned());
-    let spawned = match Place::new(path) {
-        Place::Stdin => thread.spawn(move || read_stdin(context, &sender, &received)),
-        Place::Pipe(path) => return Err(ReadError::Pipe { path }),
-        Place::Path(given) => {
+    let spawned = match SourcePath::new(path) {
+        SourcePath::Stdin => thread.spawn(move || read_stdin(context, &sender, &received)),
+        SourcePath::Pipe(path) => return Err(ReadError::Pipe { path }),
+        SourcePath::Path(given) => {
             let lookout = Lookout::new(&given, signals.clone())?;
             thread.spawn(move || Follower::new(&given, context, lookout, sender).run(&received))
         }
@@ -94,7 +94,7 @@ impl Watch {
     }
 
     /// What an API server says.
-    pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, board: Board) -> Self {
+    pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, board: SyncStatus) -> Self {
         Self {
             batches,
             signals: None,
@@ -103,7 +103,7 @@ impl Watch {
     }
 
     /// How the collections stand that are read from an API server; none for files.
-    pub fn board(&self) -> Option<&Board> {
+    pub fn board(&self) -> Option<&SyncStatus> {
         self.board.as_ref()
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Access, InputState, NodeSource, watch};
+use cluster::api::{Access, NodeSource, ResourceStatus, watch};
 use cluster::event::{Completeness, Event};
 use cluster::index::Index;
 use cluster::object::ObjectKey;
@@ -176,7 +176,7 @@ impl Follower {
     }
 
     /// How a collection stands.
-    pub(crate) fn state(&self, name: &str) -> InputState {
+    pub(crate) fn state(&self, name: &str) -> ResourceStatus {
         let inputs = self.watch.board().unwrap().inputs();
         inputs.into_iter().find(|input| input.name == name).unwrap()
     }

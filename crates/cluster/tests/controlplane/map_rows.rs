@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::api::Lack;
+use cluster::api::MapGap;
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, Followed, MAPS};
@@ -175,9 +175,9 @@ fn agent_takes(name: &str, spec: &Value) -> bool {
     let state = followed.state(THE_MAP);
     assert_eq!(state.objects, 1, "{name} was not read");
     match state.lack {
-        Some(Lack::Sense(_)) => false,
+        Some(MapGap::Unusable(_)) => false,
         // It is sound, whether or not it tells enough.
-        None | Some(Lack::Label { .. } | Lack::OwnNode(_)) => true,
+        None | Some(MapGap::Label { .. } | MapGap::OwnNode(_)) => true,
         other => panic!("{name}: {other:?}"),
     }
 }

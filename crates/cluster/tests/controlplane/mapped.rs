@@ -3,7 +3,7 @@
 mod alone {
     //! There is one map in a cluster.
 
-    use cluster::api::Lack;
+    use cluster::api::MapGap;
 
     use crate::follower::Follower;
     use crate::kubectl::{installed, kubectl_with, ok, variable};
@@ -49,7 +49,7 @@ spec:
         kubectl_with(NODES, &["apply", "-f", "-"]).unwrap();
         let mut me = Follower::mapped("told-n1", &variable("KUBECONFIG"));
         me.until_whole();
-        assert_eq!(me.state(THE_MAP).lack, Some(Lack::Map));
+        assert_eq!(me.state(THE_MAP).lack, Some(MapGap::Map));
         let both = [r#"told-n1 ["told"] []"#, "told-n2 [] []"];
         assert_eq!(labels(&me), both);
         me.until_warned(&["there is no TopologyMap"]);

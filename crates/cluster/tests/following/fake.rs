@@ -12,7 +12,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{Board, Connection, InputState, NodeSource, follow};
+use cluster::api::{Connection, NodeSource, ResourceStatus, SyncStatus, follow};
 use cluster::event::{Batch, Completeness};
 use cluster::index::Index;
 use hyper::body::Frame;
@@ -217,7 +217,7 @@ pub(crate) struct Followed {
     pub(crate) came: Vec<u128>,
     begun: Instant,
     nodes: NodeSource,
-    board: Option<Board>,
+    board: Option<SyncStatus>,
 }
 
 impl Followed {
@@ -258,7 +258,7 @@ impl Followed {
     }
 
     /// How a collection stands.
-    pub(crate) fn state(&self, name: &str) -> InputState {
+    pub(crate) fn state(&self, name: &str) -> ResourceStatus {
         let board = self.board.as_ref().unwrap();
         board
             .inputs()
@@ -267,7 +267,7 @@ impl Followed {
             .unwrap()
     }
 
-    pub(crate) fn board(&self) -> &Board {
+    pub(crate) fn board(&self) -> &SyncStatus {
         self.board.as_ref().unwrap()
     }
 }

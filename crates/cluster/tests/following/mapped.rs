@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster::api::Lack;
+use cluster::api::MapGap;
 use serde_json::{Value, json};
 
 use crate::fake::{Deed, Fake, Followed, MAPS, NODES, POLICIES, SERVICES, service};
@@ -156,7 +156,7 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
                     assert!(followed.is_whole(), "at once, as nothing waits");
                     assert!(reads_all(&server));
                     assert_eq!(known(followed, "pool").len(), 3);
-                    assert_eq!(followed.state(THE_MAP).lack, Some(Lack::Map));
+                    assert_eq!(followed.state(THE_MAP).lack, Some(MapGap::Map));
                     let warnings: Vec<String> =
                         followed.index.warnings().map(ToString::to_string).collect();
                     assert!(
@@ -344,7 +344,7 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
                 server.end_streams(MAPS);
             }
             240 => {
-                assert_eq!(followed.state(THE_MAP).lack, Some(Lack::Access));
+                assert_eq!(followed.state(THE_MAP).lack, Some(MapGap::Access));
                 assert!(reads_all(&server));
                 server.world(|world| world.always.clear());
             }

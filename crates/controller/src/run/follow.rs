@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cluster::api::{Change, Connection};
+use cluster::api::{Connection, WatcherChange};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -56,15 +56,15 @@ pub(super) async fn follow(
     }
 }
 
-fn source(connection: &Connection, collection: Collection) -> cluster::api::Collection {
+fn source(connection: &Connection, collection: Collection) -> cluster::api::Watcher {
     let selector = collection.selector();
-    cluster::api::Collection::selected(connection.clone(), collection.all(), selector)
+    cluster::api::Watcher::selected(connection.clone(), collection.all(), selector)
 }
 
 struct Follower {
     connection: Connection,
     collection: Collection,
-    source: cluster::api::Collection,
+    source: cluster::api::Watcher,
     /// Of Nodes: the names that are known.
     names: Option<Names>,
     /// The names in the list that is being read.
@@ -75,7 +75,7 @@ struct Follower {
 
 impl Follower {
     /// The next change. Lists again when a list is to be confirmed.
-    async fn change(&mut self) -> Change {
+    async fn change(&mut self) -> WatcherChange {
         loop {
             let list_again = self.names.as_ref().and_then(Names::list_again);
             let Some(until) = list_again else {
@@ -90,19 +90,19 @@ impl Follower {
     }
 
     /// What it means for the loop, if it means anything.
-    fn update(&mut self, change: Change) -> Option<Update> {
+    fn update(&mut self, change: WatcherChange) -> Option<Update> {
         let update = match change {
-            Change::Begin => {
+            WatcherChange::Begin => {
                 self.listed = Some(BTreeSet::new());
                 return None;
             }
-            Change::Exists(object) => self.applied(object),
-            Change::Gone(object) => {
+            WatcherChange::Exists(object) => self.applied(object),
+            WatcherChange::Gone(object) => {
                 let name = name_of(&object);
                 self.names.iter_mut().for_each(|names| names.deleted(&name));
                 Update::Deleted(self.collection, name)
             }
-            Change::Listed => {
+            WatcherChange::Listed => {
                 let listed = self.listed.take().unwrap_or_default();
                 let exist = match &mut self.names {
                     Some(names) => names.listed(listed, Instant::now()),
@@ -111,8 +111,10 @@ impl Follower {
                 Update::Listed(self.collection, exist)
             }
             // A watch that breaks once is normal.
-            Change::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => return None,
-            Change::Trouble(error) => {
+            WatcherChange::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => {
+                return None;
+            }
+            WatcherChange::Trouble(error) => {
                 self.log.failed(&error);
                 return Some(Update::Failed);
             }

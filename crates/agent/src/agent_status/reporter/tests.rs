@@ -204,10 +204,10 @@ async fn what_was_told_before_is_read_before_anything_is_written() {
 #[test]
 fn the_phase_is_that_of_the_worst_part() {
     let now = Timestamp::from_second(1_000_000).unwrap();
-    let input = |phase, silence| InputState {
+    let input = |phase, silence| ResourceStatus {
         phase,
         last_heard: now.checked_sub(SignedDuration::from_secs(silence)).ok(),
-        ..InputState::default()
+        ..ResourceStatus::default()
     };
     let serving = Pulse {
         ready: true,

@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use super::inflate::Inflater;
 use super::{Connection, PATIENCE};
-use crate::answer::Form;
 use crate::api::error::{self, ApiError, Fault};
 use crate::api::path::{Target, Verb};
+use crate::decode::Encoding;
 
 /// No object, page or watch line is longer than this; more is no Kubernetes API server.
 const MAX_BODY: usize = 256 << 20;
@@ -21,7 +21,7 @@ pub(crate) struct Chunks {
     verb: Verb,
     target: Target,
     resource: String,
-    form: Form,
+    form: Encoding,
     /// None where the body is not compressed.
     inflater: Option<Inflater>,
     body: Body,
@@ -39,7 +39,7 @@ impl Chunks {
             let value = answer.headers().get(name);
             value.and_then(|value| value.to_str().ok())
         };
-        let form = Form::of(header(CONTENT_TYPE).unwrap_or_default());
+        let form = Encoding::of(header(CONTENT_TYPE).unwrap_or_default());
         let is_compressed = header(CONTENT_ENCODING) == Some("gzip");
         Self {
             connection,
@@ -53,7 +53,7 @@ impl Chunks {
     }
 
     /// In which form it is written.
-    pub(crate) fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> Encoding {
         self.form
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::client::Body;
 
 use super::{ApiError, Fault};
-use crate::answer::Form;
 use crate::api::path::{Target, Verb};
+use crate::decode::Encoding;
 use crate::yaml::Node;
 
 /// The parts of `v1` `Status` that are read.
@@ -76,12 +76,18 @@ impl Status {
 }
 
 /// The error behind an answer whose code is no success; `body` should be a `Status`, and often is not.
-pub(crate) fn refused(verb: Verb, target: &Target, code: u16, form: Form, body: &[u8]) -> ApiError {
+pub(crate) fn refused(
+    verb: Verb,
+    target: &Target,
+    code: u16,
+    form: Encoding,
+    body: &[u8],
+) -> ApiError {
     let status = form.object(body);
     let status = status.map_or_else(|_garbled| Status::default(), |object| Status::of(&object));
     let said = if !status.message.is_empty() {
         status.message.clone()
-    } else if form == Form::Json {
+    } else if form == Encoding::Json {
         let text = String::from_utf8_lossy(body);
         text.trim().chars().take(200).collect()
     } else {
@@ -107,7 +113,7 @@ mod tests {
 
     fn fault(code: u16, body: &str) -> ApiError {
         let target = Target::of("/api/v1/services");
-        refused(Verb::List, &target, code, Form::Json, body.as_bytes())
+        refused(Verb::List, &target, code, Encoding::Json, body.as_bytes())
     }
 
     #[test]

@@ -13,7 +13,11 @@ use crate::api::path::Target;
 
 /// The error that a request for the collection at `path` ended with; told apart if the server does not know the kind
 /// in our version, and in another it does.
-pub(super) async fn told_apart(connection: &Connection, path: &str, error: ApiError) -> ApiError {
+pub(super) async fn explain_not_found(
+    connection: &Connection,
+    path: &str,
+    error: ApiError,
+) -> ApiError {
     if error.fault != Fault::NotFound {
         return error;
     }
@@ -36,28 +40,28 @@ const COUNTS: Duration = Duration::from_secs(14);
 
 /// What a server said of the groups that were asked about.
 #[derive(Debug, Default)]
-pub(crate) struct Groups {
-    known: Mutex<BTreeMap<String, Group>>,
+pub(crate) struct ApiGroups {
+    known: Mutex<BTreeMap<String, ApiGroup>>,
 }
 
 /// One group.
 #[derive(Debug)]
-struct Group {
+struct ApiGroup {
     asked: Instant,
     /// Each version, with its resources.
     versions: Vec<(String, Vec<String>)>,
 }
 
-impl Groups {
+impl ApiGroups {
     /// The versions in which the server has the resource of `target`; none if it cannot be asked. Who comes while
     /// another asks waits for that answer.
     async fn versions(&self, connection: &Connection, target: &Target) -> Vec<String> {
         let mut known = self.known.lock().await;
         let group = known.get(&target.group);
         if group.is_none_or(|group| group.asked.elapsed() > COUNTS) {
-            let group = Group {
+            let group = ApiGroup {
                 asked: Instant::now(),
-                versions: ask(connection, &target.group).await,
+                versions: next_request(connection, &target.group).await,
             };
             known.insert(target.group.clone(), group);
         }
@@ -68,7 +72,7 @@ impl Groups {
     }
 }
 
-async fn ask(connection: &Connection, group: &str) -> Vec<(String, Vec<String>)> {
+async fn next_request(connection: &Connection, group: &str) -> Vec<(String, Vec<String>)> {
     let group = format!("/apis/{group}");
     let mut found = Vec::new();
     for version in names(connection, &group, "/versions", "version").await {

@@ -11,7 +11,7 @@ use crate::source::parse::State;
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     /// Which files write it, in the order of paths. The last one counts.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Occurrence>,
     /// What the last `Apply` or `Ignore` said.
     pub(super) told: Option<State>,
     /// Whether a `Keep` came after it.
@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Occurrence {
     pub(super) file: Arc<str>,
     pub(super) line: u32,
     pub(super) state: State,
@@ -27,7 +27,7 @@ pub(super) struct Place {
 
 impl Entry {
     /// Puts a file's word in its place.
-    pub(super) fn put(&mut self, place: Place) {
+    pub(super) fn put(&mut self, place: Occurrence) {
         match self
             .places
             .binary_search_by(|other| other.file.cmp(&place.file))
@@ -47,7 +47,7 @@ impl Entry {
     }
 
     /// Puts a file's word in its place, and says at once what it says if it counts and is news.
-    pub(super) fn put_and_tell(&mut self, place: Place, object: Object) -> Option<Event> {
+    pub(super) fn put_and_tell(&mut self, place: Occurrence, object: Object) -> Option<Event> {
         let state = place.state;
         self.put(place);
         if !self.is_news() || self.places.last()?.state != state {
@@ -59,7 +59,7 @@ impl Entry {
     }
 
     /// Where a file writes the object.
-    pub(super) fn place(&self, file: &str) -> Option<&Place> {
+    pub(super) fn place(&self, file: &str) -> Option<&Occurrence> {
         let at = self
             .places
             .binary_search_by(|other| (*other.file).cmp(file));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::entry::Place;
+use super::entry::Occurrence;
 use super::{BATCH, Catalog, File, Files};
 use crate::event::{Batch, Event};
 use crate::object::{Object, ObjectKey};
@@ -113,7 +113,7 @@ impl Catalog {
                 fingerprint,
                 object,
             } = found;
-            let place = Place {
+            let place = Occurrence {
                 file: Arc::clone(name),
                 line,
                 state: State::Good(fingerprint),
@@ -250,7 +250,7 @@ impl Catalog {
     fn put_claim(&mut self, name: &Arc<str>, claim: Claim, update: &mut Update) {
         let Claim { key, line, state } = claim;
         let entry = self.entries.entry(key.clone()).or_default();
-        entry.put(Place {
+        entry.put(Occurrence {
             file: Arc::clone(name),
             line,
             state,

@@ -1,0 +1,126 @@
+//! When all Nodes may be listed again for labels that come into use: rarely, whoever writes them and however often.
+//!
+//! Anyone who may edit one Service can name a label that no Node list has kept. Every agent would answer with a list of
+//! all Nodes, so the pace belongs to the agent and not to the label, the object or the connection.
+
+use std::time::Duration;
+
+/// Whose objects wait for labels. Each has a pace of its own: what tenants write does not delay administrators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LabelOwner {
+    /// A `ClusterTopologyPolicy` or a `TopologyDrain`.
+    Administrator,
+    /// A Service or a `TopologyPolicy`.
+    Tenant,
+}
+
+/// The pace of both. Moments are those of the caller's clock, which only grows.
+#[derive(Debug, Default)]
+pub(crate) struct RelistPaces {
+    administrators: RelistPace,
+    tenants: RelistPace,
+}
+
+impl RelistPaces {
+    /// The moment before which no list may be asked for.
+    pub(crate) fn not_before(&self, label_owner: LabelOwner) -> Duration {
+        match label_owner {
+            LabelOwner::Administrator => self.administrators.not_before(),
+            LabelOwner::Tenant => self.tenants.not_before(),
+        }
+    }
+
+    /// Takes note that a list is asked for now. It tells tenants theirs as well, so one for administrators begins the
+    /// interval of tenants, too.
+    pub(crate) fn asked(&mut self, label_owner: LabelOwner, now: Duration) {
+        match label_owner {
+            LabelOwner::Administrator => {
+                self.administrators.asked(now);
+                self.tenants.put_off(now);
+            }
+            LabelOwner::Tenant => self.tenants.asked(now),
+        }
+    }
+}
+
+/// An interval that doubles with each list, until there was no need of one for long.
+#[derive(Debug, Default)]
+struct RelistPace {
+    /// When the last list was asked for, and how long the next has to wait.
+    last: Option<(Duration, Duration)>,
+}
+
+impl RelistPace {
+    /// Between the first list and the second.
+    const SHORTEST: Duration = Duration::from_secs(120);
+    /// Between any two lists.
+    const LONGEST: Duration = Duration::from_secs(32 * 60);
+    /// After so many intervals without a list the next begins with the shortest interval again.
+    const QUIET: u32 = 4;
+
+    fn not_before(&self) -> Duration {
+        self.last
+            .map_or(Duration::ZERO, |(last, interval)| last + interval)
+    }
+
+    /// A list that others asked for is as good.
+    fn put_off(&mut self, now: Duration) {
+        let interval = self.last.map_or(Self::SHORTEST, |(_, interval)| interval);
+        self.last = Some((now, interval));
+    }
+
+    fn asked(&mut self, now: Duration) {
+        let interval = match self.last {
+            Some((last, interval)) if now.saturating_sub(last) < interval * Self::QUIET => {
+                (interval * 2).min(Self::LONGEST)
+            }
+            _ => Self::SHORTEST,
+        };
+        self.last = Some((now, interval));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minutes(count: u64) -> Duration {
+        Duration::from_secs(60 * count)
+    }
+
+    #[test]
+    fn the_interval_doubles_while_lists_are_needed_and_is_short_again_after_a_quiet_time() {
+        let mut paces = RelistPaces::default();
+        let mut now = Duration::ZERO;
+        let mut intervals = Vec::new();
+        for _ in 0..7 {
+            now = now.max(paces.not_before(LabelOwner::Tenant));
+            paces.asked(LabelOwner::Tenant, now);
+            intervals.push(
+                paces
+                    .not_before(LabelOwner::Tenant)
+                    .saturating_sub(now)
+                    .as_secs()
+                    / 60,
+            );
+        }
+        assert_eq!(intervals, [2, 4, 8, 16, 32, 32, 32]);
+        let later = now + minutes(4 * 32);
+        paces.asked(LabelOwner::Tenant, later);
+        assert_eq!(paces.not_before(LabelOwner::Tenant), later + minutes(2));
+    }
+
+    #[test]
+    fn d13_tenants_do_not_delay_administrators() {
+        let mut paces = RelistPaces::default();
+        paces.asked(LabelOwner::Tenant, minutes(1));
+        assert_eq!(paces.not_before(LabelOwner::Tenant), minutes(3));
+        assert_eq!(paces.not_before(LabelOwner::Administrator), Duration::ZERO);
+        paces.asked(LabelOwner::Administrator, minutes(2));
+        assert_eq!(
+            paces.not_before(LabelOwner::Tenant),
+            minutes(4),
+            "but they share the list"
+        );
+    }
+}

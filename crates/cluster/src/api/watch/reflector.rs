@@ -1,0 +1,443 @@
+//! What all collections said so far, and the one stream of events that it amounts to.
+//!
+//! Kept of each object is its name and a fingerprint of what was told of it, not the object. A list that was read
+//! again is compared with that, so it tells only what differs; one that broke in the middle changes nothing that it
+//! did not name.
+
+mod known_objects;
+mod nodes;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use topology_core::model::ObjectName;
+
+use super::resources::{MAPS, NODES, Need, RESOURCES, Resource};
+use super::{Following, NodeSource, Relists};
+use crate::api::error::ApiError;
+use crate::convert::{self, Context, Converted, Outcome};
+use crate::event::{Batch, Completeness, Event, FileReport};
+use crate::object::{Kind, Object, ObjectKey};
+use crate::source::{State, fingerprint, last_good_stays};
+use crate::warning::{Code, Warning};
+use crate::yaml::Node;
+
+use super::node_source::topology_map::NodeScope;
+pub(crate) use nodes::NodeQuery;
+
+use super::node_source::label_usage::LabelUsage;
+use super::node_source::topology_map::TopologyMaps;
+use known_objects::KnownObjects;
+
+/// Takes objects and tells events.
+#[derive(Debug)]
+pub(crate) struct Reflector {
+    context: Context,
+    relists: Relists,
+    inputs: [KnownObjects; RESOURCES.len()],
+    /// The map that stands for the Nodes, if one may.
+    maps: Option<TopologyMaps>,
+    /// Which labels of other Nodes are in use; all of them if nobody says it.
+    label_usage: Option<LabelUsage>,
+    /// Whether a policy selects by namespaces, ever since the start.
+    by_namespace: bool,
+    /// The objects with warnings, by the name of their reports.
+    warned: BTreeSet<Arc<str>>,
+    /// Objects that cannot be used yet: from when on they can, where they come from, and what they are.
+    early: BTreeMap<ObjectKey, (i64, Number, Node)>,
+    /// What stands in the way of reading a collection.
+    troubles: BTreeMap<&'static str, Warning>,
+    completeness: Option<Completeness>,
+    /// The objects that are named as waiting for labels.
+    waiting: Vec<ObjectKey>,
+    /// The labels that were told as not read.
+    unread: BTreeSet<Arc<str>>,
+    /// Whether a list of Nodes that they wait for has to wait itself.
+    delayed: bool,
+    batch: Batch,
+}
+
+/// How many events a batch has at most.
+const BATCH: usize = 256;
+
+/// The number of a collection in [`RESOURCES`].
+pub(crate) type Number = usize;
+
+impl Reflector {
+    /// Nothing is known; the first batch begins the list of everything.
+    pub(crate) fn new(following: &Following) -> Self {
+        let (maps, label_usage) = match &following.nodes {
+            NodeSource::Whole => (None, None),
+            NodeSource::Nodes { own } => (None, Some(LabelUsage::new(Arc::clone(own), true))),
+            NodeSource::Map { own } => {
+                let label_usage = LabelUsage::new(Arc::clone(own), false);
+                (Some(TopologyMaps::new(Arc::clone(own))), Some(label_usage))
+            }
+        };
+        Self {
+            context: Context {
+                annotation_keys: following.annotation_keys.clone(),
+                clock: following.clock.clone(),
+                ..Context::default()
+            },
+            relists: following.relists,
+            early: BTreeMap::new(),
+            inputs: Default::default(),
+            maps,
+            label_usage,
+            by_namespace: false,
+            warned: BTreeSet::new(),
+            troubles: BTreeMap::new(),
+            completeness: None,
+            waiting: Vec::new(),
+            unread: BTreeSet::new(),
+            delayed: false,
+            batch: Event::Begin.into(),
+        }
+    }
+
+    /// The next of what has to be told, if there is anything left.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        self.report_waiting();
+        self.tell_unread();
+        let Batch { events, reports } = &mut self.batch;
+        if events.len() > BATCH {
+            let later = events.split_off(BATCH);
+            return Some(Batch {
+                events: std::mem::replace(events, later),
+                reports: Vec::new(),
+            });
+        }
+        let is_empty = events.is_empty() && reports.is_empty();
+        (!is_empty).then(|| std::mem::take(&mut self.batch))
+    }
+
+    /// How many objects of a collection there are, of those that are read.
+    pub(crate) fn count(&self, input: Number) -> usize {
+        let own = if input == NODES {
+            self.only_node()
+        } else {
+            None
+        };
+        let told = self.inputs.get(input);
+        told.map_or(0, |told| match own {
+            Some(own) => usize::from(told.has(&ObjectName::new("", own))),
+            None => told.len(),
+        })
+    }
+
+    /// Whether a policy selects by namespaces.
+    pub(crate) fn needs_namespaces(&self) -> bool {
+        self.by_namespace
+    }
+
+    /// Whether a list of Nodes would not begin before it is known which of their labels are in use, as far as short
+    /// lists tell it.
+    pub(crate) fn knows_label_usage(&self) -> bool {
+        let is_user = |kind| {
+            matches!(
+                kind,
+                Kind::TopologyPolicy | Kind::ClusterTopologyPolicy | Kind::TopologyDrain
+            )
+        };
+        let mut inputs = RESOURCES.iter().zip(&self.inputs);
+        self.label_usage.is_none()
+            || self.reading() == NodeScope::Own
+            || inputs.all(|(input, told)| !is_user(input.kind) || told.is_listed())
+    }
+
+    /// A list of a collection begins.
+    pub(crate) fn begin(&mut self, input: Number) {
+        self.context.interner.sweep();
+        if let Some(told) = self.inputs.get_mut(input) {
+            told.begin();
+        }
+        if input == NODES {
+            self.begin_nodes();
+        }
+    }
+
+    /// A list of a collection has named everything: what it did not name has gone, unless that is too much to believe; see
+    /// [`Reflector::doubt`]. `now` is of a clock that only grows.
+    pub(crate) fn listed(&mut self, input: Number, now: Duration) {
+        let confirms = self.relists == Relists::Confirm;
+        self.end(input, confirms.then_some(now));
+    }
+
+    /// A list has ended; without a moment it is believed.
+    fn end(&mut self, input: Number, now: Option<Duration>) {
+        let (Some(told), Some(described)) = (self.inputs.get_mut(input), RESOURCES.get(input))
+        else {
+            return;
+        };
+        let gone = told.end(described.kind, now);
+        self.report_doubt(input);
+        for key in gone {
+            match input {
+                MAPS => self.map_gone(&key.name.name),
+                _ => self.forget(&key),
+            }
+        }
+        self.nodes_listed(input);
+        self.gate();
+    }
+
+    /// When a collection is to be listed again because its last list lacked more than half of what is known, and how many
+    /// objects stay until then.
+    pub(crate) fn doubt(&self, input: Number) -> Option<(Duration, usize)> {
+        self.inputs.get(input)?.doubt()
+    }
+
+    fn report_doubt(&mut self, input: Number) {
+        let name = RESOURCES.get(input).map_or("", |input| input.name);
+        let warning = self.doubt(input).map(|(_, lacking)| {
+            let message = format!(
+                "the last list of {name} lacks {lacking} objects, more than half of those that are known; they stay until \
+                 a second list, a minute later, lacks them too"
+            );
+            let remedy = "see whether this is the right API server and whether its data was lost; \
+                          --relists=believe removes them at once";
+            Warning {
+                code: Code::ListDoubted,
+                ..Warning::of_file(&"".into(), 0, message, remedy)
+            }
+        });
+        self.report_on(
+            format!("list of {name}").into(),
+            warning.into_iter().collect(),
+        );
+    }
+
+    /// The server does not know the kind of object: there is none.
+    pub(crate) fn absent(&mut self, input: Number) {
+        if let Some(told) = self.inputs.get_mut(input) {
+            told.begin();
+        }
+        self.end(input, None);
+    }
+
+    /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing
+    /// counts as unknown yet.
+    pub(crate) fn settle_for_less(&mut self) {
+        let required = |(input, told): (&Resource, &KnownObjects)| {
+            input.need != Need::Always || told.is_listed()
+        };
+        let ready = self.completeness.is_none() && self.knows_nodes() && self.can_begin();
+        if ready && RESOURCES.iter().zip(&self.inputs).all(required) {
+            self.complete(Completeness::Partial);
+        }
+    }
+
+    /// An object exists with this content.
+    pub(crate) fn exists(&mut self, input: Number, node: &Node) {
+        if input == MAPS {
+            return self.map_exists(node);
+        }
+        let file = "".into();
+        let Converted {
+            line: _,
+            outcome,
+            usable_at,
+            warnings,
+        } = convert::object(node, &file, &mut self.context);
+        match outcome {
+            Outcome::Object(object) => {
+                self.watch_selectors(&object);
+                let key = object.key();
+                self.early.remove(&key);
+                if self.is_mapped(&key) {
+                    return;
+                }
+                let state = State::Good(fingerprint(&object));
+                let shown = self.was_good(input, &key);
+                let news = self.put(input, &key, state);
+                self.report(&key, warnings);
+                if news {
+                    self.apply(&key, object, shown);
+                }
+            }
+            Outcome::Ignored(key, reason) => {
+                let news = self.put(input, &key, State::Ignored(reason));
+                self.report(&key, warnings);
+                self.unuse(&key);
+                if news {
+                    self.batch.events.push(Event::Ignore(key, reason));
+                }
+            }
+            Outcome::Invalid(key) => {
+                match usable_at {
+                    Some(at) => drop(self.early.insert(key.clone(), (at, input, node.clone()))),
+                    None => drop(self.early.remove(&key)),
+                }
+                self.invalid(input, key, warnings);
+            }
+            // A server checks names, and the kind was given by us: there is nothing to call it by.
+            Outcome::OtherKind(_) | Outcome::Unknown => {}
+        }
+    }
+
+    /// Judges objects again for which it was too early. A drain is judged by the clock, and clocks differ: a renewal
+    /// that is 72 hours ahead by the clock of the controller may be more by this one.
+    pub(crate) fn judge_again(&mut self) {
+        let Some(now) = self.context.clock.now() else {
+            return;
+        };
+        // One that a list in the middle has not named yet, or that a list in doubt lacks, may not exist any more.
+        let inputs = &self.inputs;
+        let is_due = |(at, input, _): &(i64, Number, Node)| {
+            *at <= now && inputs.get(*input).is_some_and(KnownObjects::is_settled)
+        };
+        if !self.early.values().any(is_due) {
+            return;
+        }
+        let (due, early): (BTreeMap<_, _>, _) = std::mem::take(&mut self.early)
+            .into_iter()
+            .partition(|(_, early)| is_due(early));
+        self.early = early;
+        for (_, input, node) in due.into_values() {
+            self.exists(input, &node);
+        }
+    }
+
+    /// An object does not exist any more.
+    pub(crate) fn gone(&mut self, input: Number, node: &Node) {
+        let Some(key) = self.key(input, node) else {
+            return;
+        };
+        if input != MAPS && self.is_mapped(&key) {
+            return;
+        }
+        let known = self
+            .inputs
+            .get_mut(input)
+            .is_some_and(|told| told.remove(&key.name));
+        match (known, input) {
+            (false, _) => {}
+            (true, MAPS) => self.map_gone(&key.name.name),
+            (true, _) => self.forget(&key),
+        }
+    }
+
+    fn invalid(&mut self, input: Number, key: ObjectKey, mut warnings: Vec<Warning>) {
+        if self.was_good(input, &key) {
+            warnings.push(last_good_stays(&"".into(), 0, &key));
+        }
+        let news = self.put(input, &key, State::Invalid);
+        self.report(&key, warnings);
+        if news {
+            self.batch.events.push(Event::Keep(key));
+        }
+    }
+
+    /// Whether the object could be used at some time.
+    fn was_good(&self, input: Number, key: &ObjectKey) -> bool {
+        let told = self.inputs.get(input);
+        told.is_some_and(|told| told.was_good(&key.name))
+    }
+
+    fn put(&mut self, input: Number, key: &ObjectKey, state: State) -> bool {
+        let told = self.inputs.get_mut(input);
+        told.is_some_and(|told| told.put(key, state))
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        self.early.remove(key);
+        self.report(key, Vec::new());
+        self.unuse(key);
+        self.batch.events.push(Event::Delete(key.clone()));
+    }
+
+    /// Says that a collection cannot be read now, or that it can again.
+    pub(crate) fn trouble(&mut self, input: Number, server: &Arc<str>, error: Option<&ApiError>) {
+        let Some(input) = RESOURCES.get(input) else {
+            return;
+        };
+        let warning = error.map(|error| Warning {
+            code: Code::Input,
+            ..Warning::of_file(server, 0, error.to_string(), "")
+        });
+        let known = self.troubles.get(input.name);
+        if known == warning.as_ref() {
+            return;
+        }
+        let mut report = FileReport::empty(&input.name.into());
+        report.warnings.extend(warning.clone());
+        self.batch.reports.push(report);
+        match warning {
+            Some(warning) => drop(self.troubles.insert(input.name, warning)),
+            None => drop(self.troubles.remove(input.name)),
+        }
+    }
+
+    /// Replaces what is said about an object.
+    fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
+        if !warnings.is_empty() || !self.warned.is_empty() {
+            self.report_on(key.to_string().into(), warnings);
+        }
+    }
+
+    fn report_on(&mut self, name: Arc<str>, warnings: Vec<Warning>) {
+        let mut report = FileReport::empty(&name);
+        report.warnings = warnings;
+        if report.warnings.is_empty() {
+            if self.warned.remove(&name) {
+                self.batch.reports.push(report);
+            }
+        } else {
+            self.warned.insert(name);
+            self.batch.reports.push(report);
+        }
+    }
+
+    fn watch_selectors(&mut self, object: &Object) {
+        if let Object::Policy(policy) = object {
+            let selector = &policy.namespace_selector;
+            self.by_namespace |= !selector.labels.is_empty() || !selector.expressions.is_empty();
+        }
+    }
+
+    /// Tells that everything was listed, once it was.
+    fn gate(&mut self) {
+        let by_namespace = self.by_namespace;
+        let mut inputs = RESOURCES.iter().zip(&self.inputs);
+        let all = inputs.all(|(input, told)| match input.need {
+            Need::IfSelected if !by_namespace => true,
+            Need::IfMapped => true,
+            Need::Always | Need::IfKnown | Need::IfSelected => told.is_listed(),
+        });
+        if all
+            && self.knows_nodes()
+            && self.can_begin()
+            && self.completeness != Some(Completeness::Whole)
+        {
+            self.complete(Completeness::Whole);
+        }
+    }
+
+    fn complete(&mut self, completeness: Completeness) {
+        self.stand_in_for_all();
+        self.completeness = Some(completeness);
+        self.batch.events.push(Event::Complete(completeness));
+    }
+
+    fn key(&mut self, input: Number, node: &Node) -> Option<ObjectKey> {
+        let kind = RESOURCES.get(input)?.kind;
+        let metadata = node.get("metadata")?;
+        let text = |name: &str| metadata.get(name).and_then(Node::text);
+        let namespace = text("namespace").unwrap_or_default();
+        let name = text("name")?;
+        let interner = &mut self.context.interner;
+        let name: Arc<str> = if kind == Kind::EndpointSlice {
+            name.into()
+        } else {
+            interner.text(name)
+        };
+        Some(ObjectKey {
+            kind,
+            name: ObjectName::new(interner.text(namespace), name),
+        })
+    }
+}

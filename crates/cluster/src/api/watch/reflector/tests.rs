@@ -1,0 +1,383 @@
+//! What lists and changes amount to, in whichever order they come and wherever they break.
+
+mod doubt;
+mod drains;
+mod label_usage;
+mod labels;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use topology_core::model::Faults;
+
+use super::*;
+use crate::clock::Clock;
+use crate::decode::Encoding;
+use crate::index::Index;
+
+const SERVICES: Number = 1;
+const SLICES: Number = 2;
+const CIDRS: Number = 3;
+const POLICIES: Number = 5;
+const DRAINS: Number = 6;
+const NAMESPACES: Number = 7;
+
+/// An object as a server sends it.
+fn object(input: Number, text: &str) -> Node {
+    let text = format!(r#"{{"type":"ADDED","object":{text}}}"#);
+    let event = Encoding::Json.event(text.as_bytes(), RESOURCES[input].type_meta());
+    event.unwrap().object
+}
+
+fn node(name: &str, zone: &str) -> Node {
+    let labels = format!(r#"{{"topology.kubernetes.io/zone":"{zone}"}}"#);
+    object(
+        NODES,
+        &format!(r#"{{"metadata":{{"name":"{name}","labels":{labels}}}}}"#),
+    )
+}
+
+fn service(name: &str, port: u32) -> Node {
+    let spec = format!(
+        r#"{{"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.1"],"ports":[{{"port":{port}}}]}}"#
+    );
+    object(
+        SERVICES,
+        &format!(r#"{{"metadata":{{"name":"{name}","namespace":"shop"}},"spec":{spec}}}"#),
+    )
+}
+
+/// A `Reflector`, and what an index makes of all that it told.
+struct Bench {
+    reflector: Reflector,
+    index: Index,
+}
+
+impl Bench {
+    /// Every list is believed.
+    fn new() -> Self {
+        Self::with(Relists::Believe)
+    }
+
+    fn with(relists: Relists) -> Self {
+        let nodes = NodeSource::Nodes { own: "n1".into() };
+        let following = Following {
+            nodes,
+            relists,
+            annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
+            clock: Clock::at(None),
+        };
+        Self {
+            reflector: Reflector::new(&following),
+            index: Index::new(Vec::new()),
+        }
+    }
+
+    /// Everything listed, with the nodes named.
+    fn listed(nodes: &[(&str, &str)]) -> Self {
+        let mut bench = Self::new();
+        bench.list(NODES, nodes.iter().map(|(name, zone)| node(name, zone)));
+        for input in 1..NAMESPACES {
+            bench.list(input, []);
+        }
+        bench.tell();
+        bench
+    }
+
+    fn list(&mut self, input: Number, objects: impl IntoIterator<Item = Node>) {
+        self.reflector.begin(input);
+        for object in objects {
+            self.reflector.exists(input, &object);
+        }
+        self.reflector.listed(input, Duration::ZERO);
+    }
+
+    /// Passes on what there is to tell. Returns the events, and the warnings that are new.
+    fn tell(&mut self) -> (Vec<Event>, Vec<String>) {
+        let (mut events, mut warnings) = (Vec::new(), Vec::new());
+        while let Some(batch) = self.reflector.take() {
+            assert!(batch.events.len() <= BATCH);
+            events.extend(batch.events.clone());
+            warnings.extend(self.index.apply(batch).iter().map(ToString::to_string));
+        }
+        (events, warnings)
+    }
+
+    fn zones(&self) -> BTreeMap<String, String> {
+        let nodes = self.index.snapshot().nodes();
+        let zone = |node: &topology_core::model::Node| {
+            let zone = node.labels.get("topology.kubernetes.io/zone");
+            (node.name.to_string(), zone.unwrap().to_string())
+        };
+        nodes.map(zone).collect()
+    }
+}
+
+#[test]
+fn everything_is_there_when_every_collection_was_listed_and_not_before() {
+    let mut bench = Bench::new();
+    for input in (0..NAMESPACES).rev() {
+        assert_eq!(bench.index.completeness(), None);
+        bench.list(input, []);
+        bench.tell();
+    }
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn namespaces_are_waited_for_only_if_a_policy_selects_by_them() {
+    let mut bench = Bench::new();
+    let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None","namespaceSelector":{"matchLabels":{"team":"x"}}}}"#;
+    for input in 0..NAMESPACES {
+        let object = (input == POLICIES).then(|| object(POLICIES, policy));
+        bench.list(input, object);
+    }
+    bench.tell();
+    assert!(bench.reflector.needs_namespaces());
+    assert_eq!(bench.index.completeness(), None);
+    bench.list(NAMESPACES, []);
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn a_list_that_is_read_again_tells_only_what_differs() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
+    bench.list(NODES, [node("n1", "a"), node("n2", "b")]);
+    let (events, _) = bench.tell();
+    assert_eq!(events.len(), 2, "{events:?}");
+    let expected =
+        [("n1", "a"), ("n2", "b")].map(|(name, zone)| (name.to_owned(), zone.to_owned()));
+    assert_eq!(bench.zones(), BTreeMap::from(expected));
+}
+
+#[test]
+fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_forget() {
+    let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
+    bench.reflector.begin(NODES);
+    bench.reflector.exists(NODES, &node("n1", "a"));
+    bench.reflector.exists(NODES, &node("n4", "a"));
+    // It broke here, and begins again.
+    bench.reflector.begin(NODES);
+    bench.tell();
+    assert_eq!(bench.zones().len(), 4, "nothing that still exists goes");
+    bench.reflector.exists(NODES, &node("n2", "a"));
+    bench.reflector.listed(NODES, Duration::ZERO);
+    bench.tell();
+    assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["n2"]);
+}
+
+#[test]
+fn a_heartbeat_changes_nothing() {
+    let mut bench = Bench::listed(&[]);
+    let beat = |second: u32| {
+        let conditions = format!(
+            r#"[{{"type":"Ready","status":"True","lastHeartbeatTime":"2026-11-21T20:00:{second:02}Z"}}]"#
+        );
+        object(
+            NODES,
+            &format!(
+                r#"{{"metadata":{{"name":"n1","resourceVersion":"{second}"}},"status":{{"conditions":{conditions}}}}}"#
+            ),
+        )
+    };
+    bench.reflector.exists(NODES, &beat(1));
+    assert_eq!(bench.tell().0.len(), 1);
+    for second in 2..30 {
+        bench.reflector.exists(NODES, &beat(second));
+        assert_eq!(bench.reflector.take(), None);
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_used_any_more_stays_as_it_was_and_one_warning_says_so() {
+    let mut bench = Bench::listed(&[]);
+    bench.reflector.exists(SERVICES, &service("cart", 80));
+    assert_eq!(bench.tell().1, [""; 0]);
+    let broken = r#"{"metadata":{"name":"cart","namespace":"shop"},"spec":{"clusterIP":"nonsense","ports":[]}}"#;
+    bench.reflector.exists(SERVICES, &object(SERVICES, broken));
+    let (_, warnings) = bench.tell();
+    let kept = "Service shop/cart: cannot be used as it is now; its last good version stays in use";
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with(kept)),
+        "{warnings:?}"
+    );
+    assert_eq!(bench.index.snapshot().services().count(), 1);
+    bench.reflector.exists(SERVICES, &object(SERVICES, broken));
+    assert_eq!(bench.tell().1, [""; 0], "what was said is not said again");
+    bench.reflector.exists(SERVICES, &service("cart", 80));
+    bench.tell();
+    assert_eq!(bench.index.warnings().count(), 0);
+}
+
+#[test]
+fn a_kind_that_goes_takes_its_objects_along() {
+    let mut bench = Bench::listed(&[]);
+    let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#;
+    bench.reflector.exists(POLICIES, &object(POLICIES, policy));
+    bench.tell();
+    assert_eq!(bench.index.snapshot().policies().count(), 1);
+    bench.reflector.absent(POLICIES);
+    bench.tell();
+    assert_eq!(bench.index.snapshot().policies().count(), 0);
+}
+
+#[test]
+fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
+    let mut bench = Bench::new();
+    bench.list(NODES, []);
+    bench.list(SERVICES, []);
+    bench.reflector.settle_for_less();
+    bench.tell();
+    assert_eq!(bench.index.completeness(), None);
+    bench.list(SLICES, []);
+    bench.reflector.settle_for_less();
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Partial));
+    for input in 3..NAMESPACES {
+        bench.list(input, []);
+    }
+    bench.tell();
+    assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
+}
+
+#[test]
+fn trouble_with_a_collection_is_said_once_and_taken_back() {
+    let mut bench = Bench::listed(&[]);
+    let server: Arc<str> = "https://10.0.0.1:6443/".into();
+    let target = crate::api::Target::of(RESOURCES[NODES].path);
+    let error = ApiError::new(
+        crate::api::Verb::Watch,
+        &target,
+        crate::api::Fault::Unreachable,
+        "refused",
+    );
+    for _ in 0..3 {
+        bench.reflector.trouble(NODES, &server, Some(&error));
+    }
+    let (_, warnings) = bench.tell();
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].starts_with("https://10.0.0.1:6443/: watch nodes: Unreachable: refused"),
+        "{warnings:?}"
+    );
+    bench.reflector.trouble(NODES, &server, None);
+    bench.tell();
+    assert_eq!(bench.index.warnings().count(), 0);
+}
+
+/// What may happen to the collection of Nodes.
+#[derive(Debug, Clone)]
+enum Step {
+    Begin,
+    Exists(u8, u8),
+    Gone(u8),
+    End,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::Begin),
+        6 => (0..6_u8, 0..3_u8).prop_map(|(name, zone)| Step::Exists(name, zone)),
+        2 => (0..6_u8).prop_map(Step::Gone),
+        2 => Just(Step::End),
+    ]
+}
+
+proptest! {
+    /// The model: a map, and what the present list has named.
+    #[test]
+    fn lists_and_changes_in_any_order_end_as_a_plain_map_would(steps in prop::collection::vec(step(), 0..80)) {
+        let mut bench = Bench::listed(&[]);
+        let mut model: BTreeMap<String, String> = BTreeMap::new();
+        let mut named: Option<Vec<String>> = None;
+        for step in steps {
+            match step {
+                Step::Begin => {
+                    bench.reflector.begin(NODES);
+                    named = Some(Vec::new());
+                }
+                Step::Exists(name, zone) => {
+                    let (name, zone) = (format!("n{name}"), format!("z{zone}"));
+                    bench.reflector.exists(NODES, &node(&name, &zone));
+                    if let Some(named) = &mut named {
+                        named.push(name.clone());
+                    }
+                    model.insert(name, zone);
+                }
+                Step::Gone(name) => {
+                    let name = format!("n{name}");
+                    bench.reflector.gone(NODES, &node(&name, "z0"));
+                    model.remove(&name);
+                }
+                // A list ends only if one has begun.
+                Step::End => if let Some(named) = named.take() {
+                    bench.reflector.listed(NODES, Duration::ZERO);
+                    model.retain(|name, _| named.contains(name));
+                }
+            }
+            bench.tell();
+            prop_assert_eq!(bench.zones(), model.clone());
+        }
+    }
+}
+
+fn annotated(keys: &str, port: u32) -> Node {
+    let annotations =
+        format!(r#"{{"topology.ipvs-topo.io/mode":"hard","topology.ipvs-topo.io/keys":"{keys}"}}"#);
+    let spec = format!(r#"{{"clusterIP":"10.96.0.1","ports":[{{"port":{port}}}]}}"#);
+    object(
+        SERVICES,
+        &format!(
+            r#"{{"metadata":{{"name":"cart","namespace":"shop","annotations":{annotations}}},"spec":{spec}}}"#
+        ),
+    )
+}
+
+#[test]
+fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_follows() {
+    let mut bench = Bench::listed(&[("n1", "a")]);
+    let asked = |bench: &Bench| {
+        let name = ObjectName::new("shop", "cart");
+        let service = bench.index.snapshot().service(&name).unwrap();
+        let policy = service.policy.as_ref().unwrap();
+        let levels: Vec<String> = (policy.levels.iter())
+            .map(|level| level.key.to_string())
+            .collect();
+        (
+            service.faults,
+            levels.join(","),
+            service.ports[0].port.get(),
+        )
+    };
+    bench.reflector.exists(SERVICES, &annotated("zo ne", 80));
+    assert!(bench.tell().1[0].contains("the levels of a hard policy cannot be read"));
+    assert_eq!(asked(&bench), (Faults::Boundary, String::new(), 80));
+    bench
+        .reflector
+        .exists(SERVICES, &annotated("example.com/rack", 80));
+    bench.list(NODES, [node("n1", "a")]);
+    bench.tell();
+    let good = "example.com/rack".to_owned();
+    assert_eq!(asked(&bench), (Faults::None, good.clone(), 80));
+    bench
+        .reflector
+        .exists(SERVICES, &annotated("example.com/ rack", 81));
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::LastGood, good.clone(), 81));
+    let keeps = |bench: &Bench| {
+        let others = bench.reflector.context.others.as_ref().unwrap();
+        others.keys.contains("example.com/rack")
+    };
+    bench.list(SERVICES, [annotated("example.com/ rack", 82)]);
+    bench.list(NODES, [node("n1", "a")]);
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::LastGood, good, 82));
+    assert!(
+        keeps(&bench),
+        "the labels of the last good version are kept"
+    );
+    bench.reflector.exists(SERVICES, &annotated("zone", 82));
+    bench.tell();
+    assert_eq!(asked(&bench), (Faults::None, "zone".to_owned(), 82));
+}

@@ -1,0 +1,151 @@
+//! Drains are judged by the clock, whenever they come and however long the reflector has been there.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::*;
+
+const HOUR: i64 = 3_600_000;
+/// 2026-11-20T00:00:00Z, when the drain is created.
+const CREATED: i64 = 1_795_132_800_000;
+
+/// A `Reflector` whose clock the test sets, in milliseconds after [`CREATED`].
+struct Timed {
+    bench: Bench,
+    clock: Arc<AtomicI64>,
+}
+
+impl Timed {
+    fn at(time: i64) -> Self {
+        let clock = Arc::new(AtomicI64::new(CREATED + time));
+        let read = Arc::clone(&clock);
+        let read = Clock::reading(move || read.load(Ordering::Relaxed));
+        let bench = Bench {
+            reflector: Reflector::new(&Following {
+                clock: read,
+                ..Following::from(NodeSource::Nodes { own: "n1".into() })
+            }),
+            index: Index::new(Vec::new()),
+        };
+        let mut timed = Self { bench, clock };
+        for input in 0..NAMESPACES {
+            timed.bench.list(input, []);
+        }
+        timed.bench.tell();
+        timed
+    }
+
+    fn set(&self, time: i64) {
+        self.clock.store(CREATED + time, Ordering::Relaxed);
+    }
+
+    /// When the drain ends by what the index holds, after [`CREATED`].
+    fn ends(&mut self) -> Option<i64> {
+        self.bench.tell();
+        let drain = self.bench.index.snapshot().drains().next()?;
+        Some(drain.expires - CREATED)
+    }
+}
+
+/// The drain with an end, after [`CREATED`].
+fn drain(ends: i64) -> Node {
+    let time = |after: i64| jiff::Timestamp::from_millisecond(CREATED + after).unwrap();
+    let (created, ends) = (time(0), time(ends));
+    object(
+        DRAINS,
+        &format!(
+            r#"{{"metadata":{{"name":"b","creationTimestamp":"{created}"}},
+                "spec":{{"match":{{"key":"zone","values":["b"]}},"expiresAt":"{ends}"}}}}"#
+        ),
+    )
+}
+
+#[test]
+fn a_drain_that_is_renewed_over_a_watch_is_judged_by_the_time_of_the_renewal() {
+    // One that has been there for days before the drain, and one that begins with it.
+    for age in [0, 100 * HOUR] {
+        let mut timed = Timed::at(-age);
+        timed.set(0);
+        for now in [0, 60 * HOUR, 120 * HOUR] {
+            timed.set(now);
+            timed
+                .bench
+                .reflector
+                .exists(DRAINS, &drain(now + 70 * HOUR));
+            assert_eq!(timed.ends(), Some(now + 70 * HOUR), "{age}");
+        }
+    }
+}
+
+#[test]
+fn a_renewal_that_is_too_early_by_a_slow_clock_holds_as_soon_as_it_is_not() {
+    let mut timed = Timed::at(0);
+    timed.bench.reflector.exists(DRAINS, &drain(HOUR));
+    timed.set(59 * HOUR / 60);
+    timed.bench.reflector.exists(DRAINS, &drain(73 * HOUR));
+    assert_eq!(timed.ends(), Some(HOUR), "the last good version stays");
+    assert_eq!(timed.bench.index.warnings().count(), 2);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), Some(HOUR));
+    timed.set(HOUR);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), Some(73 * HOUR));
+    assert_eq!(timed.bench.index.warnings().count(), 0);
+    assert!(timed.bench.reflector.early.is_empty());
+}
+
+#[test]
+fn a_drain_that_is_gone_or_was_corrected_is_not_judged_again() {
+    let mut timed = Timed::at(0);
+    timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
+    timed.bench.reflector.exists(DRAINS, &drain(HOUR));
+    timed.set(50 * HOUR);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), Some(HOUR));
+    timed.bench.reflector.exists(DRAINS, &drain(200 * HOUR));
+    timed.bench.reflector.gone(DRAINS, &drain(200 * HOUR));
+    timed.set(190 * HOUR);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), None);
+}
+
+#[test]
+fn a_drain_that_a_list_has_not_named_yet_is_not_judged_again() {
+    let mut timed = Timed::at(0);
+    timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
+    timed.set(50 * HOUR);
+    // It was deleted meanwhile.
+    timed.bench.reflector.begin(DRAINS);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), None);
+    timed.bench.reflector.absent(DRAINS);
+    timed.bench.reflector.judge_again();
+    assert_eq!(timed.ends(), None);
+    assert!(timed.bench.reflector.early.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn hubs_of_any_age_hold_the_same_end_and_none_refuses_a_renewal_within_72_hours(
+        steps in prop::collection::vec((0..80_i64, 1..72_i64), 1..8),
+        joins in prop::collection::vec(0..8_usize, 1..4),
+    ) {
+        let mut hubs: Vec<Timed> = vec![Timed::at(-1_000 * HOUR)];
+        let mut now = 0;
+        for (step, (passes, ahead)) in steps.iter().enumerate() {
+            now += passes * HOUR;
+            let ends = now + ahead * HOUR;
+            for timed in &mut hubs {
+                timed.set(now);
+                timed.bench.reflector.exists(DRAINS, &drain(ends));
+            }
+            if joins.contains(&step) {
+                let mut young = Timed::at(now);
+                young.bench.list(DRAINS, [drain(ends)]);
+                hubs.push(young);
+            }
+            for timed in &mut hubs {
+                prop_assert_eq!(timed.ends(), Some(ends));
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What the API server sends, into the tree that conversion reads: a page of objects, one event of a watch, or one
+//! object, in either [`Encoding`].
+//!
+//! The tree is the one of [`yaml`](crate::yaml), so everything behind it is the same for both sources. Objects are
+//! built one at a time, straight from the bytes.
+
+mod framer;
+mod json;
+mod protobuf;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use framer::Framer;
+
+use crate::yaml::{Node, Text, Value};
+
+/// The annotation of the bookmark that ends a list that was asked for as a stream.
+const LISTED: &str = "k8s.io/initial-events-end";
+
+/// In which form the server writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// Every server has every kind so.
+    Json,
+    /// About half as long; only the kinds of Kubernetes itself can be had so.
+    Protobuf,
+}
+
+/// Bytes that are not what they should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("protobuf: {0}")]
+    Protobuf(String),
+    #[error("`{0}` is no event of a watch")]
+    Event(Box<str>),
+}
+
+/// What a page says besides its objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Page {
+    /// The version of the whole collection, for following what comes after.
+    pub(crate) resource_version: String,
+    /// What to ask the next page with; empty on the last.
+    pub(crate) r#continue: String,
+}
+
+/// One event of a watch.
+#[derive(Debug)]
+pub(crate) struct WatchEvent {
+    pub(crate) event_type: WatchEventType,
+    pub(crate) object: Node,
+}
+
+/// What happened to the object of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WatchEventType {
+    /// It exists with this content: added or modified.
+    Applied,
+    /// It does not exist any more, or is not selected any more.
+    Deleted,
+    /// Nothing: only the version has moved on. `listed` when everything that existed was named.
+    Bookmark {
+        /// Whether everything that existed was named.
+        listed: bool,
+    },
+    /// The server ends the watch; the object is a `Status`.
+    Error,
+}
+
+/// What every object of one collection is, whether or not it says so: elements of a list do not, and those that were
+/// asked for as metadata only say something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TypeMeta {
+    pub(crate) kind: &'static str,
+    pub(crate) api_version: &'static str,
+}
+
+impl Encoding {
+    /// What the header `Content-Type` says; JSON where it says nothing that is known here.
+    pub(crate) fn of(content_type: &str) -> Self {
+        if content_type.starts_with("application/vnd.kubernetes.protobuf") {
+            Self::Protobuf
+        } else {
+            Self::Json
+        }
+    }
+
+    /// Reads a page and hands its objects to `sink`, one at a time.
+    ///
+    /// After an error some objects may have been handed over.
+    pub(crate) fn list(
+        self,
+        page: &[u8],
+        type_meta: TypeMeta,
+        sink: &mut dyn FnMut(Node),
+    ) -> Result<Page, DecodeError> {
+        let mut sink = |object| sink(type_meta.set_on(object));
+        match self {
+            Self::Json => json::list(page, &mut sink),
+            Self::Protobuf => protobuf::list(page, &mut sink),
+        }
+    }
+
+    /// Reads an event.
+    pub(crate) fn event(
+        self,
+        event: &[u8],
+        type_meta: TypeMeta,
+    ) -> Result<WatchEvent, DecodeError> {
+        let (kind, object) = match self {
+            Self::Json => json::event(event),
+            Self::Protobuf => protobuf::event(event),
+        }?;
+        let event_type = match &*kind {
+            "ADDED" | "MODIFIED" => WatchEventType::Applied,
+            "DELETED" => WatchEventType::Deleted,
+            "BOOKMARK" => WatchEventType::Bookmark {
+                listed: ends_list(&object),
+            },
+            "ERROR" => WatchEventType::Error,
+            _ => return Err(DecodeError::Event(kind.into())),
+        };
+        let object = match event_type {
+            WatchEventType::Applied | WatchEventType::Deleted => type_meta.set_on(object),
+            WatchEventType::Bookmark { .. } | WatchEventType::Error => object,
+        };
+        Ok(WatchEvent { event_type, object })
+    }
+
+    /// Reads one object.
+    pub(crate) fn object(self, object: &[u8]) -> Result<Node, DecodeError> {
+        match self {
+            Self::Json => json::object(object),
+            Self::Protobuf => protobuf::object(object),
+        }
+    }
+}
+
+impl WatchEvent {
+    /// The version from which to follow on.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.object.get("metadata")?.get("resourceVersion")?.text()
+    }
+}
+
+fn ends_list(bookmark: &Node) -> bool {
+    let metadata = bookmark.get("metadata");
+    let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
+    annotations
+        .and_then(|annotations| annotations.get(LISTED)?.text())
+        .is_some_and(|text| text == "true")
+}
+
+impl TypeMeta {
+    /// The object with this kind and version.
+    fn set_on(self, object: Node) -> Node {
+        let Some(mut entries) = object.into_map() else {
+            return Node::new(0, Value::List(Vec::new()));
+        };
+        for (name, text) in [("kind", self.kind), ("apiVersion", self.api_version)] {
+            let value = quoted(text);
+            match entries.iter_mut().find(|(key, _)| **key == *name) {
+                Some((_, old)) => *old = value,
+                None => entries.push((name.into(), value)),
+            }
+        }
+        Node::new(0, Value::Map(entries))
+    }
+}
+
+/// A text.
+fn quoted(text: impl Into<Text>) -> Node {
+    let (text, plain) = (text.into(), false);
+    Node::new(0, Value::Scalar { text, plain })
+}
+
+/// A boolean.
+fn flag(value: bool) -> Node {
+    plain(if value { "true" } else { "false" })
+}
+
+/// A number, a boolean or nothing.
+fn plain(text: impl Into<Text>) -> Node {
+    let (text, plain) = (text.into(), true);
+    Node::new(0, Value::Scalar { text, plain })
+}

@@ -1,0 +1,22 @@
+//! JSON: what nothing reads and what is large is left out while reading, `managedFields` and the images of a Node.
+
+mod entries;
+mod event;
+mod list;
+mod tree;
+
+use serde::de::DeserializeSeed as _;
+
+pub(super) use event::event;
+pub(super) use list::list;
+
+use super::DecodeError;
+use crate::yaml::Node;
+
+/// Reads one object.
+pub(super) fn object(text: &[u8]) -> Result<Node, DecodeError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let object = tree::Tree::OBJECT.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(object)
+}

@@ -1,0 +1,247 @@
+//! Pages and streams of a real API server (Kubernetes 1.36.3 and 1.37.2), in both forms: `captured/capture.sh` wrote them.
+
+use std::collections::BTreeSet;
+
+use super::protobuf::kinds::{self, Message, Shape, Type};
+use super::*;
+use crate::convert::{self, Context};
+
+/// One answer in both forms.
+macro_rules! captured {
+    ($name:literal) => {
+        [
+            (
+                Encoding::Json,
+                &include_bytes!(concat!("../captured/", $name, ".json"))[..],
+            ),
+            (
+                Encoding::Protobuf,
+                &include_bytes!(concat!("../captured/", $name, ".protobuf"))[..],
+            ),
+        ]
+    };
+}
+
+type Captured = [(Encoding, &'static [u8]); 2];
+
+fn type_meta(kind: &'static str, api_version: &'static str) -> TypeMeta {
+    TypeMeta { kind, api_version }
+}
+
+/// What conversion makes of an object, warnings included.
+fn converted(object: &Node) -> String {
+    format!(
+        "{:#?}",
+        convert::object(object, &"".into(), &mut Context::default())
+    )
+}
+
+/// What both forms of a page amount to; how many objects there are.
+fn assert_same_page(captured: Captured, type_meta: TypeMeta) -> usize {
+    let [of_json, of_protobuf] = captured.map(|(form, bytes)| {
+        let mut found = Vec::new();
+        let page = form.list(bytes, type_meta, &mut |object| {
+            found.push(converted(&object));
+        });
+        (page.unwrap(), found)
+    });
+    assert!(!of_json.0.resource_version.is_empty());
+    assert_eq!(of_json.0, of_protobuf.0);
+    assert_eq!(of_json.1, of_protobuf.1);
+    of_json.1.len()
+}
+
+/// The events in a stream.
+fn events(form: Encoding, stream: &[u8]) -> Vec<WatchEvent> {
+    let mut parts = Framer::of(form);
+    parts.push(stream).unwrap();
+    let parts = std::iter::from_fn(|| parts.next());
+    parts
+        .map(|part| form.event(&part, SERVICE).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_kind_is_the_same_in_both_forms() {
+    let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
+    let cidr = type_meta("ServiceCIDR", "networking.k8s.io/v1");
+    assert_eq!(assert_same_page(captured!("services"), SERVICE), 2);
+    assert_eq!(assert_same_page(captured!("slices"), slice), 3);
+    assert_eq!(
+        assert_same_page(captured!("nodes"), type_meta("Node", "v1")),
+        3
+    );
+    assert_eq!(assert_same_page(captured!("cidrs"), cidr), 2);
+    assert!(assert_same_page(captured!("namespaces"), type_meta("Namespace", "v1")) > 3);
+}
+
+#[test]
+fn a_stream_is_the_same_in_both_forms() {
+    let [of_json, of_protobuf] = captured!("stream").map(|(form, bytes)| events(form, bytes));
+    let happened: Vec<_> = of_protobuf.iter().map(|event| event.event_type).collect();
+    let (happened, bookmarks) = happened.split_at(4);
+    assert_eq!(
+        happened,
+        [
+            WatchEventType::Applied,
+            WatchEventType::Bookmark { listed: true },
+            WatchEventType::Applied,
+            WatchEventType::Deleted,
+        ]
+    );
+    let later = WatchEventType::Bookmark { listed: false };
+    assert!(bookmarks.contains(&later) && bookmarks.iter().all(|other| *other == later));
+    assert_eq!(of_json.len(), of_protobuf.len());
+    for (json, protobuf) in of_json.iter().zip(&of_protobuf) {
+        assert_eq!(json.event_type, protobuf.event_type);
+        if matches!(
+            protobuf.event_type,
+            WatchEventType::Applied | WatchEventType::Deleted
+        ) {
+            assert_eq!(json.version(), protobuf.version());
+            assert_eq!(converted(&json.object), converted(&protobuf.object));
+        }
+    }
+}
+
+/// A field of a message, as it stands in its bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    assert!(bytes.len() < 128);
+    let length = u8::try_from(bytes.len()).unwrap();
+    [&[number << 3 | 2, length], bytes].concat()
+}
+
+#[test]
+fn a_status_is_the_same_in_both_forms_and_may_end_a_stream() {
+    let [json, protobuf] = captured!("status").map(|(form, bytes)| form.object(bytes).unwrap());
+    for name in ["code", "reason", "message"] {
+        let text = json.get(name).and_then(Node::text);
+        assert!(text.is_some());
+        assert_eq!(text, protobuf.get(name).and_then(Node::text));
+    }
+    let [_, (form, status)] = captured!("status");
+    let event = [field(1, b"ERROR"), field(2, &field(1, status))].concat();
+    let event = form.event(&event, SERVICE).unwrap();
+    assert_eq!(event.event_type, WatchEventType::Error);
+    assert_eq!(event.object.get("reason").unwrap().text(), Some("NotFound"));
+}
+
+/// The paths of all fields in a tree: `spec.ports.port`.
+fn paths(node: &Node, path: &str, found: &mut BTreeSet<String>) {
+    found.insert(path.to_owned());
+    for item in node.list().unwrap_or_default() {
+        paths(item, path, found);
+    }
+    for (key, value) in node.map().unwrap_or_default() {
+        paths(value, &format!("{path}.{key}"), found);
+    }
+}
+
+/// The paths of all rows of a table.
+fn rows(table: Message, path: &str, found: &mut BTreeSet<String>) {
+    for row in table {
+        let path = format!("{path}.{}", row.name);
+        let (Shape::One(of) | Shape::Many(of) | Shape::Map(of)) = row.shape;
+        if let Type::Message(table) = of {
+            rows(table, &path, found);
+        }
+        found.insert(path);
+    }
+}
+
+#[test]
+fn every_row_of_the_tables_is_in_what_was_captured() {
+    let (mut expected, mut found) = (BTreeSet::new(), BTreeSet::new());
+    let pages = [
+        ("Service", captured!("services")),
+        ("EndpointSlice", captured!("slices")),
+        ("Node", captured!("nodes")),
+        ("ServiceCIDR", captured!("cidrs")),
+        ("PartialObjectMetadata", captured!("namespaces")),
+    ];
+    for (kind, [_, (form, page)]) in pages {
+        rows(kinds::of(kind).unwrap(), kind, &mut expected);
+        let mut sink = |object: Node| paths(&object, kind, &mut found);
+        form.list(page, type_meta(kind, ""), &mut sink).unwrap();
+    }
+    rows(kinds::of("Status").unwrap(), "Status", &mut expected);
+    let [_, (form, status)] = captured!("status");
+    paths(&form.object(status).unwrap(), "Status", &mut found);
+    // All kinds have the same metadata, and a server drops the old topology of what is written today.
+    let is_elsewhere = |path: &&String| {
+        found.iter().any(|known| {
+            let metadata = path.split_once(".metadata");
+            metadata.is_some_and(|(_, field)| known.ends_with(&format!(".metadata{field}")))
+        })
+    };
+    let missing: Vec<_> = expected
+        .difference(&found)
+        .filter(|path| !is_elsewhere(path))
+        .collect();
+    assert_eq!(missing, ["EndpointSlice.endpoints.deprecatedTopology"]);
+}
+
+#[test]
+fn the_old_topology_of_an_endpoint_is_read() {
+    let entry = [field(1, b"kubernetes.io/hostname"), field(2, b"n7")].concat();
+    let endpoint = [field(1, b"10.244.1.2"), field(5, &entry)].concat();
+    let slice = field(2, &endpoint);
+    let type_meta = field(2, b"EndpointSlice");
+    let object = [b"k8s\0", &*field(1, &type_meta), &field(2, &slice)].concat();
+    let object = Encoding::Protobuf.object(&object).unwrap();
+    let endpoints = object.get("endpoints").and_then(Node::list).unwrap();
+    let topology = endpoints[0].get("deprecatedTopology").unwrap();
+    assert_eq!(
+        topology.get("kubernetes.io/hostname").unwrap().text(),
+        Some("n7")
+    );
+}
+
+#[test]
+fn the_form_is_what_the_server_calls_it() {
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    assert_eq!(Encoding::of(protobuf), Encoding::Protobuf);
+    assert_eq!(
+        Encoding::of(&format!("{protobuf};stream=watch")),
+        Encoding::Protobuf
+    );
+    for other in ["application/json", "text/plain; charset=utf-8", ""] {
+        assert_eq!(Encoding::of(other), Encoding::Json, "{other}");
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_refused_and_never_taken_for_less() {
+    let [_, (form, page)] = captured!("slices");
+    let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
+    // Two empty texts that nobody reads end the envelope.
+    for length in 0..page.len() - 4 {
+        assert!(
+            form.list(&page[..length], slice, &mut |_| {}).is_err(),
+            "{length}"
+        );
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_is_named() {
+    let pod = [b"k8s\0", &*field(1, &field(2, b"Pod")), &field(2, b"")].concat();
+    let refused = |bytes: &[u8]| Encoding::Protobuf.object(bytes).unwrap_err().to_string();
+    assert_eq!(refused(&pod), "protobuf: a `Pod`, which nobody asked for");
+    assert_eq!(
+        refused(b"<html>"),
+        "protobuf: an object without its envelope"
+    );
+}
+
+proptest! {
+    /// A byte that is another one is found, or makes another object; it never makes a panic.
+    #[test]
+    fn no_change_makes_it_panic(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let [_, (form, page)] = captured!("slices");
+        let (mut page, length) = (page.to_vec(), page.len());
+        page[at.index(length)] = byte;
+        let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
+        let _either = form.list(&page, slice, &mut |object| drop(converted(&object)));
+    }
+}
