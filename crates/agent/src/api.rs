@@ -35,7 +35,7 @@ use cluster::api::SyncStatus;
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
-use crate::explain::case;
+use crate::explain::explain_input;
 use crate::output::status::{HeadView, PageView};
 use crate::output::view::{DiffView, ExplainView};
 use crate::state::{AgentHandle, Page, ServiceState, Stopped};
@@ -130,7 +130,7 @@ async fn explain(
     let told = told
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
     told.map(Json)
-        .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, case::nothing(&name, &why)))
+        .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, explain_input::nothing(&name, &why)))
 }
 
 async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {

@@ -13,11 +13,11 @@ use topology_core::mirror::Mirror;
 use topology_core::plan::{DiffOptions, diff};
 
 use crate::api::answer;
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{DiffArgs, TextFormat, values};
 use crate::client;
 use crate::offline::{Offline, Resolved, only_offline, seen_from};
-use crate::output::grid::{Look, paint};
+use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
 use crate::output::summary::many;
 use crate::output::view::DiffView;
@@ -26,7 +26,7 @@ use crate::output::view::DiffView;
 ///
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
-pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
         let seen = Offline::read(&origin, node, &args.service, values::now())?;
@@ -42,7 +42,7 @@ pub fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
         TextFormat::Text => print::result(&text(&view))?,
     }
     args.strict
-        .end(warnings, args.output.reader(), Outcome::of(!view.equal))
+        .end(warnings, args.output.reader(), ExitStatus::of(!view.equal))
 }
 
 /// What was read against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
@@ -93,9 +93,9 @@ fn text(view: &DiffView) -> String {
     let mut text = String::new();
     for step in &view.steps {
         let (sign, look) = match step.change.as_str() {
-            "add" => ("+", Look::Good),
-            "delete" => ("-", Look::Bad),
-            _ => ("~", Look::Warn),
+            "add" => ("+", CellStyle::Good),
+            "delete" => ("-", CellStyle::Bad),
+            _ => ("~", CellStyle::Warn),
         };
         // Writing to a String cannot fail.
         let _written = writeln!(text, "{}", paint(format!("{sign} {}", step.command), look));

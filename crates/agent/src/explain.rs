@@ -3,16 +3,16 @@
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-pub mod case;
+pub mod explain_input;
 pub(crate) mod scheduler;
 
-mod lab;
 mod outcome;
+mod sandbox;
 mod what_if;
 
 use topology_core::model::ObjectName;
 
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::values::Target;
 use crate::cli::{ExplainArgs, TextFormat};
 use crate::client;
@@ -26,7 +26,7 @@ use crate::services::full_name;
 ///
 /// # Errors
 /// The input cannot be read, no agent answers, or there is no such Service or port.
-pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let origin = seen_from.as_ref().map(|(origin, _node)| origin);
     let service = full_name(&args.target.service, args.namespace.as_deref(), origin)?;
@@ -44,7 +44,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
         TextFormat::Text => stages::text(&views, print::width()),
     })?;
     args.strict
-        .end(warnings, args.output.reader(), Outcome::Fine)
+        .end(warnings, args.output.reader(), ExitStatus::Fine)
 }
 
 fn offline(
@@ -55,7 +55,7 @@ fn offline(
 ) -> Result<Vec<ExplainView>, Failure> {
     let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
     case.explain()
-        .map_err(|why| Failure::input(case::nothing(service, &why)))
+        .map_err(|why| Failure::input(explain_input::nothing(service, &why)))
 }
 
 fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {

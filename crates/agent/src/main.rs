@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use agent::cli::exit::{Failure, Outcome};
+use agent::cli::exit::{ExitStatus, Failure};
 use agent::cli::{Cli, Command};
 use agent::output::print;
 use agent::{diff, explain, render, simulate, start, status};
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     run(&cli.command).map_or_else(|failure| report(&failure), ExitCode::from)
 }
 
-fn run(command: &Command) -> Result<Outcome, Failure> {
+fn run(command: &Command) -> Result<ExitStatus, Failure> {
     match command {
         Command::Render(args) => render::run(args),
         Command::Status(args) => status::run(args),

@@ -7,7 +7,7 @@ use topology_core::snapshot::Snapshot;
 
 use crate::cli::exit::Failure;
 use crate::cli::{OriginArgs, ServiceArgs};
-use crate::explain::case::Case;
+use crate::explain::explain_input::ExplainInput;
 use crate::origin::Origin;
 use crate::output::describe;
 use crate::output::view::{NodeView, NotProgrammedView, WarningView};
@@ -131,14 +131,14 @@ impl Offline {
     ///
     /// # Errors
     /// The input has none of that name.
-    pub(crate) fn case(&self, service: &ObjectName) -> Result<Case, Failure> {
+    pub(crate) fn case(&self, service: &ObjectName) -> Result<ExplainInput, Failure> {
         let Loaded {
             snapshot,
             warnings,
             ignored,
             ..
         } = &self.loaded;
-        let case = Case::of(snapshot, &mut warnings.iter(), &self.me, service);
+        let case = ExplainInput::of(snapshot, &mut warnings.iter(), &self.me, service);
         case.ok_or_else(|| {
             Failure::input(services::missing(service, ignored, &mut warnings.iter()))
         })

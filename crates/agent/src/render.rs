@@ -1,6 +1,6 @@
 //! `ipvs-topo render`: what a node would program, without a kernel and without an agent.
 
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{RenderArgs, RenderFormat};
 use crate::offline::{Offline, Resolved};
 use crate::output::server::{Detail, table};
@@ -12,7 +12,7 @@ use crate::services;
 ///
 /// # Errors
 /// Nothing could be read.
-pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &RenderArgs) -> Result<ExitStatus, Failure> {
     let origin = args.origin.get();
     let seen = Offline::read(&origin, &args.node, &args.service, args.moment.get())?;
     let scope = services::scope(&args.services, &origin, &seen.loaded)?;
@@ -34,7 +34,7 @@ pub fn run(args: &RenderArgs) -> Result<Outcome, Failure> {
     };
     print::result(&text)?;
     args.strict
-        .end(warnings, args.output.reader(), Outcome::Fine)
+        .end(warnings, args.output.reader(), ExitStatus::Fine)
 }
 
 fn warn(resolved: &Resolved) {

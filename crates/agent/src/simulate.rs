@@ -1,6 +1,6 @@
 //! `ipvs-topo simulate`: every Node's decision at once, before and after a change, beside what others would do.
 //!
-//! Computing (`atlas`, `demand`, `group`, `flow`, `survey`, `figures`, `rival`, `change`, `apply`) knows nothing of
+//! Computing (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`, `baseline`, `change`, `apply`) knows nothing of
 //! printing (`table`, `html`); between them stands [`view`].
 
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
@@ -11,18 +11,18 @@ pub mod figures;
 pub mod view;
 
 mod apply;
-mod atlas;
+mod baseline;
+mod cluster_flows;
 mod compose;
 mod demand;
 mod flow;
 mod group;
 mod html;
 mod matrix;
+mod node_zones;
 mod parallel;
 mod progress;
 mod rank;
-mod rival;
-mod survey;
 mod table;
 
 use cluster::source::{self, Loaded, Options};
@@ -32,13 +32,13 @@ use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
 use self::apply::{Edit, distribution};
-use self::atlas::Atlas;
-use self::compose::Outcome as Computed;
+use self::cluster_flows::{ClusterFlows, Comparison, FlowInput};
+use self::compose::SimulationResult;
 use self::demand::Demand;
+use self::node_zones::NodeZones;
 use self::progress::Progress;
-use self::survey::{Comparison, Ground, Survey};
 use self::view::SimulationView;
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{SimulateArgs, SimulateFormat, values};
 use crate::origin::Origin;
 use crate::output::view::WarningView;
@@ -49,7 +49,7 @@ use crate::services;
 ///
 /// # Errors
 /// The input cannot be read, or a change names what is not there.
-pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
     let view = simulate(args)?;
     if args.output != SimulateFormat::Json {
         for warning in &view.warnings {
@@ -62,7 +62,7 @@ pub fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
         SimulateFormat::Html => html::page(&view, &made(&args.origin.get(), values::now())),
     })?;
     args.strict
-        .end(view.warnings.len(), args.output.reader(), Outcome::Fine)
+        .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
 }
 
 /// Where the page comes from that is made now.
@@ -106,7 +106,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         warnings,
         ..
     } = loaded;
-    let atlas = Atlas::of(&snapshot);
+    let atlas = NodeZones::of(&snapshot);
     if atlas.nodes.is_empty() {
         return Err(Failure::input(
             "the input has no Node, so no traffic starts anywhere; add the Nodes",
@@ -117,7 +117,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
         now: options.now,
         ..Viewpoint::new("")
     };
-    let ground = Ground {
+    let ground = FlowInput {
         atlas: &atlas,
         demand: &demand,
         me: &me,
@@ -132,19 +132,19 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     let edit = edit(args, &options, &snapshot, &atlas, &mut warnings)?;
     let steps = if changes.is_empty() { 2 } else { 3 };
     let progress = Progress::new(services.len() * steps);
-    let as_is = Survey::of(&ground, &snapshot, &services, || progress.tick());
+    let as_is = ClusterFlows::of(&ground, &snapshot, &services, || progress.tick());
     let mut later = None;
     if !changes.is_empty() {
         edit.commit(&mut snapshot);
         warnings.extend(idle(&snapshot, &options, &warnings));
-        later = Some(Survey::of(&ground, &snapshot, &services, || {
+        later = Some(ClusterFlows::of(&ground, &snapshot, &services, || {
             progress.tick();
         }));
     }
     let latest = later.as_ref().unwrap_or(&as_is);
     let comparison = Comparison::of(&ground, &snapshot, latest, || progress.tick());
     drop(progress);
-    let computed = Computed {
+    let computed = SimulationResult {
         ground: &ground,
         as_is,
         changed: later,
@@ -182,7 +182,7 @@ fn edit(
     args: &SimulateArgs,
     options: &Options,
     snapshot: &Snapshot,
-    atlas: &Atlas,
+    atlas: &NodeZones,
     warnings: &mut Vec<WarningView>,
 ) -> Result<Edit, Failure> {
     let mut edit = Edit::default();

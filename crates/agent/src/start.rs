@@ -16,7 +16,7 @@ use crate::agent_status::reporter;
 use crate::api::socket::{self, Socket};
 use crate::api::{self, Api};
 use crate::cli::AgentArgs;
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::proxy_config::change;
 use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
@@ -32,7 +32,7 @@ use crate::{client, health, metrics, run, serve};
 /// # Errors
 /// The input cannot be read, another agent runs, or IPVS cannot be used; later, the file of `--config` asks for
 /// something else than at the start.
-pub fn run(args: &AgentArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let started = Instant::now();
     let given = args;
     let mut args = given.clone();
@@ -54,7 +54,7 @@ async fn work(
     args: &AgentArgs,
     superseded: impl Future<Output = String>,
     started: Instant,
-) -> Result<Outcome, Failure> {
+) -> Result<ExitStatus, Failure> {
     // The user's mistake is told before the machine's.
     let source = args.origin.get().watch(args.following())?;
     let board = source.board().cloned();
@@ -76,13 +76,13 @@ async fn work(
             tracing::error!(%error, "local API ended");
         }
     });
-    let doors = Doors {
+    let tcp_servers = TcpServers {
         handle: &handle,
         board: board.as_ref(),
         metrics: &metrics,
         started,
     };
-    doors.listen(&mut servers, args);
+    tcp_servers.listen(&mut servers, args);
     if let (Origin::Api(access), Some(board)) = (args.origin.get(), board) {
         let node = args.node_name.as_str().into();
         servers.spawn(reporter::keep(access, node, handle.clone(), board));
@@ -95,13 +95,13 @@ async fn work(
 async fn end_of(
     data_plane: impl Future<Output = Result<Option<String>, StartError>>,
     servers: &mut JoinSet<()>,
-) -> Result<Outcome, Failure> {
+) -> Result<ExitStatus, Failure> {
     let ended = tokio::select! {
         ended = data_plane => ended,
         why = first_panic(servers) => return Err(Failure::trouble(why)),
     };
     match ended.map_err(Failure::trouble)? {
-        None => Ok(Outcome::Fine),
+        None => Ok(ExitStatus::Fine),
         Some(why) => Err(Failure::trouble(why)),
     }
 }
@@ -122,15 +122,15 @@ async fn first_panic(servers: &mut JoinSet<()>) -> String {
     }
 }
 
-/// What the servers tell.
-struct Doors<'a> {
+/// Serves health and metrics over TCP.
+struct TcpServers<'a> {
     handle: &'a AgentHandle,
     board: Option<&'a SyncStatus>,
     metrics: &'a Metrics,
     started: Instant,
 }
 
-impl Doors<'_> {
+impl TcpServers<'_> {
     /// The two servers on TCP, as far as they are wanted.
     fn listen(&self, servers: &mut JoinSet<()>, args: &AgentArgs) {
         let (handle, board) = (self.handle.clone(), self.board.cloned());
@@ -229,7 +229,7 @@ mod tests {
         let mut servers = JoinSet::new();
         servers.spawn(async {});
         let stopped = end_of(async { Ok(None) }, &mut servers).await;
-        assert!(matches!(stopped, Ok(Outcome::Fine)), "{stopped:?}");
+        assert!(matches!(stopped, Ok(ExitStatus::Fine)), "{stopped:?}");
         servers.spawn(async {});
         servers.spawn(async { panic!("a bug in a server") });
         let ended = end_of(std::future::pending(), &mut servers).await;

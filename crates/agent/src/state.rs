@@ -17,7 +17,7 @@ use topology_core::resolve::{Finding, ResolvedServer};
 use crate::agent_status::DecisionSummary;
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
-use crate::explain::case::Case;
+use crate::explain::explain_input::ExplainInput;
 use crate::node_warning::NodeWarning;
 
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
@@ -173,7 +173,7 @@ pub(crate) enum Question {
     /// One Service.
     Service(ObjectName, oneshot::Sender<Option<ServiceState>>),
     /// What the explanation of one Service needs.
-    Case(ObjectName, oneshot::Sender<Option<Case>>),
+    ExplainInput(ObjectName, oneshot::Sender<Option<ExplainInput>>),
     /// Why the input has nothing to say of a Service.
     Missing(ObjectName, oneshot::Sender<String>),
     /// At most so many Services after a name.
@@ -220,8 +220,9 @@ impl AgentHandle {
     }
 
     /// What the explanation of one Service needs; `None` if the input has none of that name.
-    pub async fn case(&self, name: ObjectName) -> Result<Option<Case>, Stopped> {
-        self.ask(|answer| Question::Case(name, answer)).await
+    pub async fn case(&self, name: ObjectName) -> Result<Option<ExplainInput>, Stopped> {
+        self.ask(|answer| Question::ExplainInput(name, answer))
+            .await
     }
 
     /// Why [`service`](Self::service) and [`case`](Self::case) have nothing of that name, in words.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
-use crate::cli::exit::{Failure, Outcome};
+use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{StatusArgs, StatusFormat};
 use crate::client;
 use crate::output::server::Detail;
@@ -23,7 +23,7 @@ const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 ///
 /// # Errors
 /// No agent answers, or the Service does not exist.
-pub fn run(args: &StatusArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
     let service = args.service.as_ref();
     let service = service.map(|service| service.within(args.namespace.as_deref()));
     let service = service.transpose().map_err(Failure::input)?;
@@ -32,7 +32,7 @@ pub fn run(args: &StatusArgs) -> Result<Outcome, Failure> {
             let view = ask(&args.socket, service.as_ref()).await?;
             show(args, &view)?;
             if !args.watch {
-                return Ok(Outcome::of(trouble(&view)));
+                return Ok(ExitStatus::of(trouble(&view)));
             }
             tokio::time::sleep(WATCH).await;
         }

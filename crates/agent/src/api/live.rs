@@ -28,7 +28,7 @@ pub(super) fn server(state: &ServerState) -> ServerView {
     }
     unseen.sort_unstable_by_key(|real| (real.address, real.port));
     for real in unseen {
-        let endpoint = take(&mut view.excluded, real.address, real.port);
+        let endpoint = remove_matching(&mut view.excluded, real.address, real.port);
         view.real_servers.push(leaving(real, endpoint));
     }
     view
@@ -96,7 +96,11 @@ fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerVie
     }
 }
 
-fn take(excluded: &mut Vec<ExcludedView>, address: IpAddr, port: u16) -> Option<ExcludedView> {
+fn remove_matching(
+    excluded: &mut Vec<ExcludedView>,
+    address: IpAddr,
+    port: u16,
+) -> Option<ExcludedView> {
     let at = excluded
         .iter()
         .position(|one| (one.address, one.port) == (address, port))?;

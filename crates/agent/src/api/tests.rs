@@ -13,7 +13,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::*;
 use crate::client;
-use crate::explain::case::Case;
+use crate::explain::explain_input::ExplainInput;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::output::server::Detail;
 use crate::output::status::StatusView;
@@ -87,9 +87,9 @@ fn loaded(text: &str) -> Loaded {
     read_text("cluster.yaml", text.as_bytes(), &Options::default()).unwrap()
 }
 
-fn case(loaded: &Loaded, name: &ObjectName) -> Option<Case> {
+fn case(loaded: &Loaded, name: &ObjectName) -> Option<ExplainInput> {
     let mut warnings = loaded.warnings.iter();
-    Case::of(&loaded.snapshot, &mut warnings, &Viewpoint::new("n1"), name)
+    ExplainInput::of(&loaded.snapshot, &mut warnings, &Viewpoint::new("n1"), name)
 }
 
 fn kernel_real(address: &str, weight: u32, drain_left: Option<u64>) -> KernelReal {
@@ -198,7 +198,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
     while let Some(question) = ends.questions.recv().await {
         let sent = match question {
             Question::Service(name, to) => to.send(state(snapshot, &name)).is_ok(),
-            Question::Case(name, to) => to.send(case(&loaded, &name)).is_ok(),
+            Question::ExplainInput(name, to) => to.send(case(&loaded, &name)).is_ok(),
             Question::Missing(name, to) => {
                 let mut warnings = loaded.warnings.iter();
                 let words = services::missing(&name, &loaded.ignored, &mut warnings);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// How a command that ran to its end came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ExitStatus {
     /// Nothing to say: exit 0.
     Fine,
     /// A difference or trouble was found, and was printed: exit 1.
@@ -46,7 +46,7 @@ impl Failure {
     }
 }
 
-impl Outcome {
+impl ExitStatus {
     /// Trouble if any was found.
     pub fn of(found: bool) -> Self {
         if found { Self::Trouble } else { Self::Fine }
@@ -61,8 +61,8 @@ impl Outcome {
     }
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(outcome: ExitStatus) -> Self {
         Self::from(outcome.code())
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::exit::{Failure, Outcome};
+use super::exit::{ExitStatus, Failure};
 use crate::output::{print, summary};
 
 /// How much warnings about the input weigh.
@@ -31,8 +31,8 @@ impl StrictArgs {
         self,
         warnings: usize,
         reader: Reader,
-        outcome: Outcome,
-    ) -> Result<Outcome, Failure> {
+        outcome: ExitStatus,
+    ) -> Result<ExitStatus, Failure> {
         let count = summary::many(warnings as u64, "warning");
         let become_errors = match warnings {
             0 => return Ok(outcome),

@@ -4,7 +4,7 @@ use topology_core::policy::LevelKey;
 use topology_core::resolve::{Decision, EndpointDecision, Fact, Reason};
 
 use crate::output::bar::short_percent;
-use crate::output::words;
+use crate::output::policy_text;
 
 /// Shares that differ by less are the same to a person.
 const NOTICED: f64 = 0.005;
@@ -14,7 +14,7 @@ pub(super) fn difference(before: &Decision, after: &Decision) -> Option<String> 
     let mut words = Vec::new();
     let other_source = (before.source, &before.policy) != (after.source, &after.policy);
     if other_source {
-        words.push(words::policy(after));
+        words.push(policy_text::policy(after));
     }
     match (&before.refusal, &after.refusal) {
         (Some(_), None) => words.push("clients are served".to_owned()),

@@ -8,8 +8,8 @@ use topology_core::policy::{LevelKey, PolicySource, ZONE};
 use topology_core::resolve::{Decision, EndpointDecision, Reason, ResolvedServer, Viewpoint};
 use topology_core::snapshot::Snapshot;
 
-use super::lab::Lab;
 use super::outcome::difference;
+use super::sandbox::Sandbox;
 use crate::output::view::WhatIfView;
 
 /// So many endpoints more or fewer are tried.
@@ -21,11 +21,11 @@ pub(super) fn what_if(
     me: &Viewpoint,
     resolved: &ResolvedServer,
 ) -> Vec<WhatIfView> {
-    let Some(lab) = Lab::of(snapshot, me, &resolved.service, resolved.server.key) else {
+    let Some(sandbox) = Sandbox::of(snapshot, me, &resolved.service, resolved.server.key) else {
         return Vec::new();
     };
     let mut trials = Trials {
-        lab,
+        sandbox,
         me,
         resolved,
         found: Vec::new(),
@@ -41,7 +41,7 @@ pub(super) fn what_if(
 }
 
 struct Trials<'a> {
-    lab: Lab<'a>,
+    sandbox: Sandbox<'a>,
     me: &'a Viewpoint,
     resolved: &'a ResolvedServer,
     found: Vec<WhatIfView>,
@@ -53,7 +53,7 @@ impl Trials<'_> {
     }
 
     /// Whether the change would be noticed; told if so.
-    fn tell(&mut self, change: impl FnOnce() -> String, after: Option<Decision>) -> bool {
+    fn record(&mut self, change: impl FnOnce() -> String, after: Option<Decision>) -> bool {
         let effect = after.and_then(|after| difference(&self.resolved.decision, &after));
         let noticed = effect.is_some();
         self.found.extend(effect.map(|effect| WhatIfView {
@@ -70,24 +70,25 @@ impl Trials<'_> {
         }
         if let Some(unready) = self.first(level, |endpoint| endpoint.reason == Reason::NotReady) {
             let after = self
-                .lab
+                .sandbox
                 .with_slices(|slices| revive(slices, unready.address));
-            if self.tell(|| format!("{} becoming ready", place_of(&unready)), after) {
+            if self.record(|| format!("{} becoming ready", place_of(&unready)), after) {
                 return;
             }
         }
-        let Some((node, zone)) = place(self.lab.snapshot(), self.me, self.decision(), level) else {
+        let Some((node, zone)) = place(self.sandbox.snapshot(), self.me, self.decision(), level)
+        else {
             return;
         };
-        let place = words(self.lab.snapshot(), self.me, level);
+        let place = words(self.sandbox.snapshot(), self.me, level);
         let port = self.resolved.port_name.clone();
         let family = self.resolved.server.key.family();
         for count in 1..=TRIED {
             let endpoint = |number| new_endpoint(family, number, node.clone(), zone.clone());
             let after = self
-                .lab
+                .sandbox
                 .with_slices(|slices| add(slices, family, &port, (1..=count).map(endpoint)));
-            if self.tell(|| format!("{} {place}", more_endpoints(count)), after) {
+            if self.record(|| format!("{} {place}", more_endpoints(count)), after) {
                 return;
             }
         }
@@ -99,17 +100,17 @@ impl Trials<'_> {
         let used = endpoints
             .filter(|endpoint| !endpoint.share.is_zero() && endpoint.level.as_ref() == Some(level));
         let addresses: Vec<IpAddr> = used.map(|endpoint| endpoint.address).collect();
-        let place = words(self.lab.snapshot(), self.me, level);
+        let place = words(self.sandbox.snapshot(), self.me, level);
         for count in 1..=addresses.len().min(TRIED) {
             let gone = addresses.get(..count).unwrap_or_default();
-            let after = self.lab.with_slices(|slices| remove(slices, gone));
+            let after = self.sandbox.with_slices(|slices| remove(slices, gone));
             let change = || match addresses.len() {
                 1 => format!("losing the only endpoint {place}"),
                 2 if count == 2 => format!("losing both endpoints {place}"),
                 all if all == count => format!("losing all {all} endpoints {place}"),
                 all => format!("losing {count} of {all} endpoints {place}"),
             };
-            if self.tell(change, after) {
+            if self.record(change, after) {
                 return;
             }
         }
@@ -117,32 +118,34 @@ impl Trials<'_> {
 
     fn undrain(&mut self) {
         let names: Vec<Arc<str>> = self
-            .lab
+            .sandbox
             .snapshot()
             .drains()
             .map(|drain| drain.name.clone())
             .collect();
         for name in names {
-            let after = self.lab.without_drain(&name);
-            self.tell(|| format!("without TopologyDrain {name}"), after);
+            let after = self.sandbox.without_drain(&name);
+            self.record(|| format!("without TopologyDrain {name}"), after);
         }
     }
 
     fn without_policy(&mut self) {
         let (what, after) = match (self.decision().source, self.decision().policy.clone()) {
-            (PolicySource::Annotation, _) => {
-                ("the annotations".to_owned(), self.lab.without_annotations())
-            }
-            (PolicySource::TopologyKeys, _) => {
-                ("topologyKeys".to_owned(), self.lab.without_topology_keys())
-            }
+            (PolicySource::Annotation, _) => (
+                "the annotations".to_owned(),
+                self.sandbox.without_annotations(),
+            ),
+            (PolicySource::TopologyKeys, _) => (
+                "topologyKeys".to_owned(),
+                self.sandbox.without_topology_keys(),
+            ),
             (_, Some(policy)) => {
-                let after = self.lab.without_policy(&policy);
+                let after = self.sandbox.without_policy(&policy);
                 (policy.to_string(), after)
             }
             (_, None) => return,
         };
-        self.tell(|| format!("without {what}"), after);
+        self.record(|| format!("without {what}"), after);
     }
 
     fn first(

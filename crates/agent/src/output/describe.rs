@@ -9,11 +9,11 @@ use topology_core::resolve::{
 };
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::policy_text;
 use super::view::{
     ExcludedView, LevelView, NotProgrammedView, NoteView, PolicyView, RealServerView, ServerView,
     WarningView,
 };
-use super::words;
 
 /// A resolved virtual server, without anything from a kernel.
 pub fn server(resolved: &ResolvedServer) -> ServerView {
@@ -84,7 +84,7 @@ fn policy(decision: &Decision) -> PolicyView {
     PolicyView {
         source: decision.source.as_str().to_owned(),
         mode: decision.mode.as_str().to_owned(),
-        words: words::policy(decision),
+        words: policy_text::policy(decision),
         levels: levels.iter().map(level).collect(),
     }
 }

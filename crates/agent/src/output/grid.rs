@@ -42,7 +42,7 @@ pub enum Narrow {
 
 /// How a cell looks on a terminal with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Look {
+pub enum CellStyle {
     /// As the terminal has it.
     #[default]
     Plain,
@@ -62,7 +62,7 @@ pub enum Look {
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: Plain,
-    look: Look,
+    look: CellStyle,
 }
 
 /// Measured columns.
@@ -113,7 +113,7 @@ impl Column {
 
 impl Cell {
     /// A cell in a look of its own.
-    pub fn new(text: impl Into<Plain>, look: Look) -> Self {
+    pub fn new(text: impl Into<Plain>, look: CellStyle) -> Self {
         Self {
             text: text.into(),
             look,
@@ -132,7 +132,7 @@ impl Cell {
 
 impl<T: Into<Plain>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self::new(text, Look::Plain)
+        Self::new(text, CellStyle::Plain)
     }
 }
 
@@ -179,7 +179,7 @@ impl Grid {
         let cells: Vec<_> = self
             .columns
             .iter()
-            .map(|column| Cell::new(column.title, Look::Quiet))
+            .map(|column| Cell::new(column.title, CellStyle::Quiet))
             .collect();
         self.line(&cells, &Cell::default())
     }
@@ -262,19 +262,19 @@ fn cut(text: &str, wide: usize) -> String {
 }
 
 /// `text` in a look; the colours are taken out again where they are not wanted (`output::print`).
-pub fn paint(text: impl Into<Plain>, look: Look) -> String {
+pub fn paint(text: impl Into<Plain>, look: CellStyle) -> String {
     colour(text.into().as_str(), look)
 }
 
-fn colour(text: &str, look: Look) -> String {
+fn colour(text: &str, look: CellStyle) -> String {
     match look {
-        Look::Plain => text.to_owned(),
+        CellStyle::Plain => text.to_owned(),
         _ if text.is_empty() => String::new(),
-        Look::Strong => text.bold().to_string(),
-        Look::Quiet => text.dimmed().to_string(),
-        Look::Good => text.green().to_string(),
-        Look::Warn => text.yellow().to_string(),
-        Look::Bad => text.red().to_string(),
+        CellStyle::Strong => text.bold().to_string(),
+        CellStyle::Quiet => text.dimmed().to_string(),
+        CellStyle::Good => text.green().to_string(),
+        CellStyle::Warn => text.yellow().to_string(),
+        CellStyle::Bad => text.red().to_string(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use super::bar::{bar, percent};
-use super::grid::{Cell, Column, Grid, Look, paint};
+use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::plain::Plain;
 use super::time::{brief, length};
 use super::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
@@ -130,7 +130,9 @@ fn block(text: &mut String, server: &ServerView, rows: &[Row], grid: &Grid, bar_
     let _written = writeln!(text, "{pad}{}", grid.heading());
     for row in rows {
         let drawn = match row.share {
-            Some(share) if row.tail.is_empty() => Cell::new(bar(share, bar_width), Look::Plain),
+            Some(share) if row.tail.is_empty() => {
+                Cell::new(bar(share, bar_width), CellStyle::Plain)
+            }
             Some(_) if bar_width == 0 => Cell::default(),
             _ => row.tail.clone(),
         };
@@ -158,11 +160,11 @@ fn title(server: &ServerView) -> String {
     };
     let kind = paint(
         format!("{}, {}{affinity}", server.kind, server.scheduler),
-        Look::Quiet,
+        CellStyle::Quiet,
     );
     format!(
         "{}  {}  {kind}",
-        paint(&name, Look::Strong),
+        paint(&name, CellStyle::Strong),
         Plain::from(place)
     )
 }
@@ -174,10 +176,13 @@ fn notes(server: &ServerView) -> Vec<String> {
         server
             .notes
             .iter()
-            .map(|note| paint(&note.words, Look::Warn)),
+            .map(|note| paint(&note.words, CellStyle::Warn)),
     );
     if let Some(refusal) = &server.refusal {
-        notes.push(paint(format!("clients are refused: {refusal}"), Look::Warn));
+        notes.push(paint(
+            format!("clients are refused: {refusal}"),
+            CellStyle::Warn,
+        ));
     }
     if let Some(kernel) = &server.kernel
         && let Some(error) = &kernel.error
@@ -189,7 +194,7 @@ fn notes(server: &ServerView) -> Vec<String> {
             "not in the kernel as wanted: {error}{}",
             retry.unwrap_or_default()
         );
-        notes.push(paint(&words, Look::Bad));
+        notes.push(paint(&words, CellStyle::Bad));
     }
     notes
 }
@@ -214,7 +219,11 @@ fn rows(server: &ServerView, detail: Detail) -> Vec<Row> {
 
 fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
     let draining = real.state == "draining";
-    let look = if draining { Look::Warn } else { Look::Plain };
+    let look = if draining {
+        CellStyle::Warn
+    } else {
+        CellStyle::Plain
+    };
     let mut cells = place(
         level,
         real.address,
@@ -246,7 +255,7 @@ fn place(
     port: u16,
     node: Option<&str>,
     zone: Option<&str>,
-    look: Look,
+    look: CellStyle,
 ) -> Vec<Cell> {
     vec![
         Cell::new(level, look),
@@ -256,7 +265,7 @@ fn place(
     ]
 }
 
-fn live_cells(real: &RealServerView, look: Look) -> Vec<Cell> {
+fn live_cells(real: &RealServerView, look: CellStyle) -> Vec<Cell> {
     let state = match real.drain_seconds_left {
         Some(left) => format!("drains {}", brief(left)),
         None => real.state.clone(),
@@ -289,7 +298,7 @@ fn wide_cells(real: &RealServerView) -> Vec<Cell> {
         count(|connections| connections.total),
         count(|connections| connections.bytes_in_per_second),
         count(|connections| connections.bytes_out_per_second),
-        Cell::new(real.reason.clone(), Look::Quiet),
+        Cell::new(real.reason.clone(), CellStyle::Quiet),
     ]
 }
 
@@ -309,23 +318,23 @@ fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
                 one.port,
                 one.node.as_deref(),
                 one.zone.as_deref(),
-                Look::Quiet,
+                CellStyle::Quiet,
             );
             rows.push(Row {
                 cells,
-                tail: Cell::new(one.words.clone(), Look::Quiet),
+                tail: Cell::new(one.words.clone(), CellStyle::Quiet),
                 share: None,
             });
         }
         if let (1.., Some(one)) = (group.len() - named, group.first()) {
             let mut cells = vec![
-                Cell::new(OUT, Look::Quiet),
-                Cell::new(format!("{} more", group.len() - named), Look::Quiet),
+                Cell::new(OUT, CellStyle::Quiet),
+                Cell::new(format!("{} more", group.len() - named), CellStyle::Quiet),
             ];
             cells.resize(PLACE, Cell::default());
             rows.push(Row {
                 cells,
-                tail: Cell::new(one.words.clone(), Look::Quiet),
+                tail: Cell::new(one.words.clone(), CellStyle::Quiet),
                 share: None,
             });
         }

@@ -9,12 +9,12 @@ use topology_core::resolve::{Lost, ResolvedServer, StageRecord};
 use topology_core::scheduler::Scheduler;
 
 use super::bar::short_percent;
-use super::grid::{Cell, Column, Grid, Look, paint};
+use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::{Detail, table};
 use super::summary::many;
 use super::view::{DeciderView, ExplainView, LevelView, LostView, PlaceView, StageView};
 use super::wrap::wrap;
-use super::{describe, words};
+use super::{describe, policy_text};
 use crate::explain::scheduler;
 
 /// Labels of the Node that are always shown.
@@ -72,7 +72,7 @@ fn source_words(source: PolicySource, policy: Option<&PolicyName>) -> String {
 
 fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     let mut lines: Vec<String> = record.facts.iter().map(ToString::to_string).collect();
-    lines.extend(words::out(&resolved.decision, record.number));
+    lines.extend(policy_text::out(&resolved.decision, record.number));
     match record.number {
         10 => lines.extend(quantised(resolved)),
         11 => lines.push(emitted(resolved)),
@@ -146,9 +146,9 @@ fn who(view: &ExplainView, width: Option<usize>) -> String {
     let mut text = String::from("\n");
     if let Some(node) = &view.node {
         let look = if node.missing.is_empty() {
-            Look::Plain
+            CellStyle::Plain
         } else {
-            Look::Warn
+            CellStyle::Warn
         };
         let _written = writeln!(
             text,
@@ -200,7 +200,10 @@ fn place(node: &PlaceView) -> String {
 
 /// A line or more for each stage that had something to do; the others share one.
 fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
-    let mut text = format!("\n{}\n", paint("  STAGE          IN   OUT", Look::Quiet));
+    let mut text = format!(
+        "\n{}\n",
+        paint("  STAGE          IN   OUT", CellStyle::Quiet)
+    );
     let (busy, idle): (Vec<_>, Vec<_>) = stages
         .iter()
         .partition(|stage| !stage.lines.is_empty() || stage.came_in != stage.went_out);
@@ -211,13 +214,13 @@ fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
         );
         let columns = head.chars().count();
         if stage.lines.is_empty() {
-            let _written = writeln!(text, "{}", paint(head.trim_end(), Look::Quiet));
+            let _written = writeln!(text, "{}", paint(head.trim_end(), CellStyle::Quiet));
         }
         for line in &stage.lines {
             let _written = writeln!(
                 text,
                 "{}{}",
-                paint(&head, Look::Quiet),
+                paint(&head, CellStyle::Quiet),
                 wrap(line, columns, width)
             );
             head = " ".repeat(columns);
@@ -229,7 +232,7 @@ fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
             .map(|stage| format!("{} {}", stage.stage, stage.name))
             .collect();
         let line = format!("nothing to do in {}", names.join(", "));
-        let _written = writeln!(text, "  {}", paint(wrap(&line, 4, width), Look::Quiet));
+        let _written = writeln!(text, "  {}", paint(wrap(&line, 4, width), CellStyle::Quiet));
     }
     text
 }
@@ -292,7 +295,7 @@ fn section(title: &str, lines: impl Iterator<Item = String>, width: Option<usize
     let mut text = String::new();
     for line in lines {
         if text.is_empty() {
-            let _written = writeln!(text, "\n{}", paint(title, Look::Strong));
+            let _written = writeln!(text, "\n{}", paint(title, CellStyle::Strong));
         }
         let _written = writeln!(
             text,

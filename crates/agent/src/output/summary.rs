@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::grid::{Look, paint};
+use super::grid::{CellStyle, paint};
 use super::plain::Plain;
 use super::server::{Detail, table};
 use super::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
@@ -27,19 +27,19 @@ pub fn status(view: &StatusView, detail: Detail, width: Option<usize>) -> String
         .node_warnings
         .iter()
         .map(|warning| warning.text.clone());
-    text.push_str(&section("Wrong with this node", Look::Warn, node));
+    text.push_str(&section("Wrong with this node", CellStyle::Warn, node));
     text.push_str(&warnings(&head.warnings, &services.findings));
     text
 }
 
 fn head_lines(head: &HeadView) -> String {
     let line = |label: &str, words: &str| {
-        let label = paint(format!("{label:<7}"), Look::Quiet);
+        let label = paint(format!("{label:<7}"), CellStyle::Quiet);
         format!("{label} {words}\n")
     };
     let agent = &head.agent;
     let up = length(agent.uptime_seconds);
-    let node = paint(&head.node, Look::Strong);
+    let node = paint(&head.node, CellStyle::Strong);
     let version = Plain::from(&agent.version);
     let process = format!("agent {version} (pid {}), up {up}", agent.pid);
     [
@@ -55,7 +55,7 @@ fn input(input: &InputView) -> String {
     let late = late(&input.collections);
     if !input.ready {
         let words = format!("{source}, not read completely yet: nothing is changed before");
-        return format!("{}{late}", paint(&words, Look::Warn));
+        return format!("{}{late}", paint(&words, CellStyle::Warn));
     }
     let services = many(input.services, "Service");
     let endpoints = many(input.endpoints, "endpoint");
@@ -72,19 +72,19 @@ fn late(collections: &[CollectionView]) -> String {
             _ if one.lack.is_some() => {
                 let lack = one.lack.as_deref().unwrap_or_default();
                 let words = format!("{name}: {lack}; the Nodes themselves are read instead");
-                (words, Look::Warn)
+                (words, CellStyle::Warn)
             }
             ("stale", Some(heard)) => {
                 let words = format!(
                     "{name}: not heard of for {}, and may be out of date",
                     length(heard)
                 );
-                (words, Look::Bad)
+                (words, CellStyle::Bad)
             }
-            ("listing", _) => (format!("{name}: not read yet"), Look::Warn),
+            ("listing", _) => (format!("{name}: not read yet"), CellStyle::Warn),
             ("absent", _) => (
                 format!("{name}: not installed, so there is none"),
-                Look::Quiet,
+                CellStyle::Quiet,
             ),
             _ => continue,
         };
@@ -105,18 +105,18 @@ fn kernel(kernel: &KernelView) -> String {
     let compared = ago(", compared", kernel.last_pass_seconds);
     let held = format!("{servers}, {reals}{drain}{compared}");
     if kernel.in_sync {
-        return format!("{}, {held}", paint("in sync", Look::Good));
+        return format!("{}, {held}", paint("in sync", CellStyle::Good));
     }
     let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
         (count @ 1.., _) => paint(
             format!("not in sync: {count} failed, to be tried again"),
-            Look::Bad,
+            CellStyle::Bad,
         ),
         (0, Some(wait)) => paint(
             format!("not in sync: a change waits for {}", length(wait)),
-            Look::Warn,
+            CellStyle::Warn,
         ),
-        (0, None) => paint("not in sync: the first pass is not done", Look::Warn),
+        (0, None) => paint("not in sync: the first pass is not done", CellStyle::Warn),
     };
     format!("{standing}\n        {held}")
 }
@@ -138,7 +138,11 @@ pub fn many(count: u64, noun: &str) -> String {
 pub fn not_programmed(parts: &[NotProgrammedView]) -> String {
     let line =
         |part: &NotProgrammedView| format!("{}: {}: {}", part.service, part.field, part.reason);
-    section("Not yet programmed", Look::Warn, parts.iter().map(line))
+    section(
+        "Not yet programmed",
+        CellStyle::Warn,
+        parts.iter().map(line),
+    )
 }
 
 fn warnings(input: &[WarningView], findings: &[WarningView]) -> String {
@@ -146,7 +150,7 @@ fn warnings(input: &[WarningView], findings: &[WarningView]) -> String {
         .iter()
         .chain(findings)
         .map(|warning| warning.text.clone());
-    section("Wrong with the input", Look::Warn, lines)
+    section("Wrong with the input", CellStyle::Warn, lines)
 }
 
 fn foreign(foreign: &[ForeignView]) -> String {
@@ -154,11 +158,11 @@ fn foreign(foreign: &[ForeignView]) -> String {
     let hidden = foreign.len().saturating_sub(NAMED);
     let rest = (hidden > 0).then(|| format!("and {hidden} more; -o json lists all"));
     let lines = foreign.iter().take(NAMED).map(line).chain(rest);
-    section("Of others, left alone", Look::Plain, lines)
+    section("Of others, left alone", CellStyle::Plain, lines)
 }
 
 /// A heading and its lines; nothing without lines.
-fn section(title: &str, look: Look, lines: impl Iterator<Item = String>) -> String {
+fn section(title: &str, look: CellStyle, lines: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     for line in lines {
         // Writing to a String cannot fail.

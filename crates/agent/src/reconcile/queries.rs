@@ -15,7 +15,7 @@ use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::{Item, Reconciler, milliseconds};
-use crate::explain::case::Case;
+use crate::explain::explain_input::ExplainInput;
 use crate::services;
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
@@ -33,7 +33,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.me.now = Some(self.clock.now());
         match question {
             Question::Service(name, reply) => drop(reply.send(self.service(&name).await)),
-            Question::Case(name, reply) => drop(reply.send(self.case(&name))),
+            Question::ExplainInput(name, reply) => drop(reply.send(self.case(&name))),
             Question::Missing(name, reply) => {
                 let (ignored, mut warnings) = (self.index.ignored(), self.index.warnings());
                 drop(reply.send(services::missing(&name, ignored, &mut warnings)));
@@ -78,9 +78,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         })
     }
 
-    fn case(&self, name: &ObjectName) -> Option<Case> {
+    fn case(&self, name: &ObjectName) -> Option<ExplainInput> {
         let warnings = self.input_warnings();
-        Case::of(self.index.snapshot(), &mut warnings.iter(), &self.me, name)
+        ExplainInput::of(self.index.snapshot(), &mut warnings.iter(), &self.me, name)
     }
 
     /// What is wrong with the input, and what of it does nothing.
@@ -256,7 +256,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// What the explanation of a Service of the namespace `t` needs.
-    pub(super) fn case_of(&self, name: &str) -> Case {
+    pub(super) fn case_of(&self, name: &str) -> ExplainInput {
         self.case(&ObjectName::new("t", name)).unwrap()
     }
 

@@ -16,8 +16,8 @@ use topology_core::policy::{
 };
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::{Atlas, zone_of_endpoint};
 use super::change::{DrainOf, Part, Scale, Set};
+use super::node_zones::{NodeZones, zone_of_endpoint};
 use crate::cli::exit::Failure;
 
 /// Values that are named where one was mistyped.
@@ -166,7 +166,7 @@ impl Edit {
     pub(crate) fn scale(
         &mut self,
         snapshot: &Snapshot,
-        atlas: &Atlas,
+        atlas: &NodeZones,
         change: &Scale,
     ) -> Result<(), Failure> {
         known(snapshot, &change.service)?;
@@ -237,8 +237,8 @@ fn inventions(family: Family, slices: &[EndpointSlice]) -> impl Iterator<Item = 
         .filter(move |address| !taken.contains(address))
 }
 
-fn nodes_in(snapshot: &Snapshot, atlas: &Atlas, zone: &str) -> Result<Vec<Arc<str>>, Failure> {
-    let here = |place: &&super::atlas::Place| {
+fn nodes_in(snapshot: &Snapshot, atlas: &NodeZones, zone: &str) -> Result<Vec<Arc<str>>, Failure> {
+    let here = |place: &&super::node_zones::NodeZone| {
         atlas
             .zones
             .get(place.zone)

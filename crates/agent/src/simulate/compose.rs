@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use topology_core::hints::HintProblem;
 use topology_core::virtual_server::VirtualServerKey;
 
+use super::baseline::Baseline;
+use super::cluster_flows::{ClusterFlows, Comparison, FlowInput};
 use super::figures::Sum;
 use super::flow::{Flow, Load};
-use super::rival::Rival;
-use super::survey::{Comparison, Ground, Survey};
 use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
@@ -17,15 +17,15 @@ use crate::output::view::WarningView;
 
 /// What was computed.
 #[derive(Debug)]
-pub(crate) struct Outcome<'a> {
-    pub(crate) ground: &'a Ground<'a>,
-    pub(crate) as_is: Survey,
-    pub(crate) changed: Option<Survey>,
+pub(crate) struct SimulationResult<'a> {
+    pub(crate) ground: &'a FlowInput<'a>,
+    pub(crate) as_is: ClusterFlows,
+    pub(crate) changed: Option<ClusterFlows>,
     pub(crate) comparison: Comparison,
     pub(crate) price: Option<f64>,
 }
 
-impl Outcome<'_> {
+impl SimulationResult<'_> {
     /// All of it.
     pub(crate) fn view(&self, changes: Vec<String>, warnings: Vec<WarningView>) -> SimulationView {
         let atlas = self.ground.atlas;
@@ -73,11 +73,11 @@ impl Outcome<'_> {
 
     /// `unhinted` says why there are no hints, where there are none.
     fn others(&self, sums: Option<&[Sum]>, unhinted: Option<&NoHints>) -> Vec<OtherView> {
-        let sums = Rival::ALL.iter().zip(sums.unwrap_or_default());
-        let other = |(rival, sum): (&Rival, &Sum)| {
-            let unhinted = unhinted.filter(|_| *rival == Rival::HintsAuto);
+        let sums = Baseline::ALL.iter().zip(sums.unwrap_or_default());
+        let other = |(baseline, sum): (&Baseline, &Sum)| {
+            let unhinted = unhinted.filter(|_| *baseline == Baseline::HintsAuto);
             OtherView {
-                name: rival.name().to_owned(),
+                name: baseline.name().to_owned(),
                 note: unhinted.map(|none| none.words.clone()),
                 note_code: unhinted.and_then(|none| none.code).map(str::to_owned),
                 figures: self.state(sum).figures,

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use topology_core::model::{Node, ObjectName};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::Atlas;
+use super::node_zones::NodeZones;
 use crate::cli::exit::Failure;
 
 /// What stands for every Service or every Node in a file of measured rates.
@@ -38,7 +38,11 @@ impl Demand {
     ///
     /// # Errors
     /// The file cannot be read, or a line in it says nothing that can be used.
-    pub(crate) fn read(text: &str, snapshot: &Snapshot, atlas: &Atlas) -> Result<Self, Failure> {
+    pub(crate) fn read(
+        text: &str,
+        snapshot: &Snapshot,
+        atlas: &NodeZones,
+    ) -> Result<Self, Failure> {
         match text {
             "nodes" => Ok(Self::even(atlas)),
             "cpu" => Self::by_cpu(snapshot, atlas),
@@ -47,7 +51,7 @@ impl Demand {
     }
 
     /// Every Node sends the same.
-    pub(crate) fn even(atlas: &Atlas) -> Self {
+    pub(crate) fn even(atlas: &NodeZones) -> Self {
         Self {
             words: "every Node sends the same".to_owned(),
             common: Traffic::of(vec![1.0; atlas.nodes.len()], 1.0),
@@ -65,7 +69,7 @@ impl Demand {
         !self.measured.is_empty()
     }
 
-    fn by_cpu(snapshot: &Snapshot, atlas: &Atlas) -> Result<Self, Failure> {
+    fn by_cpu(snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
         let cpu = |name: &str| snapshot.node(name).map_or(0.0, cpu);
         let parts: Vec<f64> = atlas.nodes.iter().map(|node| cpu(&node.name)).collect();
         if parts.iter().sum::<f64>() <= 0.0 {
@@ -80,7 +84,7 @@ impl Demand {
         })
     }
 
-    fn measured(path: &Path, snapshot: &Snapshot, atlas: &Atlas) -> Result<Self, Failure> {
+    fn measured(path: &Path, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
         let shown = path.display();
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::input(format_args!(
@@ -137,7 +141,7 @@ impl Traffic {
 type Rate = (ObjectName, usize, f64);
 
 /// What a line of a file of rates says; nothing for a blank line, a comment or a heading.
-fn rate(line: &str, snapshot: &Snapshot, atlas: &Atlas) -> Result<Vec<Rate>, String> {
+fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with("service") {
         return Ok(Vec::new());
@@ -183,7 +187,7 @@ fn services(text: &str, snapshot: &Snapshot) -> Result<Vec<ObjectName>, String> 
     })
 }
 
-fn nodes(text: &str, atlas: &Atlas) -> Result<Vec<usize>, String> {
+fn nodes(text: &str, atlas: &NodeZones) -> Result<Vec<usize>, String> {
     if text == ALL {
         return Ok((0..atlas.nodes.len()).collect());
     }

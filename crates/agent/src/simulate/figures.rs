@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::atlas::Atlas;
 use super::flow::Flow;
 use super::matrix::Matrix;
+use super::node_zones::NodeZones;
 
 /// An endpoint with more than this times its even share is overloaded: the threshold of Topology Aware Hints.
 pub const OVERLOADED: f64 = 1.2;
@@ -69,7 +69,7 @@ impl Sum {
     }
 
     /// The numbers; with GiB where volumes are `measured`, with costs where there is a `price`.
-    pub(crate) fn figures(&self, atlas: &Atlas, measured: bool, price: Option<f64>) -> Figures {
+    pub(crate) fn figures(&self, atlas: &NodeZones, measured: bool, price: Option<f64>) -> Figures {
         let part = |amount: f64| {
             if self.volume > 0.0 {
                 amount / self.volume

@@ -11,10 +11,10 @@ use topology_core::resolve::{
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::atlas::Atlas;
 use super::group::{Client, Group};
 use super::matrix::Matrix;
-use crate::output::words;
+use super::node_zones::NodeZones;
+use crate::output::policy_text;
 
 /// Where the traffic of one virtual server goes, as seen from all Nodes together.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub(crate) struct Load {
 /// Asks one Node of each group about `service`, and the others where it thins out far endpoints, since they keep others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
-    atlas: &Atlas,
+    atlas: &NodeZones,
     me: &Viewpoint,
     service: &ObjectName,
     groups: &[Group],
@@ -94,7 +94,7 @@ pub(crate) fn flows(
 }
 
 impl Flow {
-    fn begin(server: &ResolvedServer, atlas: &Atlas) -> Self {
+    fn begin(server: &ResolvedServer, atlas: &NodeZones) -> Self {
         let decision = &server.decision;
         let load = |endpoint: &EndpointDecision| Load {
             address: endpoint.address,
@@ -110,7 +110,7 @@ impl Flow {
         Self {
             key: server.server.key,
             port_name: server.port_name.clone(),
-            policy: words::policy(decision),
+            policy: policy_text::policy(decision),
             levels: levels(decision),
             matrix: Matrix::new(atlas.zones.len()),
             refused: 0.0,
@@ -120,7 +120,7 @@ impl Flow {
     }
 
     /// Adds the `part` of the traffic that starts in `zone` and is decided like this.
-    fn add(&mut self, decision: &Decision, zone: usize, part: f64, atlas: &Atlas) {
+    fn add(&mut self, decision: &Decision, zone: usize, part: f64, atlas: &NodeZones) {
         if decision.refusal.is_some() {
             self.refused += part;
         }

@@ -15,7 +15,7 @@ use topology_core::model::{DrainScope, Node, Service};
 use topology_core::policy::{Demand, LevelKey, Policy, ZONE};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::Atlas;
+use super::node_zones::NodeZones;
 
 /// Nodes that decide alike, as one.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Grouping {
     pub(crate) fn groups(
         &mut self,
         snapshot: &Snapshot,
-        atlas: &Atlas,
+        atlas: &NodeZones,
         service: &Service,
         parts: &[f64],
     ) -> Vec<Group> {
@@ -93,7 +93,7 @@ impl Grouping {
     }
 
     /// A number for each Node, equal where all that a decision about `service` may hang on is alike.
-    fn classes(&mut self, snapshot: &Snapshot, atlas: &Atlas, service: &Service) -> Vec<usize> {
+    fn classes(&mut self, snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> Vec<usize> {
         let Traits { exact, compared } = Traits::of(snapshot, service);
         let classes = self.classes.entry(exact);
         let classes = classes.or_insert_with_key(|exact| classify(snapshot, atlas, exact).into());
@@ -112,7 +112,7 @@ impl Grouping {
 }
 
 impl Column {
-    fn of(snapshot: &Snapshot, atlas: &Atlas, label: &str) -> Self {
+    fn of(snapshot: &Snapshot, atlas: &NodeZones, label: &str) -> Self {
         let mut column = Self::default();
         for place in &atlas.nodes {
             let value = snapshot
@@ -225,8 +225,8 @@ fn label(key: &LevelKey) -> Option<&Arc<str>> {
 
 impl Exact {
     /// What `node` has of them.
-    fn of_node(&self, node: &Node) -> Look {
-        Look {
+    fn of_node(&self, node: &Node) -> NodeTraits {
+        NodeTraits {
             labels: self
                 .labels
                 .iter()
@@ -241,7 +241,7 @@ impl Exact {
 
 /// What one Node has of the traits that count.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Look {
+struct NodeTraits {
     labels: Vec<Option<Arc<str>>>,
     ready: bool,
     cpu: u64,
@@ -249,7 +249,7 @@ struct Look {
 }
 
 /// A number for each Node, equal where all `traits` are.
-fn classify(snapshot: &Snapshot, atlas: &Atlas, traits: &Exact) -> Vec<usize> {
+fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize> {
     let mut known = FxHashMap::default();
     let mut class = |node: Option<&Node>| {
         let next = known.len();
@@ -265,7 +265,7 @@ fn classify(snapshot: &Snapshot, atlas: &Atlas, traits: &Exact) -> Vec<usize> {
 }
 
 /// The Nodes that host an endpoint of `service` or are named in its hints.
-fn special_nodes(snapshot: &Snapshot, atlas: &Atlas, service: &Service) -> BTreeSet<usize> {
+fn special_nodes(snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> BTreeSet<usize> {
     let endpoints = snapshot
         .slices(&service.name)
         .iter()

@@ -51,11 +51,11 @@ impl Progress {
         if state.told.elapsed() >= pause && state.done < self.all {
             state.told = Instant::now();
             state.drawn = true;
-            self.tell(state.done);
+            self.print(state.done);
         }
     }
 
-    fn tell(&self, done: usize) {
+    fn print(&self, done: usize) {
         let percent = done * 100 / self.all.max(1);
         let seconds = self.started.elapsed().as_secs();
         let (before, after) = if self.terminal {

@@ -1,6 +1,6 @@
 //! A simulation for a terminal.
 
-mod alone;
+mod single_server;
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::figures::Figures;
 use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView, StatesView};
 use crate::output::bar::percent;
-use crate::output::grid::{Cell, Column, Grid, Look, paint};
+use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 use crate::output::summary::many;
 use crate::output::wrap::wrap;
@@ -25,7 +25,7 @@ pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
     text.push_str(&comparison(&view.total, cost, width));
     match view.services.as_slice() {
         [] => text.push_str("\nno Service with a cluster IP\n"),
-        [one] => text.push_str(&alone::text(one, width)),
+        [one] => text.push_str(&single_server::text(one, width)),
         several => text.push_str(&services(several, width)),
     }
     text
@@ -43,7 +43,7 @@ fn head(view: &SimulationView) -> String {
     );
     for change in &view.changes {
         // Writing to a String cannot fail.
-        let _written = writeln!(text, "changed: {}", paint(change, Look::Strong));
+        let _written = writeln!(text, "changed: {}", paint(change, CellStyle::Strong));
     }
     text
 }
@@ -70,7 +70,7 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
         "\n{}\n",
         paint(
             "From zone (row) to zone (column), percent of all traffic",
-            Look::Strong
+            CellStyle::Strong
         )
     );
     let fits = |columns: usize| width.is_none_or(|width| columns <= width);
@@ -170,23 +170,23 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
     let mut rows = vec![comparison_row(
         "as it is",
         &states.as_is.figures,
-        Look::Strong,
+        CellStyle::Strong,
     )];
     rows.extend(
         states
             .changed
             .iter()
-            .map(|state| comparison_row("changed", &state.figures, Look::Strong)),
+            .map(|state| comparison_row("changed", &state.figures, CellStyle::Strong)),
     );
     rows.extend(
         states
             .others
             .iter()
-            .map(|other| comparison_row(&other.name, &other.figures, Look::Plain)),
+            .map(|other| comparison_row(&other.name, &other.figures, CellStyle::Plain)),
     );
     let mut text = String::from("\n");
     lines(&mut text, &columns, &rows, width);
-    let _written = writeln!(text, "  {}", paint(wrap(LOADS, 4, width), Look::Quiet));
+    let _written = writeln!(text, "  {}", paint(wrap(LOADS, 4, width), CellStyle::Quiet));
     for other in &states.others {
         if let Some(note) = &other.note {
             let _written = writeln!(
@@ -194,7 +194,7 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
                 "  {}",
                 paint(
                     wrap(format!("{}: {note}", other.name), 4, width),
-                    Look::Quiet
+                    CellStyle::Quiet
                 )
             );
         }
@@ -202,7 +202,7 @@ fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usi
     text
 }
 
-fn comparison_row(name: &str, figures: &Figures, look: Look) -> Vec<Cell> {
+fn comparison_row(name: &str, figures: &Figures, look: CellStyle) -> Vec<Cell> {
     let load = |load: Option<f64>| Cell::from(load.map_or_else(String::new, times));
     vec![
         Cell::new(name, look),
@@ -217,8 +217,12 @@ fn comparison_row(name: &str, figures: &Figures, look: Look) -> Vec<Cell> {
     ]
 }
 
-fn bad_if(bad: bool) -> Look {
-    if bad { Look::Warn } else { Look::Plain }
+fn bad_if(bad: bool) -> CellStyle {
+    if bad {
+        CellStyle::Warn
+    } else {
+        CellStyle::Plain
+    }
 }
 
 /// `1.20x`: so many times an even split.
@@ -268,7 +272,7 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
         (true, false) => "Services that change, before -> after",
         (false, _) => "Services, the most uneven first",
     };
-    let mut text = format!("\n{}\n", paint(title, Look::Strong));
+    let mut text = format!("\n{}\n", paint(title, CellStyle::Strong));
     if !rows.is_empty() {
         lines(&mut text, &columns, &rows, width);
     }

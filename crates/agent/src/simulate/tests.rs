@@ -12,12 +12,12 @@ use topology_core::policy::{Mode, Policy, Residual};
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::Atlas;
+use super::cluster_flows::{ClusterFlows, Comparison, FlowInput};
 use super::demand::Demand;
 use super::figures::Figures;
 use super::flow::flows;
 use super::group::{Client, Group, Grouping};
-use super::survey::{Comparison, Ground, Survey};
+use super::node_zones::NodeZones;
 
 /// Zones of four Nodes each, with so many endpoints; the Service carries `annotations`.
 pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snapshot {
@@ -57,9 +57,9 @@ pub(crate) fn cluster(endpoints: &[usize], annotations: &[(&str, &str)]) -> Snap
 
 /// The figures as it is, and of the others by name.
 fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
-    let atlas = Atlas::of(snapshot);
+    let atlas = NodeZones::of(snapshot);
     let demand = Demand::even(&atlas);
-    let ground = Ground {
+    let ground = FlowInput {
         atlas: &atlas,
         demand: &demand,
         me: &Viewpoint::new(""),
@@ -68,14 +68,14 @@ fn simulate(snapshot: &Snapshot) -> (Figures, BTreeMap<&'static str, Figures>) {
         .services()
         .map(|service| service.name.clone())
         .collect();
-    let survey = Survey::of(&ground, snapshot, &names, || ());
+    let survey = ClusterFlows::of(&ground, snapshot, &names, || ());
     let comparison = Comparison::of(&ground, snapshot, &survey, || ());
     let figures = |sum: &super::figures::Sum| sum.figures(&atlas, false, None);
-    let others = super::rival::Rival::ALL.iter().zip(&comparison.sums);
+    let others = super::baseline::Baseline::ALL.iter().zip(&comparison.sums);
     (
         figures(&survey.sum),
         others
-            .map(|(rival, sum)| (rival.name(), figures(sum)))
+            .map(|(baseline, sum)| (baseline.name(), figures(sum)))
             .collect(),
     )
 }
@@ -232,7 +232,7 @@ fn one_node_of_a_group_answers_for_all_of_it() {
         .map(|annotations| cluster(&[1, 3, 2], &annotations)),
     );
     for snapshot in cases {
-        let atlas = Atlas::of(&snapshot);
+        let atlas = NodeZones::of(&snapshot);
         let service = snapshot.services().next().unwrap();
         let parts = vec![1.0 / 12.0; 12];
         let groups = Grouping::default().groups(&snapshot, &atlas, service, &parts);
@@ -256,9 +256,9 @@ fn one_node_of_a_group_answers_for_all_of_it() {
 
 /// Every Node asked by itself.
 fn everyone(snapshot: &Snapshot) -> Vec<super::flow::Flow> {
-    let atlas = Atlas::of(snapshot);
+    let atlas = NodeZones::of(snapshot);
     let each = 1.0 / f64::from(u32::try_from(atlas.nodes.len()).unwrap());
-    let group = |place: &super::atlas::Place| Group {
+    let group = |place: &super::node_zones::NodeZone| Group {
         zone: place.zone,
         clients: vec![Client {
             node: place.name.clone(),

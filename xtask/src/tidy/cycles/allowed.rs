@@ -29,7 +29,7 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     ),
     (
         "crates/agent/src/offline.rs",
-        "crates/agent/src/explain/case.rs",
+        "crates/agent/src/explain/explain_input.rs",
     ),
     (
         "crates/agent/src/output/print.rs",
@@ -77,7 +77,7 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     ),
     ("crates/agent/src/run.rs", "crates/agent/src/reconcile.rs"),
     (
-        "crates/agent/src/simulate/table/alone.rs",
+        "crates/agent/src/simulate/table/single_server.rs",
         "crates/agent/src/simulate/table.rs",
     ),
     (

@@ -8,8 +8,8 @@ use topology_core::hints::{self, HintMode};
 use topology_core::model::{EndpointSlice, ObjectName};
 use topology_core::snapshot::Snapshot;
 
-use super::super::atlas::zone_of_endpoint;
 use super::super::change::{Part, Set};
+use super::super::node_zones::zone_of_endpoint;
 use super::{Edit, Written, known};
 use crate::cli::exit::Failure;
 
@@ -87,7 +87,7 @@ fn hint(snapshot: &Snapshot, wanted: HintMode, slices: &mut [EndpointSlice]) {
 #[cfg(test)]
 mod tests {
     use super::super::super::tests::cluster;
-    use super::super::super::{atlas::Atlas, change};
+    use super::super::super::{change, node_zones::NodeZones};
     use super::*;
 
     /// `t/s` with one endpoint in each of two zones, and the hints it has after the changes.
@@ -98,7 +98,7 @@ mod tests {
     ) -> Result<Vec<String>, Failure> {
         let mut snapshot = cluster(&[1, 1], &[]);
         let sets: Vec<Set> = sets.iter().map(|text| change::set(text).unwrap()).collect();
-        let atlas = Atlas::of(&snapshot);
+        let atlas = NodeZones::of(&snapshot);
         let mut edit = Edit::default();
         if let Some(scale) = scale {
             edit.scale(&snapshot, &atlas, &change::scale(scale).unwrap())?;

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use topology_core::resolve::Viewpoint;
 use topology_core::snapshot::Snapshot;
 
-use super::super::atlas::Atlas;
 use super::super::flow::{Flow, flows};
 use super::super::group::{Client, Group, Grouping};
+use super::super::node_zones::NodeZones;
 
 /// What a Service may ask, as annotations.
 const POLICIES: [&str; 12] = [
@@ -109,7 +109,7 @@ fn told(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
 
 /// How many groups were asked, and that (but for some buckets where a scheduler `hashes`) the answers were those of each Node.
 fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
-    let atlas = Atlas::of(snapshot);
+    let atlas = NodeZones::of(snapshot);
     let service = snapshot.services().next().unwrap();
     // Unequal parts, so that a Node in the wrong group is noticed.
     let parts: Vec<f64> = (1_u32..).take(atlas.nodes.len()).map(f64::from).collect();

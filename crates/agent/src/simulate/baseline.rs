@@ -1,4 +1,4 @@
-//! The same Service under what others do: no policy, `topologyKeys`, and the two kinds of hints.
+//! Decides the same Service as other mechanisms would: no policy, `topologyKeys`, and the two kinds of hints.
 //!
 //! Each is a change to the Service and its slices, which the same resolver then decides about: `topologyKeys` means what
 //! it meant, and hints are consumed as kube-proxy 1.35 does.
@@ -10,11 +10,11 @@ use topology_core::model::{EndpointSlice, Faults, Node, Service};
 use topology_core::policy::{LevelKey, Policy, ZONE, from_topology_keys};
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::zone_of_endpoint;
+use super::node_zones::zone_of_endpoint;
 
-/// What others would do.
+/// A mechanism that `simulate` compares with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rival {
+pub(crate) enum Baseline {
     /// Every ready endpoint alike.
     Uniform,
     /// The levels of the policy that decides, as an order without shares; zone, then any, if none does.
@@ -25,7 +25,7 @@ pub(crate) enum Rival {
     PreferSameZone,
 }
 
-impl Rival {
+impl Baseline {
     /// All of them, in the order in which they are shown.
     pub(crate) const ALL: [Self; 4] = [
         Self::Uniform,
@@ -56,13 +56,13 @@ impl Rival {
 
 /// A cluster with the Nodes of another and one Service at a time, free of policies.
 #[derive(Debug, Default)]
-pub(crate) struct Stage {
+pub(crate) struct BaselineCluster {
     pub(crate) snapshot: Snapshot,
     zones: Option<Zones>,
     shown: Vec<EndpointSlice>,
 }
 
-impl Stage {
+impl BaselineCluster {
     /// With the Nodes of `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut stage = Self {
@@ -75,14 +75,14 @@ impl Stage {
         stage
     }
 
-    /// Puts `service` of `from`, for which a policy of these `levels` decides, on the stage as `rival` has it, in place
+    /// Puts `service` of `from`, for which a policy of these `levels` decides, on the stage as `baseline` has it, in place
     /// of the one before. Says why hints that were asked for cannot be given.
     pub(crate) fn show(
         &mut self,
         from: &Snapshot,
         service: &Service,
         levels: &[LevelKey],
-        rival: Rival,
+        baseline: Baseline,
     ) -> Option<HintProblem> {
         self.clear();
         self.shown = from.slices(&service.name).to_vec();
@@ -90,10 +90,10 @@ impl Stage {
             let zone = zone_of_endpoint(from, endpoint);
             endpoint.zone = (!zone.is_empty()).then_some(zone);
         }
-        let events = hints::write(rival.hints(), self.zones.as_ref(), &mut self.shown);
-        let policy = match rival {
-            Rival::TopologyKeys => keys_of(levels).map(Arc::new),
-            Rival::Uniform | Rival::HintsAuto | Rival::PreferSameZone => None,
+        let events = hints::write(baseline.hints(), self.zones.as_ref(), &mut self.shown);
+        let policy = match baseline {
+            Baseline::TopologyKeys => keys_of(levels).map(Arc::new),
+            Baseline::Uniform | Baseline::HintsAuto | Baseline::PreferSameZone => None,
         };
         self.snapshot.set_service(Service {
             policy,

@@ -10,7 +10,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 /// One Service among all Nodes, policies and drains; what is tried is undone.
 #[derive(Debug)]
-pub(super) struct Lab<'a> {
+pub(super) struct Sandbox<'a> {
     snapshot: &'a mut Snapshot,
     me: &'a Viewpoint,
     service: Service,
@@ -18,7 +18,7 @@ pub(super) struct Lab<'a> {
     key: VirtualServerKey,
 }
 
-impl<'a> Lab<'a> {
+impl<'a> Sandbox<'a> {
     /// Around the virtual server `key` of `service`; none if there is no such Service.
     pub(super) fn of(
         snapshot: &'a mut Snapshot,

@@ -7,25 +7,25 @@ use topology_core::policy::LevelKey;
 use topology_core::resolve::Viewpoint;
 use topology_core::snapshot::Snapshot;
 
-use super::atlas::Atlas;
+use super::baseline::{Baseline, BaselineCluster};
 use super::demand::{Demand, Traffic};
 use super::figures::Sum;
 use super::flow::{Flow, flows};
 use super::group::Grouping;
+use super::node_zones::NodeZones;
 use super::parallel;
-use super::rival::{Rival, Stage};
 
 /// What does not change between one state of the cluster and the other.
 #[derive(Debug)]
-pub(crate) struct Ground<'a> {
-    pub(crate) atlas: &'a Atlas,
+pub(crate) struct FlowInput<'a> {
+    pub(crate) atlas: &'a NodeZones,
     pub(crate) demand: &'a Demand,
     pub(crate) me: &'a Viewpoint,
 }
 
 /// The flows of every Service in one state of the cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct ClusterFlows {
     /// By Service.
     pub(crate) services: Vec<(ObjectName, Vec<Flow>)>,
     /// All together.
@@ -35,7 +35,7 @@ pub(crate) struct Survey {
 /// The same traffic under what others do.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
-    /// Of each Service, in the order of [`Rival::ALL`].
+    /// Of each Service, in the order of [`Baseline::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
     /// Why a Service would get no hints for `topology-mode: Auto`.
     pub(crate) unhinted: FxHashMap<ObjectName, HintProblem>,
@@ -43,10 +43,10 @@ pub(crate) struct Comparison {
     pub(crate) sums: Vec<Sum>,
 }
 
-impl Survey {
+impl ClusterFlows {
     /// Decides about `services`; `tick` is called after each.
     pub(crate) fn of(
-        ground: &Ground<'_>,
+        ground: &FlowInput<'_>,
         snapshot: &Snapshot,
         services: &[ObjectName],
         tick: impl Fn() + Sync,
@@ -79,12 +79,12 @@ struct Compared {
 impl Comparison {
     /// Decides about the Services of `survey` as each of the others would; `tick` is called after each Service.
     pub(crate) fn of(
-        ground: &Ground<'_>,
+        ground: &FlowInput<'_>,
         snapshot: &Snapshot,
-        survey: &Survey,
+        survey: &ClusterFlows,
         tick: impl Fn() + Sync,
     ) -> Self {
-        let tools = || (Stage::of(snapshot), Grouping::default());
+        let tools = || (BaselineCluster::of(snapshot), Grouping::default());
         let compared = parallel::map(
             &survey.services,
             tools,
@@ -97,7 +97,7 @@ impl Comparison {
             },
         );
         let mut comparison = Self {
-            sums: vec![Sum::default(); Rival::ALL.len()],
+            sums: vec![Sum::default(); Baseline::ALL.len()],
             ..Self::default()
         };
         for Compared {
@@ -117,7 +117,7 @@ impl Comparison {
     }
 }
 
-impl Ground<'_> {
+impl FlowInput<'_> {
     fn flows(
         &self,
         grouping: &mut Grouping,
@@ -131,7 +131,7 @@ impl Ground<'_> {
 
     fn compare(
         &self,
-        stage: &mut Stage,
+        stage: &mut BaselineCluster,
         grouping: &mut Grouping,
         snapshot: &Snapshot,
         service: &Service,
@@ -143,8 +143,8 @@ impl Ground<'_> {
             sums: Vec::new(),
             unhinted: None,
         };
-        for rival in Rival::ALL {
-            let trouble = stage.show(snapshot, service, levels, rival);
+        for baseline in Baseline::ALL {
+            let trouble = stage.show(snapshot, service, levels, baseline);
             compared.unhinted = trouble.or(compared.unhinted);
             let mut sum = Sum::default();
             if let Some(shown) = stage.snapshot.service(&service.name) {

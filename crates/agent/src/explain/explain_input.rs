@@ -16,14 +16,14 @@ use crate::services::Scope;
 
 /// A Service as it was decided at one moment, and the part of the cluster that the decision hangs on.
 #[derive(Debug)]
-pub struct Case {
+pub struct ExplainInput {
     snapshot: Snapshot,
     me: Viewpoint,
     resolution: Resolution,
     warnings: Vec<WarningView>,
 }
 
-impl Case {
+impl ExplainInput {
     /// Copies the case of `service` out of `from`; none if there is no such Service.
     pub fn of(
         from: &Snapshot,

@@ -8,7 +8,7 @@ use super::super::rank::name;
 use super::super::view::{FlowView, LoadView};
 use super::times;
 use crate::output::bar::{bar, percent};
-use crate::output::grid::{Cell, Column, Grid, Look, paint};
+use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 
 /// Endpoints that are drawn; more are counted.
@@ -54,7 +54,7 @@ pub(super) fn text(flow: &FlowView, width: Option<usize>) -> String {
 fn head(flow: &FlowView) -> String {
     let mut text = format!(
         "\n{}  {}\n  {}\n",
-        paint(name(flow), Look::Strong),
+        paint(name(flow), CellStyle::Strong),
         Plain::from(&flow.frontend),
         Plain::from(&flow.policy)
     );
@@ -68,7 +68,7 @@ fn head(flow: &FlowView) -> String {
             empty.level,
             percent(empty.part)
         );
-        let _written = writeln!(text, "  {}", paint(&words, Look::Warn));
+        let _written = writeln!(text, "  {}", paint(&words, CellStyle::Warn));
     }
     text
 }
@@ -121,9 +121,9 @@ fn drawn(load: f64, room: usize) -> Cell {
     #[expect(clippy::cast_precision_loss, reason = "a terminal has few columns")]
     let share = load * EVEN as f64 / room as f64;
     let look = if load > OVERLOADED {
-        Look::Warn
+        CellStyle::Warn
     } else {
-        Look::Plain
+        CellStyle::Plain
     };
     if share > 1.0 {
         Cell::new(bar(1.0, room - 1) + "+", look)

@@ -10,23 +10,23 @@ use topology_core::snapshot::Snapshot;
 
 /// Every zone and every Node, each with a number.
 #[derive(Debug)]
-pub(crate) struct Atlas {
+pub(crate) struct NodeZones {
     /// By name; an empty one stands for Nodes and endpoints without a zone.
     pub(crate) zones: Vec<Arc<str>>,
     /// By name.
-    pub(crate) nodes: Vec<Place>,
+    pub(crate) nodes: Vec<NodeZone>,
     zone_numbers: FxHashMap<Arc<str>, usize>,
     node_numbers: FxHashMap<Arc<str>, usize>,
 }
 
 /// A Node and its zone.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct NodeZone {
     pub(crate) name: Arc<str>,
     pub(crate) zone: usize,
 }
 
-impl Atlas {
+impl NodeZones {
     /// Numbers what is in `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let zones: Vec<Arc<str>> = zones(snapshot).into_iter().collect();
@@ -34,7 +34,7 @@ impl Atlas {
         let mut names: Vec<Arc<str>> = snapshot.nodes().map(|node| node.name.clone()).collect();
         names.sort_unstable();
         let node_numbers = numbers(names.iter());
-        let place = |name: Arc<str>| Place {
+        let place = |name: Arc<str>| NodeZone {
             zone: zone_numbers
                 .get(&*zone_of(snapshot, &name))
                 .copied()
