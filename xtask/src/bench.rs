@@ -19,12 +19,12 @@ use guest_wire::report::Report;
 use guest_wire::{Line, Record};
 use serde::{Deserialize, Serialize};
 
-use crate::paths;
-use crate::vm::image::Addition;
-use crate::vm::machine::{Machine, Pace, Processors, Spec};
-use crate::vm::progress::Step;
-use crate::vm::{Lab, build, kernel};
 use figures::Figure;
+use testbed::paths;
+use testbed::vm::image::Addition;
+use testbed::vm::machine::{Machine, Pace, Processors, Spec};
+use testbed::vm::progress::Step;
+use testbed::vm::{Machines, build, kernel};
 
 /// Room for the kernel's table, the agent, and two copies of the cluster in memory, in MiB.
 const MEMORY: u32 = 3_072;
@@ -137,7 +137,7 @@ fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result
 }
 
 fn measure(args: &Args) -> anyhow::Result<Report> {
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let mut additions = build::programs(build::Profile::Release)?;
     additions.push(job(args));
     let kernel = lab.kernel(args.kernel)?;

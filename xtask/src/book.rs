@@ -4,8 +4,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, ensure};
 
-use crate::paths;
 use crate::tools::{self, Tool};
+use testbed::paths;
 
 /// Builds the pages; without its server and watcher, which nothing here uses.
 const MDBOOK: Tool = Tool {

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::{cargo, paths};
+use testbed::{cargo, paths};
 
 /// Where whole files belong.
 const MANIFESTS: &str = "manifests/";

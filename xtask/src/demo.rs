@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use guest_wire::{Line, Record};
 
-use crate::vm::image::Addition;
-use crate::vm::kernel::Line as KernelLine;
-use crate::vm::machine::{Machine, Pace, Spec};
-use crate::vm::progress::Step;
-use crate::vm::{Lab, build};
 use judge::{Expected, Judge};
+use testbed::vm::image::Addition;
+use testbed::vm::kernel::Line as KernelLine;
+use testbed::vm::machine::{Machine, Pace, Spec};
+use testbed::vm::progress::Step;
+use testbed::vm::{Machines, build};
 
 /// How long the guest may take. The whole is to stay under 90 seconds on an idle machine; a busy
 /// one is given time.
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn in_one_kernel(args: &Args) -> anyhow::Result<Judge> {
     let connections = args.connections.unwrap_or(1000);
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let mut additions = build::programs(build::Profile::Guest)?;
     additions.push(Addition::Text {
         path: "job".to_owned(),

@@ -5,22 +5,17 @@
 
 mod bench;
 mod book;
-mod cargo;
 mod codegen;
-mod controlplane;
 mod demo;
-mod image;
-mod lab;
-mod paths;
 mod picture;
 mod test;
 mod tidy;
 mod tools;
-mod vm;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use testbed::{controlplane, image, lab, vm};
 
 /// The command line of `cargo xtask`.
 #[derive(Parser)]

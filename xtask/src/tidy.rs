@@ -41,7 +41,7 @@ use problem::Problem;
 use source::Source;
 use tree::Tree;
 
-use crate::{cargo, paths};
+use testbed::{cargo, paths};
 
 /// Options of `cargo xtask tidy`.
 #[derive(clap::Args)]

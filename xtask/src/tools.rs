@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 
-use crate::{cargo, paths};
+use testbed::{cargo, paths};
 
 /// A program of a crate of its name.
 pub(crate) struct Tool {

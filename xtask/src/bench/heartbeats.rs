@@ -8,11 +8,11 @@ use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
-use crate::cargo;
-use crate::controlplane::{Own, Version};
-use crate::paths;
-use crate::vm::command;
-use crate::vm::progress::Step;
+use testbed::cargo;
+use testbed::controlplane::{Own, Version};
+use testbed::paths;
+use testbed::vm::command;
+use testbed::vm::progress::Step;
 
 /// Heartbeats of a Node in an hour: kubelets send one every five minutes while nothing changes.
 const HOUR: u64 = 12;

@@ -13,9 +13,9 @@ use guest_wire::report::Rival;
 use serde::{Deserialize, Serialize};
 
 use super::Args;
-use crate::controlplane::{Own, Version};
-use crate::vm::Lab;
-use crate::vm::progress::Step;
+use testbed::controlplane::{Own, Version};
+use testbed::vm::Machines;
+use testbed::vm::progress::Step;
 
 /// Endpoints of each Service.
 const ENDPOINTS: u32 = 10;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &Args) -> anyhow::Result<Written> {
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let kernel = lab.kernel(args.kernel)?;
     let programs = guest::programs(&lab)?;
     let (mut readings, mut unmeasured) = (Vec::new(), Vec::new());
@@ -123,8 +123,8 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
 fn define(plane: &Own) -> anyhow::Result<()> {
     let kubectl = |words: &[&str]| {
         let mut kubectl = plane.part("kubectl");
-        kubectl.current_dir(crate::paths::root()).args(words);
-        crate::vm::command::output(&mut kubectl).map(drop)
+        kubectl.current_dir(testbed::paths::root()).args(words);
+        testbed::vm::command::output(&mut kubectl).map(drop)
     };
     kubectl(&["apply", "-k", "manifests/crds"])?;
     kubectl(&["wait", "--for=condition=Established", "crd", "--all"])?;
@@ -147,7 +147,7 @@ fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {
     fill.arg("--kubeconfig").arg(plane.kubeconfig());
     fill.arg(format!("--services={services}"))
         .arg(format!("--endpoints={ENDPOINTS}"));
-    crate::vm::command::output(&mut fill)?;
+    testbed::vm::command::output(&mut fill)?;
     step.done("");
     Ok(())
 }

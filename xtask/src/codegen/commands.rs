@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::cargo;
 use crate::tidy::commands::listed_commands;
+use testbed::cargo;
 
 /// Where the reference is.
 pub(super) const DOCUMENT: &str = "docs/commands.md";

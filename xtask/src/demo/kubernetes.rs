@@ -12,11 +12,11 @@ use guest_wire::{Change, Load, Picture, Tally, View};
 
 use super::draw;
 use super::judge::{Expected, Judge};
-use crate::lab::{API_SERVER, NODES, Running};
-use crate::paths;
-use crate::vm::command::output;
-use crate::vm::progress::Step;
 use cluster::{Client, Cluster, Table};
+use testbed::lab::{API_SERVER, NODES, Running};
+use testbed::paths;
+use testbed::vm::command::output;
+use testbed::vm::progress::Step;
 
 /// What has to be seen: after the second change (a zone's pod gone) and after the fourth (a zone
 /// drained) everything is again as after the first. Each change crosses the API server, its

@@ -6,8 +6,8 @@ use std::process::Command;
 use super::run::{Finished, run};
 use super::steps::Outcome;
 use super::tally::Tally;
-use crate::paths;
 use crate::tools::{self, Tool};
+use testbed::paths;
 
 const DENY: Tool = Tool {
     name: "cargo-deny",

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::run::{Finished, run};
 use super::steps::Outcome;
 use super::tally::Tally;
-use crate::{cargo, paths};
+use testbed::{cargo, paths};
 
 /// How long each target runs.
 const SECONDS: u32 = 60;

@@ -7,8 +7,8 @@ use super::run::{Finished, run};
 use super::tally::Tally;
 use super::times::{self, Timed};
 use super::{browser, deny, failures, fuzz};
-use crate::vm::suite::LONG;
-use crate::{cargo, paths};
+use testbed::vm::suite::LONG;
+use testbed::{cargo, paths};
 
 /// How much of the steps a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::problem::Problem;
 use super::tree::Tree;
-use crate::paths;
+use testbed::paths;
 
 /// Where the examples are; each child is one cluster, a folder or a file.
 const FOLDER: &str = "manifests/examples/";

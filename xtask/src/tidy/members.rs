@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use super::tree::Tree;
-use crate::cargo;
+use testbed::cargo;
 
 /// One package.
 #[derive(Debug, Clone, Default)]

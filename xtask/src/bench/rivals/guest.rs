@@ -10,12 +10,12 @@ use guest_wire::report::Rival;
 
 use super::{ENDPOINTS, Kind};
 use crate::bench::listen;
-use crate::controlplane::{FROM_GUEST, Own};
-use crate::vm::image::Addition;
-use crate::vm::kernel::Kernel;
-use crate::vm::machine::{Pace, Spec};
-use crate::vm::progress::Step;
-use crate::vm::{Lab, build};
+use testbed::controlplane::{FROM_GUEST, Own};
+use testbed::vm::image::Addition;
+use testbed::vm::kernel::Kernel;
+use testbed::vm::machine::{Pace, Spec};
+use testbed::vm::progress::Step;
+use testbed::vm::{Machines, build};
 
 /// Room for the image, which holds kube-proxy twice while it is unpacked, and for what it needs at 10,000 Services, in MiB.
 const MEMORY: u32 = 3_072;
@@ -31,7 +31,7 @@ const TABLES: [&str; 6] = [
 ];
 
 /// What every guest of this bench holds beside its proxy.
-pub(super) fn programs(lab: &Lab) -> anyhow::Result<Vec<Addition>> {
+pub(super) fn programs(lab: &Machines) -> anyhow::Result<Vec<Addition>> {
     let mut additions = build::programs(build::Profile::Release)?;
     additions.extend(lab.tool("ipset", &["ipset"])?);
     additions.extend(lab.tool("xtables-nft-multi", &TABLES)?);
@@ -80,7 +80,7 @@ impl Task {
     /// Boots the guest and returns what it measured.
     pub(super) fn run(
         &self,
-        lab: &Lab,
+        lab: &Machines,
         kernel: &Kernel,
         plane: &Own,
         programs: &[Addition],

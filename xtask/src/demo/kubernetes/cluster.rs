@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use guest_wire::table::{self, Real};
 use guest_wire::{Tally, View};
 
-use crate::lab::Running;
+use testbed::lab::Running;
 
 /// Connections a second of each client while something changes.
 const RATE: &str = "20";

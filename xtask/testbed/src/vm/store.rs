@@ -52,7 +52,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// The cache folder of the machines.
-pub(crate) struct Store {
+pub struct Store {
     folder: PathBuf,
     archive: OnceLock<Archive>,
     refresh: bool,

@@ -16,7 +16,7 @@ const FEATURE: &str = "kernel-tests";
 
 /// How programs are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Profile {
+pub enum Profile {
     /// Quick to rebuild: tests, demo, shell.
     Guest,
     /// As it is shipped: whatever is measured.
@@ -27,7 +27,7 @@ pub(crate) enum Profile {
 const PROGRAMS: [&str; 2] = ["agent", "guest"];
 
 /// Builds the agent and `guest`, and places them in `usr/bin`; the examples beside them.
-pub(crate) fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
+pub fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
     some_programs(&PROGRAMS, profile)
 }
 

@@ -28,14 +28,14 @@ use folder::Folder;
 use network::Network;
 
 /// The nodes' names.
-pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
 /// The `ConfigMap` that tells agents where the API server is; the tests in the lab read it too.
-pub(crate) const API_SERVER: &str = include_str!("lab/api-server.yaml");
+pub const API_SERVER: &str = include_str!("lab/api-server.yaml");
 
 /// Options of `cargo xtask lab`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     #[command(subcommand)]
     what: What,
 }
@@ -98,7 +98,7 @@ enum What {
 }
 
 /// Does what was asked.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = Folder::here();
     match &args.what {
         What::Up {
@@ -126,46 +126,46 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// A lab that runs.
-pub(crate) struct Running {
+pub struct Running {
     folder: Folder,
 }
 
 impl Running {
     /// The one of this work tree, if there is one.
-    pub(crate) fn find() -> Option<Self> {
+    pub fn find() -> Option<Self> {
         let folder = Folder::here();
         folder.is_running().then_some(Self { folder })
     }
 
     /// A new one, which is nobody's once this process is gone.
-    pub(crate) fn start() -> anyhow::Result<Self> {
+    pub fn start() -> anyhow::Result<Self> {
         let folder = Folder::of_test()?;
         up::up(&folder, Version::Newest, None, Profile::Guest)?;
         Ok(Self { folder })
     }
 
     /// kubectl as its administrator.
-    pub(crate) fn kubectl(&self) -> anyhow::Result<Command> {
+    pub fn kubectl(&self) -> anyhow::Result<Command> {
         self.folder.controlplane().kubectl()
     }
 
     /// What a line of shell prints on a node.
-    pub(crate) fn output(&self, node: &str, line: &str) -> anyhow::Result<String> {
+    pub fn output(&self, node: &str, line: &str) -> anyhow::Result<String> {
         remote::output(&self.folder, node, line)
     }
 
     /// What takes lines of shell for a node, and prints what they print.
-    pub(crate) fn session(&self, node: &str) -> anyhow::Result<Command> {
+    pub fn session(&self, node: &str) -> anyhow::Result<Command> {
         remote::session(&self.folder, node)
     }
 
     /// Lets it run on when this process is gone.
-    pub(crate) fn keep(&self) -> anyhow::Result<()> {
+    pub fn keep(&self) -> anyhow::Result<()> {
         self.folder.disown()
     }
 
     /// Ends it.
-    pub(crate) fn end(&self) -> anyhow::Result<()> {
+    pub fn end(&self) -> anyhow::Result<()> {
         self.folder.end()
     }
 }

@@ -10,7 +10,7 @@ use super::program::{self, Version};
 use super::site::Site;
 
 /// A running control plane; ended when dropped, and by the next one if this process is killed.
-pub(crate) struct Own {
+pub struct Own {
     /// Where it lives.
     pub(super) folder: Folder,
     program: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Own {
 
 impl Own {
     /// Builds it if need be, starts it, and returns when it is ready.
-    pub(crate) fn start(version: Version) -> anyhow::Result<Self> {
+    pub fn start(version: Version) -> anyhow::Result<Self> {
         let program = program::build(version)?;
         let folder = Folder::of_test();
         let owner = Process::new(std::process::id())?;
@@ -28,12 +28,12 @@ impl Own {
     }
 
     /// The program that holds every part of Kubernetes.
-    pub(crate) fn program(&self) -> PathBuf {
+    pub fn program(&self) -> PathBuf {
         self.program.clone()
     }
 
     /// A part of the program, such as kubectl, as the administrator of this control plane.
-    pub(crate) fn part(&self, name: &str) -> Command {
+    pub fn part(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
             .arg(name)
@@ -42,12 +42,12 @@ impl Own {
     }
 
     /// The administrator's kubeconfig.
-    pub(crate) fn kubeconfig(&self) -> PathBuf {
+    pub fn kubeconfig(&self) -> PathBuf {
         self.folder.kubeconfig()
     }
 
     /// Ends it.
-    pub(crate) fn end(self) -> anyhow::Result<()> {
+    pub fn end(self) -> anyhow::Result<()> {
         self.folder.end()
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::paths;
 
 /// A `cargo` command in the source tree, with the cargo that runs us.
-pub(crate) fn command() -> Command {
+pub fn command() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     // With this set, which test binaries get for the times of their tests, cargo builds everything again.
@@ -31,16 +31,16 @@ fn is_of_a_package(name: &str) -> bool {
 }
 
 /// The variable with which libtest of a stable toolchain takes `--report-time`.
-pub(crate) const REPORTS_TIME: &str = "RUSTC_BOOTSTRAP";
+pub const REPORTS_TIME: &str = "RUSTC_BOOTSTRAP";
 
 /// What our programs are built for; with glibc and `crt-static`, because it is there wherever Rust is.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// `cargo SUBCOMMAND` over the whole workspace with every feature.
 ///
 /// What a command selects decides which features the dependencies get, and every other set of
 /// features builds a hundred crates once more.
-pub(crate) fn whole(subcommand: &str) -> Command {
+pub fn whole(subcommand: &str) -> Command {
     let mut command = command();
     command.args([subcommand, "--workspace", "--all-features"]);
     command
@@ -77,14 +77,14 @@ struct MessageTarget {
 }
 
 /// Builds the binary `ipvs-topo` with the dev profile and returns where it is.
-pub(crate) fn build_agent() -> anyhow::Result<PathBuf> {
+pub fn build_agent() -> anyhow::Result<PathBuf> {
     build(whole("build").args(["--bin", "ipvs-topo"]), "ipvs-topo")
 }
 
 /// Runs a cargo build and returns the executable of the target called `name`.
 ///
 /// The compiler's messages are part of the error; a build that succeeds is silent.
-pub(crate) fn build(cargo: &mut Command, name: &str) -> anyhow::Result<PathBuf> {
+pub fn build(cargo: &mut Command, name: &str) -> anyhow::Result<PathBuf> {
     match &*build_all(cargo, &|target| target.name == name)? {
         [path, ..] => Ok(path.clone()),
         [] => bail!("cargo built no executable {name}"),
@@ -126,7 +126,7 @@ fn build_all(
 }
 
 /// `cargo metadata --no-deps` of one workspace, as JSON.
-pub(crate) fn metadata(manifest: &Path) -> anyhow::Result<Vec<u8>> {
+pub fn metadata(manifest: &Path) -> anyhow::Result<Vec<u8>> {
     let output = command()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .arg("--manifest-path")
@@ -185,7 +185,7 @@ pub(crate) fn programs(names: &[&str]) -> anyhow::Result<Vec<String>> {
 }
 
 /// The names of the workspace's packages.
-pub(crate) fn packages() -> anyhow::Result<Vec<String>> {
+pub fn packages() -> anyhow::Result<Vec<String>> {
     let packages = workspace()?.packages.into_iter();
     Ok(packages.map(|package| package.name).collect())
 }
@@ -196,7 +196,7 @@ pub(crate) fn targets_with(feature: &str) -> anyhow::Result<Vec<TestTarget>> {
 }
 
 /// The names of the test targets that need nothing but this machine.
-pub(crate) fn plain_targets() -> anyhow::Result<BTreeSet<String>> {
+pub fn plain_targets() -> anyhow::Result<BTreeSet<String>> {
     let found = test_targets(&<[String]>::is_empty)?.into_iter();
     Ok(found.map(|target| target.name).collect())
 }

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The root of the source tree (the folder of the workspace's `Cargo.toml`).
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
+        .ancestors()
+        .nth(2)
         .unwrap_or(Path::new("."))
 }
 
 /// Downloads and tools that survive `cargo clean`: `$XDG_CACHE_HOME/ipvs-topo`, else `~/.cache/ipvs-topo`.
-pub(crate) fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     cache_in(&|name| std::env::var_os(name))
 }
 

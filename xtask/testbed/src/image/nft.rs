@@ -8,12 +8,12 @@ use anyhow::Context as _;
 
 use super::contents::Contents;
 use super::sbom::Component;
-use crate::vm::Lab;
+use crate::vm::Machines;
 use crate::vm::archive::{Owner, owners};
 use crate::vm::tools::{SUITE, Tools};
 
 /// Adds `nft` with all it needs, the licences of that, and the packages it is from.
-pub(super) fn add(contents: &mut Contents, lab: &Lab) -> anyhow::Result<()> {
+pub(super) fn add(contents: &mut Contents, lab: &Machines) -> anyhow::Result<()> {
     let tools = Tools::of(&lab.store, "image-nftables", SUITE, &["nftables"])?;
     let program = tools.program("nft")?;
     let mut files = vec![program.clone(), tools.loader()?];

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 
 use crate::paths;
-use crate::vm::Lab;
+use crate::vm::Machines;
 use crate::vm::build::{self, Profile};
 use crate::vm::image::Addition;
 use crate::vm::progress::Step;
@@ -23,7 +23,7 @@ use contents::Contents;
 
 /// Options of `cargo xtask image`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// The folder for the archives; one in the cache when left out.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -76,7 +76,7 @@ const ALL: [Image; 3] = [
 ];
 
 /// Writes every image, and tells where it is.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let out = match &args.out {
         Some(out) => std::path::absolute(out)?,
         None => paths::cache().join("images"),
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Builds the programs and writes each image into `folder`; the archives.
 pub(crate) fn write_all(folder: &Path, profile: Profile) -> anyhow::Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let packages = ALL.map(|image| image.package);
     let programs = build::some_programs(&packages, profile)?;
     let mut archives = Vec::new();

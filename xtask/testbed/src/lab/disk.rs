@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::vm::Lab as Machines;
+use crate::vm::Machines;
 use crate::vm::command::output;
 use crate::vm::tools::{SUITE, Tools};
 

@@ -53,7 +53,7 @@ const STARTERS: [&str; 12] = [
 
 /// One file that a run adds to the image.
 #[derive(Debug, Clone)]
-pub(crate) enum Addition {
+pub enum Addition {
     /// A program of the host, at `path` in the guest.
     Program {
         /// Where it goes, without the leading slash.

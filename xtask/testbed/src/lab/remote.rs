@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use super::folder::Folder;
 use super::network::Network;
 use super::node;
-use crate::vm::Lab as Machines;
+use crate::vm::Machines;
 
 /// Where a node gives a shell to whoever connects; `init.sh` knows it too.
 const SHELL_PORT: &str = "24";

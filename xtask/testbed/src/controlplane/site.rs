@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 /// The host's loopback as a guest with user-mode networking sees it.
-pub(crate) const FROM_GUEST: &str = "10.0.2.2";
+pub const FROM_GUEST: &str = "10.0.2.2";
 
 /// Service addresses of both families.
 const SERVICE_RANGES: &str = "10.96.0.0/16,fd00:10:96::/112";

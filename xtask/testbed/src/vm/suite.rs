@@ -12,13 +12,13 @@ use guest_wire::{Line, Outcome, Record};
 use super::image::Addition;
 use super::kernel::{Kernel, Line as KernelLine};
 use super::machine::{Pace, Spec};
-use super::{Lab, build};
+use super::{Machines, build};
 
 /// The module of tests about what is the same on every kernel, as it stands in their paths.
 const ONE_KERNEL: &str = "one_kernel::";
 
 /// The module of tests that take minutes, in every kind of test.
-pub(crate) const LONG: &str = "storm::";
+pub const LONG: &str = "storm::";
 
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Runs the suites on every kernel asked for, all at the same time.
 fn all(args: &Args) -> anyhow::Result<Counts> {
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let additions = build::tests(&args.package)?;
     let lines = args
         .kernel
@@ -143,7 +143,7 @@ fn skipped(gate: bool, line: KernelLine) -> impl Iterator<Item = &'static str> {
 
 /// Runs the suite on one kernel, printing each test as it ends; returns the counts and what was printed of failures.
 fn one(
-    lab: &Lab,
+    lab: &Machines,
     kernel: &Kernel,
     mut additions: Vec<Addition>,
     args: &Args,

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::disk;
 use crate::controlplane::program::{self, Version};
-use crate::vm::Lab as Machines;
+use crate::vm::Machines;
 use crate::vm::command::output;
 use crate::vm::kernel::Kernel;
 use crate::vm::modules;

@@ -10,7 +10,7 @@ use super::{NODES, disk, node, nodes, payload, root};
 use crate::controlplane::parts;
 use crate::controlplane::program::{self, Version};
 use crate::controlplane::site::Site;
-use crate::vm::Lab as Machines;
+use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::{Kernel, Line};
 

@@ -17,7 +17,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// A minor of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Version {
+pub enum Version {
     /// The newest released one.
     Newest,
     /// The oldest that we support.
@@ -42,7 +42,7 @@ impl Version {
     }
 
     /// What Kubernetes calls it: `v1.36.3`.
-    pub(crate) fn release(self) -> anyhow::Result<String> {
+    pub fn release(self) -> anyhow::Result<String> {
         let modules = fs::read_to_string(source().join(self.modules()))?;
         release(&modules)
     }

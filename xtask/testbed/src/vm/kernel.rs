@@ -18,7 +18,7 @@ const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
 
 /// A kernel line that the project supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Line {
+pub enum Line {
     /// Debian bookworm's.
     #[value(name = "6.1")]
     V6_1,
@@ -55,17 +55,17 @@ impl fmt::Display for Line {
 
 /// A kernel on disk.
 #[derive(Debug, Clone)]
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// The line it is the newest of.
-    pub(crate) line: Line,
+    pub line: Line,
     /// Its release as `uname -r` prints it.
-    pub(crate) release: String,
+    pub release: String,
     /// The image to boot.
-    pub(crate) image: PathBuf,
+    pub image: PathBuf,
     /// The folder `kernel/` with its modules.
-    pub(crate) modules: PathBuf,
+    pub modules: PathBuf,
     /// Changes when the package does.
-    pub(crate) identity: String,
+    pub identity: String,
 }
 
 impl Kernel {

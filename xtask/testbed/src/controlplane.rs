@@ -16,15 +16,15 @@ use std::process::ExitCode;
 use anyhow::ensure;
 
 use folder::Folder;
-pub(crate) use own::Own;
+pub use own::Own;
 use process::Ending;
-pub(crate) use program::Version;
-pub(crate) use site::FROM_GUEST;
+pub use program::Version;
+pub use site::FROM_GUEST;
 use site::{Part, Site};
 
 /// Options of `cargo xtask controlplane`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// The Kubernetes minor: the newest, or the oldest that we support.
     #[arg(long, value_enum, global = true, default_value = "newest")]
     version: Version,
@@ -64,7 +64,7 @@ enum What {
 }
 
 /// Does what was asked.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Up => up(args.version)?,
         What::Down => Folder::of(args.version).end()?,

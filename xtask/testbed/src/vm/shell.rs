@@ -11,7 +11,7 @@ use super::image::Addition;
 use super::kernel::Line as KernelLine;
 use super::machine::{Pace, Spec};
 use super::progress::Step;
-use super::{Lab, build};
+use super::{Machines, build};
 
 /// Options of both.
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ exec bash --norc -i
 
 /// Gives the person a shell in a guest.
 pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let mut additions = additions(guest)?;
     additions.push(text("job", GREETING));
     additions.push(text("interactive", ""));
@@ -71,7 +71,7 @@ pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
 
 /// Runs one command in a guest; its output and its exit status become ours.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let lab = Lab::open()?;
+    let lab = Machines::open()?;
     let mut additions = additions(&args.guest)?;
     additions.push(text("job", &format!("cd /root\n{}\n", line(&args.command))));
     let kernel = lab.kernel(args.guest.kernel)?;

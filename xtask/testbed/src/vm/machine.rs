@@ -49,7 +49,7 @@ pub(crate) const EMULATED: &str = "mitigations=off cryptomgr.notests damon_stat.
 
 /// What a guest's clock goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Pace {
+pub enum Pace {
     /// This machine's time: two processors, each as fast as this machine lets it be.
     Real,
     /// This machine's time beside other guests: one processor, because two of one guest would wait for each other's locks.
@@ -78,24 +78,24 @@ impl Pace {
 }
 
 /// What a guest is to be.
-pub(crate) struct Spec<'a> {
+pub struct Spec<'a> {
     /// The kernel it boots.
-    pub(crate) kernel: &'a Kernel,
+    pub kernel: &'a Kernel,
     /// What its image holds beside the base: the job above all, as `job`.
-    pub(crate) additions: Vec<Addition>,
+    pub additions: Vec<Addition>,
     /// Its memory in MiB.
-    pub(crate) memory: u32,
+    pub memory: u32,
     /// Whether it has a network card that reaches this host's loopback at 10.0.2.2.
-    pub(crate) network: bool,
+    pub network: bool,
     /// How long it may take from power-on to power-off.
-    pub(crate) limit: Duration,
+    pub limit: Duration,
     /// What its clock goes by.
-    pub(crate) pace: Pace,
+    pub pace: Pace,
 }
 
 /// What this machine's processors did for a guest's since it was turned on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Processors {
+pub struct Processors {
     /// How long they ran them, in nanoseconds, all together.
     ran: u64,
     /// How long the guest's wanted to run and waited.
@@ -104,7 +104,7 @@ pub(crate) struct Processors {
 
 impl Processors {
     /// How much of the time in which the guest's processors wanted to run they did, since `earlier`.
-    pub(crate) fn given_since(self, earlier: Self) -> f64 {
+    pub fn given_since(self, earlier: Self) -> f64 {
         let (ran, waited) = (self.ran - earlier.ran, self.waited - earlier.waited);
         #[expect(clippy::cast_precision_loss, reason = "a share of some minutes")]
         let share = ran as f64 / (ran + waited).max(1) as f64;
@@ -123,7 +123,7 @@ impl Processors {
 }
 
 /// A guest that is running.
-pub(crate) struct Machine {
+pub struct Machine {
     child: Child,
     lines: Receiver<String>,
     run: RunFolder,
@@ -171,7 +171,7 @@ impl Machine {
 
     /// The next line of the job, or `None` when the guest is gone. An error when its time is up,
     /// or when its kernel was in trouble.
-    pub(crate) fn line(&mut self) -> anyhow::Result<Option<String>> {
+    pub fn line(&mut self) -> anyhow::Result<Option<String>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             Ok(line) => Ok(Some(line)),
@@ -184,7 +184,7 @@ impl Machine {
     }
 
     /// What this machine's processors have done for the guest's, each of which is a thread that QEMU names `CPU 0/TCG`.
-    pub(crate) fn processors(&self) -> anyhow::Result<Processors> {
+    pub fn processors(&self) -> anyhow::Result<Processors> {
         let mut all = Processors::default();
         for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
             let thread = thread?.path();
@@ -205,7 +205,7 @@ impl Machine {
     }
 
     /// What to tell a person when the guest failed: `what`, and the end of its console.
-    pub(crate) fn report(&self, what: &str) -> String {
+    pub fn report(&self, what: &str) -> String {
         let console = fs::read(self.run.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
         let lines: Vec<&str> = console.lines().collect();

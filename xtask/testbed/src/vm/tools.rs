@@ -51,7 +51,7 @@ const LIBRARY_FOLDERS: [&str; 4] = [
 ];
 
 /// The unpacked programs.
-pub(crate) struct Tools {
+pub struct Tools {
     root: PathBuf,
     /// Changes when any package does.
     pub(crate) identity: String,

@@ -4,17 +4,17 @@
 //! packages, found through the package index and unpacked into the cache folder.
 
 pub(crate) mod archive;
-pub(crate) mod build;
-pub(crate) mod command;
-pub(crate) mod image;
+pub mod build;
+pub mod command;
+pub mod image;
 pub(crate) mod initramfs;
-pub(crate) mod kernel;
-pub(crate) mod machine;
+pub mod kernel;
+pub mod machine;
 pub(crate) mod modules;
-pub(crate) mod progress;
+pub mod progress;
 pub(crate) mod shell;
 pub(crate) mod store;
-pub(crate) mod suite;
+pub mod suite;
 pub(crate) mod tools;
 
 use std::process::{ExitCode, ExitStatus};
@@ -29,7 +29,7 @@ use tools::Tools;
 
 /// Options of `cargo xtask vm`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     #[command(subcommand)]
     action: Action,
 }
@@ -47,7 +47,7 @@ enum Action {
 }
 
 /// Runs `cargo xtask vm`.
-pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.action {
         Action::Test(args) => suite::run(args),
         Action::Shell(guest) => shell::shell(guest),
@@ -67,28 +67,28 @@ fn update() -> anyhow::Result<ExitCode> {
 }
 
 /// Everything that is needed to boot guests.
-pub(crate) struct Lab {
+pub struct Machines {
     /// Where packages and images are kept.
-    pub(crate) store: Store,
+    pub store: Store,
     /// The programs of this machine's side, and those that guests hold.
-    pub(crate) tools: Tools,
+    pub tools: Tools,
 }
 
-impl Lab {
+impl Machines {
     /// Finds the tools, and fetches them the first time.
-    pub(crate) fn open() -> anyhow::Result<Self> {
+    pub fn open() -> anyhow::Result<Self> {
         let store = Store::open(false)?;
         let tools = Tools::find(&store)?;
         Ok(Self { store, tools })
     }
 
     /// The newest kernel of a line, fetched the first time.
-    pub(crate) fn kernel(&self, line: Line) -> anyhow::Result<Kernel> {
+    pub fn kernel(&self, line: Line) -> anyhow::Result<Kernel> {
         Kernel::find(&self.store, line)
     }
 
     /// A program of the tools that not every guest needs, under these names, with its libraries.
-    pub(crate) fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
+    pub fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
         let file = self.tools.program(program)?;
         let mut additions = Vec::new();
         for library in self.tools.libraries(&file)? {
@@ -106,7 +106,7 @@ impl Lab {
     }
 
     /// A folder of the tools' packages.
-    pub(crate) fn tree(&self, from: &str, path: &str) -> Addition {
+    pub fn tree(&self, from: &str, path: &str) -> Addition {
         Addition::Tree {
             path: path.to_owned(),
             from: self.tools.file(from),
@@ -114,7 +114,7 @@ impl Lab {
     }
 
     /// Boots a guest whose job is read line by line.
-    pub(crate) fn start(&self, spec: &Spec<'_>) -> anyhow::Result<Machine> {
+    pub fn start(&self, spec: &Spec<'_>) -> anyhow::Result<Machine> {
         Machine::start(&self.store, &self.tools, spec)
     }
 

@@ -14,7 +14,7 @@ const PACKAGES: [(&str, &str); 4] = [
 ];
 
 /// Runs `command` to its end; its standard output, or an error that shows what it said.
-pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done = command.output().map_err(|error| explain(&program, error))?;
     if !done.status.success() {

@@ -12,7 +12,7 @@ use super::NODES;
 use super::folder::{Folder, Guest};
 use super::network::Network;
 use crate::controlplane::process::{Ending, Process};
-use crate::vm::Lab as Machines;
+use crate::vm::Machines;
 use crate::vm::image::{self, Addition};
 use crate::vm::kernel::Kernel;
 use crate::vm::machine::{EMULATED, Pace, board};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// A step under way, shown on standard error. On a terminal the line is rewritten; in a log
 /// each report is a line of its own.
-pub(crate) struct Step {
+pub struct Step {
     name: String,
     began: Instant,
     rewrite: bool,
@@ -13,7 +13,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// Shows that `name` begins.
-    pub(crate) fn begin(name: impl Into<String>) -> Self {
+    pub fn begin(name: impl Into<String>) -> Self {
         let rewrite = std::io::stderr().is_terminal();
         let step = Self {
             name: name.into(),
@@ -30,7 +30,7 @@ impl Step {
     }
 
     /// Shows that the step ended well, with a remark.
-    pub(crate) fn done(self, remark: &str) {
+    pub fn done(self, remark: &str) {
         let seconds = self.began.elapsed().as_secs_f64();
         let remark = if remark.is_empty() {
             String::new()
