@@ -21,13 +21,13 @@ impl CrashPoint {
         }
     }
 
-    /// How many of `wanted` writes may be sent before the crash_point blows.
+    /// How many of `wanted` writes are sent before the process aborts.
     pub fn allows(&self, wanted: usize) -> usize {
         let left = self.left.load(Ordering::Relaxed);
         usize::try_from(left).map_or(wanted, |left| left.min(wanted))
     }
 
-    /// Notes `done` finished writes; does not return if the crash_point blows.
+    /// Notes `done` finished writes; does not return if the crash point is reached.
     pub fn record_writes(&self, done: usize) {
         let left = self.left.load(Ordering::Relaxed);
         if left == u64::MAX {

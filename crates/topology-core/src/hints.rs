@@ -4,7 +4,7 @@
 //! ```text
 //! Nodes --> Zones: CPU by zone      annotation, field --> HintMode
 //!              \                     /
-//!               reconcile(HintedSlices of one Service and family) --> hints on endpoints, perhaps an HintEvent
+//!               reconcile(slices of one Service and family) --> hints on endpoints, perhaps a HintEvent
 //! ```
 //!
 //! [`resolve`](mod@crate::resolve) reads hints, this module writes them; the two together show what a cluster

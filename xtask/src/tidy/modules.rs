@@ -197,13 +197,12 @@ impl<'a> ModuleFile<'a> {
             return Some((items, Self { file, folder }));
         }
         let named = path_attribute(module).map(|name| format!("{}/{name}", folder_of(self.file)));
-        let (file, folder) = match named {
-            Some(file) => (by_path.get(file.as_str()), folder_of(&file)),
-            None => {
-                let flat = by_path.get(format!("{inner}.rs").as_str());
-                let nested = format!("{inner}/mod.rs");
-                (flat.or_else(|| by_path.get(nested.as_str())), inner)
-            }
+        let (file, folder) = if let Some(file) = named {
+            (by_path.get(file.as_str()), folder_of(&file))
+        } else {
+            let flat = by_path.get(format!("{inner}.rs").as_str());
+            let nested = format!("{inner}/mod.rs");
+            (flat.or_else(|| by_path.get(nested.as_str())), inner)
         };
         file.map(|source| (&*source.ast.items, Self::of_file(source, folder)))
     }

@@ -1,4 +1,4 @@
-//! DesiredTables -> the text of one nft transaction.
+//! Writes the desired tables as the text of one nft transaction.
 //!
 //! Every rule carries a comment that ends in a hash of its text: reading the table back, the
 //! comments alone tell whether the rules are ours and of this version, whatever way the installed

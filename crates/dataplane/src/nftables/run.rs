@@ -224,7 +224,7 @@ impl Nft {
         }
     }
 
-    /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most [`GRACE`].
+    /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most `GRACE`.
     pub async fn set(
         &mut self,
         wanted: &DesiredTables,

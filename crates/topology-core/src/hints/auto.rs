@@ -9,7 +9,7 @@ use super::zones::Zones;
 
 /// Hints every ready endpoint for exactly one zone; takes all hints away where that is not possible.
 ///
-/// HintedSlices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
+/// Slices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
 /// imbalance.
 pub(super) fn allocate(
     zones: Option<&Zones>,

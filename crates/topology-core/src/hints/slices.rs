@@ -52,7 +52,7 @@ impl HintedSlices {
         self.create.iter_mut().chain(&mut self.update)
     }
 
-    /// ZoneMoves the slices that need it from those that are kept to those that are written.
+    /// Moves the slices that need it from those that are kept to those that are written.
     pub(super) fn pull(&mut self, needs_it: impl FnMut(&mut HintedSlice) -> bool) {
         self.update.extend(self.keep.extract_if(.., needs_it));
     }

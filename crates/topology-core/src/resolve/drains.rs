@@ -4,7 +4,7 @@
 //! After `t` of a ramp of `r`, in ten steps, the first part is `1 - floor(10 t / r) / 10`. With several ramps the parts
 //! are nested: a drain that has come further holds wherever one that has come less far does.
 //!
-//! Example: drain A leaves 3/10, drain B 6/10. PoolScope all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
+//! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
 
 use super::candidates::Candidate;
 use super::source::{Choice, DecidingRule};

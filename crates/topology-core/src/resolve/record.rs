@@ -168,7 +168,7 @@ pub enum Fact {
         level: LevelKey,
         /// How many endpoints stay.
         kept: u32,
-        /// PoolScope how many.
+        /// Of how many.
         of: u32,
     },
     /// S10: the weight of endpoints with one share.

@@ -1,6 +1,6 @@
 //! S8: no level takes more than its endpoints can bear.
 //!
-//! PoolScope the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
+//! Of the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
 //! of the demand (see [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average
 //! load. So at most `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that
 //! is inside too; the rest goes to the next outer level that has endpoints. The outermost takes what is left, so a cap never

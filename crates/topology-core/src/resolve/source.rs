@@ -9,7 +9,7 @@
 //! 6. hints, as kube-proxy 1.35 reads them;
 //! 7. nothing: every ready endpoint alike.
 //!
-//! PoolScope several policies of one kind the one of higher priority decides, then the older one, then the first by name.
+//! Of several policies of one kind the one of higher priority decides, then the older one, then the first by name.
 //! Source: reference 8.4.
 
 pub(super) mod hints;

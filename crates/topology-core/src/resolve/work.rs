@@ -73,7 +73,7 @@ pub(super) struct LevelState {
     pub(super) share: Ratio,
     /// Endpoints that take traffic.
     pub(super) usable: u32,
-    /// PoolScope these, how many the recovery hold lets count.
+    /// Of these, how many the recovery hold lets count.
     pub(super) counted: u32,
     /// Endpoints that do not terminate.
     pub(super) lasting: u32,

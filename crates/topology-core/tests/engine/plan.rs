@@ -409,7 +409,7 @@ fn trust_is_lost_for_one_key_alone() {
     assert_eq!(plan(Some(&other), &mirror, 0).steps.len(), 2);
 }
 
-/// DiffOptions by which the real server of that number is of an endpoint that exists and is not chosen.
+/// Options by which the real server of that number is of an endpoint that exists and is not chosen.
 fn unchosen(real: &[(std::net::IpAddr, u16)]) -> DiffOptions<'_> {
     DiffOptions {
         unchosen: real,

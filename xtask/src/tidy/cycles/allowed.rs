@@ -4,28 +4,8 @@
 pub(super) const ALLOWED: &[(&str, &str)] = &[
     ("crates/agent/src/api/answer.rs", "crates/agent/src/api.rs"),
     (
-        "crates/agent/src/conntrack/wire.rs",
-        "crates/agent/src/conntrack.rs",
-    ),
-    (
-        "crates/agent/src/conntrack/worker.rs",
-        "crates/agent/src/conntrack.rs",
-    ),
-    (
         "crates/agent/src/metrics/gauges.rs",
         "crates/agent/src/metrics.rs",
-    ),
-    (
-        "crates/agent/src/nftables/elements.rs",
-        "crates/agent/src/nftables.rs",
-    ),
-    (
-        "crates/agent/src/nftables/observed.rs",
-        "crates/agent/src/nftables.rs",
-    ),
-    (
-        "crates/agent/src/nftables/render.rs",
-        "crates/agent/src/nftables.rs",
     ),
     (
         "crates/agent/src/offline.rs",
@@ -67,54 +47,10 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/reconcile/schedulers.rs",
         "crates/agent/src/reconcile.rs",
     ),
-    (
-        "crates/agent/src/routes/addresses.rs",
-        "crates/agent/src/routes.rs",
-    ),
-    (
-        "crates/agent/src/routes/wire.rs",
-        "crates/agent/src/routes.rs",
-    ),
     ("crates/agent/src/run.rs", "crates/agent/src/reconcile.rs"),
     (
         "crates/agent/src/simulate/table/single_server.rs",
         "crates/agent/src/simulate/table.rs",
-    ),
-    (
-        "crates/cluster/src/answer/json.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/json/tree.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/kinds.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/kinds.rs",
-        "crates/cluster/src/answer/protobuf.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/tree.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/tree.rs",
-        "crates/cluster/src/answer/protobuf.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/wire.rs",
-        "crates/cluster/src/answer.rs",
-    ),
-    (
-        "crates/cluster/src/answer/protobuf/wire.rs",
-        "crates/cluster/src/answer/protobuf.rs",
     ),
     (
         "crates/cluster/src/api/access/kubeconfig.rs",
@@ -133,7 +69,7 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/cluster/src/api/error.rs",
     ),
     (
-        "crates/cluster/src/api/watch/hub.rs",
+        "crates/cluster/src/api/watch/reflector.rs",
         "crates/cluster/src/api/watch.rs",
     ),
     (
@@ -143,6 +79,42 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     (
         "crates/cluster/src/convert/report.rs",
         "crates/cluster/src/convert/field.rs",
+    ),
+    (
+        "crates/cluster/src/decode/json.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/json/tree.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/kinds.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/kinds.rs",
+        "crates/cluster/src/decode/protobuf.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/tree.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/tree.rs",
+        "crates/cluster/src/decode/protobuf.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/wire.rs",
+        "crates/cluster/src/decode.rs",
+    ),
+    (
+        "crates/cluster/src/decode/protobuf/wire.rs",
+        "crates/cluster/src/decode/protobuf.rs",
     ),
     (
         "crates/cluster/src/schema/admission/annotations.rs",
@@ -231,6 +203,34 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     (
         "crates/controller/src/state/value.rs",
         "crates/controller/src/state.rs",
+    ),
+    (
+        "crates/dataplane/src/conntrack/wire.rs",
+        "crates/dataplane/src/conntrack.rs",
+    ),
+    (
+        "crates/dataplane/src/conntrack/worker.rs",
+        "crates/dataplane/src/conntrack.rs",
+    ),
+    (
+        "crates/dataplane/src/nftables/elements.rs",
+        "crates/dataplane/src/nftables.rs",
+    ),
+    (
+        "crates/dataplane/src/nftables/observed.rs",
+        "crates/dataplane/src/nftables.rs",
+    ),
+    (
+        "crates/dataplane/src/nftables/render.rs",
+        "crates/dataplane/src/nftables.rs",
+    ),
+    (
+        "crates/dataplane/src/routes/addresses.rs",
+        "crates/dataplane/src/routes.rs",
+    ),
+    (
+        "crates/dataplane/src/routes/wire.rs",
+        "crates/dataplane/src/routes.rs",
     ),
     (
         "crates/ipvs-netlink/src/connections/line.rs",
@@ -378,14 +378,20 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "xtask/src/bench/rivals.rs",
     ),
     ("xtask/src/demo/kubernetes.rs", "xtask/src/demo.rs"),
-    ("xtask/src/image/sbom.rs", "xtask/src/image/contents.rs"),
-    ("xtask/src/lab/node.rs", "xtask/src/lab.rs"),
-    ("xtask/src/lab/payload.rs", "xtask/src/lab.rs"),
-    ("xtask/src/lab/up.rs", "xtask/src/lab.rs"),
     ("xtask/src/test/steps.rs", "xtask/src/test/browser.rs"),
     ("xtask/src/test/steps.rs", "xtask/src/test/deny.rs"),
     ("xtask/src/test/steps.rs", "xtask/src/test/fuzz.rs"),
     ("xtask/src/tidy/commands.rs", "xtask/src/main.rs"),
-    ("xtask/src/vm/shell.rs", "xtask/src/vm.rs"),
-    ("xtask/src/vm/suite.rs", "xtask/src/vm.rs"),
+    (
+        "xtask/testbed/src/image/sbom.rs",
+        "xtask/testbed/src/image/contents.rs",
+    ),
+    ("xtask/testbed/src/lab/node.rs", "xtask/testbed/src/lab.rs"),
+    (
+        "xtask/testbed/src/lab/payload.rs",
+        "xtask/testbed/src/lab.rs",
+    ),
+    ("xtask/testbed/src/lab/up.rs", "xtask/testbed/src/lab.rs"),
+    ("xtask/testbed/src/vm/shell.rs", "xtask/testbed/src/vm.rs"),
+    ("xtask/testbed/src/vm/suite.rs", "xtask/testbed/src/vm.rs"),
 ];

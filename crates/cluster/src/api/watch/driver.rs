@@ -218,10 +218,8 @@ impl<'s> Driver<'s> {
             return Ok(());
         }
         let mut take = |node: Node| {
-            self.shared
-                .reflector
-                .borrow_mut()
-                .exists(self.number, &node)
+            let mut reflector = self.shared.reflector.borrow_mut();
+            reflector.exists(self.number, &node);
         };
         let page = form.list(&body, self.input.type_meta(), &mut take);
         let Page {
@@ -269,7 +267,7 @@ impl<'s> Driver<'s> {
                 }
                 Err(error) => return Some(Err(error)),
                 Ok(StreamPoll::All) if self.list_watch.is_listed() => {
-                    sleep(rest_after(self.taken)).await
+                    sleep(rest_after(self.taken)).await;
                 }
                 Ok(StreamPoll::All | StreamPoll::Part) => {}
             }

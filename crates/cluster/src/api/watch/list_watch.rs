@@ -278,7 +278,7 @@ impl ListWatch {
                 self.next = NextRequest::Page(None);
             }
             (NextRequest::Page(Some(_)), _) if !fault.is_passing() => {
-                self.next = NextRequest::Page(None)
+                self.next = NextRequest::Page(None);
             }
             (
                 NextRequest::Watch(_),

@@ -47,7 +47,7 @@ pub(super) struct Decision {
     pub(super) left: Option<String>,
     /// What there is to tell, the first time.
     pub(super) event: Option<HintEvent>,
-    /// HintedSlices whose endpoints shall be others.
+    /// Slices whose endpoints change.
     pub(super) changes: Vec<(Name, Vec<Value>)>,
 }
 
