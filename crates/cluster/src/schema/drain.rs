@@ -99,7 +99,7 @@ const SPEC: &[Property] = &[
         name: "reason",
         shape: Shape::Text(PROSE),
         need: Need::Text(""),
-        about: "Why, for whoever finds it at three in the morning.",
+        about: "The reason of the drain, for the engineer on call.",
     },
 ];
 

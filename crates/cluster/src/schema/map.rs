@@ -49,10 +49,10 @@ pub(crate) const MAP: Resource = Resource {
             ..column(
                 "Shard",
                 ".spec.shard",
-                "Which part of the Nodes it tells of.",
+                "The number of this part of the Nodes.",
             )
         },
-        column("Keys", ".spec.keys", "The labels whose values it tells."),
+        column("Keys", ".spec.keys", "The labels whose values it holds."),
         AGE,
     ],
 };
@@ -81,7 +81,7 @@ const SPEC: &[Property] = &[
             most: 9_999,
         },
         need: Need::Required,
-        about: "Which part of the Nodes it tells of, counted from 0.",
+        about: "The number of this part of the Nodes, counted from 0.",
     },
     Property {
         name: "keys",
@@ -92,7 +92,7 @@ const SPEC: &[Property] = &[
             set: false,
         },
         need: Need::EmptyList,
-        about: "The labels of Nodes whose values it tells, in this order.",
+        about: "The labels of Nodes whose values it holds, in this order.",
     },
     Property {
         name: "nodes",

@@ -16,7 +16,7 @@ pub(crate) const CLUSTER_POLICY: Resource = Resource {
     short: "ctp",
     namespaced: false,
     noun: "policy",
-    about: "Says for Services of the whole cluster how near their endpoints shall be, and what happens when things are not as they should be. One policy decides for a Service port; policies are never mixed.",
+    about: "Sets topology preferences for Services of the whole cluster, and what happens when the preferred endpoints are missing. One policy decides for a Service port; policies are never mixed.",
     spec: Object {
         parts: &[HEAD, NAMESPACES, BODY],
         rules: &[rules::BOTH],
@@ -34,7 +34,7 @@ pub(crate) const NAMESPACE_POLICY: Resource = Resource {
     short: "tp",
     namespaced: true,
     noun: "policy",
-    about: "Says for Services of its namespace how near their endpoints shall be, and what happens when things are not as they should be. Annotations of a Service come before it; the annotation topology.ipvs-topo.io/policy names one.",
+    about: "Sets topology preferences for Services of its namespace, and what happens when the preferred endpoints are missing. Annotations of a Service take precedence; the annotation topology.ipvs-topo.io/policy names one.",
     spec: Object {
         parts: &[HEAD, BODY],
         rules: &[rules::NAMESPACED, rules::BOTH],

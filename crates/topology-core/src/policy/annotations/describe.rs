@@ -130,7 +130,7 @@ pub const ANNOTATIONS: [Annotation; 14] = [
         name: "on-no-match",
         value: ValueKind::Word(&["reject", "drop"]),
         default: "`reject`",
-        about: "what clients see where nobody may serve them",
+        about: "what clients see if no endpoint may serve them",
     },
     Annotation {
         name: "slow-start",
