@@ -11,8 +11,8 @@ use std::io::ErrorKind;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail};
-use ipvs_netlink::transport::Limits;
 use ipvs_netlink::{Family, codec};
+use netlink_pipeline::Limits;
 use topology_core::quantise::quantise;
 
 #[path = "inputs/deciding.rs"]

@@ -5,8 +5,8 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ipvs_netlink::transport::{Batch, Limits, Request, datagrams};
 use ipvs_netlink::{Family, codec};
+use netlink_pipeline::{Batch, Limits, Request, datagrams};
 
 #[path = "inputs/wire.rs"]
 mod wire;
@@ -46,7 +46,7 @@ fn encode(criterion: &mut Criterion) {
 fn payloads(finished: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let messages = finished
         .iter()
-        .flat_map(|bytes| ipvs_netlink::transport::Messages::new(bytes));
+        .flat_map(|bytes| netlink_pipeline::Messages::new(bytes));
     messages
         .filter_map(|message| message.ok().map(|message| message.payload.to_vec()))
         .collect()

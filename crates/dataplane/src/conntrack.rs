@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use ipvs_netlink::transport::{self, Connection, NetlinkProtocol, Options};
+use netlink_pipeline::{Connection, NetlinkProtocol, Options};
 use topology_core::model::Family;
 
 /// What identifies the entries to delete: where clients sent to, and who answered.
@@ -64,14 +64,14 @@ pub struct Conntrack {
 
 impl Conntrack {
     /// Opens a socket in the current network namespace and starts the thread, which exits when this is dropped.
-    pub fn open() -> Result<Self, transport::Error> {
+    pub fn open() -> Result<Self, netlink_pipeline::Error> {
         let connection = Connection::open(NetlinkProtocol::NETFILTER, &Options::default())?;
         let (batches, received) = sync_channel(1);
         let (answers, results) = sync_channel(1);
         let thread = thread::Builder::new().name("conntrack".to_owned());
         let work = move || worker::work(connection, &received, &answers);
         let started = thread.spawn(work);
-        started.map_err(|source| transport::Error::Socket {
+        started.map_err(|source| netlink_pipeline::Error::Socket {
             call: "clone",
             source,
         })?;

@@ -3,9 +3,9 @@
 #[cfg(feature = "tokio")]
 mod asynchronous;
 mod blocking;
+mod connection;
 mod core;
 mod keyed;
-mod talk;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncClient;

@@ -3,17 +3,18 @@
 //! [`encode`] makes finished datagrams; the `decode_` functions read the payload of one message of the IPVS family:
 //! what follows the 16 bytes of the netlink header, beginning with the generic-netlink header.
 
-use crate::transport::{self, Datagram, Limits, Request, Source, Unsendable};
-use crate::wire::service::need;
-use crate::wire::{DecodeError, command, daemon, destination, genl, service, settings};
+use crate::wire::{command, daemon, destination, service, settings};
 use crate::{Command, Daemon, DestinationEntry, Family, Info, ServiceEntry, ServiceId, Timeouts};
+use netlink_pipeline::{
+    Datagram, DecodeError, Limits, Request, Source, Unsendable, generic, require,
+};
 
 /// Finished datagrams with these commands, numbered from `first`, each asking for one acknowledgement at its end.
 ///
 /// `family` is [`Client::family_id`](crate::Client::family_id). Commands that cannot be sent at all are left out.
 ///
 /// ```
-/// use ipvs_netlink::transport::Limits;
+/// use netlink_pipeline::Limits;
 /// use ipvs_netlink::{Command, codec};
 ///
 /// let datagrams = codec::encode(&[Command::ZeroAll, Command::Flush], 0x1c, Limits::default(), 1);
@@ -21,7 +22,7 @@ use crate::{Command, Daemon, DestinationEntry, Family, Info, ServiceEntry, Servi
 /// assert_eq!(datagrams[0].len(), 2 * (16 + 4));
 /// ```
 pub fn encode(commands: &[Command], family: u16, limits: Limits, first: u32) -> Vec<Vec<u8>> {
-    transport::datagrams(&mut CommandSource::new(commands, family), limits, first)
+    netlink_pipeline::datagrams(&mut CommandSource::new(commands, family), limits, first)
 }
 
 /// The service in an answer to `IPVS_CMD_GET_SERVICE`.
@@ -46,7 +47,7 @@ pub fn decode_destination(
 /// The daemon in an answer to `IPVS_CMD_GET_DAEMON`.
 pub fn decode_daemon(payload: &[u8]) -> Result<Daemon, DecodeError> {
     let table = command::read(payload)?;
-    daemon::entry(&need(table.daemon, "IPVS_CMD_ATTR_DAEMON")?)
+    daemon::entry(&require(table.daemon, "IPVS_CMD_ATTR_DAEMON")?)
 }
 
 /// The timeouts in an answer to `IPVS_CMD_GET_CONFIG`.
@@ -56,7 +57,7 @@ pub fn decode_timeouts(payload: &[u8]) -> Result<Timeouts, DecodeError> {
 
 /// The facts in an answer to `IPVS_CMD_GET_INFO`.
 pub fn decode_info(payload: &[u8]) -> Result<Info, DecodeError> {
-    settings::info(genl::attributes(payload)?)
+    settings::info(generic::attributes(payload)?)
 }
 
 /// The command in a request to the kernel, such as one captured from `ipvsadm`; `None` for requests that only read.

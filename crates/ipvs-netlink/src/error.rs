@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use crate::ServiceId;
-use crate::transport::{self, Failure, Nack, Unsendable};
+use netlink_pipeline::{Failure, Nack, Unsendable};
 
 /// Why something asked of the kernel did not happen, or may not have happened.
 ///
@@ -37,7 +37,7 @@ pub(crate) enum Cause {
     /// The answer to a successful request did not come.
     NoAnswer,
     /// The socket failed.
-    Transport(transport::Error),
+    Transport(netlink_pipeline::Error),
 }
 
 impl From<Failure> for Cause {
@@ -50,11 +50,11 @@ impl From<Failure> for Cause {
     }
 }
 
-impl From<transport::Error> for Cause {
-    fn from(error: transport::Error) -> Self {
+impl From<netlink_pipeline::Error> for Cause {
+    fn from(error: netlink_pipeline::Error) -> Self {
         match error {
-            transport::Error::Refused(nack) => Self::Refused(nack),
-            transport::Error::Unsendable(why) => Self::Unsendable(why),
+            netlink_pipeline::Error::Refused(nack) => Self::Refused(nack),
+            netlink_pipeline::Error::Unsendable(why) => Self::Unsendable(why),
             other => Self::Transport(other),
         }
     }

@@ -5,7 +5,7 @@
 //!           │
 //!         codec                        one table of attributes for writing and reading
 //!           │
-//!       transport                      sans-I/O pipeline and dumps, for any netlink protocol
+//!   netlink_pipeline                   a crate of its own: sans-I/O pipeline and dumps, for any netlink protocol
 //!        ╱     ╲
 //!   Client   AsyncClient               blocking, tokio (feature `tokio`)
 //! ```
@@ -27,7 +27,6 @@ struct Readme;
 
 pub mod codec;
 pub mod connections;
-pub mod transport;
 
 mod client;
 mod command;
@@ -37,7 +36,6 @@ mod error;
 mod service;
 mod settings;
 mod stats;
-mod unknown;
 mod wire;
 
 #[cfg(feature = "tokio")]
@@ -47,7 +45,8 @@ pub use command::Command;
 pub use daemon::{Daemon, DaemonState};
 pub use destination::{Destination, DestinationEntry, Forward, Tunnel, TunnelFlags, TunnelKind};
 pub use error::{Error, ErrorKind};
+pub use netlink_pipeline;
+pub use netlink_pipeline::{UnknownAttribute, UnknownAttributes};
 pub use service::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, ServiceId};
 pub use settings::{Info, Timeouts};
 pub use stats::{Rates, Stats};
-pub use unknown::{UnknownAttribute, UnknownAttributes};

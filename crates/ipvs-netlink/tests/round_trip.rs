@@ -8,12 +8,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipvs_netlink::transport::{Limits, Messages};
 use ipvs_netlink::{
     Command, Daemon, DaemonState, Destination, Family, Forward, Netmask, Protocol, Service,
     ServiceFlags, ServiceId, Timeouts, Tunnel, TunnelFlags, TunnelKind, UnknownAttribute,
     UnknownAttributes, codec,
 };
+use netlink_pipeline::{Limits, Messages};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Rule: the words of `topology_core` and of `ipvs_netlink` meet in exactly one file of the node's programs.
 //!
-//! `ipvs_netlink::transport` is no word of IPVS: routes and conntrack travel over it too.
+//! `netlink_pipeline` is no word of IPVS: routes and conntrack travel over it too.
 
 use super::names::names;
 use super::problem::Problem;
@@ -31,10 +31,8 @@ pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
 fn names_both(source: &Source) -> bool {
     let names = names(source);
     let first = |path: &[String], word: &str| path.first().is_some_and(|first| first == word);
-    let transport = |path: &[String]| path.get(1).is_some_and(|second| second == "transport");
     let core = names.iter().any(|(_, path)| first(path, "topology_core"));
-    let netlink = |path: &[String]| first(path, "ipvs_netlink") && !transport(path);
-    core && names.iter().any(|(_, path)| netlink(path))
+    core && names.iter().any(|(_, path)| first(path, "ipvs_netlink"))
 }
 
 #[cfg(test)]
@@ -60,10 +58,9 @@ mod tests {
         assert!(problems_of(MEETING, BOTH).is_empty());
         let mention = "//! Uses `ipvs_netlink` through ipvs.rs.\nuse topology_core::plan::Step;";
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
-        let routes =
-            "use ipvs_netlink::transport::{self, Engine};\nuse topology_core::model::Cidr;";
+        let routes = "use netlink_pipeline::Connection;\nuse topology_core::model::Cidr;";
         assert!(problems_of("crates/dataplane/src/routes.rs", routes).is_empty());
-        let both = "use ipvs_netlink::{Client, transport};\nuse topology_core::model::Cidr;";
+        let both = "use ipvs_netlink::Client;\nuse topology_core::model::Cidr;";
         assert_eq!(problems_of("crates/dataplane/src/routes.rs", both).len(), 1);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Instant;
 
-use ipvs_netlink::transport::{self, Batch, Connection, Message, Request};
+use netlink_pipeline::{Batch, Connection, Message, Request};
 use topology_core::model::Family;
 
 use super::wire::{self, Selection};
@@ -28,7 +28,7 @@ pub(super) fn work(
 fn clean(
     connection: &mut Connection,
     flows: &BTreeSet<Flow>,
-) -> Result<Vec<Cleaning>, transport::Error> {
+) -> Result<Vec<Cleaning>, netlink_pipeline::Error> {
     let mut cleanings = Vec::new();
     for selection in selections(flows) {
         let began = Instant::now();
@@ -65,7 +65,10 @@ fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
         .collect()
 }
 
-fn delete(connection: &mut Connection, entries: &[wire::Entry]) -> Result<usize, transport::Error> {
+fn delete(
+    connection: &mut Connection,
+    entries: &[wire::Entry],
+) -> Result<usize, netlink_pipeline::Error> {
     let mut batch = Batch::new();
     for entry in entries {
         batch.push(Request::new(wire::DELETE, 0), &wire::delete(entry));

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use ipvs_netlink::transport::{Request, Transaction, Unsendable, Writer};
+use netlink_pipeline::{Request, Transaction, Unsendable, Writer};
 use topology_core::model::Family;
 
 use super::TABLE;
@@ -108,7 +108,7 @@ fn pair(pod: IpAddr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use ipvs_netlink::transport::{Conversation as _, Next, Sequence};
+    use netlink_pipeline::{Conversation as _, Next, Sequence};
 
     use super::*;
 

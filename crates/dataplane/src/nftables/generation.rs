@@ -4,9 +4,7 @@
 //! while. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`, the counting is in `nf_tables_commit` of
 //! `net/netfilter/nf_tables_api.c`.
 
-use ipvs_netlink::transport::{
-    AsyncConnection, Attributes, Batch, DecodeError, Error, Message, Request,
-};
+use netlink_pipeline::{AsyncConnection, Attributes, Batch, DecodeError, Error, Message, Request};
 
 /// `NFT_MSG_GETGEN` of the subsystem `NFNL_SUBSYS_NFTABLES`.
 const GET: u16 = 0x0a10;

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 use std::{fmt, io, mem};
 
-use ipvs_netlink::transport::{self, AsyncConnection, NetlinkProtocol, Options};
+use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
@@ -45,7 +45,7 @@ pub enum NftError {
     Refused(String),
     /// The kernel did not take elements of a set.
     #[error("table {TABLE}: elements of a set: {0}")]
-    Elements(#[from] transport::Error),
+    Elements(#[from] netlink_pipeline::Error),
 }
 
 /// What our tables hold as far as we know, and the way to change that.
@@ -118,7 +118,7 @@ enum Held {
 
 impl Nft {
     /// Opens a socket in the current network namespace; nothing is known of the tables yet.
-    pub fn open() -> Result<Self, transport::Error> {
+    pub fn open() -> Result<Self, netlink_pipeline::Error> {
         Ok(Self {
             program: NFT,
             connection: AsyncConnection::open(NetlinkProtocol::NETFILTER, &Options::default())?,
@@ -263,7 +263,7 @@ impl Nft {
     }
 
     /// Tables of others, as `ip kube-proxy`.
-    pub async fn foreign_tables(&mut self) -> Result<Vec<String>, transport::Error> {
+    pub async fn foreign_tables(&mut self) -> Result<Vec<String>, netlink_pipeline::Error> {
         foreign(&mut self.connection).await
     }
 
@@ -290,7 +290,7 @@ impl Nft {
         if !changed.is_empty() {
             self.job = None;
             for transaction in changed.transactions() {
-                let mut transaction = transaction.map_err(transport::Error::from)?;
+                let mut transaction = transaction.map_err(netlink_pipeline::Error::from)?;
                 self.connection.converse(&mut transaction).await?;
                 generation = generation.map(Generation::next);
                 crash_point.record_writes(1);

@@ -2,7 +2,7 @@
 //!
 //! Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `include/uapi/linux/netfilter.h`.
 
-use ipvs_netlink::transport::{AsyncConnection, Attributes, DecodeError, Error, Message, Request};
+use netlink_pipeline::{AsyncConnection, Attributes, DecodeError, Error, Message, Request};
 
 use super::TABLE;
 
@@ -76,7 +76,7 @@ mod tests {
                 &payload,
             ]
             .concat();
-            let message = ipvs_netlink::transport::Messages::new(&datagram).next();
+            let message = netlink_pipeline::Messages::new(&datagram).next();
             parse(message.unwrap().unwrap()).ok()
         };
         let table = |family: &str| Some(Some((family.to_owned(), "nat".to_owned())));

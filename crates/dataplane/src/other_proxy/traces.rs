@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use ipvs_netlink::transport::{AsyncConnection, Batch, NetlinkProtocol, Options, Request, Writer};
+use netlink_pipeline::{AsyncConnection, Batch, NetlinkProtocol, Options, Request, Writer};
 
 /// `NFT_MSG_GETTABLE` and `NFT_MSG_GETCHAIN` of the subsystem `NFNL_SUBSYS_NFTABLES`.
 const GET_TABLE: u16 = 0x0a01;

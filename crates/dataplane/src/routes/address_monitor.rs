@@ -5,10 +5,8 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::task::Poll;
 
-use ipvs_netlink::transport::{
-    AsyncSubscription, Error, Message, Messages, NetlinkProtocol, Options,
-};
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_pipeline::{AsyncSubscription, Error, Message, Messages, NetlinkProtocol, Options};
 
 use super::wire;
 use crate::routes::rtnl;

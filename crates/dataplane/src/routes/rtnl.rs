@@ -1,10 +1,10 @@
 //! `NETLINK_ROUTE` through the pipelined transport, in the words of `netlink-packet-route`.
 
-use ipvs_netlink::transport::{
-    self, AsyncConnection, Batch, DecodeError, Failure, Message, NetlinkProtocol, Options, Request,
-};
 use netlink_packet_core::{NetlinkSerializable as _, ParseableParametrized as _};
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_pipeline::{
+    AsyncConnection, Batch, DecodeError, Failure, Message, NetlinkProtocol, Options, Request,
+};
 
 /// `NLM_F_EXCL | NLM_F_CREATE` of `linux/netlink.h`: fail if it exists, create it if not.
 const CREATE: u16 = 0x200 | 0x400;
@@ -20,7 +20,7 @@ pub(crate) type Outcome = Result<(), Box<Failure>>;
 
 impl Rtnl {
     /// Opens the socket in the current network namespace.
-    pub(crate) fn open() -> Result<Self, transport::Error> {
+    pub(crate) fn open() -> Result<Self, netlink_pipeline::Error> {
         let mut options = Options::default();
         // A dump is filtered by the kernel.
         options.strict = true;
@@ -32,7 +32,7 @@ impl Rtnl {
     pub(crate) async fn send(
         &mut self,
         messages: impl Iterator<Item = RouteNetlinkMessage>,
-    ) -> Result<Vec<Outcome>, transport::Error> {
+    ) -> Result<Vec<Outcome>, netlink_pipeline::Error> {
         let mut batch = Batch::new();
         for message in messages {
             let flags = match message {
@@ -51,7 +51,7 @@ impl Rtnl {
     pub(crate) async fn ask(
         &mut self,
         message: &RouteNetlinkMessage,
-    ) -> Result<Option<RouteNetlinkMessage>, transport::Error> {
+    ) -> Result<Option<RouteNetlinkMessage>, netlink_pipeline::Error> {
         let mut batch = Batch::new();
         batch.push(
             Request::new(message.message_type(), 0).with_answer(),
@@ -71,7 +71,7 @@ impl Rtnl {
         &mut self,
         request: &RouteNetlinkMessage,
         mut read: impl FnMut(RouteNetlinkMessage) -> Option<T> + Send,
-    ) -> Result<Vec<T>, transport::Error> {
+    ) -> Result<Vec<T>, netlink_pipeline::Error> {
         let kind = Request::new(request.message_type(), 0);
         let decode = |message: Message<'_>| -> Result<Option<T>, DecodeError> {
             Ok(parse(message).and_then(&mut read))

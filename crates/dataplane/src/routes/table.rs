@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipvs_netlink::transport::{self, Failure};
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_pipeline::Failure;
 use rustix::net::netdevice;
 use topology_core::model::{Cidr, Family};
 
@@ -20,7 +20,7 @@ use crate::routes::rtnl::Rtnl;
 pub enum RouteError {
     /// The conversation with the kernel failed.
     #[error("routes: {0}; the agent needs CAP_NET_ADMIN in the node's network namespace")]
-    Netlink(#[from] transport::Error),
+    Netlink(#[from] netlink_pipeline::Error),
     /// There is no loopback link to hang routes on.
     #[error("routes: no link lo: {0}")]
     NoLoopback(#[source] rustix::io::Errno),

@@ -4,7 +4,7 @@
 //! `crates/ipvs-netlink`. The first byte says what the rest is.
 #![no_main]
 
-use ipvs_netlink::transport::{
+use netlink_pipeline::{
     Batch, Conversation, Dump, Limits, Messages, Next, Pipeline, Request, Sequence,
 };
 use ipvs_netlink::{Family, codec, connections};
@@ -53,7 +53,7 @@ fn transport(datagram: &[u8]) {
     let _ = pipeline.received(datagram);
     assert_eq!(pipeline.into_outcomes().len(), 4);
 
-    let decode = |_: ipvs_netlink::transport::Message<'_>| Ok(Some(()));
+    let decode = |_: netlink_pipeline::Message<'_>| Ok(Some(()));
     let Ok(mut dump) = Dump::new(Request::new(0x22, 0), |_| (), 2, decode) else {
         return;
     };

@@ -2,8 +2,8 @@
 
 use super::core::Core;
 use crate::error::{Attempt, Cause, Error, Object, Verb};
-use crate::transport::{AsyncConnection, NetlinkProtocol, Options};
 use crate::{Command, Daemon, DestinationEntry, Info, ServiceEntry, ServiceId, Timeouts};
+use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 
 /// A connection to the kernel's IPVS in one network namespace, for tokio (with I/O enabled).
 ///

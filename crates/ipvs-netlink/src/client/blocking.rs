@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use super::core::Core;
 use crate::error::{Attempt, Cause, Error, Object, Verb};
-use crate::transport::{Connection, NetlinkProtocol, Options};
 use crate::{Command, Daemon, DestinationEntry, Info, ServiceEntry, ServiceId, Timeouts};
+use netlink_pipeline::{Connection, NetlinkProtocol, Options};
 
 /// A connection to the kernel's IPVS in one network namespace. Every call blocks until the kernel has answered.
 ///

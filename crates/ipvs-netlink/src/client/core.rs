@@ -1,15 +1,16 @@
-//! What both fronts do, written once.
+//! Implements the calls of both clients once.
 
 use std::mem;
 
+use super::connection::NetlinkConnection;
 use super::keyed::{Keyed, has_repeats};
-use super::talk::Talk;
 use crate::codec::{self, CommandSource};
 use crate::error::{Attempt, Cause, Object, Verb};
-use crate::transport::{Batch, Dump, Failure, Message, Outcome, Pipeline, Request, Writer};
 use crate::wire::command::{self, Query};
-use crate::wire::{DecodeError, genl};
 use crate::{Command, Daemon, DestinationEntry, Error, Info, ServiceEntry, ServiceId, Timeouts};
+use netlink_pipeline::{
+    Batch, DecodeError, Dump, Failure, Message, Outcome, Pipeline, Request, Writer, generic,
+};
 
 /// `IPVS_GENL_NAME`.
 const FAMILY: &str = "IPVS";
@@ -17,15 +18,15 @@ const FAMILY: &str = "IPVS";
 /// A connection that knows the number of the IPVS family.
 #[derive(Debug)]
 pub(super) struct Core<T> {
-    talk: T,
+    connection: T,
     family: u16,
 }
 
-impl<T: Talk> Core<T> {
-    pub(super) async fn open(mut talk: T) -> Result<Self, Error> {
+impl<T: NetlinkConnection> Core<T> {
+    pub(super) async fn open(mut connection: T) -> Result<Self, Error> {
         let attempt = || Attempt::new(Verb::Open, Object::Family);
-        match resolve(&mut talk).await {
-            Ok(family) => Ok(Self { talk, family }),
+        match resolve(&mut connection).await {
+            Ok(family) => Ok(Self { connection, family }),
             Err(cause) => Err(Error::new(attempt(), cause)),
         }
     }
@@ -35,7 +36,12 @@ impl<T: Talk> Core<T> {
     }
 
     pub(super) fn encode(&self, commands: &[Command], first: u32) -> Vec<Vec<u8>> {
-        codec::encode(commands, self.family, self.talk.options().limits, first)
+        codec::encode(
+            commands,
+            self.family,
+            self.connection.options().limits,
+            first,
+        )
     }
 
     pub(super) async fn execute(
@@ -80,10 +86,10 @@ impl<T: Talk> Core<T> {
 
     async fn send(&mut self, commands: &[Command]) -> Result<Vec<Outcome>, Error> {
         let source = CommandSource::new(commands, self.family);
-        let limits = self.talk.options().limits;
-        let buffer = self.talk.socket().receive_buffer();
+        let limits = self.connection.options().limits;
+        let buffer = self.connection.socket().receive_buffer();
         let mut pipeline = Pipeline::new(source, limits, buffer, |_, _| Ok(()));
-        match self.talk.converse(&mut pipeline).await {
+        match self.connection.converse(&mut pipeline).await {
             Ok(()) => Ok(pipeline.into_outcomes()),
             Err(error) => {
                 let object = Object::Commands(commands.len());
@@ -167,9 +173,9 @@ impl<T: Talk> Core<T> {
         attempt: Attempt,
         decode: fn(&[u8]) -> Result<R, DecodeError>,
     ) -> Result<R, Error> {
-        let mut result = ask_once(&mut self.talk, self.family, &query, decode).await;
+        let mut result = ask_once(&mut self.connection, self.family, &query, decode).await;
         if is_missing(&result) && self.has_moved().await? {
-            result = ask_once(&mut self.talk, self.family, &query, decode).await;
+            result = ask_once(&mut self.connection, self.family, &query, decode).await;
         }
         result.map_err(|cause| Error::new(attempt, cause))
     }
@@ -181,16 +187,16 @@ impl<T: Talk> Core<T> {
         attempt: Attempt,
         decode: impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync,
     ) -> Result<Vec<R>, Error> {
-        let mut result = dump_once(&mut self.talk, self.family, &query, &decode).await;
+        let mut result = dump_once(&mut self.connection, self.family, &query, &decode).await;
         if is_missing(&result) && self.has_moved().await? {
-            result = dump_once(&mut self.talk, self.family, &query, &decode).await;
+            result = dump_once(&mut self.connection, self.family, &query, &decode).await;
         }
         result.map_err(|cause| Error::new(attempt, cause))
     }
 
     /// Whether the family has another number now, as after a reload of the module.
     async fn has_moved(&mut self) -> Result<bool, Error> {
-        match resolve(&mut self.talk).await {
+        match resolve(&mut self.connection).await {
             Ok(family) => Ok(mem::replace(&mut self.family, family) != family),
             Err(cause) => {
                 let attempt = Attempt::new(Verb::Open, Object::Family);
@@ -201,24 +207,24 @@ impl<T: Talk> Core<T> {
 }
 
 /// The number of the IPVS family. The kernel loads the module if it must and can.
-async fn resolve(talk: &mut impl Talk) -> Result<u16, Cause> {
-    let request = Request::new(genl::CONTROLLER, 0).with_answer();
-    let fill = |out: &mut Writer<'_>| genl::write_family_query(FAMILY, out);
-    match exchange(talk, request, fill, genl::read_family).await {
+async fn resolve(connection: &mut impl NetlinkConnection) -> Result<u16, Cause> {
+    let request = Request::new(generic::CONTROLLER, 0).with_answer();
+    let fill = |out: &mut Writer<'_>| generic::write_family_query(FAMILY, out);
+    match exchange(connection, request, fill, generic::read_family).await {
         Err(Cause::Refused(nack)) if nack.errno == libc::ENOENT => Err(Cause::NoFamily),
         result => result,
     }
 }
 
 async fn ask_once<R: Send>(
-    talk: &mut impl Talk,
+    connection: &mut impl NetlinkConnection,
     family: u16,
     query: &Query,
     decode: fn(&[u8]) -> Result<R, DecodeError>,
 ) -> Result<R, Cause> {
     let request = Request::new(family, 0).with_answer();
     exchange(
-        talk,
+        connection,
         request,
         |out| command::write_query(query, out),
         decode,
@@ -228,32 +234,32 @@ async fn ask_once<R: Send>(
 
 /// A whole table. One in which an entry comes twice changed meanwhile, and is read again as a disturbed one is.
 async fn dump_once<R: Keyed + Send>(
-    talk: &mut impl Talk,
+    connection: &mut impl NetlinkConnection,
     family: u16,
     query: &Query,
     decode: &(impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync),
 ) -> Result<Vec<R>, Cause> {
-    let attempts = talk.options().dump_attempts.max(1);
+    let attempts = connection.options().dump_attempts.max(1);
     for _ in 0..attempts {
         let fill = |out: &mut Writer<'_>| command::write_query(query, out);
         let take = |message: Message<'_>| decode(message.payload).map(Some);
         let mut dump =
             Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
-        talk.converse(&mut dump).await.map_err(Cause::from)?;
+        connection.converse(&mut dump).await.map_err(Cause::from)?;
         let in_parts = dump.came_in_parts();
         let items = dump.into_items();
         if !in_parts || !has_repeats(&items) {
             return Ok(items);
         }
     }
-    Err(Cause::Transport(crate::transport::Error::Interrupted {
+    Err(Cause::Transport(netlink_pipeline::Error::Interrupted {
         attempts,
     }))
 }
 
 /// One request and its one answer.
 async fn exchange<R: Send>(
-    talk: &mut impl Talk,
+    connection: &mut impl NetlinkConnection,
     request: Request,
     fill: impl FnOnce(&mut Writer<'_>),
     decode: fn(&[u8]) -> Result<R, DecodeError>,
@@ -263,13 +269,16 @@ async fn exchange<R: Send>(
     let mut batch = Batch::new();
     batch.push(request, &payload);
     let mut answer = None;
-    let limits = talk.options().limits;
-    let buffer = talk.socket().receive_buffer();
+    let limits = connection.options().limits;
+    let buffer = connection.socket().receive_buffer();
     let mut pipeline = Pipeline::new(batch, limits, buffer, |_, message: Message<'_>| {
         answer = Some(decode(message.payload)?);
         Ok(())
     });
-    talk.converse(&mut pipeline).await.map_err(Cause::from)?;
+    connection
+        .converse(&mut pipeline)
+        .await
+        .map_err(Cause::from)?;
     let outcome = pipeline.into_outcomes().pop();
     match outcome {
         Some(Err(failure)) => Err(Cause::from(*failure)),

@@ -1,7 +1,6 @@
 //! What an error number means, which depends on what was tried.
 
 use super::{Attempt, Cause, Object, Verb};
-use crate::transport;
 
 /// What a failure means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,17 +75,20 @@ pub(super) fn classify(attempt: &Attempt, cause: &Cause) -> ErrorKind {
         Cause::Unsendable(_) => ErrorKind::Invalid,
         Cause::NoAnswer => ErrorKind::Malformed,
         Cause::Transport(error) => match error {
-            transport::Error::Refused(nack) => refused(attempt, nack.errno),
-            transport::Error::Overrun | transport::Error::TimedOut => ErrorKind::OutcomeUnknown,
-            transport::Error::Interrupted { .. } => ErrorKind::Interrupted,
-            transport::Error::Malformed(_) | transport::Error::Truncated { .. } => {
+            netlink_pipeline::Error::Refused(nack) => refused(attempt, nack.errno),
+            netlink_pipeline::Error::Overrun | netlink_pipeline::Error::TimedOut => {
+                ErrorKind::OutcomeUnknown
+            }
+            netlink_pipeline::Error::Interrupted { .. } => ErrorKind::Interrupted,
+            netlink_pipeline::Error::Malformed(_) | netlink_pipeline::Error::Truncated { .. } => {
                 ErrorKind::Malformed
             }
-            transport::Error::Unsendable(_) => ErrorKind::Invalid,
-            transport::Error::Socket { .. } => match error.errno() {
+            netlink_pipeline::Error::Unsendable(_) => ErrorKind::Invalid,
+            netlink_pipeline::Error::Socket { .. } => match error.errno() {
                 Some(libc::EPERM | libc::EACCES) => ErrorKind::NotPermitted,
                 _ => ErrorKind::Socket,
             },
+            _ => ErrorKind::Other,
         },
     }
 }

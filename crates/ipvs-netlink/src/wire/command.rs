@@ -2,10 +2,10 @@
 
 use super::daemon::DaemonAttributes;
 use super::destination::DestinationAttributes;
-use super::service::{ServiceAttributes, need};
-use super::value::Value;
-use super::{Attributes, DecodeError, Writer, daemon, destination, genl, service, settings};
+use super::service::ServiceAttributes;
+use super::{daemon, destination, service, settings};
 use crate::{Command, ServiceId, Timeouts};
+use netlink_pipeline::{Attributes, DecodeError, Value, Writer, attribute_table, generic, require};
 
 /// `IPVS_GENL_VERSION`.
 const VERSION: u8 = 1;
@@ -58,7 +58,7 @@ pub(crate) enum Query {
 
 /// The outermost attributes of an answer.
 pub(crate) fn read(payload: &[u8]) -> Result<CommandAttributes<'_>, DecodeError> {
-    CommandAttributes::read(genl::attributes(payload)?, "an IPVS answer")
+    CommandAttributes::read(generic::attributes(payload)?, "an IPVS answer")
 }
 
 /// What one of the outermost attributes of an answer holds, without a look at the others: a dump has very many answers.
@@ -67,7 +67,7 @@ pub(crate) fn part<'a, T: Value<'a>>(
     number: u16,
     what: &'static str,
 ) -> Result<T, DecodeError> {
-    for attribute in Attributes::new(genl::attributes(payload)?) {
+    for attribute in Attributes::new(generic::attributes(payload)?) {
         let attribute = attribute?;
         if attribute.number() == number {
             return T::read(attribute.value, what);
@@ -78,7 +78,7 @@ pub(crate) fn part<'a, T: Value<'a>>(
 
 /// Appends the payload of a command.
 pub(crate) fn write(command: &Command, out: &mut Writer<'_>) {
-    genl::write_header(number(command), VERSION, out);
+    generic::write_header(number(command), VERSION, out);
     match command {
         Command::NewService(service) | Command::SetService(service) => {
             out.nested(IPVS_CMD_ATTR_SERVICE, |out| service::write(service, out));
@@ -142,16 +142,16 @@ fn write_timeouts(timeouts: &Timeouts, out: &mut Writer<'_>) {
 pub(crate) fn read_command(payload: &[u8]) -> Result<Option<Command>, DecodeError> {
     let table = read(payload)?;
     let service = || {
-        let table = need(table.service.as_ref(), "IPVS_CMD_ATTR_SERVICE")?;
+        let table = require(table.service.as_ref(), "IPVS_CMD_ATTR_SERVICE")?;
         service::entry(table).map(|entry| entry.service)
     };
-    let id = || service::id(need(table.service.as_ref(), "IPVS_CMD_ATTR_SERVICE")?);
-    let dest = || need(table.destination.as_ref(), "IPVS_CMD_ATTR_DEST");
+    let id = || service::id(require(table.service.as_ref(), "IPVS_CMD_ATTR_SERVICE")?);
+    let dest = || require(table.destination.as_ref(), "IPVS_CMD_ATTR_DEST");
     let full = |id: ServiceId| {
         let entry = destination::entry(dest()?, id.family())?;
         Ok((id, entry.destination))
     };
-    let daemon = || need(table.daemon.as_ref(), "IPVS_CMD_ATTR_DAEMON");
+    let daemon = || require(table.daemon.as_ref(), "IPVS_CMD_ATTR_DAEMON");
     Ok(Some(match payload.first().copied() {
         Some(NEW_SERVICE) => Command::NewService(service()?),
         Some(SET_SERVICE) => Command::SetService(service()?),
@@ -186,7 +186,7 @@ pub(crate) fn write_query(query: &Query, out: &mut Writer<'_>) {
         Query::Timeouts => (GET_CONFIG, None),
         Query::Info => (GET_INFO, None),
     };
-    genl::write_header(number, VERSION, out);
+    generic::write_header(number, VERSION, out);
     if let Some(id) = id {
         write_key(id, out);
     }

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::service::need;
-use super::unknown::owned;
-use super::{DecodeError, Writer};
 use crate::{Daemon, DaemonState};
+use netlink_pipeline::{DecodeError, Writer, attribute_table, require};
 
 /// `IP_VS_STATE_MASTER` and `IP_VS_STATE_BACKUP`.
 const MASTER: u32 = 1;
@@ -60,7 +58,7 @@ pub(super) fn write(daemon: &Daemon, out: &mut Writer<'_>) {
 
 /// The daemon's role.
 pub(crate) fn state(table: &DaemonAttributes<'_>) -> Result<DaemonState, DecodeError> {
-    Ok(match need(table.state, "IPVS_DAEMON_ATTR_STATE")? {
+    Ok(match require(table.state, "IPVS_DAEMON_ATTR_STATE")? {
         MASTER => DaemonState::Primary,
         BACKUP => DaemonState::Backup,
         other => DaemonState::Other(other),
@@ -71,15 +69,15 @@ pub(crate) fn state(table: &DaemonAttributes<'_>) -> Result<DaemonState, DecodeE
 pub(crate) fn entry(table: &DaemonAttributes<'_>) -> Result<Daemon, DecodeError> {
     let group4 = table.group4.map(|bytes| Ipv4Addr::from(bytes).into());
     let group6 = table.group6.map(|bytes| Ipv6Addr::from(bytes).into());
-    let interface = need(table.interface.as_deref(), "IPVS_DAEMON_ATTR_MCAST_IFN")?;
+    let interface = require(table.interface.as_deref(), "IPVS_DAEMON_ATTR_MCAST_IFN")?;
     Ok(Daemon {
         state: state(table)?,
         interface: interface.to_owned(),
-        sync_id: need(table.sync_id, "IPVS_DAEMON_ATTR_SYNC_ID")?,
+        sync_id: require(table.sync_id, "IPVS_DAEMON_ATTR_SYNC_ID")?,
         max_length: table.max_length,
         group: group6.or(group4),
         port: table.port,
         ttl: table.ttl,
-        unknown: owned(&table.unknown),
+        unknown: table.unknown.as_slice().into(),
     })
 }

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use super::service::{address_bytes, family_number, need, read_address, read_family};
-use super::unknown::owned;
-use super::value::{NetworkU16, Raw};
-use super::{DecodeError, Writer, stats};
+use super::address::InetAddress;
+use super::service::{address_bytes, family_number, read_address, read_family};
+use super::stats;
 use crate::{Destination, DestinationEntry, Family, Forward, Tunnel, TunnelFlags, TunnelKind};
+use netlink_pipeline::{DecodeError, NetworkU16, Raw, Writer, attribute_table, require};
 
 /// `IP_VS_CONN_F_*`, the forwarding methods.
 const MASQ: u32 = 0;
@@ -24,7 +24,7 @@ attribute_table! {
     /// The attributes of a destination, in the order in which `ipvsadm` sends them.
     DestinationAttributes {
         IPVS_DEST_ATTR_ADDR_FAMILY = 11 => family: u16,
-        IPVS_DEST_ATTR_ADDR = 1 => address: [u8; 16],
+        IPVS_DEST_ATTR_ADDR = 1 => address: InetAddress,
         IPVS_DEST_ATTR_PORT = 2 => port: NetworkU16,
         IPVS_DEST_ATTR_FWD_METHOD = 3 => method: u32,
         IPVS_DEST_ATTR_WEIGHT = 4 => weight: u32,
@@ -79,7 +79,7 @@ const fn method_number(forward: Forward) -> u32 {
 
 impl DestinationAttributes<'_> {
     fn forward(&self) -> Result<Forward, DecodeError> {
-        Ok(match need(self.method, "IPVS_DEST_ATTR_FWD_METHOD")? {
+        Ok(match require(self.method, "IPVS_DEST_ATTR_FWD_METHOD")? {
             MASQ => Forward::Masquerade,
             LOCALNODE => Forward::Local,
             // Kernels before 5.3 know IPIP only and send no tunnel attributes.
@@ -105,10 +105,10 @@ pub(crate) fn id(
         Some(number) => read_family(number, "IPVS_DEST_ATTR_ADDR_FAMILY")?,
         None => service,
     };
-    let address = read_address(family, need(table.address, "IPVS_DEST_ATTR_ADDR")?);
+    let address = read_address(family, require(table.address, "IPVS_DEST_ATTR_ADDR")?);
     Ok(SocketAddr::new(
         address,
-        need(table.port, "IPVS_DEST_ATTR_PORT")?.0,
+        require(table.port, "IPVS_DEST_ATTR_PORT")?.0,
     ))
 }
 
@@ -122,10 +122,10 @@ pub(crate) fn entry(
         address: id.ip(),
         port: id.port(),
         forward: table.forward()?,
-        weight: need(table.weight, "IPVS_DEST_ATTR_WEIGHT")?,
+        weight: require(table.weight, "IPVS_DEST_ATTR_WEIGHT")?,
         upper_threshold: table.upper_threshold.unwrap_or(0),
         lower_threshold: table.lower_threshold.unwrap_or(0),
-        unknown: owned(&table.unknown),
+        unknown: table.unknown.as_slice().into(),
     };
     Ok(DestinationEntry {
         destination,

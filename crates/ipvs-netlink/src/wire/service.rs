@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::unknown::owned;
-use super::value::{NetworkU16, Raw, Value};
-use super::{DecodeError, Writer, stats};
+use netlink_pipeline::{DecodeError, NetworkU16, Raw, Value, Writer, attribute_table, require};
+
+use super::address::InetAddress;
+use super::stats;
 use crate::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, ServiceId};
 
 /// `AF_INET` and `AF_INET6`.
@@ -21,7 +22,7 @@ attribute_table! {
         IPVS_SVC_ATTR_AF = 1 => family: u16,
         IPVS_SVC_ATTR_FWMARK = 5 => mark: u32,
         IPVS_SVC_ATTR_PROTOCOL = 2 => protocol: u16,
-        IPVS_SVC_ATTR_ADDR = 3 => address: [u8; 16],
+        IPVS_SVC_ATTR_ADDR = 3 => address: InetAddress,
         IPVS_SVC_ATTR_PORT = 4 => port: NetworkU16,
         IPVS_SVC_ATTR_SCHED_NAME = 6 => scheduler: Cow<'a, str>,
         IPVS_SVC_ATTR_PE_NAME = 11 => engine: Cow<'a, str>,
@@ -90,13 +91,16 @@ pub(super) fn write(service: &Service, out: &mut Writer<'_>) {
 
 /// What the kernel finds the service by.
 pub(crate) fn id(table: &ServiceAttributes<'_>) -> Result<ServiceId, DecodeError> {
-    let family = read_family(need(table.family, "IPVS_SVC_ATTR_AF")?, "IPVS_SVC_ATTR_AF")?;
+    let family = read_family(
+        require(table.family, "IPVS_SVC_ATTR_AF")?,
+        "IPVS_SVC_ATTR_AF",
+    )?;
     Ok(match table.mark.filter(|mark| *mark != 0) {
         Some(mark) => ServiceId::FirewallMark { family, mark },
         None => ServiceId::Address {
-            protocol: Protocol::new(need(table.protocol, "IPVS_SVC_ATTR_PROTOCOL")?),
-            address: read_address(family, need(table.address, "IPVS_SVC_ATTR_ADDR")?),
-            port: need(table.port, "IPVS_SVC_ATTR_PORT")?.0,
+            protocol: Protocol::new(require(table.protocol, "IPVS_SVC_ATTR_PROTOCOL")?),
+            address: read_address(family, require(table.address, "IPVS_SVC_ATTR_ADDR")?),
+            port: require(table.port, "IPVS_SVC_ATTR_PORT")?.0,
         },
     })
 }
@@ -104,29 +108,24 @@ pub(crate) fn id(table: &ServiceAttributes<'_>) -> Result<ServiceId, DecodeError
 /// The service in an answer of the kernel, or in a request that makes or changes one.
 pub(crate) fn entry(table: &ServiceAttributes<'_>) -> Result<ServiceEntry, DecodeError> {
     let id = id(table)?;
-    let netmask = need(table.netmask, "IPVS_SVC_ATTR_NETMASK")?;
-    let scheduler = need(table.scheduler.as_deref(), "IPVS_SVC_ATTR_SCHED_NAME")?;
+    let netmask = require(table.netmask, "IPVS_SVC_ATTR_NETMASK")?;
+    let scheduler = require(table.scheduler.as_deref(), "IPVS_SVC_ATTR_SCHED_NAME")?;
     let service = Service {
         id,
         scheduler: scheduler.to_owned(),
-        flags: ServiceFlags::from_bits(need(table.flags, "IPVS_SVC_ATTR_FLAGS")?.flags),
-        timeout: need(table.timeout, "IPVS_SVC_ATTR_TIMEOUT")?,
+        flags: ServiceFlags::from_bits(require(table.flags, "IPVS_SVC_ATTR_FLAGS")?.flags),
+        timeout: require(table.timeout, "IPVS_SVC_ATTR_TIMEOUT")?,
         netmask: match id.family() {
             Family::V4 => Netmask::V4(Ipv4Addr::from(netmask)),
             Family::V6 => Netmask::V6(u32::from_ne_bytes(netmask)),
         },
         persistence_engine: table.engine.as_deref().map(str::to_owned),
-        unknown: owned(&table.unknown),
+        unknown: table.unknown.as_slice().into(),
     };
     Ok(ServiceEntry {
         service,
         stats: stats::read(table.stats64, table.stats)?,
     })
-}
-
-/// A value that every kernel sends.
-pub(crate) fn need<T>(value: Option<T>, what: &'static str) -> Result<T, DecodeError> {
-    value.ok_or(DecodeError::Missing { what })
 }
 
 pub(super) const fn family_number(family: Family) -> u16 {
@@ -158,7 +157,7 @@ pub(super) fn address_bytes(address: IpAddr) -> [u8; 16] {
     }
 }
 
-pub(super) fn read_address(family: Family, bytes: [u8; 16]) -> IpAddr {
+pub(super) fn read_address(family: Family, InetAddress(bytes): InetAddress) -> IpAddr {
     match (family, bytes) {
         (Family::V4, [a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).into(),
         (Family::V6, bytes) => Ipv6Addr::from(bytes).into(),

@@ -1,9 +1,8 @@
 //! `IPVS_CMD_ATTR_TIMEOUT_*` and `IPVS_INFO_ATTR_*`.
 
-use super::DecodeError;
+use netlink_pipeline::{DecodeError, Value, attribute_table, require};
+
 use super::command::CommandAttributes;
-use super::service::need;
-use super::value::Value;
 use crate::{Info, Timeouts};
 
 attribute_table! {
@@ -27,7 +26,10 @@ pub(crate) fn timeouts(table: &CommandAttributes<'_>) -> Timeouts {
 pub(crate) fn info(attributes: &[u8]) -> Result<Info, DecodeError> {
     let table = InfoAttributes::read(attributes, "IPVS_CMD_SET_INFO")?;
     Ok(Info {
-        version: need(table.version, "IPVS_INFO_ATTR_VERSION")?,
-        connection_table_size: need(table.connection_table_size, "IPVS_INFO_ATTR_CONN_TAB_SIZE")?,
+        version: require(table.version, "IPVS_INFO_ATTR_VERSION")?,
+        connection_table_size: require(
+            table.connection_table_size,
+            "IPVS_INFO_ATTR_CONN_TAB_SIZE",
+        )?,
     })
 }

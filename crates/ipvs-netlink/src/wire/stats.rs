@@ -1,7 +1,7 @@
 //! `IPVS_STATS_ATTR_*`: the same numbers in 32 and in 64 bits.
 
-use super::DecodeError;
-use super::value::{Counter, Raw, Value};
+use netlink_pipeline::{Counter, DecodeError, Raw, Value, attribute_table};
+
 use crate::{Rates, Stats};
 
 attribute_table! {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ipvs_netlink::transport::Messages;
 use ipvs_netlink::{
     Command, DaemonState, DestinationEntry, Family, Protocol, ServiceEntry, ServiceFlags,
     ServiceId, codec,
 };
+use netlink_pipeline::Messages;
 
 use crate::capture::{Capture, payload};
 use crate::captures;

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use ipvs_netlink::transport::{Attributes, Limits};
 use ipvs_netlink::{
     Command, Daemon, DaemonState, Destination, Family, Forward, Netmask, Protocol, Service,
     ServiceFlags, ServiceId, Timeouts, TunnelFlags, TunnelKind, codec,
 };
+use netlink_pipeline::{Attributes, Limits};
 
 use crate::capture::{number, payload};
 use crate::captures;

@@ -1,6 +1,6 @@
 //! The engine with netlink protocols other than ours.
 
-use ipvs_netlink::transport::{
+use netlink_pipeline::{
     Batch, Connection, Error, Failure, NetlinkProtocol, Options, Request, Subscription, Writer,
 };
 
@@ -139,10 +139,8 @@ fn connection_tracking_can_be_read_and_changed() {
     assert!(table.is_ok(), "{table:?}");
     // Deleting a connection that does not exist.
     let mut payload = Vec::new();
-    let mut scratch = ipvs_netlink::transport::Datagram::new(
-        ipvs_netlink::transport::Limits::default(),
-        usize::MAX,
-    );
+    let mut scratch =
+        netlink_pipeline::Datagram::new(netlink_pipeline::Limits::default(), usize::MAX);
     let fill = |out: &mut Writer<'_>| {
         out.bytes(&ipv4);
         out.nested(1, |out| {

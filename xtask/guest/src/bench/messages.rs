@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use ipvs_netlink::transport::{Datagram, Limits, Request};
 use ipvs_netlink::{Client, Command, ServiceId};
+use netlink_pipeline::{Datagram, Limits, Request};
 
 use super::bare::Finished;
 
@@ -80,7 +80,7 @@ pub(crate) fn dump_requests() -> Result<Vec<Finished>> {
 fn request(
     family: u16,
     sequence: u32,
-    fill: impl FnOnce(&mut ipvs_netlink::transport::Writer<'_>),
+    fill: impl FnOnce(&mut netlink_pipeline::Writer<'_>),
 ) -> Result<Finished> {
     let mut datagram = Datagram::new(Limits::default(), usize::MAX);
     datagram.push(Request::new(family, FLAG_DUMP), fill)?;

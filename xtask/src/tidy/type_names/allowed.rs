@@ -15,7 +15,6 @@ pub(super) const ALLOWED: &[(&str, usize)] = &[
     ("Follower", 3),
     ("Found", 4),
     ("Kind", 3),
-    ("Line", 3),
     ("Load", 3),
     ("Memory", 3),
     ("Message", 4),

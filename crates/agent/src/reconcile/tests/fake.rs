@@ -366,7 +366,7 @@ impl Host for Shared {
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
         if self.0.borrow().addresses_unreadable {
-            return Err(ipvs_netlink::transport::Error::TimedOut.into());
+            return Err(netlink_pipeline::Error::TimedOut.into());
         }
         Ok((self.0.borrow().addresses.clone(), Vec::new()))
     }

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 
-use ipvs_netlink::transport::{
-    AsyncConnection, AsyncSubscription, NetlinkProtocol, Options, Request,
-};
 use ipvs_netlink::{AsyncClient, Command, ErrorKind};
+use netlink_pipeline::{AsyncConnection, AsyncSubscription, NetlinkProtocol, Options, Request};
 
 use tokio::task::coop;
 

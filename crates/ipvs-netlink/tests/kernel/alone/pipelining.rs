@@ -1,10 +1,10 @@
 //! Many commands at a time, and what happens when answers are lost.
 
-use ipvs_netlink::transport::{
+use ipvs_netlink::{Client, Command, ErrorKind, Service, codec};
+use netlink_pipeline::{
     Connection, Dump, Error, Failure, Limits, NetlinkProtocol, Options, Pipeline, Request, Source,
     Writer,
 };
-use ipvs_netlink::{Client, Command, ErrorKind, Service, codec};
 
 use crate::support::{execute, link, many, nth, run};
 
@@ -81,7 +81,7 @@ impl Commands {
         let datagrams = codec::encode(commands, family, Limits::default(), 1);
         let messages = datagrams
             .iter()
-            .flat_map(|d| ipvs_netlink::transport::Messages::new(d));
+            .flat_map(|d| netlink_pipeline::Messages::new(d));
         Self(
             messages.map(|m| m.unwrap().payload.to_vec()).collect(),
             family,
@@ -92,8 +92,8 @@ impl Commands {
 impl Source for Commands {
     fn write_next(
         &mut self,
-        datagram: &mut ipvs_netlink::transport::Datagram,
-    ) -> Option<Result<(), ipvs_netlink::transport::Unsendable>> {
+        datagram: &mut netlink_pipeline::Datagram,
+    ) -> Option<Result<(), netlink_pipeline::Unsendable>> {
         let payload = (!self.0.is_empty()).then(|| self.0.remove(0))?;
         let fill = |out: &mut Writer<'_>| out.bytes(&payload);
         Some(datagram.push(Request::new(self.1, 0), fill))
@@ -115,7 +115,7 @@ fn lost_answers_are_unknown_outcomes_and_the_connection_goes_on() {
     small.converse(&mut pipeline).unwrap();
     let outcomes = pipeline.into_outcomes();
     assert_eq!(outcomes.len(), 700);
-    let lost = |outcome: &&ipvs_netlink::transport::Outcome| matches!(outcome, Err(failure) if **failure == Failure::Unknown);
+    let lost = |outcome: &&netlink_pipeline::Outcome| matches!(outcome, Err(failure) if **failure == Failure::Unknown);
     assert!(outcomes.iter().filter(lost).count() > 100);
     assert!(
         outcomes[..500].iter().all(Result::is_err),
@@ -150,7 +150,7 @@ fn a_dump_that_was_given_up_does_not_disturb_what_follows() {
     let mut fails = 3;
     let mut refusing = Dump::new(request, get_service, 1, |_| {
         fails -= 1;
-        let error = ipvs_netlink::transport::DecodeError::Missing { what: "patience" };
+        let error = netlink_pipeline::DecodeError::Missing { what: "patience" };
         if fails == 0 { Err(error) } else { Ok(Some(())) }
     })
     .unwrap();
@@ -167,7 +167,7 @@ fn a_dump_that_was_given_up_does_not_disturb_what_follows() {
 fn finished_datagrams_can_be_sent_by_a_bare_loop() {
     let mut client = Client::open().unwrap();
     let options = Options::default();
-    let socket = ipvs_netlink::transport::Socket::open(NetlinkProtocol::GENERIC, &options).unwrap();
+    let socket = netlink_pipeline::Socket::open(NetlinkProtocol::GENERIC, &options).unwrap();
     let datagrams = client.encode(&many(1000), 1);
     assert_eq!(datagrams.len(), 8);
     let mut buffer = Vec::with_capacity(4096);

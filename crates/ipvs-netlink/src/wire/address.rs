@@ -1,0 +1,17 @@
+//! Address fields of services and destinations.
+
+use netlink_pipeline::{DecodeError, Value};
+
+/// `union nf_inet_addr`, whose first four bytes are an IPv4 address. Kernels may send those four alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InetAddress(pub(crate) [u8; 16]);
+
+impl Value<'_> for InetAddress {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        if let Some(bytes) = bytes.first_chunk() {
+            return Ok(Self(*bytes));
+        }
+        let [a, b, c, d] = <[u8; 4]>::read(bytes, what)?;
+        Ok(Self([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+    }
+}

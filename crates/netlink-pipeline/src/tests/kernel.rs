@@ -1,0 +1,144 @@
+//! A small kernel: it works through datagrams and queues answers, as `net/netlink/af_netlink.c` does.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::message::{DONE, ERROR, FLAG_ACK, FLAG_DUMP, HEADER, header};
+use crate::{Conversation, Error, Messages, Next, Sequence};
+
+/// What the kernel does with a message, by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// It works.
+    Work,
+    /// It fails with this error number.
+    Fail(i32),
+    /// It works and is answered by one message with its payload.
+    Answer,
+}
+
+/// A kernel with a receive queue of limited length on the other side.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) acts: BTreeMap<u16, Act>,
+    /// Answers that fit into the queue.
+    pub(super) capacity: usize,
+    queue: VecDeque<Vec<u8>>,
+    /// Answers were dropped and will be until the queue is empty.
+    congested: bool,
+    /// The next read fails with `ENOBUFS`.
+    overrun: bool,
+    /// Types of the messages that were worked through, in order.
+    pub(super) worked: Vec<u16>,
+    /// The most answers that were in the queue at once.
+    pub(super) most_queued: usize,
+    /// Dumps: for each, the parts it is made of.
+    pub(super) dumps: VecDeque<Vec<Vec<u8>>>,
+}
+
+impl Kernel {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            acts: BTreeMap::new(),
+            capacity,
+            queue: VecDeque::new(),
+            congested: false,
+            overrun: false,
+            worked: Vec::new(),
+            most_queued: 0,
+            dumps: VecDeque::new(),
+        }
+    }
+
+    /// Leads a conversation as the fronts do.
+    pub(super) fn converse(&mut self, conversation: &mut impl Conversation) -> Result<(), Error> {
+        let mut sequence = Sequence::new();
+        loop {
+            match conversation.next(&mut sequence) {
+                Next::Done => return Ok(()),
+                Next::Send(datagram) => {
+                    let datagram = datagram.to_vec();
+                    self.take(&datagram);
+                }
+                Next::Receive if self.overrun => {
+                    self.overrun = false;
+                    while let Some(answer) = self.receive() {
+                        conversation.received(&answer)?;
+                    }
+                    conversation.lost(Error::Overrun)?;
+                }
+                Next::Receive => match self.receive() {
+                    Some(answer) => conversation.received(&answer)?,
+                    None => conversation.lost(Error::TimedOut)?,
+                },
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let answer = self.queue.pop_front();
+        if self.queue.is_empty() {
+            self.congested = false;
+        }
+        answer
+    }
+
+    fn take(&mut self, datagram: &[u8]) {
+        for message in Messages::new(datagram) {
+            let message = message.unwrap();
+            if message.flags & FLAG_DUMP == FLAG_DUMP {
+                let parts = self.dumps.pop_front().expect("a dump too many");
+                for mut part in parts {
+                    number(&mut part, message.sequence);
+                    self.answer(part);
+                }
+                continue;
+            }
+            self.worked.push(message.kind);
+            let act = self.acts.get(&message.kind).copied().unwrap_or(Act::Work);
+            if act == Act::Answer {
+                let answer = reply(message.kind, 0, message.sequence, message.payload);
+                self.answer(answer);
+            }
+            match act {
+                Act::Fail(errno) => self.answer(error(errno, message.sequence)),
+                _ if message.flags & FLAG_ACK != 0 => self.answer(error(0, message.sequence)),
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: Vec<u8>) {
+        if self.congested || self.queue.len() >= self.capacity {
+            self.congested = true;
+            self.overrun = true;
+        } else {
+            self.queue.push_back(answer);
+            self.most_queued = self.most_queued.max(self.queue.len());
+        }
+    }
+}
+
+/// A message of the kernel.
+pub(super) fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(HEADER + payload.len()).unwrap();
+    let mut message = header(length, kind, flags, sequence).to_vec();
+    message.extend_from_slice(payload);
+    message.resize(message.len().next_multiple_of(4), 0);
+    message
+}
+
+/// An acknowledgement, or a refusal without words.
+pub(super) fn error(errno: i32, sequence: u32) -> Vec<u8> {
+    let mut payload = (-errno).to_ne_bytes().to_vec();
+    payload.extend_from_slice(&header(16, 0, 0, sequence));
+    reply(ERROR, 0, sequence, &payload)
+}
+
+/// The end of a dump.
+pub(super) fn done(flags: u16, number: i32) -> Vec<u8> {
+    reply(DONE, flags, 0, &number.to_ne_bytes())
+}
+
+fn number(message: &mut [u8], sequence: u32) {
+    message[8..12].copy_from_slice(&sequence.to_ne_bytes());
+}

@@ -1,0 +1,96 @@
+//! The kinds of value that attributes hold.
+
+use std::borrow::Cow;
+
+use crate::decode_error::DecodeError;
+
+/// Something that an attribute can hold.
+pub trait Value<'a>: Sized {
+    /// Reads the value; `what` names it in errors.
+    fn read(bytes: &'a [u8], what: &'static str) -> Result<Self, DecodeError>;
+}
+
+/// The first `N` bytes. Longer attributes are fine: the kernel may append fields.
+fn first<const N: usize>(bytes: &[u8], what: &'static str) -> Result<[u8; N], DecodeError> {
+    bytes.first_chunk().copied().ok_or(DecodeError::Short {
+        what,
+        need: N,
+        have: bytes.len(),
+    })
+}
+
+/// Returns a value that every kernel sends; `what` names it in the error.
+pub fn require<T>(value: Option<T>, what: &'static str) -> Result<T, DecodeError> {
+    value.ok_or(DecodeError::Missing { what })
+}
+
+/// Numbers in the host's byte order.
+macro_rules! host_order {
+    ($($number:ty),*) => {$(
+        impl Value<'_> for $number {
+            fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+                first(bytes, what).map(Self::from_ne_bytes)
+            }
+        }
+    )*};
+}
+
+host_order!(u8, u16, u32);
+
+/// A 16-bit number in network byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkU16(
+    /// The number.
+    pub u16,
+);
+
+impl Value<'_> for NetworkU16 {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
+    }
+}
+
+/// A counter: 32 bits in the older attributes, 64 in the newer ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counter(
+    /// The count.
+    pub u64,
+);
+
+impl Value<'_> for Counter {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        match bytes.first_chunk() {
+            Some(bytes) => Ok(Self(u64::from_ne_bytes(*bytes))),
+            None => u32::read(bytes, what).map(|number| Self(number.into())),
+        }
+    }
+}
+
+/// Bytes taken as they are, such as an address.
+impl<const N: usize> Value<'_> for [u8; N] {
+    fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
+        first(bytes, what)
+    }
+}
+
+/// Text that ends with a NUL. The kernel's names are ASCII; anything else is replaced, so that one odd name does not
+/// make a whole table unreadable.
+impl<'a> Value<'a> for Cow<'a, str> {
+    fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(text))
+    }
+}
+
+/// Attributes that are looked into only when needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw<'a>(
+    /// The bytes.
+    pub &'a [u8],
+);
+
+impl<'a> Value<'a> for Raw<'a> {
+    fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
+        Ok(Self(bytes))
+    }
+}

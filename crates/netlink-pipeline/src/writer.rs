@@ -1,0 +1,99 @@
+//! Writing netlink attributes.
+
+use crate::attribute::{HEADER, align};
+use crate::unknown::UnknownAttributes;
+
+/// `NLA_F_NESTED`: the attribute holds attributes.
+const NESTED: u16 = 0x8000;
+
+/// Bytes of the longest value of fixed size: an address.
+const LONGEST_FIXED: usize = 16;
+
+/// Appends to a message. Lengths are checked: what is too long for its length field makes the whole message fail when
+/// it is finished, never a wrong length.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    buffer: &'a mut Vec<u8>,
+    too_long: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// Appends to `buffer`.
+    pub fn new(buffer: &'a mut Vec<u8>) -> Self {
+        Self {
+            buffer,
+            too_long: false,
+        }
+    }
+
+    /// Appends bytes as they are, such as a fixed header.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Appends an attribute with these bytes and its padding. `kind` is taken as it is.
+    pub fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.framed(kind, |writer| writer.bytes(value));
+    }
+
+    /// The same for a value of fixed size, which most are: header, value and padding are one copy of a size that is
+    /// known when the program is built.
+    #[inline]
+    pub fn fixed<const N: usize>(&mut self, kind: u16, value: [u8; N]) {
+        const { assert!(N <= LONGEST_FIXED) };
+        let mut bytes = [0; HEADER + LONGEST_FIXED];
+        let (header, behind) = bytes.split_at_mut(HEADER);
+        let length = u16::try_from(HEADER + N).unwrap_or_default();
+        let ([l0, l1], [k0, k1]) = (length.to_ne_bytes(), kind.to_ne_bytes());
+        header.copy_from_slice(&[l0, l1, k0, k1]);
+        if let Some(place) = behind.first_chunk_mut() {
+            *place = value;
+        }
+        let padded = bytes.get(..align(HEADER + N));
+        self.buffer.extend_from_slice(padded.unwrap_or_default());
+    }
+
+    /// Appends an attribute that holds what `fill` appends.
+    pub fn nested(&mut self, number: u16, fill: impl FnOnce(&mut Self)) {
+        self.framed(number | NESTED, fill);
+    }
+
+    /// Appends an attribute with this text and the NUL at its end.
+    pub fn text(&mut self, number: u16, text: &str) {
+        self.framed(number, |out| {
+            out.bytes(text.as_bytes());
+            out.bytes(&[0]);
+        });
+    }
+
+    /// Appends attributes that were once read, as they came.
+    pub fn unknown(&mut self, attributes: &UnknownAttributes) {
+        for attribute in attributes {
+            self.attribute(attribute.kind, &attribute.value);
+        }
+    }
+
+    /// Whether something did not fit into its length field.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.too_long
+    }
+
+    fn framed(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let start = self.buffer.len();
+        let [k0, k1] = kind.to_ne_bytes();
+        self.buffer.extend_from_slice(&[0, 0, k0, k1]);
+        fill(self);
+        let length = self.buffer.len() - start;
+        let Ok(short) = u16::try_from(length) else {
+            self.too_long = true;
+            return;
+        };
+        let header = self.buffer.get_mut(start..).unwrap_or_default();
+        if let Some(place) = header.first_chunk_mut() {
+            *place = short.to_ne_bytes();
+        }
+        if align(length) != length {
+            self.buffer.resize(start + align(length), 0);
+        }
+    }
+}
