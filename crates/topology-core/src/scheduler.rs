@@ -137,7 +137,7 @@ impl Scheduler {
                 "the scheduler counts active connections only, and UDP has none; wrr keeps to the weights"
             }
             Self::Mh => {
-                "the scheduler tells weights of 1 to 63 apart and has 4093 buckets; wrr is exact"
+                "the scheduler distinguishes weights 1 to 63 and has 4093 buckets; wrr is exact"
             }
             Self::Sh => "the scheduler has 256 buckets; wrr is exact",
             Self::Rr | Self::Lc => "the scheduler ignores weights; wrr keeps to them",

@@ -41,7 +41,7 @@ fn standing(standing: &Standing) -> ServerKernelView {
         Standing::Refused(reason) => ("refused", Some(reason.clone()), None),
         Standing::Foreign => {
             let reason =
-                "somebody else's virtual server has this address and port and is left alone";
+                "a foreign virtual server has this address and port and is left alone";
             ("foreign", Some(reason.to_owned()), None)
         }
     };

@@ -172,7 +172,7 @@ fn who(view: &ExplainView, width: Option<usize>) -> String {
 fn place(node: &PlaceView) -> String {
     if !node.known {
         return format!(
-            "{}, which the input does not have, so no level but * can be told",
+            "{}, which the input does not have, so no level but * is known",
             node.name
         );
     }

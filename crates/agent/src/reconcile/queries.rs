@@ -22,10 +22,10 @@ use crate::state::{
 };
 
 /// Why there is no plan while the input is read for the first time.
-const UNREAD: &str = "the cluster is not read completely yet, and nothing is changed before; `ipvs-topo status` tells what is missing";
+const UNREAD: &str = "the cluster is not read completely yet, and nothing is changed before; `ipvs-topo status` shows what is missing";
 
 /// Why there is none after that.
-const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` tells why";
+const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` shows why";
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Answers; a questioner who has gone away is no trouble.

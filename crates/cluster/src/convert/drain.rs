@@ -25,7 +25,7 @@ pub(crate) fn convert(
     let ramp_seconds = number(&spec.get("rampSeconds"), report)?;
     let (starts, expires) = times(root, &spec, now, report)?;
     if starts.is_none() && ramp_seconds > 0 {
-        let message = "without metadata.creationTimestamp nobody knows when the ramp began; the drain counts in full";
+        let message = "without metadata.creationTimestamp the start of the ramp is unknown; the drain counts in full";
         report.warn(
             &spec.get("rampSeconds"),
             message,
@@ -61,7 +61,7 @@ fn times(
     let now = now.and_then(|now| Timestamp::from_millisecond(now).ok());
     if created.is_some_and(|created| expires <= created) {
         let message = "not after the drain's creation; the drain cannot be used as it is";
-        report.warn(&field, message, "write when it shall end");
+        report.warn(&field, message, "write when it ends");
         return None;
     }
     // A drain may be renewed, so its creation alone says nothing once the time is known.

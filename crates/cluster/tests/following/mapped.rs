@@ -265,7 +265,7 @@ async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
             assert_eq!(policies(followed), 1);
             assert_eq!(known(followed, "pool").len(), 3);
             let lack = followed.state(THE_MAP).lack.unwrap().to_string();
-            assert_eq!(lack, format!("it does not tell the label {RACK}, which ClusterTopologyPolicy near goes by"));
+            assert_eq!(lack, format!("it does not have the label {RACK}, which ClusterTopologyPolicy near uses"));
             server.remove(POLICIES, "near");
         }
         _ => {}

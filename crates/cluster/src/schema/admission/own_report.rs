@@ -24,7 +24,7 @@ pub(super) fn policy() -> Policy {
         variables: Vec::new(),
         checks: vec![Check::new(
             own,
-            "an agent writes the TopologyAgent of its own Node only, with the token of its Pod; run it as a Pod of the DaemonSet, or write as somebody else",
+            "an agent writes the TopologyAgent of its own Node only, with the token of its Pod; run it as a Pod of the DaemonSet, or write as another user",
         )],
     }
 }

@@ -83,7 +83,7 @@ impl Author {
         match self {
             Self::Us => MANAGER,
             Self::Kubernetes(name) | Self::Declared(name) | Self::Other(name) => {
-                if name.is_empty() { "somebody" } else { name }
+                if name.is_empty() { "another writer" } else { name }
             }
         }
     }

@@ -96,7 +96,7 @@ impl fmt::Display for Note {
             Self::WeightClamped { scheduler } => {
                 write!(f, "some share is not met, {}", scheduler.limits())
             }
-            Self::OwnNodeUnknown => f.write_str("this Node is unknown, its levels cannot be told"),
+            Self::OwnNodeUnknown => f.write_str("this Node is unknown, and so are its levels"),
             Self::ServingTerminating => {
                 f.write_str("no endpoint is ready, those that terminate but serve are used")
             }

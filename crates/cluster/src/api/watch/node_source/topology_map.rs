@@ -193,12 +193,12 @@ impl fmt::Display for MapGap {
             Self::Map => f.write_str("there is no TopologyMap"),
             Self::Access => f.write_str("the API server does not give it"),
             Self::Unusable(name) => write!(f, "TopologyMap {name} cannot be used as it is"),
-            Self::OwnNode(name) => write!(f, "it does not tell of this Node, {name}"),
-            Self::Label { key, user: None } => write!(f, "it does not tell the label {key}"),
+            Self::OwnNode(name) => write!(f, "it lacks this Node, {name}"),
+            Self::Label { key, user: None } => write!(f, "it does not have the label {key}"),
             Self::Label {
                 key,
                 user: Some(user),
-            } => write!(f, "it does not tell the label {key}, which {user} goes by"),
+            } => write!(f, "it does not have the label {key}, which {user} uses"),
         }
     }
 }
@@ -214,7 +214,7 @@ impl MapGap {
                 "apply manifests/base of this version, whose rules let agents read topologymaps"
             }
             Self::Unusable(_) => {
-                "apply manifests/crds of this version; the controller writes it anew"
+                "apply manifests/crds of this version; the controller writes it again"
             }
             Self::Label { .. } => {
                 "see whether ipvs-topo-controller runs, which adds the label by itself"
