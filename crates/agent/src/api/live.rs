@@ -40,8 +40,7 @@ fn standing(standing: &Standing) -> ServerKernelView {
         Standing::Failed { error, retry_in } => ("failed", Some(error.clone()), Some(*retry_in)),
         Standing::Refused(reason) => ("refused", Some(reason.clone()), None),
         Standing::Foreign => {
-            let reason =
-                "a foreign virtual server has this address and port and is left alone";
+            let reason = "a foreign virtual server has this address and port and is left alone";
             ("foreign", Some(reason.to_owned()), None)
         }
     };

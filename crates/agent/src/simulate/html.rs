@@ -149,7 +149,8 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
         if open { " open" } else { "" },
         escape(&name(flow)),
         before_after(flow, last),
-        last.load_max.map_or_else(|| "no endpoint".to_owned(), times),
+        last.load_max
+            .map_or_else(|| "no endpoint".to_owned(), times),
         refused(last.refused),
         escape(&flow.policy),
     );

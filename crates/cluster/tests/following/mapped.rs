@@ -254,22 +254,31 @@ async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
     fake.add(MAPS, map("shard-0", &TOLD));
     let mut followed = Followed::mapped("n1");
     let server = fake.clone();
-    fake.follow_with(&mut followed, 10 * MINUTE, move |second, followed| match second {
-        2 => server.add(POLICIES, by_rack()),
-        55 => {
-            assert!(!reads_all(&server), "the controller may take a minute");
-            assert_eq!(policies(followed), 0);
-        }
-        125 => {
-            assert!(reads_all(&server));
-            assert_eq!(policies(followed), 1);
-            assert_eq!(known(followed, "pool").len(), 3);
-            let lack = followed.state(THE_MAP).lack.unwrap().to_string();
-            assert_eq!(lack, format!("it does not have the label {RACK}, which ClusterTopologyPolicy near uses"));
-            server.remove(POLICIES, "near");
-        }
-        _ => {}
-    })
+    fake.follow_with(
+        &mut followed,
+        10 * MINUTE,
+        move |second, followed| match second {
+            2 => server.add(POLICIES, by_rack()),
+            55 => {
+                assert!(!reads_all(&server), "the controller may take a minute");
+                assert_eq!(policies(followed), 0);
+            }
+            125 => {
+                assert!(reads_all(&server));
+                assert_eq!(policies(followed), 1);
+                assert_eq!(known(followed, "pool").len(), 3);
+                let lack = followed.state(THE_MAP).lack.unwrap().to_string();
+                assert_eq!(
+                    lack,
+                    format!(
+                        "it does not have the label {RACK}, which ClusterTopologyPolicy near uses"
+                    )
+                );
+                server.remove(POLICIES, "near");
+            }
+            _ => {}
+        },
+    )
     .await;
     assert!(!reads_all(&fake), "nothing goes by it any more");
     assert_eq!(policies(&followed), 0);

@@ -83,7 +83,11 @@ impl Author {
         match self {
             Self::Us => MANAGER,
             Self::Kubernetes(name) | Self::Declared(name) | Self::Other(name) => {
-                if name.is_empty() { "another writer" } else { name }
+                if name.is_empty() {
+                    "another writer"
+                } else {
+                    name
+                }
             }
         }
     }
