@@ -12,7 +12,6 @@ mod address;
 mod custom;
 mod drain;
 mod endpoint_slice;
-mod field;
 mod label_keys;
 mod meta;
 mod namespace;
@@ -36,9 +35,8 @@ use crate::object::{Ignored, Kind, Object, ObjectKey};
 use crate::schema::MAP;
 use crate::source::Aliases;
 use crate::warning::{Subject, Warning};
-use crate::yaml::Node;
+use object_tree::Node;
 
-pub(crate) use field::Field;
 pub use label_keys::refused_label;
 pub(crate) use node_map::NodeMap;
 pub(crate) use report::Report;
@@ -111,7 +109,7 @@ pub(crate) enum Outcome {
 
 /// Converts one object, found in `file`.
 pub(crate) fn object(node: &Node, file: &Arc<str>, context: &mut Context) -> Converted {
-    let root = Field::root(node);
+    let root = object_tree::Field::root(node);
     let mut report = Report::new(file, node.line, Subject::File);
     let outcome = match meta::kind_of(node) {
         None => {
@@ -149,7 +147,7 @@ pub(crate) fn node_map(
     node: &Node,
     context: &mut Context,
 ) -> (Arc<str>, Option<NodeMap>, Vec<Warning>) {
-    let root = Field::root(node);
+    let root = object_tree::Field::root(node);
     let interner = &mut context.interner;
     let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind, None));
     let metadata = root.get("metadata");
@@ -160,7 +158,7 @@ pub(crate) fn node_map(
 }
 
 fn of_kind(
-    root: &Field<'_>,
+    root: &object_tree::Field<'_>,
     key: ObjectKey,
     context: &mut Context,
     report: &mut Report,

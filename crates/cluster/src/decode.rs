@@ -1,7 +1,7 @@
 //! What the API server sends, into the tree that conversion reads: a page of objects, one event of a watch, or one
 //! object, in either [`Encoding`].
 //!
-//! The tree is the one of [`yaml`](crate::yaml), so everything behind it is the same for both sources. Objects are
+//! The tree is the one of [`yaml`](object_tree), so everything behind it is the same for both sources. Objects are
 //! built one at a time, straight from the bytes.
 
 mod framer;
@@ -12,7 +12,7 @@ mod tests;
 
 pub(crate) use framer::Framer;
 
-use crate::yaml::{Node, Text, Value};
+use object_tree::{Node, Text, Value};
 
 /// The annotation of the bookmark that ends a list that was asked for as a stream.
 const LISTED: &str = "k8s.io/initial-events-end";

@@ -36,4 +36,3 @@ pub mod warning;
 mod convert;
 mod decode;
 mod intern;
-mod yaml;

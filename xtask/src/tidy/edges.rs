@@ -51,9 +51,15 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "cluster",
-        inside: &["safe-text", "subprocess", "topology-core"],
+        inside: &["object-tree", "safe-text", "subprocess", "topology-core"],
         outside: None,
         invariant: "cluster turns objects into topology-core values and never touches the kernel",
+    },
+    Room {
+        package: "object-tree",
+        inside: &["safe-text"],
+        outside: Some(&["granit-parser", "rustc-hash", "thiserror"]),
+        invariant: "object-tree knows fields and lines and no kind of object",
     },
     Room {
         package: "safe-text",

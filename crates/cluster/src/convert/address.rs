@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use topology_core::model::Family;
 
-use super::field::Field;
 use super::report::Report;
+use object_tree::Field;
 
 const REMEDY: &str = "write an IPv4 or IPv6 address, without a prefix length or leading zeros";
 

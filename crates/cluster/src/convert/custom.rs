@@ -8,12 +8,12 @@ use topology_core::model::{Expression, Selector};
 use topology_core::policy::LevelKey;
 use topology_core::words::UnknownWord;
 
-use super::field::Field;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::schema::{Resource, VERSION, check, complete};
-use crate::yaml::{Node, Value};
+use object_tree::Field;
+use object_tree::{Node, Value};
 
 /// The object with its defaults filled in, if it is sound. What is wrong is reported.
 pub(crate) fn sound(

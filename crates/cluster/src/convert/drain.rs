@@ -4,12 +4,12 @@ use jiff::{Span, Timestamp};
 use topology_core::model::Drain;
 
 use super::custom::{key, names, number, sound, word};
-use super::field::Field;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::ObjectKey;
 use crate::schema::{DRAIN, MAX_AHEAD_HOURS};
+use object_tree::Field;
 
 /// Converts a drain. `None` means that it cannot be used as it is.
 pub(crate) fn convert(

@@ -7,12 +7,12 @@ use rustc_hash::FxHashSet;
 use topology_core::model::{Endpoint, EndpointSlice, Family, Hints, SlicePort};
 
 use super::address;
-use super::field::Field;
 use super::meta;
 use super::ports;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
+use object_tree::Field;
 
 /// The label that says whose endpoints a slice holds.
 const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use topology_core::model::{Faults, Service};
 use topology_core::policy::{LevelKey, Mode, PREFIX, Policy, PolicySource};
 
-use super::field::Field;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::schema::KEYS_ALWAYS_TOLD;
+use object_tree::Field;
 
 /// What is done about levels of a boundary with such a label.
 const KEPT: &str = "the levels are those of a hard policy, so the last good version stays in use, or connections are refused if there is none";

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use topology_core::model::ObjectName;
 
-use super::field::Field;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Kind, ObjectKey};
 use crate::schema::GROUP;
-use crate::yaml::Node;
+use object_tree::Field;
+use object_tree::Node;
 
 /// The label that gives an object to another proxy, whatever its value (KP-IN-01).
 pub(crate) const LABEL_PROXY_NAME: &str = "service.kubernetes.io/service-proxy-name";

@@ -1,10 +1,10 @@
 //! `v1` Namespace: its labels, which policies of the cluster select by.
 
-use super::field::Field;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Namespace, ObjectKey};
+use object_tree::Field;
 
 /// Converts a Namespace. Any with a name can be used.
 pub(crate) fn convert(

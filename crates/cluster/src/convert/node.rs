@@ -7,11 +7,11 @@ use std::sync::Arc;
 use topology_core::model::{Labels, Node};
 
 use super::address;
-use super::field::Field;
 use super::report::Report;
 use super::{meta, quantity};
 use crate::intern::Interner;
 use crate::object::ObjectKey;
+use object_tree::Field;
 
 /// The taint of a Node that the cluster autoscaler is about to delete.
 const AUTOSCALER_TAINT: &str = "ToBeDeletedByClusterAutoscaler";

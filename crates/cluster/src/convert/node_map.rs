@@ -7,10 +7,10 @@ use topology_core::model::{Labels, Node};
 
 use super::address;
 use super::custom::{names, number, sound};
-use super::field::Field;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::schema::MAP;
+use object_tree::Field;
 
 /// What one map tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

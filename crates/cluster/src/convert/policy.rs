@@ -10,10 +10,10 @@ use topology_core::policy::{
     self, AnnotationReading, AnnotationRequest, PREFIX, Policy, PolicyError, TopologyKeysReading,
 };
 
-use super::field::Field;
 use super::report::Report;
 use crate::object::Ignored;
-use crate::yaml::Node;
+use object_tree::Field;
+use object_tree::Node;
 
 /// What is done about a fault in an annotation.
 const NOT_USED: &str = "it is not used";

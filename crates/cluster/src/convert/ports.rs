@@ -4,8 +4,8 @@ use std::num::NonZeroU16;
 
 use topology_core::model::Protocol;
 
-use super::field::Field;
 use super::report::Report;
+use object_tree::Field;
 
 /// The protocol of a port entry; TCP when it names none. Nothing, and a warning, for others.
 pub(crate) fn protocol(entry: &Field<'_>, report: &mut Report) -> Option<Protocol> {

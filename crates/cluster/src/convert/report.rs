@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::field::Field;
+use object_tree::{Field, Problems, Step};
+use topology_core::policy::PREFIX;
+
 use crate::object::{Kind, ObjectKey};
 use crate::text::shorten;
 use crate::warning::{Code, Subject, Warning};
@@ -86,8 +88,8 @@ impl Report {
     fn code_of(&self, field: &Field<'_>) -> Code {
         match (&self.subject, self.subject.kind()) {
             (Subject::File, _) => Code::File,
-            (_, Some(Kind::Service)) if field.is_our_annotation() => Code::TopologyInvalid,
-            (_, Some(Kind::Service)) if field.is_in_topology_keys() => Code::TopologyKeysInvalid,
+            (_, Some(Kind::Service)) if is_our_annotation(field) => Code::TopologyInvalid,
+            (_, Some(Kind::Service)) if is_in_topology_keys(field) => Code::TopologyKeysInvalid,
             (_, kind) if field.is_root() => Code::of_object(kind),
             (_, kind) => Code::of_field(kind),
         }
@@ -133,4 +135,25 @@ impl Report {
         }
         self.warnings
     }
+}
+
+impl Problems for Report {
+    fn warn(&mut self, field: &Field<'_>, message: String, remedy: String) {
+        Self::warn(self, field, message, remedy);
+    }
+}
+
+/// Whether the field is an annotation of ours.
+fn is_our_annotation(field: &Field<'_>) -> bool {
+    let is_ours = matches!(field.step(), Step::Label(key) if key.starts_with(PREFIX));
+    is_ours
+        && field
+            .parent()
+            .is_some_and(|parent| parent.is_at(["metadata", "annotations"]))
+}
+
+/// Whether the field is `spec.topologyKeys`, or in it.
+fn is_in_topology_keys(field: &Field<'_>) -> bool {
+    let path = ["spec", "topologyKeys"];
+    field.is_at(path) || field.parent().is_some_and(|parent| parent.is_at(path))
 }

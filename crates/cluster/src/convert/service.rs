@@ -8,12 +8,12 @@ use topology_core::hints::HintMode;
 use topology_core::model::{Frontend, Service, ServicePort, TrafficPolicy};
 use topology_core::policy::AnnotationRequest;
 
-use super::field::Field;
 use super::policy::{self, Asking};
 use super::report::Report;
 use super::{address, meta, ports, unprogrammed};
 use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
+use object_tree::Field;
 
 /// The annotations that ask for Topology Aware Hints; the older one decides where both are.
 const OLDER_HINTS: &str = "service.kubernetes.io/topology-aware-hints";

@@ -2,9 +2,9 @@
 
 use topology_core::model::Cidr;
 
-use super::field::Field;
 use super::report::Report;
 use crate::object::{ObjectKey, ServiceCidr};
+use object_tree::Field;
 
 /// Converts a `ServiceCIDR`. `None` means that it cannot be used as it is.
 pub(crate) fn convert(

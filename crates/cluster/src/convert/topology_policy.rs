@@ -6,12 +6,12 @@ use topology_core::policy::{
 };
 
 use super::custom::{key, names, number, selector, sound, word};
-use super::field::Field;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Kind, ObjectKey};
 use crate::schema::{CLUSTER_POLICY, NAMESPACE_POLICY};
+use object_tree::Field;
 
 /// Converts a policy of either kind. `None` means that it cannot be used as it is.
 pub(crate) fn convert(

@@ -2,9 +2,9 @@
 
 use topology_core::model::Unprogrammed;
 
-use super::field::Field;
 use super::report::Report;
 use crate::intern::Interner;
+use object_tree::Field;
 
 /// What is found in a Service besides its cluster IPs.
 pub(crate) struct Found {

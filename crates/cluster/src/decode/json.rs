@@ -11,7 +11,7 @@ pub(super) use event::event;
 pub(super) use list::list;
 
 use super::DecodeError;
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// Reads one object.
 pub(super) fn object(text: &[u8]) -> Result<Node, DecodeError> {

@@ -11,7 +11,7 @@ mod wire;
 use wire::{Fields, Value};
 
 use super::{DecodeError, Page};
-use crate::yaml::{Node, Text};
+use object_tree::{Node, Text};
 
 /// What an envelope begins with (`protobuf.go` in apimachinery).
 const MAGIC: &[u8] = b"k8s\0";

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::yaml;
+use object_tree as yaml;
 
 const SERVICE: TypeMeta = TypeMeta {
     kind: "Service",

@@ -1,8 +1,9 @@
 //! What is wrong in an object, by its description.
 
 use super::property::{Need, Object, Property, Shape, Text, Word};
-use crate::convert::{Field, Report};
-use crate::yaml::Node;
+use crate::convert::Report;
+use object_tree::Field;
+use object_tree::Node;
 
 /// Whether the object in `field`, its defaults filled in, is as described. Every fault is reported.
 pub(crate) fn check(

@@ -1,7 +1,7 @@
 //! An object as the API server would keep it: without nulls, and with the defaults of what is not written.
 
 use super::property::{Need, Object, Property, Shape};
-use crate::yaml::{self, Node, Value};
+use object_tree::{self as yaml, Node, Value};
 
 /// The object with its defaults filled in, on the line of what is around them.
 ///

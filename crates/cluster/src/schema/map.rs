@@ -6,9 +6,10 @@ use super::property::{
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
-use crate::convert::{Field, Report};
+use crate::convert::Report;
 use crate::warning::Subject;
-use crate::yaml;
+use object_tree as yaml;
+use object_tree::Field;
 
 /// How many Nodes one `TopologyMap` tells of.
 pub const NODES_PER_SHARD: usize = 500;

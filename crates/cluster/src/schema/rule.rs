@@ -1,6 +1,6 @@
 //! What properties must be to each other: told once, for the API server in CEL and for the reader.
 
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// Something that must hold in an object.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::property::{
 };
 use super::rule::Expr;
 use super::*;
-use crate::yaml::{self, Node};
+use object_tree::{self as yaml, Node};
 
 fn parse(text: &str) -> Node {
     let mut documents = Vec::new();
@@ -502,7 +502,7 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
         1,
         crate::warning::Subject::Other("TopologyAgent", None),
     );
-    let field = crate::convert::Field::root(&node);
+    let field = object_tree::Field::root(&node);
     let is_sound = check(&field, &AGENT.status, "report", &mut report);
     assert!(is_sound, "{:?}", report.finish());
     let Shape::List {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::yaml::MAX_ALIASED;
+use object_tree::MAX_ALIASED;
 
 /// The account of one input.
 #[derive(Debug, Default)]

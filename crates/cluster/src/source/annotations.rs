@@ -6,7 +6,7 @@ use std::path::Path;
 use topology_core::model::ObjectName;
 
 use super::place::{self, SourcePath};
-use crate::yaml::{self, Node};
+use object_tree::{self as yaml, Node};
 
 /// The annotations of the Service `name` whose keys begin with `prefix`, in the order of the text.
 ///

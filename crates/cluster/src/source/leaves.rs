@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::parse;
 use crate::warning::Warning;
-use crate::yaml::{self, Node, Value};
+use object_tree::{self as yaml, Node, Value};
 
 /// A value that is neither a list, nor a mapping, nor null.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::parts::Part;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::object::{Ignored, Object, ObjectKey};
 use crate::warning::Warning;
-use crate::yaml::{self, SyntaxError};
+use object_tree::{self as yaml, SyntaxError};
 
 /// What one part of a text says. Lines are counted within the part, from 1.
 #[derive(Debug, Clone)]

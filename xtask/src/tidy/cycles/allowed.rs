@@ -77,10 +77,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/cluster/src/api/connection.rs",
     ),
     (
-        "crates/cluster/src/convert/report.rs",
-        "crates/cluster/src/convert/field.rs",
-    ),
-    (
         "crates/cluster/src/decode/json.rs",
         "crates/cluster/src/decode.rs",
     ),
@@ -151,14 +147,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     (
         "crates/cluster/src/source/catalog/report.rs",
         "crates/cluster/src/source/catalog.rs",
-    ),
-    (
-        "crates/cluster/src/yaml/build.rs",
-        "crates/cluster/src/yaml.rs",
-    ),
-    (
-        "crates/cluster/src/yaml/map.rs",
-        "crates/cluster/src/yaml.rs",
     ),
     (
         "crates/controller/src/event_recorder/reasons.rs",
@@ -243,6 +231,14 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
     (
         "crates/ipvs-netlink/src/error/kind.rs",
         "crates/ipvs-netlink/src/error/attempt.rs",
+    ),
+    (
+        "crates/object-tree/src/build.rs",
+        "crates/object-tree/src/lib.rs",
+    ),
+    (
+        "crates/object-tree/src/map.rs",
+        "crates/object-tree/src/lib.rs",
     ),
     (
         "crates/topology-core/src/model/service.rs",

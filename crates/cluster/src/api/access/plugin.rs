@@ -13,7 +13,7 @@ use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde_json::json;
 
 use crate::text::{one_line, shorten};
-use crate::yaml::{self, Node};
+use object_tree::{self as yaml, Node};
 use subprocess::{ChildError, Input, Program};
 
 /// How long a plugin may run that nobody types into.

@@ -7,7 +7,7 @@ use kube::client::Body;
 use super::{ApiError, Fault};
 use crate::api::path::{Target, Verb};
 use crate::decode::Encoding;
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// The parts of `v1` `Status` that are read.
 #[derive(Debug, Clone, Default)]

@@ -21,7 +21,7 @@ use crate::api::error::{ApiError, Fault, Status};
 use crate::api::path::Verb;
 use crate::decode::{Encoding, Framer, Page, WatchEventType};
 use crate::event::Batch;
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
 pub(super) const SILENCE: Duration = Duration::from_secs(90);

@@ -23,7 +23,7 @@ use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Kind, Object, ObjectKey};
 use crate::source::{State, fingerprint, last_good_stays};
 use crate::warning::{Code, Warning};
-use crate::yaml::Node;
+use object_tree::Node;
 
 use super::node_source::topology_map::NodeScope;
 pub(crate) use nodes::NodeQuery;

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::tree::Tree;
 use crate::decode::DecodeError;
-use crate::yaml::{Node, Text};
+use object_tree::{Node, Text};
 
 /// Reads a line: its type, and its object.
 pub(in crate::decode) fn event(text: &[u8]) -> Result<(Text, Node), DecodeError> {

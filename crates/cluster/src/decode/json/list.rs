@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::tree::Tree;
 use crate::decode::{DecodeError, Page};
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// Reads a page and hands its objects to `sink`, one at a time.
 ///

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::entries::Entries;
 use crate::decode::{flag, plain, quoted};
-use crate::yaml::{MAX_DEPTH, Node, Text, Value};
+use object_tree::{MAX_DEPTH, Node, Text, Value};
 
 /// Reads one value `depth` levels into its object.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use super::kinds::{Message, Shape, Type};
 use super::wire::{Fields, Value};
 use super::{bytes_in, garbled, text_in};
 use crate::decode::{DecodeError, flag, plain, quoted};
-use crate::yaml::{self, Node, Text};
+use object_tree::{self as yaml, Node, Text};
 
 /// Reads the fields of a message that are in its table.
 pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, DecodeError> {

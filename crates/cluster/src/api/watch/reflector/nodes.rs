@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::object::{Kind, Object, ObjectKey};
 use crate::source::{State, fingerprint};
 use crate::warning::{Code, Subject, Warning};
-use crate::yaml::Node;
+use object_tree::Node;
 
 /// What is said of the map is reported under this name.
 const REPORT: &str = "TopologyMap";

@@ -4,18 +4,23 @@ use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use topology_core::policy::PREFIX;
+use safe_text::is_name;
 
-use super::report::Report;
-use crate::text::is_name;
-use crate::yaml::Node;
+use crate::node::Node;
 
 /// What a name may be.
 const NAME: &str = "use at most 253 visible characters";
 
+/// Collects what is wrong in an object.
+pub trait Problems {
+    /// Reports that `field` is not used as written: what is wrong with it, and what would be right.
+    fn warn(&mut self, field: &Field<'_>, message: String, remedy: String);
+}
+
 /// A field of an object, present or not. Reading one never fails: what does not fit is reported
 /// and counts as absent.
-pub(crate) struct Field<'a> {
+#[derive(Debug)]
+pub struct Field<'a> {
     node: Option<&'a Node>,
     /// The field's line, or that of the nearest thing around it that is there.
     line: u32,
@@ -24,17 +29,21 @@ pub(crate) struct Field<'a> {
 }
 
 /// The last part of a path.
-#[derive(Clone, Copy)]
-enum Step<'a> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// The object itself.
     Root,
+    /// A field of a mapping.
     Key(&'a str),
+    /// An element of a list.
     Index(usize),
+    /// An entry of a mapping with any keys, such as labels.
     Label(&'a str),
 }
 
 impl<'a> Field<'a> {
     /// The object itself.
-    pub(crate) fn root(node: &'a Node) -> Self {
+    pub fn root(node: &'a Node) -> Self {
         Self {
             node: Some(node),
             line: node.line,
@@ -44,7 +53,7 @@ impl<'a> Field<'a> {
     }
 
     /// The field `key` in this one. Absent when this one is absent or is not a mapping.
-    pub(crate) fn get<'s>(&'s self, key: &'s str) -> Field<'s> {
+    pub fn get<'s>(&'s self, key: &'s str) -> Field<'s> {
         self.child(self.node.and_then(|node| node.get(key)), Step::Key(key))
     }
 
@@ -58,27 +67,22 @@ impl<'a> Field<'a> {
     }
 
     /// Whether it is the object itself.
-    pub(crate) fn is_root(&self) -> bool {
+    pub fn is_root(&self) -> bool {
         matches!(self.step, Step::Root)
     }
 
-    /// Whether it is an annotation of ours.
-    pub(crate) fn is_our_annotation(&self) -> bool {
-        let at = |key| {
-            self.parent
-                .is_some_and(|parent| parent.is_at(["metadata", key]))
-        };
-        matches!(self.step, Step::Label(key) if key.starts_with(PREFIX)) && at("annotations")
+    /// The field around this one.
+    pub fn parent(&self) -> Option<&'a Field<'a>> {
+        self.parent
     }
 
-    /// Whether it is `spec.topologyKeys`, or in it.
-    pub(crate) fn is_in_topology_keys(&self) -> bool {
-        let path = ["spec", "topologyKeys"];
-        self.is_at(path) || self.parent.is_some_and(|parent| parent.is_at(path))
+    /// The last part of the path.
+    pub fn step(&self) -> Step<'a> {
+        self.step
     }
 
     /// Whether it is the field `inner` of the field `outer` of the object.
-    fn is_at(&self, [outer, inner]: [&str; 2]) -> bool {
+    pub fn is_at(&self, [outer, inner]: [&str; 2]) -> bool {
         let is = |field: &Self, name| matches!(field.step, Step::Key(key) if key == name);
         let parent = self.parent.filter(|parent| is(parent, outer));
         is(self, inner)
@@ -87,43 +91,45 @@ impl<'a> Field<'a> {
                 .is_some_and(Field::is_root)
     }
 
-    pub(crate) fn line(&self) -> u32 {
+    /// The line of the field, or of the nearest field around it that is present.
+    pub fn line(&self) -> u32 {
         self.line
     }
 
-    /// What is there.
-    pub(crate) fn node(&self) -> Option<&'a Node> {
+    /// The value of the field.
+    pub fn node(&self) -> Option<&'a Node> {
         self.node
     }
 
-    pub(crate) fn is_present(&self) -> bool {
+    /// Whether the field is present and not null.
+    pub fn is_present(&self) -> bool {
         self.node.is_some()
     }
 
     /// Whether the field is there and is a mapping; something else there is reported.
-    pub(crate) fn is_map(&self, report: &mut Report) -> bool {
+    pub fn is_map(&self, report: &mut dyn Problems) -> bool {
         let Some(node) = self.node else { return false };
         if node.map().is_none() {
             report.warn(
                 self,
                 format!("{} is not a mapping", node.describe()),
-                "write `key: value` lines under it",
+                "write `key: value` lines under it".to_owned(),
             );
         }
         node.map().is_some()
     }
 
     /// The elements of a list, without those that are null.
-    pub(crate) fn items<'s>(
+    pub fn items<'s>(
         &'s self,
-        report: &mut Report,
+        report: &mut dyn Problems,
     ) -> impl Iterator<Item = Field<'s>> + use<'s, 'a> {
         let items = self.node.and_then(Node::list);
         if let (Some(node), None) = (self.node, items) {
             report.warn(
                 self,
                 format!("{} is not a list", node.describe()),
-                "write the elements as a list",
+                "write the elements as a list".to_owned(),
             );
         }
         let items = items.unwrap_or_default().iter().enumerate();
@@ -136,7 +142,7 @@ impl<'a> Field<'a> {
     }
 
     /// One element of a list; the list itself for `None`.
-    pub(crate) fn element(&self, index: Option<usize>) -> Field<'_> {
+    pub fn element(&self, index: Option<usize>) -> Field<'_> {
         let Some(index) = index else {
             return Field {
                 node: self.node,
@@ -153,17 +159,17 @@ impl<'a> Field<'a> {
     }
 
     /// The entries of a mapping whose values are text, such as annotations; others are reported.
-    pub(crate) fn texts<'s>(&'s self, report: &mut Report) -> Vec<(&'s str, &'s str)> {
+    pub fn texts<'s>(&'s self, report: &mut dyn Problems) -> Vec<(&'s str, &'s str)> {
         self.entries(Field::text, report)
     }
 
     /// The entries of a mapping whose keys and values are names, such as labels; others are reported.
-    pub(crate) fn labels<'s>(&'s self, report: &mut Report) -> Vec<(&'s str, &'s str)> {
+    pub fn labels<'s>(&'s self, report: &mut dyn Problems) -> Vec<(&'s str, &'s str)> {
         let mut entries = self.entries(Field::name, report);
         entries.retain(|(key, _)| {
             if !is_name(key) {
                 let message = "a key is too long or has hidden characters; its entry is left out";
-                report.warn(self, message, NAME);
+                report.warn(self, message.to_owned(), NAME.to_owned());
             }
             is_name(key)
         });
@@ -172,8 +178,8 @@ impl<'a> Field<'a> {
 
     fn entries<'s>(
         &'s self,
-        read: impl Fn(&Field<'s>, &mut Report) -> Option<&'s str>,
-        report: &mut Report,
+        read: impl Fn(&Field<'s>, &mut dyn Problems) -> Option<&'s str>,
+        report: &mut dyn Problems,
     ) -> Vec<(&'s str, &'s str)> {
         if !self.is_present() || !self.is_map(report) {
             return Vec::new();
@@ -197,12 +203,12 @@ impl<'a> Field<'a> {
     }
 
     /// The entry `key` of a mapping such as labels, for naming it in a warning.
-    pub(crate) fn entry<'s>(&'s self, key: &'s str) -> Field<'s> {
+    pub fn entry<'s>(&'s self, key: &'s str) -> Field<'s> {
         self.child(self.node.and_then(|node| node.get(key)), Step::Label(key))
     }
 
     /// The entries of a mapping by key.
-    pub(crate) fn by_key(&self) -> HashMap<&str, Field<'_>> {
+    pub fn by_key(&self) -> HashMap<&str, Field<'_>> {
         let entries = self.node.and_then(Node::map).unwrap_or_default();
         let fields = entries
             .iter()
@@ -211,27 +217,27 @@ impl<'a> Field<'a> {
     }
 
     /// The keys of a mapping, those without a value included.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
         let entries = self.node.and_then(Node::map).unwrap_or_default();
         entries.iter().map(|(key, _)| &**key)
     }
 
     /// The field as text.
-    pub(crate) fn text(&self, report: &mut Report) -> Option<&'a str> {
+    pub fn text(&self, report: &mut dyn Problems) -> Option<&'a str> {
         let node = self.node?;
         let text = node.text();
         if text.is_none() {
             report.warn(
                 self,
                 format!("{} is not text", node.describe()),
-                "write one value",
+                "write one value".to_owned(),
             );
         }
         text
     }
 
     /// The field as a name or the value of a label; what nothing can be called counts as not written.
-    pub(crate) fn name(&self, report: &mut Report) -> Option<&'a str> {
+    pub fn name(&self, report: &mut dyn Problems) -> Option<&'a str> {
         let text = self.text(report)?;
         if is_name(text) {
             return Some(text);
@@ -240,12 +246,12 @@ impl<'a> Field<'a> {
             "{} is too long or has hidden characters, and counts as not written",
             self.node.map(Node::describe).unwrap_or_default()
         );
-        report.warn(self, message, NAME);
+        report.warn(self, message, NAME.to_owned());
         None
     }
 
     /// The field as a boolean.
-    pub(crate) fn boolean(&self, report: &mut Report) -> Option<bool> {
+    pub fn boolean(&self, report: &mut dyn Problems) -> Option<bool> {
         let node = self.node?;
         let value = node.boolean();
         if value.is_none() {
@@ -253,23 +259,23 @@ impl<'a> Field<'a> {
                 "{} is not a boolean and counts as not written",
                 node.describe()
             );
-            report.warn(self, message, "write true or false");
+            report.warn(self, message, "write true or false".to_owned());
         }
         value
     }
 
     /// The field as a value that is written as text or a number; `remedy` says which are right.
-    pub(crate) fn parse<T: FromStr>(
+    pub fn parse<T: FromStr>(
         &self,
         what: &str,
         remedy: &str,
-        report: &mut Report,
+        report: &mut dyn Problems,
     ) -> Option<T> {
         let text = self.text(report)?;
         let value = text.parse().ok();
         if value.is_none() {
             let text = self.node.map(Node::describe).unwrap_or_default();
-            report.warn(self, format!("{text} is not {what}"), remedy);
+            report.warn(self, format!("{text} is not {what}"), remedy.to_owned());
         }
         value
     }

@@ -1,4 +1,4 @@
-//! The only place that knows a YAML parser: text in, one [`Node`] per object out.
+//! Reads YAML into a tree of fields: text in, one [`Node`] per object out. No other crate uses a YAML parser.
 //!
 //! JSON is read by the same parser, because every JSON text is YAML.
 //! The text is read as a stream: what is held at any time is one object, not the file.
@@ -10,6 +10,7 @@
 
 mod build;
 mod chars;
+mod field;
 mod list;
 mod map;
 mod node;
@@ -20,15 +21,16 @@ use std::io::BufRead;
 
 use granit_parser::{ErrorKind, Parser, ScanError};
 
-pub(crate) use build::{MAX_ALIASED, MAX_DEPTH};
-pub(crate) use node::{Node, Text, Value};
+pub use build::{MAX_ALIASED, MAX_DEPTH};
+pub use field::{Field, Problems, Step};
+pub use node::{Node, Text, Value};
 
 use build::Builder;
 use chars::Chars;
 
 /// Why a text is not YAML that this program accepts. The whole text is refused then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SyntaxError {
+pub enum SyntaxError {
     /// The text could not be read to its end.
     #[error("{0}")]
     Io(String),
@@ -54,12 +56,12 @@ pub(crate) enum SyntaxError {
 ///
 /// Lines are counted from 1. Empty documents are skipped. After an error nothing more is delivered, and what was delivered
 /// before it should be dropped by callers to whom half a text is worth nothing.
-pub(crate) fn read(reader: impl BufRead, sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
+pub fn read(reader: impl BufRead, sink: impl FnMut(Node)) -> Result<(), SyntaxError> {
     read_within(&mut MAX_ALIASED.clone(), reader, sink)
 }
 
 /// The same for a part of an input whose aliases may stand for `budget` values more; what they do is taken from it.
-pub(crate) fn read_within(
+pub fn read_within(
     budget: &mut u64,
     reader: impl BufRead,
     mut sink: impl FnMut(Node),

@@ -11,16 +11,16 @@ use super::map;
 use super::{Node, SyntaxError, Text, Value};
 
 /// How deep an object may nest; Kubernetes objects stay below 20.
-pub(crate) const MAX_DEPTH: u32 = 64;
+pub const MAX_DEPTH: u32 = 64;
 
 /// What one object may weigh: a value counts 1, and 1 more for each 64 bytes of text.
 /// Aliases count as often as they are used, which is what stops a "billion laughs" text.
 /// An `EndpointSlice` of 1,000 endpoints weighs about 25,000.
-pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
+const MAX_WEIGHT: u64 = 1_000_000;
 
 /// What the aliases of a whole input may stand for together: all documents of all files that are read. A million values
 /// take about half a second and 13 MB.
-pub(crate) const MAX_ALIASED: u64 = 2_000_000;
+pub const MAX_ALIASED: u64 = 2_000_000;
 
 /// Turns the events of one text into objects.
 pub(super) struct Builder {

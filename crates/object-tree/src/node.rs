@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A key or a scalar. What the reader of a binary form knows beforehand, as names of fields, it need not copy.
-pub(crate) type Text = Cow<'static, str>;
+pub type Text = Cow<'static, str>;
 
 /// One value of a document and the line it stands on (counted from 1).
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) line: u32,
+pub struct Node {
+    /// The line, counted from 1; 0 where the object was not read from a text of lines.
+    pub line: u32,
     value: Value,
 }
 
 /// What a [`Node`] holds.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
     /// A scalar as written, escapes resolved. `plain` when it was neither quoted nor tagged.
     Scalar {
         /// The text.
@@ -32,12 +33,13 @@ pub(crate) enum Value {
 }
 
 impl Node {
-    pub(crate) fn new(line: u32, value: Value) -> Self {
+    /// A value that stands on this line.
+    pub fn new(line: u32, value: Value) -> Self {
         Self { line, value }
     }
 
     /// What the node holds, with aliases followed (never [`Value::Shared`]).
-    pub(crate) fn value(&self) -> &Value {
+    pub fn value(&self) -> &Value {
         let mut node = self;
         while let Value::Shared(shared) = &node.value {
             node = shared;
@@ -46,7 +48,7 @@ impl Node {
     }
 
     /// The entries of a mapping, taken out of the node (copied if the mapping is shared).
-    pub(crate) fn into_map(self) -> Option<Vec<(Text, Node)>> {
+    pub fn into_map(self) -> Option<Vec<(Text, Node)>> {
         match self.value {
             Value::Map(entries) => Some(entries),
             Value::Shared(shared) => Rc::unwrap_or_clone(shared).into_map(),
@@ -55,7 +57,7 @@ impl Node {
     }
 
     /// The elements of a list, taken out of the node (copied if the list is shared).
-    pub(crate) fn into_list(self) -> Option<Vec<Node>> {
+    pub fn into_list(self) -> Option<Vec<Node>> {
         match self.value {
             Value::List(items) => Some(items),
             Value::Shared(shared) => Rc::unwrap_or_clone(shared).into_list(),
@@ -64,13 +66,13 @@ impl Node {
     }
 
     /// Whether the value is absent: nothing, `~` or `null`, unquoted.
-    pub(crate) fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         matches!(self.value(), Value::Scalar { text, plain: true }
             if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// The scalar as text: `zone: no` is the text `no`, and `1.10` keeps its last zero.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match self.value() {
             Value::Scalar { text, .. } => Some(text),
             _ => None,
@@ -78,12 +80,12 @@ impl Node {
     }
 
     /// Whether the value is a scalar that was neither quoted nor tagged.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         matches!(self.value(), Value::Scalar { plain: true, .. })
     }
 
     /// The scalar as a boolean: exactly `true` or `false`, quoted or not. `no` is not one.
-    pub(crate) fn boolean(&self) -> Option<bool> {
+    pub fn boolean(&self) -> Option<bool> {
         match self.text()? {
             "true" | "True" | "TRUE" => Some(true),
             "false" | "False" | "FALSE" => Some(false),
@@ -92,7 +94,7 @@ impl Node {
     }
 
     /// The elements of a list.
-    pub(crate) fn list(&self) -> Option<&[Node]> {
+    pub fn list(&self) -> Option<&[Node]> {
         match self.value() {
             Value::List(items) => Some(items),
             _ => None,
@@ -100,7 +102,7 @@ impl Node {
     }
 
     /// The entries of a mapping.
-    pub(crate) fn map(&self) -> Option<&[(Text, Node)]> {
+    pub fn map(&self) -> Option<&[(Text, Node)]> {
         match self.value() {
             Value::Map(entries) => Some(entries),
             _ => None,
@@ -108,13 +110,13 @@ impl Node {
     }
 
     /// The value of `key`, when this is a mapping that has it and it is not null.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Node> {
         let (_, node) = self.map()?.iter().find(|(name, _)| &**name == key)?;
         (!node.is_null()).then_some(node)
     }
 
     /// What a person would call the value, for warnings: "a list", "`yes`".
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match self.value() {
             Value::Scalar { text, .. } if text.chars().count() > 60 => {
                 format!("`{}...`", text.chars().take(60).collect::<String>())
