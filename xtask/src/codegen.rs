@@ -2,7 +2,7 @@
 //!
 //! `docs/commands.md` is what every command prints with `--help`. Whole files in `manifests/crds` and `manifests/admission`, and the parts of `docs/topology.md` between
 //! `<!-- generated: NAME -->` and `<!-- end generated -->`. The texts come from the example `generated` of the crate
-//! `cluster`, so that this program builds without it.
+//! `crd`, so that this program builds without it.
 
 mod commands;
 
@@ -69,7 +69,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 /// What is wrong with a file that is not as it would be written, or that nothing writes any more.
 pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     if is_wanted {
-        "not what its source says (crates/cluster/src/schema, or `--help`); run `cargo xtask codegen`"
+        "not what its source says (crates/crd/src, or `--help`); run `cargo xtask codegen`"
     } else {
         "nothing generates this file any more; run `cargo xtask codegen`, which removes it"
     }

@@ -32,9 +32,9 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::intern::Interner;
 use crate::object::{Ignored, Kind, Object, ObjectKey};
-use crate::schema::MAP;
 use crate::source::Aliases;
 use crate::warning::{Subject, Warning};
+use crd::MAP;
 use object_tree::Node;
 
 pub use label_keys::refused_label;
@@ -149,7 +149,7 @@ pub(crate) fn node_map(
 ) -> (Arc<str>, Option<NodeMap>, Vec<Warning>) {
     let root = object_tree::Field::root(node);
     let interner = &mut context.interner;
-    let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind, None));
+    let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind(), None));
     let metadata = root.get("metadata");
     let name = metadata.get("name").text(&mut report).unwrap_or_default();
     report.name(name.to_owned());

@@ -26,10 +26,8 @@ pub mod clock;
 pub mod event;
 pub mod index;
 pub mod object;
-pub mod schema;
 pub mod source;
 pub use safe_text as text;
-pub mod topology_agent;
 pub mod unused_policies;
 pub mod warning;
 

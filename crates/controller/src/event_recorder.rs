@@ -11,8 +11,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cluster::schema::{GROUP, VERSION};
-use cluster::topology_agent::FallbackReason;
+use crd::topology_agent::FallbackReason;
+use crd::{GROUP, VERSION};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use topology_core::model::{ObjectName, PolicyName};

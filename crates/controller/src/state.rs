@@ -18,7 +18,7 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cluster::topology_agent::AgentStatus;
+use crd::topology_agent::AgentStatus;
 use serde_json::Value;
 use topology_core::hints::Zones;
 

@@ -51,9 +51,21 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "cluster",
-        inside: &["object-tree", "safe-text", "subprocess", "topology-core"],
+        inside: &[
+            "crd",
+            "object-tree",
+            "safe-text",
+            "subprocess",
+            "topology-core",
+        ],
         outside: None,
         invariant: "cluster turns objects into topology-core values and never touches the kernel",
+    },
+    Room {
+        package: "crd",
+        inside: &["object-tree", "safe-text", "topology-core"],
+        outside: Some(&["jiff", "serde", "serde_json"]),
+        invariant: "crd describes our kinds and nothing of how they are read or written",
     },
     Room {
         package: "object-tree",
@@ -98,6 +110,7 @@ const ROOMS: &[Room] = &[
         package: "agent",
         inside: &[
             "cluster",
+            "crd",
             "dataplane",
             "ipvs-netlink",
             "netlink-pipeline",
@@ -109,7 +122,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         package: "controller",
-        inside: &["cluster", "telemetry", "topology-core"],
+        inside: &["cluster", "crd", "telemetry", "topology-core"],
         outside: None,
         invariant: "controller knows the API server and nothing of a node's kernel",
     },

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cluster::schema::{MAX_FALLBACKS, MAX_REPORTED};
-use cluster::topology_agent::rate::report_bytes;
-use cluster::topology_agent::{DrainInUse, Fallback, PolicyInUse};
+use crd::topology_agent::rate::report_bytes;
+use crd::topology_agent::{DrainInUse, Fallback, PolicyInUse};
+use crd::{MAX_FALLBACKS, MAX_REPORTED};
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use topology_core::model::{Drain, ObjectName, PolicyName, TopologyPolicy};

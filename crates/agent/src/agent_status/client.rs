@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cluster::api::{ApiError, Connection, Fault, Patch};
-use cluster::schema::{GROUP, VERSION};
+use crd::{GROUP, VERSION};
 use serde_json::{Value, json};
 
-use cluster::topology_agent::AgentStatus;
+use crd::topology_agent::AgentStatus;
 
 /// The collection of reports.
 const REPORTS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents";

@@ -1,7 +1,7 @@
 //! How a report differs from the one that was written before.
 
-use cluster::schema::MAX_FALLBACKS;
-use cluster::topology_agent::{AgentCounts, AgentStatus, Fallback};
+use crd::MAX_FALLBACKS;
+use crd::topology_agent::{AgentCounts, AgentStatus, Fallback};
 
 /// How a report differs from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

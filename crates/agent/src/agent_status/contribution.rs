@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cluster::topology_agent::FallbackReason;
+use crd::topology_agent::FallbackReason;
 use topology_core::model::{Family, PolicyName};
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{Decision, Fact, LostBecause, Note, Refusal, Resolution};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cluster::topology_agent::rate::{round, two_reports};
+use crd::topology_agent::rate::{round, two_reports};
 
 use super::compare::Difference;
 use super::share::number_of;
@@ -120,7 +120,7 @@ impl RateLimit {
 mod tests {
     use std::collections::BTreeMap;
 
-    use cluster::topology_agent::rate::{BYTES_PER_SECOND, WRITES_PER_SECOND};
+    use crd::topology_agent::rate::{BYTES_PER_SECOND, WRITES_PER_SECOND};
     use proptest::prelude::*;
 
     use super::*;

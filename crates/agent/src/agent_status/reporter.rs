@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::api::{Access, ApiError, Phase as Reading, ResourceStatus, SyncStatus};
-use cluster::schema::{GROUP, MAX_WARNING_BYTES, MAX_WARNINGS};
-use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
+use crd::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
+use crd::{GROUP, MAX_WARNING_BYTES, MAX_WARNINGS};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep, sleep_until};
 

@@ -4,12 +4,12 @@ mod storm;
 
 use std::sync::Arc;
 
-use cluster::schema::MAX_FALLBACKS;
 use cluster::source::{Loaded, Options, read_text};
-use cluster::topology_agent::{
+use cluster::warning::{Code, Warning};
+use crd::MAX_FALLBACKS;
+use crd::topology_agent::{
     AgentCounts, AgentPhase, AgentStatus, DrainInUse, Fallback, NodeWarning,
 };
-use cluster::warning::{Code, Warning};
 use proptest::prelude::*;
 use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};

@@ -5,9 +5,9 @@ use std::path::Path;
 use agent::agent_status::{Aggregate, Contribution, DecisionSummary, StatusClient, WriteResult};
 use agent::origin::Origin;
 use cluster::api::{Access, Connection};
-use cluster::schema::MAX_REPORT_BYTES;
 use cluster::source::{Options, read_text};
-use cluster::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
+use crd::MAX_REPORT_BYTES;
+use crd::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
 use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 

@@ -5,7 +5,7 @@ mod alone {
 
     use agent::agent_status::{StatusClient, WriteResult};
     use cluster::api::{Access, Connection, Phase};
-    use cluster::topology_agent::AgentStatus;
+    use crd::topology_agent::AgentStatus;
 
     use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::follower::Follower;

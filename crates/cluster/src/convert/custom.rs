@@ -11,7 +11,7 @@ use topology_core::words::UnknownWord;
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
-use crate::schema::{Resource, VERSION, check, complete};
+use crd::{Resource, VERSION, check, complete};
 use object_tree::Field;
 use object_tree::{Node, Value};
 
@@ -26,18 +26,18 @@ pub(crate) fn sound(
     let mut entries = node.map()?.to_vec();
     for (key, value) in &mut entries {
         if **key == *"spec" {
-            *value = complete(value, &resource.spec);
+            *value = complete(value, resource.spec());
         }
     }
     let whole = Node::new(node.line, Value::Map(entries));
     let field = Field::root(&whole);
     let spec = field.get("spec");
     if !spec.is_present() {
-        let message = format!("missing; the {} cannot be used as it is", resource.noun);
+        let message = format!("missing; the {} cannot be used as it is", resource.noun());
         report.warn(&spec, message, "write what is wanted under `spec:`");
         return None;
     }
-    check(&spec, &resource.spec, resource.noun, report).then_some(whole)
+    check(&spec, resource.spec(), resource.noun(), report).then_some(whole)
 }
 
 fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option<()> {
@@ -48,13 +48,9 @@ fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option
     }
     let message = format!(
         "`{version}` is not a version of the {} that this program reads; it is not used",
-        resource.noun
+        resource.noun()
     );
-    report.warn(
-        &field,
-        message,
-        format!("use {}/{VERSION}", crate::schema::GROUP),
-    );
+    report.warn(&field, message, format!("use {}/{VERSION}", crd::GROUP));
     None
 }
 

@@ -8,7 +8,7 @@ use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::ObjectKey;
-use crate::schema::{DRAIN, MAX_AHEAD_HOURS};
+use crd::{DRAIN, MAX_AHEAD_HOURS};
 use object_tree::Field;
 
 /// Converts a drain. `None` means that it cannot be used as it is.

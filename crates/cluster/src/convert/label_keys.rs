@@ -11,7 +11,7 @@ use topology_core::policy::{LevelKey, Mode, PREFIX, Policy, PolicySource};
 
 use super::report::Report;
 use crate::intern::Interner;
-use crate::schema::KEYS_ALWAYS_TOLD;
+use crd::KEYS_ALWAYS_TOLD;
 use object_tree::Field;
 
 /// What is done about levels of a boundary with such a label.

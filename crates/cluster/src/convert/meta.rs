@@ -7,7 +7,7 @@ use topology_core::model::ObjectName;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Kind, ObjectKey};
-use crate::schema::GROUP;
+use crd::GROUP;
 use object_tree::Field;
 use object_tree::Node;
 

@@ -9,7 +9,7 @@ use super::address;
 use super::custom::{names, number, sound};
 use super::report::Report;
 use crate::intern::Interner;
-use crate::schema::MAP;
+use crd::MAP;
 use object_tree::Field;
 
 /// What one map tells.

@@ -10,7 +10,7 @@ use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
 use crate::object::{Kind, ObjectKey};
-use crate::schema::{CLUSTER_POLICY, NAMESPACE_POLICY};
+use crd::{CLUSTER_POLICY, NAMESPACE_POLICY};
 use object_tree::Field;
 
 /// Converts a policy of either kind. `None` means that it cannot be used as it is.

@@ -1,6 +1,6 @@
 //! Reasons, types and notes of Events.
 
-use cluster::topology_agent::FallbackReason;
+use crd::topology_agent::FallbackReason;
 use topology_core::model::PolicyName;
 
 use super::ServiceFallback;

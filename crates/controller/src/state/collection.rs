@@ -1,6 +1,6 @@
 //! The collections of objects that the controller follows.
 
-use cluster::schema::{GROUP, VERSION};
+use crd::{GROUP, VERSION};
 
 /// A collection of objects that the controller follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cluster::topology_agent::Fallback;
-use cluster::topology_agent::rate::every_report;
+use crd::topology_agent::Fallback;
+use crd::topology_agent::rate::every_report;
 use serde_json::{Value, json};
 use topology_core::model::{ObjectName, PolicyName, Selector};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cluster::schema::MAX_FALLBACKS;
-use cluster::topology_agent::{AgentPhase, AgentStatus, DrainInUse, Fallback, PolicyInUse};
+use crd::MAX_FALLBACKS;
+use crd::topology_agent::{AgentPhase, AgentStatus, DrainInUse, Fallback, PolicyInUse};
 use jiff::Timestamp;
 use serde_json::Value;
 use topology_core::model::PolicyName;

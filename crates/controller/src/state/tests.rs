@@ -256,10 +256,7 @@ fn a_fallback_that_two_nodes_report_is_one_since_the_first_of_them() {
     let key = (ObjectName::new("shop", "cart"), "TopologyFallbackPanic");
     assert_eq!((seen[&key].nodes, seen[&key].since), (2, NOW + 60_000));
     assert!(complete);
-    state.exists(
-        Collection::Agents,
-        fallen("n2", 1, cluster::schema::MAX_FALLBACKS),
-    );
+    state.exists(Collection::Agents, fallen("n2", 1, crd::MAX_FALLBACKS));
     assert!(!state.fallbacks().1, "it may have no room for others");
     let mut short = fallen("n2", 1, 1);
     short["status"]["counts"] = json!({ "fallbacks": 2 });
@@ -464,7 +461,7 @@ proptest! {
             let mut told = BTreeSet::new();
             for (_, map) in state.of(Collection::Maps) {
                 let nodes = map["spec"]["nodes"].as_object().unwrap();
-                prop_assert!(nodes.len() <= cluster::schema::NODES_PER_SHARD);
+                prop_assert!(nodes.len() <= crd::NODES_PER_SHARD);
                 for name in nodes.keys() {
                     prop_assert!(told.insert(name.clone()), "{} twice", name);
                 }

@@ -113,30 +113,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/cluster/src/decode/protobuf.rs",
     ),
     (
-        "crates/cluster/src/schema/admission/annotations.rs",
-        "crates/cluster/src/schema/admission.rs",
-    ),
-    (
-        "crates/cluster/src/schema/admission/label_keys.rs",
-        "crates/cluster/src/schema/admission.rs",
-    ),
-    (
-        "crates/cluster/src/schema/admission/own_report.rs",
-        "crates/cluster/src/schema.rs",
-    ),
-    (
-        "crates/cluster/src/schema/admission/own_report.rs",
-        "crates/cluster/src/schema/admission.rs",
-    ),
-    (
-        "crates/cluster/src/schema/admission/values.rs",
-        "crates/cluster/src/schema/admission.rs",
-    ),
-    (
-        "crates/cluster/src/schema/crd.rs",
-        "crates/cluster/src/schema.rs",
-    ),
-    (
         "crates/cluster/src/source/catalog/reading.rs",
         "crates/cluster/src/source/catalog.rs",
     ),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::schema::MIN_REPORT_BYTES;
-use cluster::topology_agent::AgentStatus;
+use crd::MIN_REPORT_BYTES;
+use crd::topology_agent::AgentStatus;
 use topology_core::model::{Enforcement, Node, ObjectName, PolicyName, Selector, TopologyPolicy};
 use topology_core::policy::{Mode, Policy, PolicySource};
 use topology_core::snapshot::Snapshot;

@@ -231,7 +231,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::api::path::Target;
-    use crate::schema::{GROUP, VERSION};
+    use crd::{GROUP, VERSION};
 
     fn input(kind: Kind) -> Resource {
         *RESOURCES.iter().find(|input| input.kind == kind).unwrap()

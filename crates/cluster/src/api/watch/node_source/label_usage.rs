@@ -8,7 +8,7 @@ use topology_core::model::{Faults, Service};
 use super::relist_pace::LabelOwner;
 use crate::convert::OtherNodes;
 use crate::object::{Kind, Object, ObjectKey};
-use crate::schema::KEYS_ALWAYS_TOLD;
+use crd::KEYS_ALWAYS_TOLD;
 
 /// Everything that goes by labels, and the labels of the Nodes that are read.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use topology_core::model::Node;
 use super::label_usage::LabelUsage;
 use crate::convert::NodeMap;
 use crate::object::ObjectKey;
-use crate::schema::KEYS_ALWAYS_TOLD;
+use crd::KEYS_ALWAYS_TOLD;
 
 /// What is read of the Nodes while a map may stand for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use topology_core::policy::{ANNOTATIONS, PREFIX};
 
+use super::policy::{Check, Policy};
 use super::values::conditions;
-use super::{Check, Policy};
 
 /// The annotations of the Service; none is like no annotations.
 pub(super) const TEXTS: &str =

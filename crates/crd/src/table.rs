@@ -2,8 +2,11 @@
 
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, ValueKind};
 
+use super::agent::AGENT;
+use super::drain::DRAIN;
+use super::map::MAP;
+use super::policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 use super::property::{Need, Object, Property, Resource, Shape};
-use super::{AGENT, CLUSTER_POLICY, DRAIN, MAP, NAMESPACE_POLICY};
 
 /// Every table, under the name of its markers.
 pub(super) fn all() -> [(&'static str, String); 5] {

@@ -1,16 +1,14 @@
 //! What is wrong in an object, by its description.
 
 use super::property::{Need, Object, Property, Shape, Text, Word};
-use crate::convert::Report;
-use object_tree::Field;
-use object_tree::Node;
+use object_tree::{Field, Node, Problems};
 
 /// Whether the object in `field`, its defaults filled in, is as described. Every fault is reported.
-pub(crate) fn check(
+pub fn check(
     field: &Field<'_>,
     object: &'static Object,
     noun: &str,
-    report: &mut Report,
+    report: &mut dyn Problems,
 ) -> bool {
     let mut checker = Checker {
         report,
@@ -22,7 +20,7 @@ pub(crate) fn check(
 }
 
 struct Checker<'a> {
-    report: &'a mut Report,
+    report: &'a mut dyn Problems,
     noun: &'a str,
     faults: usize,
 }
@@ -30,7 +28,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn fault(&mut self, field: &Field<'_>, problem: &str, remedy: &str) {
         let message = format!("{problem}; the {} cannot be used as it is", self.noun);
-        self.report.warn(field, message, remedy);
+        self.report.warn(field, message, remedy.to_owned());
         self.faults += 1;
     }
 

@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "it prints what it is asked for")]
 
-use cluster::schema::{Generated, OutputPath, generated};
+use crd::{Generated, OutputPath, generated};
 
 fn main() {
     for Generated { place, text } in generated() {

@@ -3,11 +3,11 @@
 
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, PREFIX};
 
-use super::super::map::KEYS_ALWAYS_TOLD;
-use super::super::policy::ALIASES;
 use super::annotations::{TEXTS, has, only_if, variable};
+use super::policy::{Check, Policy};
 use super::values::conditions;
-use super::{Check, Policy};
+use crate::map::KEYS_ALWAYS_TOLD;
+use crate::policy::ALIASES;
 
 /// The annotations that name labels.
 const NAMING: [&str; 3] = ["keys", "weights", "avoid"];

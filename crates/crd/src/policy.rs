@@ -10,7 +10,7 @@ pub(super) use level::ALIASES;
 use level::LEVEL;
 
 /// The kind `ClusterTopologyPolicy`.
-pub(crate) const CLUSTER_POLICY: Resource = Resource {
+pub const CLUSTER_POLICY: Resource = Resource {
     kind: "ClusterTopologyPolicy",
     plural: "clustertopologypolicies",
     short: "ctp",
@@ -28,7 +28,7 @@ pub(crate) const CLUSTER_POLICY: Resource = Resource {
 };
 
 /// The kind `TopologyPolicy`.
-pub(crate) const NAMESPACE_POLICY: Resource = Resource {
+pub const NAMESPACE_POLICY: Resource = Resource {
     kind: "TopologyPolicy",
     plural: "topologypolicies",
     short: "tp",

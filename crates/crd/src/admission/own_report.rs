@@ -1,7 +1,7 @@
 //! Each agent writes the `TopologyAgent` of its own Node and no other.
 
-use super::super::{GROUP, VERSION};
-use super::{Check, Policy};
+use super::policy::{Check, Policy};
+use crate::group::{GROUP, VERSION};
 
 /// The claim in a token that is bound to a Pod: the Node that the Pod runs on.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";

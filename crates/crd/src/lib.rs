@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!                          ┌─> complete ─> check      (the reader: defaults, then faults)
-//!  policy, drain ─> property ─> crd ─> write          (`manifests/crds/*.yaml`)
+//!  policy, drain ─> property ─> definition ─> write   (`manifests/crds/*.yaml`)
 //!  map, agent       rule     └─> table                (`docs/topology.md`)
 //!  (what there is)
 //!  topology_core's annotations ─> admission ─> write  (`manifests/admission/*.yaml`)
@@ -15,8 +15,9 @@ mod admission;
 mod agent;
 mod check;
 mod complete;
-mod crd;
+mod definition;
 mod drain;
+mod group;
 mod map;
 mod policy;
 mod property;
@@ -26,6 +27,7 @@ mod status;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod topology_agent;
 mod write;
 
 use agent::AGENT;
@@ -33,21 +35,16 @@ pub use agent::{
     MAX_FALLBACKS, MAX_REPORT_BYTES, MAX_REPORTED, MAX_WARNING_BYTES, MAX_WARNINGS,
     MIN_REPORT_BYTES,
 };
-pub(crate) use check::check;
-pub(crate) use complete::complete;
-pub(crate) use drain::{DRAIN, MAX_AHEAD_HOURS};
-pub(crate) use map::MAP;
+pub use check::check;
+pub use complete::complete;
+pub use drain::{DRAIN, MAX_AHEAD_HOURS};
+pub use group::{GROUP, VERSION};
 pub use map::{
-    KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
+    KEYS_ALWAYS_TOLD, MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
     map_node_fault,
 };
-pub(crate) use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
-pub(crate) use property::Resource;
-
-/// The API group of every resource of ours.
-pub const GROUP: &str = "topology.ipvs-topo.io";
-/// The only version there is.
-pub const VERSION: &str = "v1alpha1";
+pub use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
+pub use property::{Object, Resource};
 
 /// Every resource, in the order in which the documentation tells of them.
 const ALL: [&Resource; 5] = [&CLUSTER_POLICY, &NAMESPACE_POLICY, &DRAIN, &MAP, &AGENT];
@@ -72,9 +69,12 @@ pub enum OutputPath {
 
 /// Everything that follows from the descriptions and is kept in files.
 pub fn generated() -> Vec<Generated> {
-    let definitions = ALL
-        .iter()
-        .map(|resource| (format!("{}.yaml", resource.plural), crd::of(resource)));
+    let definitions = ALL.iter().map(|resource| {
+        (
+            format!("{}.yaml", resource.plural),
+            definition::of(resource),
+        )
+    });
     let policies = admission::all().into_iter();
     let policies = policies.map(|(name, text)| (name.to_owned(), text));
     let mut found = folder("crds", definitions.collect());

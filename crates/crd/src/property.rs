@@ -4,7 +4,7 @@ use super::rule::Rule;
 
 /// A kind of object.
 #[derive(Debug)]
-pub(crate) struct Resource {
+pub struct Resource {
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) short: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Column {
 
 /// A mapping with known keys.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub struct Object {
     /// Its properties, in parts so that kinds can share some.
     pub(crate) parts: &'static [&'static [Property]],
     /// What the properties must be to each other.
@@ -119,6 +119,23 @@ pub(crate) struct Text {
     pub(crate) remedy: &'static str,
     pub(crate) least: usize,
     pub(crate) most: usize,
+}
+
+impl Resource {
+    /// The name of the kind.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// What people call one: "policy", "drain".
+    pub fn noun(&self) -> &'static str {
+        self.noun
+    }
+
+    /// The description of the spec.
+    pub fn spec(&self) -> &Object {
+        &self.spec
+    }
 }
 
 impl Object {

@@ -1,6 +1,6 @@
 //! The status of a `TopologyAgent`, as the agent writes it and the controller reads it.
 //!
-//! `schema/agent.rs` describes the same object for the API server; a test there compares the two.
+//! `agent.rs` describes the same object for the API server; a test there compares the two.
 
 pub mod rate;
 

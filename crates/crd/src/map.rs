@@ -6,10 +6,8 @@ use super::property::{
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
-use crate::convert::Report;
-use crate::warning::Subject;
-use object_tree as yaml;
-use object_tree::Field;
+use object_tree::{Field, Problems};
+use safe_text::shorten;
 
 /// How many Nodes one `TopologyMap` tells of.
 pub const NODES_PER_SHARD: usize = 500;
@@ -30,7 +28,7 @@ pub const KEYS_ALWAYS_TOLD: [&str; 3] = [
 ];
 
 /// The kind `TopologyMap`.
-pub(crate) const MAP: Resource = Resource {
+pub const MAP: Resource = Resource {
     kind: "TopologyMap",
     plural: "topologymaps",
     short: "tmap",
@@ -61,17 +59,23 @@ pub(crate) const MAP: Resource = Resource {
 /// Why the API server would not take what a map tells of one Node, if it would not.
 pub fn map_node_fault(entry: &serde_json::Value) -> Option<String> {
     let mut parsed = Vec::new();
-    yaml::read(entry.to_string().as_bytes(), |node| parsed.push(node)).ok()?;
+    object_tree::read(entry.to_string().as_bytes(), |node| parsed.push(node)).ok()?;
     let node = parsed.first()?;
-    let mut report = Report::new(&"".into(), node.line, Subject::Other(MAP.kind, None));
-    if check(&Field::root(node), &NODE, MAP.noun, &mut report) {
-        return None;
+    let mut first = FirstProblem(None);
+    check(&Field::root(node), &NODE, MAP.noun, &mut first);
+    first.0
+}
+
+/// Keeps the first problem, as text.
+struct FirstProblem(Option<String>);
+
+impl Problems for FirstProblem {
+    fn warn(&mut self, field: &Field<'_>, message: String, remedy: String) {
+        self.0.get_or_insert_with(|| {
+            let field = shorten(field.to_string());
+            format!("{field}: {}; {}", shorten(message), shorten(remedy))
+        });
     }
-    let warnings = report.finish();
-    let first = warnings
-        .first()
-        .map(|warning| format!("{}: {}; {}", warning.field, warning.message, warning.remedy));
-    Some(first.unwrap_or_default())
 }
 
 const SPEC: &[Property] = &[

@@ -1,12 +1,11 @@
 //! The `CustomResourceDefinition` of a resource: structural schema, defaults, CEL rules, printer columns.
 
+use super::group::{GROUP, VERSION};
 use super::property::{Column, Need, Object, Property, Resource, Shape, Text};
 use super::rule::Rule;
 use super::write::Yaml;
-use super::{GROUP, VERSION};
 
-const HEADER: &str =
-    "# Written by `cargo xtask codegen` from crates/cluster/src/schema; do not edit.\n";
+const HEADER: &str = "# Written by `cargo xtask codegen` from crates/crd/src; do not edit.\n";
 
 /// The definition as a YAML document.
 pub(super) fn of(resource: &Resource) -> String {

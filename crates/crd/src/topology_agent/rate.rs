@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::schema::{MAX_REPORT_BYTES, MIN_REPORT_BYTES};
+use crate::agent::{MAX_REPORT_BYTES, MIN_REPORT_BYTES};
 
 /// What the reports of all nodes aim to take, in bytes of JSON.
 ///

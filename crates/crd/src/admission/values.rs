@@ -4,9 +4,9 @@
 
 use topology_core::policy::{MAX_LEVELS, ValueKind};
 
-use super::super::policy::ALIASES;
-use super::super::property::{LABEL_KEY, OBJECT_NAME};
-use super::Check;
+use super::policy::Check;
+use crate::policy::ALIASES;
+use crate::property::{LABEL_KEY, OBJECT_NAME};
 
 /// The largest prefix of a label key.
 const MAX_PREFIX: usize = 253;

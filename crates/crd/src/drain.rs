@@ -4,10 +4,10 @@ use super::property::{DOMAIN, LABEL_KEY, Need, Object, PROSE, Property, Resource
 use super::status::{DRAIN_COLUMNS, DRAIN_STATUS};
 
 /// How far ahead a drain may end.
-pub(crate) const MAX_AHEAD_HOURS: i64 = 72;
+pub const MAX_AHEAD_HOURS: i64 = 72;
 
 /// The kind `TopologyDrain`.
-pub(crate) const DRAIN: Resource = Resource {
+pub const DRAIN: Resource = Resource {
     kind: "TopologyDrain",
     plural: "topologydrains",
     short: "tdrain",

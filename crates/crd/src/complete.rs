@@ -6,7 +6,7 @@ use object_tree::{self as yaml, Node, Value};
 /// The object with its defaults filled in, on the line of what is around them.
 ///
 /// What does not fit the description stays as it is, for [`check`](super::check()) to find.
-pub(crate) fn complete(node: &Node, object: &Object) -> Node {
+pub fn complete(node: &Node, object: &Object) -> Node {
     let Some(entries) = node.map() else {
         return node.clone();
     };

@@ -1,62 +1,34 @@
-//! The `ValidatingAdmissionPolicy` objects: what the API server itself refuses besides what CRDs can say.
-//!
-//! | file | refuses |
-//! | --- | --- |
-//! | `service-annotations.yaml` | Services whose topology annotations no agent would accept |
-//! | `own-report.yaml` | a `TopologyAgent` written by the agent of another Node |
-//!
-//! And for those who want it, as a component: `components/label-keys/policy.yaml` refuses labels in annotations.
+//! Writes a `ValidatingAdmissionPolicy` and its binding as YAML.
 
-mod annotations;
-mod label_keys;
-mod own_report;
-mod values;
-
-use super::write::Yaml;
+use crate::write::Yaml;
 
 const HEADER: &str =
-    "# Written by `cargo xtask codegen` from crates/cluster/src/schema/admission; do not edit.\n";
-
-/// Every file: its name in `manifests/admission`, and its text.
-pub(super) fn all() -> Vec<(&'static str, String)> {
-    vec![
-        (
-            "service-annotations.yaml",
-            annotations::policy().documents(),
-        ),
-        ("own-report.yaml", own_report::policy().documents()),
-    ]
-}
-
-/// The policy of the component `label-keys`.
-pub(super) fn label_keys() -> String {
-    label_keys::policy().documents()
-}
+    "# Written by `cargo xtask codegen` from crates/crd/src/admission; do not edit.\n";
 
 /// A policy and its binding.
 #[derive(Debug)]
-struct Policy {
-    name: &'static str,
+pub(super) struct Policy {
+    pub(super) name: &'static str,
     /// API group, version and resources that it looks at.
-    group: &'static str,
-    version: &'static str,
-    resources: &'static [&'static str],
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) resources: &'static [&'static str],
     /// Requests for which it has nothing to say; name and condition.
-    only_if: Vec<(&'static str, String)>,
+    pub(super) only_if: Vec<(&'static str, String)>,
     /// Parts of the conditions that have a name.
-    variables: Vec<(String, String)>,
-    checks: Vec<Check>,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) checks: Vec<Check>,
 }
 
 /// What must hold, and what is told if it does not.
 #[derive(Debug)]
-struct Check {
-    holds: String,
-    message: String,
+pub(super) struct Check {
+    pub(super) holds: String,
+    pub(super) message: String,
 }
 
 impl Check {
-    fn new(holds: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn new(holds: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             holds: holds.into(),
             message: message.into(),
@@ -65,7 +37,7 @@ impl Check {
 }
 
 impl Policy {
-    fn documents(&self) -> String {
+    pub(super) fn documents(&self) -> String {
         let (policy, binding) = (self.policy().document(), self.binding().document());
         format!("{HEADER}{policy}---\n{binding}")
     }
