@@ -5,54 +5,22 @@
 //! takes as long as the table is large, so a thread does it: once for each family and batch, however
 //! many Services the batch is about. No process is started.
 
+mod batch;
 mod wire;
 mod worker;
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use netlink_pipeline::{Connection, NetlinkProtocol, Options};
-use topology_core::model::Family;
 
-/// What identifies the entries to delete: where clients sent to, and who answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flow {
-    /// The Service's address and port.
-    pub service: (IpAddr, u16),
-    /// The real server's address and port.
-    pub server: (IpAddr, u16),
-}
+pub use batch::{CleanError, Cleaned, Cleaning, Flow};
 
 /// Reads any bytes as an entry.
 #[cfg(fuzzing)]
 pub fn fuzz(bytes: &[u8]) {
     wire::fuzz(bytes);
-}
-
-/// One read of the table, and the deletions that followed from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cleaning {
-    pub family: Family,
-    /// How many entries were deleted.
-    pub deleted: usize,
-    pub took: Duration,
-}
-
-/// How a batch ended: one cleaning for each family in it.
-pub type Cleaned = Result<Vec<Cleaning>, CleanError>;
-
-/// Why a batch was not done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CleanError {
-    /// The kernel does not answer, or refuses; the error's text.
-    #[error("{0}")]
-    Kernel(String),
-    /// The thread panicked; no batch will be done any more.
-    #[error("its thread panicked")]
-    ThreadLost,
 }
 
 /// The thread that deletes entries. It takes one batch at a time.

@@ -16,7 +16,7 @@ use crate::nftables::{DesiredTables, EndpointDelta, Nft, NftError, TablesChange}
 use crate::ownership::Record;
 use crate::ownership::draining::Draining;
 use crate::routes::addresses::Interface;
-use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, Table};
+use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
 use crate::sysctl::{self, SysctlReport};
 
 /// What the loop needs of the machine beside IPVS. Every write is made only where something differs.
@@ -104,7 +104,7 @@ pub struct Survey {
 pub struct Machine {
     record: Record,
     draining: Draining,
-    table: Table,
+    table: RouteTable,
     nft: Nft,
     conntrack: Conntrack,
     sysctl_dir: PathBuf,
@@ -126,7 +126,7 @@ impl Machine {
             draining,
             sysctl_dir,
             other_proxy,
-            table: Table::open()?,
+            table: RouteTable::open()?,
             nft: Nft::open()?,
             conntrack: Conntrack::open()?,
             crash_point,

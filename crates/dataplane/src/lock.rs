@@ -1,18 +1,20 @@
 //! Keeps a second agent off the state folder, where two would share one ownership record, and out of the network
 //! namespace.
 
+mod error;
 mod namespace;
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+pub use error::LockError;
 pub use namespace::NamespaceLock;
 
 /// The file in the state folder. It stays: removing it would let two agents lock two files of that name.
@@ -28,36 +30,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
-}
-
-/// Why the lock cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// Another agent has it.
-    #[error("another agent (process {pid}) uses the state folder {}; stop it first", directory.display())]
-    Taken {
-        /// The process id in the holder's own PID namespace, or `unknown`.
-        pid: String,
-        /// The state folder.
-        directory: PathBuf,
-    },
-    /// The file system refuses.
-    #[error("the state folder {} cannot be locked: {source}; make it writable, or choose another with --state-dir", directory.display())]
-    Io {
-        /// The state folder.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Another agent runs in the network namespace.
-    #[error(
-        "another agent (process {}) runs in this network namespace, and both would write one IPVS table; stop it first",
-        .0.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string())
-    )]
-    TakenNamespace(Option<i32>),
-    /// The kernel refuses the lock of the network namespace.
-    #[error("the network namespace cannot be locked: {0}")]
-    Namespace(io::Error),
 }
 
 impl Lock {

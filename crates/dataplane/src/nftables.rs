@@ -11,20 +11,20 @@
 //! changes one element of one set: that goes over netlink, without a process.
 //! Tables of other owners are never named.
 
+mod apply;
 mod elements;
+mod foreign;
 mod generation;
-mod observed;
+mod observe;
 mod render;
-mod run;
-mod tables;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family, Protocol};
 
+pub use apply::{Nft, NftError, TablesChange};
 pub use elements::EndpointDelta;
-pub use run::{Nft, NftError, TablesChange};
 
 /// The name of our table in each family, and the mark of its owner.
 pub const TABLE: &str = "ipvs-topo";
@@ -58,8 +58,8 @@ pub enum TableFamily {
 /// Reads any text as what `nft -j` prints.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
-    let table = observed::Table::parse(text);
-    if let (Ok(one), Ok(other)) = (&table, &observed::Table::parse(text)) {
+    let table = observe::Table::parse(text);
+    if let (Ok(one), Ok(other)) = (&table, &observe::Table::parse(text)) {
         assert_eq!(one, other);
     }
 }

@@ -108,7 +108,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             silent: self.desired.silent().filter_map(listener_of).collect(),
             cidrs: ranges.clone(),
         };
-        let routes = routes::wanted(&ranges, vips.into_iter(), &node_ips);
+        let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
         HostPlan {
             ranges,
             routes,

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use topology_core::model::Family;
 
-use super::Flow;
+use super::batch::Flow;
 
 /// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET`.
 pub(super) const GET: u16 = 0x0101;

@@ -7,8 +7,8 @@ use std::time::Instant;
 use netlink_pipeline::{Batch, Connection, Message, Request};
 use topology_core::model::Family;
 
+use super::batch::{CleanError, Cleaned, Cleaning, Flow};
 use super::wire::{self, Selection};
-use super::{CleanError, Cleaned, Cleaning, Flow};
 
 /// Works until the other ends are closed.
 pub(super) fn work(

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::net::{bind, connect, listen, socket_with};
 use rustix::process::geteuid;
 
-use super::LockError;
+use super::error::LockError;
 
 /// The name of the socket.
 const NAME: &[u8] = b"ipvs-topo/agent";

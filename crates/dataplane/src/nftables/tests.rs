@@ -1,6 +1,6 @@
 //! The rendered transactions, and what nft's listing is compared with.
 
-use super::observed::Table;
+use super::observe::Table;
 use super::*;
 
 fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use topology_core::model::{Cidr, Family};
 
-use super::{covers, is_host};
+use super::range::{covers, is_host};
 
 /// One address on one link of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,16 @@ impl fmt::Display for Interface {
 pub struct NodeIps {
     pub v4: Option<IpAddr>,
     pub v6: Option<IpAddr>,
+}
+
+impl NodeIps {
+    /// Returns the node's address in a family.
+    pub fn of(&self, family: Family) -> Option<IpAddr> {
+        match family {
+            Family::V4 => self.v4,
+            Family::V6 => self.v6,
+        }
+    }
 }
 
 /// Where the node's address may come from, best first. Only addresses this machine has count,

@@ -1,5 +1,10 @@
 //! Which routes are wanted, and what they look like on the wire.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use topology_core::model::Cidr;
+
 use super::addresses::{Candidates, Interface, NodeIps};
 use super::*;
 
@@ -36,7 +41,7 @@ fn d2_one_route_for_a_range_and_one_for_each_address_outside() {
     let ranges = BTreeSet::from([cidr("10.96.0.0/12"), cidr("fd00:10:96::/112")]);
     let vips = ["10.96.0.10", "203.0.113.7", "fd00:10:96::a", "2001:db8::7"].map(ip);
     assert_eq!(
-        texts(&wanted(&ranges, vips.into_iter(), &node_ips())),
+        texts(&desired_routes(&ranges, vips.into_iter(), &node_ips())),
         [
             "local 10.96.0.0/12 dev lo table local proto 173 src 192.168.10.11",
             "local 203.0.113.7/32 dev lo table local proto 173 src 192.168.10.11",

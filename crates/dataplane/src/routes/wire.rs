@@ -9,7 +9,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use topology_core::model::{Cidr, Family};
 
-use super::{LocalRoute, PROTOCOL};
+use super::desired::{LocalRoute, PROTOCOL};
 
 /// `RT_TABLE_LOCAL` of `linux/rtnetlink.h`.
 const TABLE_LOCAL: u8 = 255;

@@ -11,9 +11,9 @@ use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
+use super::foreign::foreign;
 use super::generation::Generation;
-use super::observed::Table;
-use super::tables::foreign;
+use super::observe::Table;
 use super::{Change, DesiredTables, EndpointDelta, TABLE, TableFamily, render};
 use crate::crash_point::CrashPoint;
 

@@ -1,6 +1,6 @@
-//! The kernel's side of our routes: what it holds, and bringing it to what is wanted.
+//! Reads our routes from the kernel and brings them to the desired ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use netlink_packet_route::RouteNetlinkMessage;
@@ -9,8 +9,11 @@ use rustix::net::netdevice;
 use topology_core::model::{Cidr, Family};
 
 use super::addresses::Interface;
+use super::desired::{LocalRoute, PROTOCOL};
+use super::diff::{RouteStep, diff};
+use super::range::covers;
+use super::wire;
 use super::wire::Whose;
-use super::{LocalRoute, PROTOCOL, wire};
 use crate::crash_point::CrashPoint;
 use crate::routes::link;
 use crate::routes::rtnl::Rtnl;
@@ -26,7 +29,7 @@ pub enum RouteError {
     NoLoopback(#[source] rustix::io::Errno),
 }
 
-/// What came of bringing the routes to what is wanted.
+/// What came of bringing the routes to the desired ones.
 #[derive(Debug, Default)]
 pub struct RouteReport {
     pub added: Vec<LocalRoute>,
@@ -37,16 +40,16 @@ pub struct RouteReport {
 
 /// Our routes as the kernel holds them, as far as is known.
 #[derive(Debug)]
-pub struct Table {
+pub struct RouteTable {
     rtnl: Rtnl,
     lo: u32,
     held: BTreeSet<LocalRoute>,
     /// Prefixes for which someone else has a `local` route already; packets are delivered all the
-    /// same. Tried again after the next [`Table::read`].
+    /// same. Tried again after the next [`RouteTable::read`].
     taken: BTreeSet<Cidr>,
 }
 
-impl Table {
+impl RouteTable {
     /// Opens the socket; nothing is known yet.
     pub fn open() -> Result<Self, RouteError> {
         let rtnl = Rtnl::open()?;
@@ -70,7 +73,7 @@ impl Table {
 
     /// Routes of others that deliver addresses inside `of` to this machine.
     pub async fn foreign(&mut self, of: &BTreeSet<Cidr>) -> Result<Vec<String>, RouteError> {
-        let inside = |route: &LocalRoute| of.iter().any(|range| super::covers(range, &route.to));
+        let inside = |route: &LocalRoute| of.iter().any(|range| covers(range, &route.to));
         let listed = self
             .list(Whose::Everybodys, |listed| {
                 listed.protocol != PROTOCOL && inside(&listed.route)
@@ -107,14 +110,14 @@ impl Table {
         &self.held
     }
 
-    /// Brings the kernel from what it holds to `wanted`: what is new is added before what is old is
+    /// Brings the kernel from what it holds to `desired`: what is new is added before what is old is
     /// removed, except where only the source of a route changes.
     pub async fn set(
         &mut self,
-        wanted: &BTreeSet<LocalRoute>,
+        desired: &BTreeSet<LocalRoute>,
         crash_point: &CrashPoint,
     ) -> Result<RouteReport, RouteError> {
-        let steps = self.steps(wanted);
+        let steps = diff(&self.held, &self.taken, desired);
         let mut report = RouteReport::default();
         if steps.is_empty() {
             return Ok(report);
@@ -122,7 +125,7 @@ impl Table {
         let allowed = steps
             .get(..crash_point.allows(steps.len()))
             .unwrap_or_default();
-        let messages = allowed.iter().map(|step| step.message(self.lo));
+        let messages = allowed.iter().map(|step| message(step, self.lo));
         let outcomes = self.rtnl.send(messages).await?;
         crash_point.record_writes(allowed.len());
         for (step, outcome) in allowed.iter().zip(outcomes) {
@@ -131,54 +134,30 @@ impl Table {
         Ok(report)
     }
 
-    fn steps(&self, wanted: &BTreeSet<LocalRoute>) -> Vec<Step> {
-        let old: BTreeMap<Cidr, LocalRoute> = self
-            .held
-            .difference(wanted)
-            .map(|route| (route.to, *route))
-            .collect();
-        let new: Vec<LocalRoute> = wanted
-            .difference(&self.held)
-            .filter(|route| !self.taken.contains(&route.to))
-            .copied()
-            .collect();
-        let mut steps = Vec::with_capacity(old.len() + new.len());
-        for route in &new {
-            steps.extend(old.get(&route.to).map(|former| Step::Remove(*former)));
-            steps.push(Step::Add(*route));
-        }
-        let replaced: BTreeSet<Cidr> = new.iter().map(|route| route.to).collect();
-        let gone = old
-            .into_values()
-            .filter(|route| !replaced.contains(&route.to));
-        steps.extend(gone.map(Step::Remove));
-        steps
-    }
-
     fn settle(
         &mut self,
-        step: &Step,
+        step: &RouteStep,
         outcome: crate::routes::rtnl::Outcome,
         report: &mut RouteReport,
     ) {
         let errno = outcome.as_ref().err().and_then(|failure| errno(failure));
         match (step, outcome, errno) {
-            (Step::Add(route), Ok(()), _) => {
+            (RouteStep::Add(route), Ok(()), _) => {
                 self.held.insert(*route);
                 report.added.push(*route);
             }
-            (Step::Remove(route), Ok(()), _) => {
+            (RouteStep::Remove(route), Ok(()), _) => {
                 self.held.remove(route);
                 report.removed.push(*route);
             }
-            // Gone without us: that is what was wanted.
-            (Step::Remove(route), Err(_), Some(rustix::io::Errno::SRCH)) => {
+            // Gone without us: that is what was desired.
+            (RouteStep::Remove(route), Err(_), Some(rustix::io::Errno::SRCH)) => {
                 self.held.remove(route);
             }
-            (Step::Add(route), Err(_), Some(rustix::io::Errno::EXIST)) => {
+            (RouteStep::Add(route), Err(_), Some(rustix::io::Errno::EXIST)) => {
                 self.taken.insert(route.to);
             }
-            (Step::Add(route) | Step::Remove(route), Err(failure), _) => {
+            (RouteStep::Add(route) | RouteStep::Remove(route), Err(failure), _) => {
                 report.failed.push((*route, failure.to_string()));
             }
         }
@@ -245,19 +224,10 @@ pub enum LinkReport {
     Refused(String),
 }
 
-/// One write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Add(LocalRoute),
-    Remove(LocalRoute),
-}
-
-impl Step {
-    fn message(&self, lo: u32) -> RouteNetlinkMessage {
-        match self {
-            Self::Add(route) => RouteNetlinkMessage::NewRoute(wire::route_message(route, lo)),
-            Self::Remove(route) => RouteNetlinkMessage::DelRoute(wire::route_message(route, lo)),
-        }
+fn message(step: &RouteStep, lo: u32) -> RouteNetlinkMessage {
+    match step {
+        RouteStep::Add(route) => RouteNetlinkMessage::NewRoute(wire::route_message(route, lo)),
+        RouteStep::Remove(route) => RouteNetlinkMessage::DelRoute(wire::route_message(route, lo)),
     }
 }
 

@@ -1,0 +1,108 @@
+//! Computes which routes a node needs for its Service addresses.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use topology_core::model::Cidr;
+
+use super::addresses::{Interface, NodeIps};
+use super::range::covers;
+
+/// The owner mark of our routes: a route protocol number that no routing daemon of
+/// `/etc/iproute2/rt_protos` uses.
+pub const PROTOCOL: u8 = 173;
+
+/// One `local` route on `lo` in table `local`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LocalRoute {
+    /// What it covers.
+    pub to: Cidr,
+    /// The node's address of the same family; without it a Service cannot be reached from the node
+    /// itself.
+    pub source: Option<IpAddr>,
+}
+
+impl fmt::Display for LocalRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "local {} dev lo table local proto {PROTOCOL}", self.to)?;
+        match self.source {
+            Some(source) => write!(f, " src {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a Service range gets no route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeRefused {
+    pub range: Cidr,
+    /// The address of this node or the link network it would swallow, in words.
+    pub swallows: String,
+}
+
+impl fmt::Display for RangeRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { range, swallows } = self;
+        write!(
+            f,
+            "Service range {range} covers {swallows}: it gets no route, each Service address gets its own; \
+             correct --service-cidr or the ServiceCIDR object"
+        )
+    }
+}
+
+/// The ranges that may have a route: none inside another, and none that would take this machine's own
+/// traffic away from it.
+///
+/// `own` are the addresses of this machine's Node object. Those of other Nodes do not count: each
+/// kubelet writes its own, and one of them may not change the routes of every machine.
+pub fn usable_ranges(
+    ranges: &[Cidr],
+    own: &[IpAddr],
+    interfaces: &[Interface],
+) -> (BTreeSet<Cidr>, Vec<RangeRefused>) {
+    let mut usable = BTreeSet::new();
+    let mut refused = Vec::new();
+    for &range in ranges {
+        let own = own.iter().find(|address| range.contains(**address));
+        let link = interfaces
+            .iter()
+            .find(|interface| interface.network_overlaps(&range));
+        let swallows = match (own, link) {
+            (Some(address), _) => Some(format!("{address} of this Node")),
+            (None, Some(link)) => Some(format!("the network {link}")),
+            (None, None) => None,
+        };
+        match swallows {
+            Some(swallows) => refused.push(RangeRefused { range, swallows }),
+            None => drop(usable.insert(range)),
+        }
+    }
+    let all = usable.clone();
+    usable.retain(|range| {
+        !all.iter()
+            .any(|other| other != range && covers(other, range))
+    });
+    (usable, refused)
+}
+
+/// Returns the routes for `ranges` and for the Service addresses outside of them.
+pub fn desired_routes(
+    ranges: &BTreeSet<Cidr>,
+    vips: impl Iterator<Item = IpAddr>,
+    node: &NodeIps,
+) -> BTreeSet<LocalRoute> {
+    let singles = vips
+        .filter(|vip| !ranges.iter().any(|range| range.contains(*vip)))
+        .map(Cidr::host);
+    ranges
+        .iter()
+        .copied()
+        .chain(singles)
+        .map(|to| LocalRoute {
+            to,
+            source: node.of(to.family()),
+        })
+        .collect()
+}

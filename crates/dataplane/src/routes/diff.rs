@@ -1,0 +1,43 @@
+//! Computes the writes between the routes that the kernel holds and the desired ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use topology_core::model::Cidr;
+
+use super::desired::LocalRoute;
+
+/// One write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RouteStep {
+    Add(LocalRoute),
+    Remove(LocalRoute),
+}
+
+/// Adds what is new before it removes what is old, except where only the source of a route changes. Leaves out the
+/// ranges in `taken`, for which another program has a route.
+pub(super) fn diff(
+    held: &BTreeSet<LocalRoute>,
+    taken: &BTreeSet<Cidr>,
+    desired: &BTreeSet<LocalRoute>,
+) -> Vec<RouteStep> {
+    let old: BTreeMap<Cidr, LocalRoute> = held
+        .difference(desired)
+        .map(|route| (route.to, *route))
+        .collect();
+    let new: Vec<LocalRoute> = desired
+        .difference(held)
+        .filter(|route| !taken.contains(&route.to))
+        .copied()
+        .collect();
+    let mut steps = Vec::with_capacity(old.len() + new.len());
+    for route in &new {
+        steps.extend(old.get(&route.to).map(|former| RouteStep::Remove(*former)));
+        steps.push(RouteStep::Add(*route));
+    }
+    let replaced: BTreeSet<Cidr> = new.iter().map(|route| route.to).collect();
+    let gone = old
+        .into_values()
+        .filter(|route| !replaced.contains(&route.to));
+    steps.extend(gone.map(RouteStep::Remove));
+    steps
+}
