@@ -8,10 +8,13 @@ use cluster::object::{Kind, ObjectKey};
 use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
+use dataplane::nftables::{
+    CIDRS, DesiredTables, Element, EndpointDelta, HAIRPIN, NftError, OWN, SILENT, TablesChange,
+    VIPS,
+};
 use dataplane::routes::addresses::{Candidates, Interface, NodeIps};
 use dataplane::routes::{self, LocalRoute, RouteReport};
-use topology_core::model::{Cidr, Family, Protocol};
+use topology_core::model::{Cidr, Family};
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::{Item, Reconciler};
@@ -97,17 +100,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::Addresses, lines);
         let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
         let own = self.addresses.all();
-        let tables = DesiredTables {
-            vips: vips.iter().copied().filter(|vip| !inside(vip)).collect(),
-            hairpin: self
-                .desired
-                .local()
-                .filter(|ip| !own.contains(ip))
-                .collect(),
-            own: own.into_iter().filter(inside).collect(),
-            silent: self.desired.silent().filter_map(listener_of).collect(),
-            cidrs: ranges.clone(),
-        };
+        let outside = vips.iter().copied().filter(|vip| !inside(vip));
+        let endpoints = self.desired.local().filter(|ip| !own.contains(ip));
+        let inside_own = own.iter().copied().filter(inside);
+        let tables = DesiredTables::default()
+            .with(&CIDRS, ranges.iter().copied().map(Element::Range))
+            .with(&VIPS, outside.map(Element::Address))
+            .with(&OWN, inside_own.map(Element::Address))
+            .with(&HAIRPIN, endpoints.map(Element::Pair))
+            .with(&SILENT, self.desired.silent().filter_map(listener_of));
         let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
         HostPlan {
             ranges,
@@ -273,13 +274,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-fn listener_of(key: &VirtualServerKey) -> Option<(IpAddr, Protocol, u16)> {
+fn listener_of(key: &VirtualServerKey) -> Option<Element> {
     match *key {
         VirtualServerKey::Address {
             protocol,
             address,
             port,
-        } => Some((address, protocol, port)),
+        } => Some(Element::Listener(address, protocol, port)),
         VirtualServerKey::FirewallMark { .. } => None,
     }
 }

@@ -11,10 +11,13 @@ use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 use subprocess::{ChildError, Input, Program};
 use tokio::time::timeout;
 
+use super::desired::{DesiredTables, EndpointDelta};
+use super::diff::{diff, replace};
+use super::elements::transactions;
 use super::foreign::foreign;
 use super::generation::Generation;
-use super::observe::Table;
-use super::{Change, DesiredTables, EndpointDelta, TABLE, TableFamily, render};
+use super::observe::ObservedTable;
+use super::table::{TABLE, TableFamily};
 use crate::crash_point::CrashPoint;
 
 /// The program.
@@ -65,7 +68,7 @@ pub struct Nft {
 /// What became of a request to set the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TablesChange {
-    /// They are as wanted, and nothing was written.
+    /// They are as desired, and nothing was written.
     Same,
     /// They were written.
     Written,
@@ -84,7 +87,7 @@ enum Job {
     /// A transaction.
     Load {
         /// What the tables hold when it succeeds.
-        wanted: DesiredTables,
+        desired: DesiredTables,
         /// The ruleset before it.
         before: Option<Generation>,
         loaded: Running<()>,
@@ -96,14 +99,14 @@ type Running<T> = Pin<Box<dyn Future<Output = Result<T, NftError>>>>;
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Look { began, .. } => write!(f, "Look since {began:?}"),
+            Self::Look { began, .. } => write!(f, "Read since {began:?}"),
             Self::Load { before, .. } => write!(f, "Load after {before:?}"),
         }
     }
 }
 
 /// The kernel's tables, in the order of [`TableFamily::ALL`].
-type Tables = Vec<Option<Table>>;
+type Tables = Vec<Option<ObservedTable>>;
 
 /// How much is known of the kernel's tables.
 #[derive(Debug)]
@@ -177,8 +180,13 @@ impl Nft {
         }
         Some(match (self.job.take()?, ended) {
             (Job::Look { began, .. }, Ended::Look(seen)) => self.saw(began, seen).await,
-            (Job::Load { wanted, before, .. }, Ended::Load(Ok(()))) => {
-                self.held = Held::Made(wanted);
+            (
+                Job::Load {
+                    desired, before, ..
+                },
+                Ended::Load(Ok(())),
+            ) => {
+                self.held = Held::Made(desired);
                 self.generation = before.map(Generation::next);
                 crash_point.record_writes(1);
                 Ok(())
@@ -215,19 +223,19 @@ impl Nft {
         )
     }
 
-    /// Whether something in `wanted` is, or may be, not in the kernel yet.
-    pub fn lacks(&self, wanted: &DesiredTables) -> bool {
+    /// Whether something in `desired` is, or may be, not in the kernel yet.
+    pub fn lacks(&self, desired: &DesiredTables) -> bool {
         match &self.held {
             Held::Unknown => true,
-            Held::Seen(seen) => !is_as_wanted(seen, wanted),
-            Held::Made(held) => held.lacks_something_of(wanted),
+            Held::Seen(seen) => !is_as_desired(seen, desired),
+            Held::Made(held) => held.lacks_any_of(desired),
         }
     }
 
-    /// Makes the kernel's tables equal to `wanted`: begins to, and waits for at most `GRACE`.
+    /// Makes the kernel's tables equal to `desired`: begins to, and waits for at most `GRACE`.
     pub async fn set(
         &mut self,
-        wanted: &DesiredTables,
+        desired: &DesiredTables,
         crash_point: &CrashPoint,
     ) -> Result<TablesChange, NftError> {
         // What is being written, or was never seen, decides what is to be written next.
@@ -238,23 +246,20 @@ impl Nft {
                 Some(ended) => ended?,
             }
         }
-        let change = match &self.held {
-            Held::Made(held) => held.change_to(wanted),
-            Held::Seen(seen) if is_as_wanted(seen, wanted) => Change::None,
-            Held::Seen(_) | Held::Unknown => Change::Replace(render::tables(wanted)),
+        let transaction = match &self.held {
+            Held::Made(held) => diff(held, desired),
+            Held::Seen(seen) if is_as_desired(seen, desired) => None,
+            Held::Seen(_) | Held::Unknown => Some(replace(desired)),
         };
-        let script = match change {
-            Change::Elements(script) | Change::Replace(script) => script,
-            Change::None => {
-                self.held = Held::Made(wanted.clone());
-                return Ok(TablesChange::Same);
-            }
+        let Some(transaction) = transaction else {
+            self.held = Held::Made(desired.clone());
+            return Ok(TablesChange::Same);
         };
         let (_, before) = self.forget();
         self.job = Some(Job::Load {
-            wanted: wanted.clone(),
+            desired: desired.clone(),
             before,
-            loaded: Box::pin(load(self.program, script)),
+            loaded: Box::pin(load(self.program, transaction.to_string())),
         });
         match self.wait_job(crash_point).await {
             None => Ok(TablesChange::Pending),
@@ -284,12 +289,12 @@ impl Nft {
             (self.held, self.generation) = (held, generation);
             return Ok(false);
         };
-        let delta = made.lacks_of(delta);
+        let delta = made.missing_of(delta);
         let mut changed = delta.clone();
         changed.retain(|pod| made.has_table_for(*pod));
         if !changed.is_empty() {
             self.job = None;
-            for transaction in changed.transactions() {
+            for transaction in transactions(&changed) {
                 let mut transaction = transaction.map_err(netlink_pipeline::Error::from)?;
                 self.connection.converse(&mut transaction).await?;
                 generation = generation.map(Generation::next);
@@ -350,15 +355,15 @@ async fn tables(program: &'static str) -> Result<Tables, NftError> {
 }
 
 /// `None` if there is no such table.
-async fn table(program: &str, family: TableFamily) -> Result<Option<Table>, NftError> {
-    let list = ["-j", "list", "table", family.word(), TABLE];
+async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
+    let list = ["-j", "list", "table", family.as_str(), TABLE];
     let output = run(program, &list, None).await?;
     if !output.status.success() {
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    // Output that is no JSON counts as a table unlike any that is wanted.
-    Ok(Some(Table::parse(&text).unwrap_or_default()))
+    // Output that is no JSON counts as a table unlike any that is desired.
+    Ok(Some(ObservedTable::parse(&text).unwrap_or_default()))
 }
 
 async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<Output, NftError> {
@@ -370,9 +375,10 @@ async fn run(program: &str, arguments: &[&str], input: Option<&str>) -> Result<O
     Ok(subprocess::run(&program).await?)
 }
 
-fn is_as_wanted(seen: &[Option<Table>], wanted: &DesiredTables) -> bool {
+fn is_as_desired(seen: &[Option<ObservedTable>], desired: &DesiredTables) -> bool {
     let mut families = TableFamily::ALL.into_iter().zip(seen);
-    families.all(|(family, table)| *table == Table::desired(wanted, family))
+    families
+        .all(|(family, table)| *table == desired.table(family).as_ref().map(ObservedTable::from))
 }
 
 impl From<ChildError> for NftError {

@@ -1,15 +1,17 @@
-//! Elements of the set `hairpin`, as messages of `nf_tables`.
+//! Encodes elements of the sets that follow this node's endpoints as messages of `nf_tables`.
 //!
 //! Pods of this node come and go all the time: a process of nft for each would cost more than all else about it.
 //! Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use netlink_pipeline::{Request, Transaction, Unsendable, Writer};
-use topology_core::model::Family;
+use topology_core::model::{Family, Protocol};
 
-use super::TABLE;
-use super::render::HAIRPIN;
+use super::desired::{EndpointDelta, endpoint_elements};
+use super::sets::Element;
+use super::table::TABLE;
 
 /// Moves of one transaction: each is an element of 44 bytes at most, and an attribute ends at 64 KiB.
 const MOST: usize = 1_024;
@@ -32,46 +34,30 @@ const NFTA_LIST_ELEM: u16 = 1;
 const NFTA_SET_ELEM_KEY: u16 = 1;
 const NFTA_DATA_VALUE: u16 = 1;
 
-/// Endpoints of this node that came or left.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EndpointDelta {
-    pub added: Vec<IpAddr>,
-    pub removed: Vec<IpAddr>,
-}
-
-impl EndpointDelta {
-    pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty()
-    }
-
-    /// The same without the addresses that `keep` is against.
-    pub fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
-        self.added.retain(&keep);
-        self.removed.retain(&keep);
-    }
-
-    /// What tells the kernel, a transaction after the other.
-    pub(super) fn transactions(&self) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
-        let add = |pods| transaction(Request::new(ADD, CREATE), pods);
-        let delete = |pods| transaction(Request::new(DELETE, 0), pods);
-        let came = self.added.chunks(MOST).map(add);
-        came.chain(self.removed.chunks(MOST).map(delete))
-    }
+/// Returns the transactions that add and remove the elements of endpoints, to be sent one after the other.
+pub(super) fn transactions(
+    delta: &EndpointDelta,
+) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
+    let add = |pods| transaction(Request::new(ADD, CREATE), pods);
+    let delete = |pods| transaction(Request::new(DELETE, 0), pods);
+    let added = delta.added.chunks(MOST).map(add);
+    added.chain(delta.removed.chunks(MOST).map(delete))
 }
 
 fn transaction(request: Request, pods: &[IpAddr]) -> Result<Transaction, Unsendable> {
     let mut transaction = Transaction::new(SUBSYSTEM)?;
-    for family in [Family::V4, Family::V6] {
-        let is_of_family = |pod: &IpAddr| Family::of(*pod) == family;
-        let pods: Vec<IpAddr> = pods.iter().copied().filter(is_of_family).collect();
-        if !pods.is_empty() {
-            transaction.push(request, |out| list(out, family, &pods))?;
-        }
+    let mut lists: BTreeMap<(&str, Family), Vec<Element>> = BTreeMap::new();
+    for (set, element) in pods.iter().copied().flat_map(endpoint_elements) {
+        let list = lists.entry((set.name, element.family())).or_default();
+        list.push(element);
+    }
+    for ((set, family), elements) in lists {
+        transaction.push(request, |out| list(out, set, family, &elements))?;
     }
     Ok(transaction)
 }
 
-fn list(out: &mut Writer<'_>, family: Family, pods: &[IpAddr]) {
+fn list(out: &mut Writer<'_>, set: &str, family: Family, elements: &[Element]) {
     let family = match family {
         Family::V4 => NFPROTO_IPV4,
         Family::V6 => NFPROTO_IPV6,
@@ -79,12 +65,12 @@ fn list(out: &mut Writer<'_>, family: Family, pods: &[IpAddr]) {
     // `struct nfgenmsg`: family, version, resource id.
     out.bytes(&[family, 0, 0, 0]);
     out.attribute(NFTA_SET_ELEM_LIST_TABLE, &named(TABLE));
-    out.attribute(NFTA_SET_ELEM_LIST_SET, &named(HAIRPIN));
+    out.attribute(NFTA_SET_ELEM_LIST_SET, &named(set));
     out.nested(NFTA_SET_ELEM_LIST_ELEMENTS, |out| {
-        for pod in pods {
+        for element in elements {
             out.nested(NFTA_LIST_ELEM, |out| {
                 out.nested(NFTA_SET_ELEM_KEY, |out| {
-                    out.attribute(NFTA_DATA_VALUE, &pair(*pod));
+                    out.attribute(NFTA_DATA_VALUE, &key(element));
                 });
             });
         }
@@ -98,11 +84,33 @@ fn named(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// The address twice: who sends, and to whom.
-fn pair(pod: IpAddr) -> Vec<u8> {
-    match pod {
-        IpAddr::V4(ip) => ip.octets().repeat(2),
-        IpAddr::V6(ip) => ip.octets().repeat(2),
+/// The key of an element: its fields in network byte order, each padded to four bytes.
+fn key(element: &Element) -> Vec<u8> {
+    let octets = |address: IpAddr| match address {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    match *element {
+        // Only its start: a set of intervals does not follow endpoints.
+        Element::Range(range) => octets(range.address()),
+        Element::Address(ip) => octets(ip),
+        Element::Pair(ip) => octets(ip).repeat(2),
+        Element::Listener(ip, protocol, port) => {
+            let mut bytes = octets(ip);
+            bytes.extend([protocol_number(protocol), 0, 0, 0]);
+            bytes.extend(port.to_be_bytes());
+            bytes.extend([0, 0]);
+            bytes
+        }
+    }
+}
+
+/// `IPPROTO_` numbers of `linux/in.h`.
+const fn protocol_number(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Tcp => 6,
+        Protocol::Udp => 17,
+        Protocol::Sctp => 132,
     }
 }
 
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn an_element_is_what_nft_sends_for_it() {
         let delta = delta(&["10.244.1.1"], &[]);
-        let mut transaction = delta.transactions().next().unwrap().unwrap();
+        let mut transaction = transactions(&delta).next().unwrap().unwrap();
         let mut sequence = Sequence::new();
         let Next::Send(bytes) = transaction.next(&mut sequence) else {
             panic!("nothing is sent");
@@ -148,7 +156,7 @@ mod tests {
     }
 
     fn counts(delta: &EndpointDelta) -> Vec<u32> {
-        let transactions = delta.transactions();
+        let transactions = transactions(delta);
         transactions.map(|each| each.unwrap().count()).collect()
     }
 

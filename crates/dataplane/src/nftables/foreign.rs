@@ -4,7 +4,7 @@
 
 use netlink_pipeline::{AsyncConnection, Attributes, DecodeError, Error, Message, Request};
 
-use super::TABLE;
+use super::table::TABLE;
 
 /// `NFT_MSG_GETTABLE` of the subsystem `NFNL_SUBSYS_NFTABLES`.
 const GET: u16 = 0x0a01;
@@ -24,7 +24,7 @@ pub(super) async fn foreign(connection: &mut AsyncConnection) -> Result<Vec<Stri
         .collect())
 }
 
-/// The family's word and the table's name; `None` for a message without a name.
+/// The names of the family and the table; `None` for a message without a name.
 fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> {
     let Some((&[family, ..], attributes)) = message.payload.split_first_chunk::<4>() else {
         return Ok(None);
@@ -37,7 +37,7 @@ fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> 
                 .strip_suffix(&[0])
                 .unwrap_or(attribute.value);
             return Ok(Some((
-                word(family),
+                family_name(family),
                 String::from_utf8_lossy(name).into_owned(),
             )));
         }
@@ -45,9 +45,9 @@ fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> 
     Ok(None)
 }
 
-/// The word `nft` uses for an `NFPROTO_` number, or the number.
-fn word(family: u8) -> String {
-    let word = match family {
+/// The name `nft` uses for an `NFPROTO_` number, or the number.
+fn family_name(family: u8) -> String {
+    let name = match family {
         1 => "inet",
         2 => "ip",
         3 => "arp",
@@ -56,7 +56,7 @@ fn word(family: u8) -> String {
         10 => "ip6",
         other => return other.to_string(),
     };
-    word.to_owned()
+    name.to_owned()
 }
 
 #[cfg(test)]

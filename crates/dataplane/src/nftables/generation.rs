@@ -1,4 +1,4 @@
-//! The number of the kernel's ruleset: every transaction of anybody, in any table, raises it by one.
+//! The number of the kernel's ruleset: every transaction of any program, in any table, raises it by one.
 //!
 //! As long as it is as we left it, our tables are too, and need not be listed: with many Services that takes `nft` a
 //! while. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`, the counting is in `nf_tables_commit` of

@@ -1,47 +1,45 @@
-//! What `nft -j list table` says, reduced to what decides whether our table is as it should be.
+//! Reads what `nft -j list table` prints, reduced to what shows whether our table was changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{AddrParseError, IpAddr};
 
 use serde_json::Value;
 
-use super::render;
-use super::{DesiredTables, TableFamily};
+use super::table::{Rule, Table};
 
 /// A table of ours as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct ObservedTable {
     /// Elements by set.
     sets: BTreeMap<String, BTreeSet<String>>,
     /// `type hook priority policy` (or nothing) and the rules' comments, by chain.
     chains: BTreeMap<String, (String, Vec<String>)>,
 }
 
-impl Table {
-    /// The table that `desired` wants in `family`.
-    pub(super) fn desired(desired: &DesiredTables, family: TableFamily) -> Option<Self> {
-        if !desired.needs(family) {
-            return None;
+impl From<&Table> for ObservedTable {
+    /// What nft lists after it has loaded the table.
+    fn from(table: &Table) -> Self {
+        let sets = table.sets.iter().map(|set| {
+            let elements = set.elements.iter().map(ToString::to_string);
+            (set.name.to_owned(), elements.collect())
+        });
+        let chains = table.chains.iter().map(|chain| {
+            let hook = chain
+                .hook
+                .map(|h| hook_text(h.kind, h.point, i64::from(h.priority), "accept"));
+            let comments = chain.rules.iter().map(Rule::comment).collect();
+            (chain.name.to_owned(), (hook.unwrap_or_default(), comments))
+        });
+        Self {
+            sets: sets.collect(),
+            chains: chains.collect(),
         }
-        let sets = render::sets(desired, family)
-            .into_iter()
-            .map(|set| (set.name.to_owned(), set.elements.into_iter().collect()))
-            .collect();
-        let chains = render::chains(family)
-            .into_iter()
-            .map(|chain| {
-                let hook = chain
-                    .hook()
-                    .map(|h| hook_text(h.kind, h.point, i64::from(h.priority), "accept"));
-                let comments = chain.rules.iter().map(render::Rule::comment).collect();
-                (chain.name.to_owned(), (hook.unwrap_or_default(), comments))
-            })
-            .collect();
-        Some(Self { sets, chains })
     }
+}
 
+impl ObservedTable {
     /// Reads nft's JSON (`libnftables-json(5)`); what it does not understand makes the table
-    /// differ from any wanted one, so that it is replaced.
+    /// differ from any desired one, so that it is replaced.
     pub(super) fn parse(json: &str) -> Result<Self, serde_json::Error> {
         let root: Value = serde_json::from_str(json)?;
         let mut table = Self::default();
@@ -52,20 +50,20 @@ impl Table {
             .flatten()
         {
             if let Some(set) = object.get("set") {
-                table.take_set(set);
+                table.read_set(set);
             } else if let Some(chain) = object.get("chain") {
-                table.take_chain(chain);
+                table.read_chain(chain);
             } else if let Some(rule) = object.get("rule") {
-                table.take_rule(rule);
+                table.read_rule(rule);
             } else if object.get("table").is_none() && object.get("metainfo").is_none() {
-                // A map, counter, ...: not ours, so the table was changed by someone.
+                // A map, counter, ...: not ours, so another program changed the table.
                 table.sets.insert(object.to_string(), BTreeSet::new());
             }
         }
         Ok(table)
     }
 
-    fn take_set(&mut self, set: &Value) {
+    fn read_set(&mut self, set: &Value) {
         let elements = set
             .get("elem")
             .and_then(Value::as_array)
@@ -75,7 +73,7 @@ impl Table {
             .insert(text(set, "name"), elements.map(element).collect());
     }
 
-    fn take_chain(&mut self, chain: &Value) {
+    fn read_chain(&mut self, chain: &Value) {
         let hook = chain.get("hook").map(|hook| {
             let priority = chain
                 .get("prio")
@@ -88,7 +86,7 @@ impl Table {
         entry.0 = hook.unwrap_or_default();
     }
 
-    fn take_rule(&mut self, rule: &Value) {
+    fn read_rule(&mut self, rule: &Value) {
         let entry = self.chains.entry(text(rule, "chain")).or_default();
         entry.1.push(text(rule, "comment"));
     }
@@ -106,7 +104,7 @@ fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {
     format!("{kind} {hook} {priority} {policy}")
 }
 
-/// A set element in the words of [`render`].
+/// A set element as [`super::sets::Element`] prints it.
 fn element(value: &Value) -> String {
     if let Some(text) = value.as_str() {
         // Through the parser, so that both sides write an address the same way.

@@ -1,24 +1,32 @@
 //! The rendered transactions, and what nft's listing is compared with.
 
-use super::observe::Table;
+use std::net::IpAddr;
+
+use topology_core::model::{Cidr, Protocol};
+
+use super::diff::diff;
+use super::observe::ObservedTable;
 use super::*;
 
 fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {
-    let addresses = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect();
-    DesiredTables {
-        cidrs: cidrs.iter().map(|cidr| cidr.parse().unwrap()).collect(),
-        vips: addresses(vips),
-        own: addresses(own),
-        hairpin: addresses(hairpin),
-        silent: BTreeSet::new(),
-    }
+    let addresses =
+        |list: &[&str]| -> Vec<IpAddr> { list.iter().map(|ip| ip.parse().unwrap()).collect() };
+    let ranges = cidrs.iter().map(|cidr| cidr.parse::<Cidr>().unwrap());
+    DesiredTables::default()
+        .with(&CIDRS, ranges.map(Element::Range))
+        .with(&VIPS, addresses(vips).into_iter().map(Element::Address))
+        .with(&OWN, addresses(own).into_iter().map(Element::Address))
+        .with(&HAIRPIN, addresses(hairpin).into_iter().map(Element::Pair))
 }
 
-fn script(change: Change) -> String {
-    match change {
-        Change::None => "nothing".to_owned(),
-        Change::Elements(text) | Change::Replace(text) => text,
-    }
+fn silent(desired: DesiredTables) -> DesiredTables {
+    let listener = Element::Listener("10.96.0.10".parse().unwrap(), Protocol::Tcp, 80);
+    desired.with(&SILENT, [listener])
+}
+
+/// The text that is sent to nft.
+fn script(held: &DesiredTables, desired: &DesiredTables) -> String {
+    diff(held, desired).map_or_else(|| "nothing".to_owned(), |change| change.to_string())
 }
 
 #[test]
@@ -29,13 +37,13 @@ fn d3_a_dual_stack_node_gets_three_tables_in_one_transaction() {
         &["10.96.0.53"],
         &["10.244.1.2", "fd00:10:244:1::2"],
     );
-    insta::assert_snapshot!(script(DesiredTables::default().change_to(&wanted)));
+    insta::assert_snapshot!(script(&DesiredTables::default(), &wanted));
 }
 
 #[test]
 fn a_single_stack_node_gets_no_table_of_the_other_family() {
     let wanted = desired(&["fd00:10:96::/112"], &[], &[], &[]);
-    insta::assert_snapshot!(script(DesiredTables::default().change_to(&wanted)));
+    insta::assert_snapshot!(script(&DesiredTables::default(), &wanted));
 }
 
 #[test]
@@ -47,7 +55,7 @@ fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
         &[],
         &["10.244.1.3", "10.244.1.4"],
     );
-    insta::assert_snapshot!(script(before.change_to(&after)), @r"
+    insta::assert_snapshot!(script(&before, &after), @r"
     add element ip ipvs-topo vips { 203.0.113.7 }
     add element ip ipvs-topo hairpin { 10.244.1.4 . 10.244.1.4 }
     delete element ip ipvs-topo hairpin { 10.244.1.2 . 10.244.1.2 }
@@ -58,27 +66,21 @@ fn d4_a_pod_that_comes_and_one_that_goes_change_elements_only() {
 #[test]
 fn a_place_that_falls_silent_is_one_element() {
     let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
-    let address = "10.96.0.10".parse().unwrap();
-    let after = DesiredTables {
-        silent: [(address, Protocol::Tcp, 80)].into(),
-        ..before.clone()
-    };
-    assert!(before.lacks_something_of(&after) && !after.lacks_something_of(&before));
-    insta::assert_snapshot!(script(before.change_to(&after)), @"add element ip ipvs-topo silent { 10.96.0.10 . tcp . 80 }");
+    let after = silent(before.clone());
+    assert!(before.lacks_any_of(&after) && !after.lacks_any_of(&before));
+    insta::assert_snapshot!(script(&before, &after), @"add element ip ipvs-topo silent { 10.96.0.10 . tcp . 80 }");
 }
 
 #[test]
 fn equal_tables_need_no_process() {
     let same = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
-    assert_eq!(same.change_to(&same.clone()), Change::None);
+    assert!(diff(&same, &same.clone()).is_none());
 }
 
 #[test]
 fn losing_the_last_address_of_a_family_removes_its_tables() {
     let before = desired(&[], &["203.0.113.7"], &[], &[]);
-    let Change::Replace(text) = before.change_to(&DesiredTables::default()) else {
-        panic!("the tables must be replaced");
-    };
+    let text = script(&before, &DesiredTables::default());
     assert!(text.contains("delete table ip ipvs-topo"), "{text}");
     assert!(!text.contains("chain"), "{text}");
 }
@@ -87,25 +89,23 @@ fn losing_the_last_address_of_a_family_removes_its_tables() {
 fn only_what_is_added_has_to_precede_the_virtual_servers() {
     let small = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]);
     let large = desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2", "10.244.1.3"]);
-    assert!(small.lacks_something_of(&large));
-    assert!(!large.lacks_something_of(&small));
+    assert!(small.lacks_any_of(&large));
+    assert!(!large.lacks_any_of(&small));
 }
 
 /// `nft -j list table ip ipvs-topo` of nft 1.0.6 on Linux 6.18 after loading
 /// the table of [`listed`], handles shortened to 1.
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
-fn listed() -> Option<Table> {
-    let wanted = DesiredTables {
-        silent: [("10.96.0.10".parse().unwrap(), Protocol::Tcp, 80)].into(),
-        ..desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
-    };
-    Table::desired(&wanted, TableFamily::Ip)
+fn listed() -> Option<ObservedTable> {
+    let wanted = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]));
+    let table = wanted.table(TableFamily::Ip);
+    table.as_ref().map(ObservedTable::from)
 }
 
 #[test]
 fn nfts_listing_of_our_own_table_equals_the_wanted_one() {
-    let held = Table::parse(LISTED).unwrap();
+    let held = ObservedTable::parse(LISTED).unwrap();
     assert_eq!(Some(held), listed());
 }
 
@@ -123,13 +123,41 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
         ("{\"set\":", "{\"map\":"),
     ] {
         assert!(LISTED.contains(from), "{from}");
-        let held = Table::parse(&LISTED.replace(from, to)).unwrap();
+        let held = ObservedTable::parse(&LISTED.replace(from, to)).unwrap();
         assert_ne!(Some(held), wanted, "{from} -> {to}");
     }
 }
 
 #[test]
 fn output_that_is_not_ours_never_equals_a_wanted_table() {
-    assert_eq!(Table::parse("{}").unwrap(), Table::default());
-    assert!(Table::parse("not json").is_err());
+    assert_eq!(
+        ObservedTable::parse("{}").unwrap(),
+        ObservedTable::default()
+    );
+    assert!(ObservedTable::parse("not json").is_err());
+}
+
+#[test]
+fn an_endpoint_that_comes_and_goes_leaves_the_tables_as_they_were() {
+    let before = desired(&["10.96.0.0/12"], &[], &[], &[]);
+    let pods: Vec<IpAddr> = vec!["10.244.1.2".parse().unwrap()];
+    let came = EndpointDelta {
+        added: pods.clone(),
+        removed: Vec::new(),
+    };
+    let left = EndpointDelta {
+        added: Vec::new(),
+        removed: pods,
+    };
+    let mut tables = before.clone();
+    assert_eq!(tables.missing_of(&came), came);
+    tables.apply(&came);
+    assert_eq!(
+        tables,
+        desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"])
+    );
+    assert!(tables.missing_of(&came).is_empty());
+    assert_eq!(tables.missing_of(&left), left);
+    tables.apply(&left);
+    assert_eq!(tables, before);
 }

@@ -414,7 +414,7 @@ impl Host for Shared {
     }
 
     fn tables_lack(&self, wanted: &DesiredTables) -> bool {
-        self.0.borrow().tables.lacks_something_of(wanted)
+        self.0.borrow().tables.lacks_any_of(wanted)
     }
 
     async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError> {
@@ -447,7 +447,7 @@ impl Host for Shared {
         if world.table_refusals.is_some() {
             return Err(NftError::Missing);
         }
-        let delta = world.tables.lacks_of(delta);
+        let delta = world.tables.missing_of(delta);
         for pod in &delta.added {
             world.journal.push(format!("tables + {pod}"));
         }
