@@ -169,34 +169,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/controller/src/state.rs",
     ),
     (
-        "crates/dataplane/src/conntrack/wire.rs",
-        "crates/dataplane/src/conntrack.rs",
-    ),
-    (
-        "crates/dataplane/src/conntrack/worker.rs",
-        "crates/dataplane/src/conntrack.rs",
-    ),
-    (
-        "crates/dataplane/src/nftables/elements.rs",
-        "crates/dataplane/src/nftables.rs",
-    ),
-    (
-        "crates/dataplane/src/nftables/observed.rs",
-        "crates/dataplane/src/nftables.rs",
-    ),
-    (
-        "crates/dataplane/src/nftables/render.rs",
-        "crates/dataplane/src/nftables.rs",
-    ),
-    (
-        "crates/dataplane/src/routes/addresses.rs",
-        "crates/dataplane/src/routes.rs",
-    ),
-    (
-        "crates/dataplane/src/routes/wire.rs",
-        "crates/dataplane/src/routes.rs",
-    ),
-    (
         "crates/ipvs-netlink/src/connections/line.rs",
         "crates/ipvs-netlink/src/connections.rs",
     ),

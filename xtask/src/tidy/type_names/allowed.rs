@@ -3,7 +3,6 @@
 /// The list only gets shorter, and its numbers only smaller.
 pub(super) const ALLOWED: &[(&str, usize)] = &[
     ("Answer", 3),
-    ("Change", 3),
     ("Cli", 3),
     ("Client", 3),
     ("Column", 4),
@@ -38,7 +37,7 @@ pub(super) const ALLOWED: &[(&str, usize)] = &[
     ("Standing", 3),
     ("Start", 3),
     ("State", 6),
-    ("Step", 6),
+    ("Step", 5),
     ("Tally", 4),
     ("Target", 8),
     ("Value", 4),
