@@ -22,6 +22,7 @@ pub mod start;
 pub mod state;
 pub mod status;
 
+mod agent_config;
 mod inputs;
 mod reconcile;
 mod server_header;

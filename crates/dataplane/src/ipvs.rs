@@ -73,11 +73,7 @@ impl Ipvs {
 
 impl Kernel for Ipvs {
     async fn list(&mut self) -> Result<Vec<Listed>, KernelError> {
-        let services = self
-            .client
-            .services()
-            .await
-            .map_err(|error| describe(&error))?;
+        let services = self.client.services().await.map_err(KernelError::new)?;
         Ok(services
             .iter()
             .filter_map(|entry| self.listed(&entry.service))
@@ -314,12 +310,8 @@ fn unless_gone<T>(result: Result<T, ipvs_netlink::Error>) -> Result<Option<T>, K
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == ErrorKind::NoSuchService => Ok(None),
-        Err(error) => Err(describe(&error)),
+        Err(error) => Err(KernelError::new(error)),
     }
-}
-
-fn describe(error: &ipvs_netlink::Error) -> KernelError {
-    KernelError(error.to_string())
 }
 
 fn failed(error: &ipvs_netlink::Error) -> StepError {

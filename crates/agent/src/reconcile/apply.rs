@@ -16,7 +16,7 @@ use topology_core::mirror::{Mirror, StepOutcome, Trust};
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::Reconciler;
+use super::reconciler::Reconciler;
 use crate::metrics::record::DrainEnd;
 use crate::node_warning::Topic;
 
@@ -44,7 +44,7 @@ pub(super) struct Tally {
 impl Tally {
     /// How the outcome is called in metrics and logs.
     pub(super) fn result(&self) -> &'static str {
-        word(self.outcome)
+        outcome_name(self.outcome)
     }
 }
 
@@ -147,24 +147,24 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let outcome = result
                 .as_ref()
                 .map_or_else(|error| error.outcome, |()| StepOutcome::Done);
-            tracing::debug!(result = word(outcome), "{step}");
+            tracing::debug!(result = outcome_name(outcome), "{step}");
             applied.count(step, outcome);
             if let Some(end) = drain_end(&self.mirror, step, outcome) {
                 self.metrics.drain_ended(end);
             }
             if outcome == StepOutcome::Done {
-                self.trash.note(step, &self.mirror, now);
+                self.drains.record(step, &self.mirror, now);
             }
-            self.note_ended(step, outcome);
+            self.record_ended(step, outcome);
             self.mirror.commit(step, outcome);
             if let Step::AddServer { key, .. } = step {
                 let behind = steps.iter().skip(at + 1);
                 let reals = behind.take_while(|next| next.key() == key).count();
                 self.mirror.expect(key, reals);
             }
-            settled.note(step, outcome);
+            settled.record(step, outcome);
             if let Err(error) = result {
-                self.schedulers.note(step, error);
+                self.schedulers.record(step, error);
                 settled.fail(step, error);
             }
             if let (Step::AddServer { key, .. }, StepOutcome::Unknown) = (step, outcome) {
@@ -262,7 +262,7 @@ struct Settled {
     released: Vec<VirtualServerKey>,
     /// Keys with a real server that begins to drain.
     drained: BTreeSet<VirtualServerKey>,
-    /// Connection tracking entries that nobody answers any more, and the steps that ask for their end.
+    /// Connection tracking entries that no real server answers any more, and the steps that ask for their end.
     flows: BTreeMap<Flow, Step>,
 }
 
@@ -275,7 +275,7 @@ impl Settled {
         }
     }
 
-    fn note(&mut self, step: &Step, outcome: StepOutcome) {
+    fn record(&mut self, step: &Step, outcome: StepOutcome) {
         self.touch(*step.key());
         match (step, outcome) {
             (Step::DeleteServer { key }, StepOutcome::Done | StepOutcome::Missing)
@@ -352,7 +352,7 @@ fn flow(step: &Step) -> Option<Flow> {
 }
 
 /// How an outcome is called in metrics and logs.
-pub(super) fn word(outcome: StepOutcome) -> &'static str {
+pub(super) fn outcome_name(outcome: StepOutcome) -> &'static str {
     match outcome {
         StepOutcome::Done => "done",
         StepOutcome::AlreadyExists => "exists",

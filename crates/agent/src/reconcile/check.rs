@@ -4,37 +4,29 @@
 //! Between two slices the loop handles whatever else has come, so a large table delays nothing.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, KernelError, Listed, Reading};
-use tokio::time::Instant;
 use topology_core::mirror::{ObservedRealServer, ObservedServer};
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::clock::Clock;
-use super::pass::Work;
-use super::{Item, Reconciler, SLICE};
+use super::pass::{SLICE, Work};
+use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
 /// Until it is asked whether the tables are read, in milliseconds.
 const LOOK: u64 = 100;
 
-/// A comparison that is under way.
-#[derive(Debug)]
-pub(super) struct PeriodicCheck {
-    left: std::vec::IntoIter<Listed>,
-}
-
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Compares everything that is small at once, lists the virtual servers for the slices, and has the tables read.
     pub(super) async fn begin_check(&mut self) {
-        self.next_check = Instant::now() + self.config.check_period;
+        self.check.schedule(self.config.check_period);
         self.count_repairs();
         self.follow_calendar().await;
         self.prepare().await;
-        self.note_claims();
+        self.warn_of_claims();
         self.look_for_schedulers().await;
         let moved = self.read_addresses().await;
         self.begin_observe().await;
@@ -48,9 +40,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 self.warnings.set(Topic::Kernel, Vec::new());
                 let present: BTreeSet<_> = listed.iter().map(|listed| listed.key).collect();
                 work.keys = self.vanished(&present);
-                self.check = Some(PeriodicCheck {
-                    left: listed.into_iter(),
-                });
+                self.check.begin(listed);
             }
             Err(error) => self.warnings.set(Topic::Kernel, vec![error.to_string()]),
         }
@@ -93,9 +83,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         self.agenda.visit(&Item::TablesRead, None);
         match ended {
-            Ok(()) if self.started.is_some() => {}
+            Ok(()) if self.startup.is_done() => {}
             Ok(()) => return,
-            Err(error) if self.started.is_some() => return self.tables_failed(&error),
+            Err(error) if self.startup.is_done() => return self.tables_failed(&error),
             // The first pass sets the tables; nothing is written before it.
             Err(error) => return self.warnings.set(Topic::Guard, vec![error.to_string()]),
         }
@@ -126,21 +116,19 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Compares the next slice.
     pub(super) async fn check_on(&mut self) {
-        let Some(mut check) = self.check.take() else {
+        let Some(slice) = self.check.next_slice(SLICE) else {
             return;
         };
-        let slice: Vec<Listed> = check.left.by_ref().take(SLICE).collect();
         if slice.is_empty() {
-            self.last_pass = Some(SystemTime::now());
+            self.pending.pass_ended();
             return;
         }
-        self.check = Some(check);
         let mut keys = BTreeSet::new();
         for listed in slice {
             match self.compare(listed).await {
                 Ok(differing) => keys.extend(differing),
                 Err(error) => {
-                    self.check = None;
+                    self.check.abort();
                     self.warnings.set(Topic::Kernel, vec![error.to_string()]);
                 }
             }
@@ -208,12 +196,36 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return;
         }
         if keys > 0 {
-            self.note_repair();
+            self.record_repair();
         }
         let steps = done.writes();
         self.metrics.repaired(cause, steps);
         tracing::warn!(keys, steps, "the kernel was not as we left it; repaired");
         self.measure(&done, None);
+    }
+
+    /// Updates the warnings with what was found of another proxy since the last turn.
+    pub(super) fn see_other_proxy(&mut self) {
+        if let Some(found) = self.host.other_proxy() {
+            self.other_proxy.set_found(found);
+            self.warn_of_other_proxy();
+        }
+    }
+
+    /// A comparison begins: judges what the last ones had to repair.
+    pub(super) fn count_repairs(&mut self) {
+        self.other_proxy.begin_check();
+        self.warn_of_other_proxy();
+    }
+
+    /// The present comparison repaired virtual servers.
+    pub(super) fn record_repair(&mut self) {
+        self.other_proxy.repaired();
+    }
+
+    fn warn_of_other_proxy(&mut self) {
+        self.warnings
+            .set(Topic::OtherProxy, self.other_proxy.lines());
     }
 }
 

@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep};
 use topology_core::mirror::StepOutcome;
 use topology_core::plan::Step;
 
-use super::apply::word;
-use super::{Item, Reconciler};
+use super::apply::outcome_name;
+use super::forgetting::Forgetting;
+use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
 /// Between two looks at the batch that is under way, in milliseconds.
@@ -24,15 +25,6 @@ const AT_STOP: Duration = Duration::from_secs(5);
 /// How long the retry of a key is put off while its flows are being forgotten, in milliseconds: they end before.
 const RETRY: u64 = 60_000;
 
-/// The batch under way and what waits behind it, each flow with the step that asked for it.
-#[derive(Debug, Default)]
-pub(super) struct Forgetting {
-    running: BTreeMap<Flow, Step>,
-    waiting: BTreeMap<Flow, Step>,
-    /// Whether what deletes them is gone for good.
-    pub(super) is_lost: bool,
-}
-
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Has entries of real servers deleted that the kernel no longer has.
     pub(super) fn forget(&mut self, flows: BTreeMap<Flow, Step>) {
@@ -41,20 +33,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let key = Item::Server(*step.key());
             self.agenda.put_off(&key, now, now + RETRY);
         }
-        // A flow of the running batch waits again: its real server may have come back and gone meanwhile.
-        self.forgetting.waiting.extend(flows);
-        if self.forgetting.running.is_empty() {
+        self.forgetting.add(flows);
+        if !self.forgetting.is_running() {
             self.begin_forgetting();
         }
     }
 
     fn begin_forgetting(&mut self) {
-        let batch = std::mem::take(&mut self.forgetting.waiting);
+        let batch = self.forgetting.begin();
         let due = (!batch.is_empty()).then(|| self.now() + POLL);
         if due.is_some() {
-            self.host.begin_forgetting(batch.keys().copied().collect());
+            self.host.begin_forgetting(batch);
         }
-        self.forgetting.running = batch;
         self.agenda.visit(&Item::Flows, due);
     }
 
@@ -65,11 +55,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return self.agenda.visit(&Item::Flows, Some(next));
         };
         if cleaned == Err(CleanError::ThreadLost) {
-            self.forgetting.is_lost = true;
+            self.forgetting.lose();
             return self.agenda.visit(&Item::Flows, None);
         }
-        let mut ended = std::mem::take(&mut self.forgetting.running);
-        ended.retain(|flow, _| !self.forgetting.waiting.contains_key(flow));
+        let ended = self.forgetting.end();
         self.forgotten(&ended, cleaned);
         self.begin_forgetting();
     }
@@ -92,7 +81,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         };
         let now = self.now();
         for step in flows.values() {
-            self.metrics.kernel_writes(step.as_str(), word(outcome), 1);
+            self.metrics
+                .kernel_writes(step.as_str(), outcome_name(outcome), 1);
             self.mirror.commit(step, outcome);
             match &words {
                 None => self.agenda.resume(&Item::Server(*step.key()), now),
@@ -107,7 +97,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) async fn finish_forgetting(&mut self) {
         let began = Instant::now();
         let is_waited_for =
-            |forgetting: &Forgetting| !forgetting.running.is_empty() && !forgetting.is_lost;
+            |forgetting: &Forgetting| forgetting.is_running() && !forgetting.is_lost();
         while is_waited_for(&self.forgetting) && began.elapsed() < AT_STOP {
             sleep(Duration::from_millis(POLL)).await;
             self.poll_forgetting();

@@ -5,18 +5,18 @@ use dataplane::ipvs::Kernel;
 use topology_core::mirror::StepOutcome;
 use topology_core::plan::{Deadline, Step};
 
-use super::Reconciler;
+use super::reconciler::Reconciler;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Writes down the deadlines that have begun or ended. To be called before the steps of their plan are taken: a weight
     /// that is 0 has its deadline on disk. If that fails, they drain all the same.
     pub(super) fn save_deadlines(&mut self) {
-        if self.unsaved.is_empty() {
+        let unsaved = self.drains.take_unsaved();
+        if unsaved.is_empty() {
             return;
         }
-        let result = (self.host).note_deadlines(&self.unsaved, &mut self.mirror.deadlines());
-        self.unsaved.clear();
+        let result = (self.host).note_deadlines(&unsaved, &mut self.mirror.deadlines());
         let words = result.err().map(|error| {
             format!(
                 "the deadlines of draining real servers cannot be written: {error}; after a restart of the agent each \
@@ -28,8 +28,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Deadlines, words.into_iter().collect());
     }
 
-    /// Notes that deadlines end by a step. To be called before the mirror takes the step in.
-    pub(super) fn note_ended(&mut self, step: &Step, outcome: StepOutcome) {
+    /// Records that deadlines end by a step. To be called before the mirror takes the step in.
+    pub(super) fn record_ended(&mut self, step: &Step, outcome: StepOutcome) {
         let (key, real) = match step {
             Step::DeleteReal { key, address, port } => (key, Some((*address, *port))),
             Step::EditReal { key, real } | Step::AddReal { key, real } => {
@@ -47,7 +47,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         let ended = self.mirror.deadlines_of(key);
         let ended = ended.filter(|one| real.is_none_or(|real| real == (one.address, one.port)));
-        self.unsaved
-            .extend(ended.map(|one| Deadline { until: None, ..one }));
+        self.drains
+            .changed(ended.map(|one| Deadline { until: None, ..one }));
     }
 }

@@ -1,4 +1,4 @@
-//! Computes desired routes and tables from Services and the host's addresses, and applies them.
+//! Applies desired routes and tables.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,57 +8,20 @@ use cluster::object::{Kind, ObjectKey};
 use cluster::warning::Warning;
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
-use dataplane::nftables::{
-    CIDRS, DesiredTables, Element, EndpointDelta, HAIRPIN, NftError, OWN, SILENT, TablesChange,
-    VIPS,
-};
-use dataplane::routes::addresses::{Candidates, Interface, NodeIps};
-use dataplane::routes::{self, LocalRoute, RouteReport};
-use topology_core::model::{Cidr, Family};
-use topology_core::virtual_server::VirtualServerKey;
+use dataplane::nftables::{EndpointDelta, NftError, TablesChange};
+use dataplane::routes::{LocalRoute, RouteReport};
 
-use super::{Item, Reconciler};
+use super::addresses::HostAddresses;
+use super::host_plan::{HostInput, HostPlan, host_plan};
+use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
-/// The addresses of this machine, as last read.
-#[derive(Debug, Clone, Default)]
-pub(super) struct HostAddresses {
-    interfaces: Vec<Interface>,
-    default_sources: Vec<IpAddr>,
-}
-
-/// The desired routes and nftables state.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct HostPlan {
-    pub(super) ranges: BTreeSet<Cidr>,
-    pub(super) routes: BTreeSet<LocalRoute>,
-    pub(super) tables: DesiredTables,
-}
-
-/// What has to be done change virtual servers.
+/// What has to be done beside virtual servers.
 pub(super) enum HostChange {
     /// Everything is looked at.
     Everything(HostPlan),
     /// Pods of this node are taken into the tables or out of them.
     Endpoints(EndpointDelta),
-}
-
-impl HostAddresses {
-    /// Whether the address is this machine's own, on any link but `kube-ipvs0`.
-    pub(super) fn link_of(&self, address: IpAddr) -> Option<&str> {
-        let mine = self
-            .interfaces
-            .iter()
-            .find(|interface| interface.address == address);
-        mine.map(|interface| interface.link.as_str())
-    }
-
-    fn all(&self) -> BTreeSet<IpAddr> {
-        self.interfaces
-            .iter()
-            .map(|interface| interface.address)
-            .collect()
-    }
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -77,49 +40,26 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 return Err(text);
             }
         };
-        let before = self.addresses.all();
-        self.addresses = HostAddresses {
-            interfaces,
-            default_sources,
-        };
-        let now = self.addresses.all();
-        Ok(before.symmetric_difference(&now).copied().collect())
+        let read = HostAddresses::new(interfaces, default_sources);
+        Ok(self.addresses.replace(read))
     }
 
-    /// Computes the desired routes and nftables state.
+    /// Computes desired routes and tables, and sets the warnings about addresses.
     pub(super) fn host_plan(&mut self) -> HostPlan {
-        let snapshot = self.index.snapshot();
-        let own = snapshot.node(&self.me.node);
-        let own: &[IpAddr] = own.map_or(&[], |node| &node.addresses);
-        let (ranges, refused) =
-            routes::usable_ranges(snapshot.service_cidrs(), own, &self.addresses.interfaces);
-        let node_ips = self.node_ips();
-        let mut lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
-        let vips: BTreeSet<IpAddr> = self.desired.vips().collect();
-        lines.extend(missing_sources(&node_ips, &vips));
-        self.warnings.set(Topic::Addresses, lines);
-        let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
-        let own = self.addresses.all();
-        let outside = vips.iter().copied().filter(|vip| !inside(vip));
-        let endpoints = self.desired.local().filter(|ip| !own.contains(ip));
-        let inside_own = own.iter().copied().filter(inside);
-        let tables = DesiredTables::default()
-            .with(&CIDRS, ranges.iter().copied().map(Element::Range))
-            .with(&VIPS, outside.map(Element::Address))
-            .with(&OWN, inside_own.map(Element::Address))
-            .with(&HAIRPIN, endpoints.map(Element::Pair))
-            .with(&SILENT, self.desired.silent().filter_map(listener_of));
-        let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
-        HostPlan {
-            ranges,
-            routes,
-            tables,
-        }
+        let (plan, warnings) = host_plan(&HostInput {
+            snapshot: self.index.snapshot(),
+            node: &self.me.node,
+            desired: &self.desired,
+            addresses: &self.addresses,
+            node_ips: &self.config.node_ips,
+        });
+        self.warnings.set(Topic::Addresses, warnings);
+        plan
     }
 
-    /// Tells of Nodes that claim addresses of Services. At the start and with each periodic check only: a Node that
+    /// Warns of Nodes that claim addresses of Services. At the start and with each periodic check only: a Node that
     /// changes its addresses all the time costs one line a check.
-    pub(super) fn note_claims(&mut self) {
+    pub(super) fn warn_of_claims(&mut self) {
         let (snapshot, me) = (self.index.snapshot(), &self.me.node);
         let own = claims::warning_of(snapshot, me);
         let mut others = claims::warnings(snapshot, |_key| None);
@@ -130,17 +70,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::NodeClaim, lines(&others));
     }
 
-    fn node_ips(&self) -> NodeIps {
-        let node = self.index.snapshot().node(&self.me.node);
-        let candidates = Candidates {
-            flags: &self.config.node_ips,
-            node: node.map_or(&[], |node| &node.addresses),
-            default_route: &self.addresses.default_sources,
-        };
-        candidates.choose(&self.addresses.interfaces)
-    }
-
-    /// What has to be done change virtual servers now; everything if `all`.
+    /// What has to be done beside virtual servers now; everything if `all`.
     pub(super) fn host_change(&mut self, all: bool) -> HostChange {
         let frontends = self.desired.take_frontends_changed();
         let mut delta = self.desired.take_endpoint_delta();
@@ -272,30 +202,4 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::Routes, lines);
         0
     }
-}
-
-fn listener_of(key: &VirtualServerKey) -> Option<Element> {
-    match *key {
-        VirtualServerKey::Address {
-            protocol,
-            address,
-            port,
-        } => Some(Element::Listener(address, protocol, port)),
-        VirtualServerKey::FirewallMark { .. } => None,
-    }
-}
-
-/// A family that has Services but no address of the node.
-fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
-    let families = [(Family::V4, node.v4), (Family::V6, node.v6)];
-    let missing = families
-        .into_iter()
-        .filter(|(family, ip)| ip.is_none() && vips.iter().any(|vip| Family::of(*vip) == *family));
-    let words = |(family, _)| {
-        format!(
-            "this machine has no {family} address of its own, so its own processes cannot use {family} Services; \
-             give it one, or name it with --node-ip"
-        )
-    };
-    missing.map(words).collect()
 }

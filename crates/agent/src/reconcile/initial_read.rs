@@ -6,23 +6,18 @@
 
 use std::time::Duration;
 
-use dataplane::host::Host;
-use dataplane::ipvs::{Kernel, KernelError, Listed};
-use tokio::time::Instant;
-
-use super::counts::KernelTotals;
-use super::{Reconciler, SLICE};
+use dataplane::ipvs::{KernelError, Listed};
 
 /// How far the table is read.
 #[derive(Debug, Default)]
 pub(super) struct InitialRead {
     progress: Progress,
     /// What the reading took so far.
-    pub(super) took: Duration,
+    took: Duration,
 }
 
 #[derive(Debug, Default)]
-enum Progress {
+pub(super) enum Progress {
     /// Not at all.
     #[default]
     Unread,
@@ -39,51 +34,34 @@ impl InitialRead {
     pub(super) fn is_partly_read(&self) -> bool {
         matches!(self.progress, Progress::Unread | Progress::Listed(_))
     }
-}
 
-impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Reads what is left of the table; from its beginning if it could not be read before.
-    pub(super) async fn read_kernel(&mut self) -> Result<(), KernelError> {
-        if let Progress::Failed(_) = self.initial_read.progress {
-            self.initial_read = InitialRead::default();
+    /// Begins again if the table could not be read.
+    pub(super) fn retry(&mut self) {
+        if let Progress::Failed(_) = self.progress {
+            *self = Self::default();
         }
-        while self.initial_read.is_partly_read() {
-            self.read_on().await;
-        }
-        match &self.initial_read.progress {
+    }
+
+    /// Hands out the progress to read on from; give it back with [`Self::advance`].
+    pub(super) fn take_progress(&mut self) -> Progress {
+        std::mem::take(&mut self.progress)
+    }
+
+    /// Notes how far the table is read after so much more time.
+    pub(super) fn advance(&mut self, read: Result<Progress, KernelError>, took: Duration) {
+        self.progress = read.unwrap_or_else(Progress::Failed);
+        self.took += took;
+    }
+
+    /// The error that ended the reading, if one did.
+    pub(super) fn result(&self) -> Result<(), KernelError> {
+        match &self.progress {
             Progress::Failed(error) => Err(error.clone()),
             Progress::Unread | Progress::Listed(_) | Progress::Read => Ok(()),
         }
     }
 
-    /// Reads the next slice.
-    pub(super) async fn read_on(&mut self) {
-        let began = Instant::now();
-        let progress = std::mem::take(&mut self.initial_read.progress);
-        self.initial_read.progress = match self.read_slice(progress).await {
-            Ok(progress) => progress,
-            Err(error) => Progress::Failed(error),
-        };
-        self.initial_read.took += began.elapsed();
-    }
-
-    async fn read_slice(&mut self, progress: Progress) -> Result<Progress, KernelError> {
-        let Progress::Listed(mut left) = progress else {
-            return Ok(Progress::Listed(self.kernel.list().await?.into_iter()));
-        };
-        for listed in left.by_ref().take(SLICE) {
-            let key = listed.key;
-            if let Some(reading) = self.kernel.fill(listed).await? {
-                self.observe(key, Some(reading));
-            }
-        }
-        if left.len() > 0 {
-            return Ok(Progress::Listed(left));
-        }
-        let keys: Vec<_> = self.mirror.keys().copied().collect();
-        self.counts = KernelTotals::of(&self.mirror, &keys);
-        self.begin_observe().await;
-        self.next_check = Instant::now() + self.config.check_period;
-        Ok(Progress::Read)
+    pub(super) fn took(&self) -> Duration {
+        self.took
     }
 }

@@ -1,11 +1,5 @@
 //! Another proxy on this node: what the machine shows of it, and what it does to our virtual servers.
 
-use dataplane::host::Host;
-use dataplane::ipvs::Kernel;
-
-use super::Reconciler;
-use crate::node_warning::Topic;
-
 /// Comparisons in a row that had to repair virtual servers before that is a pattern and no accident.
 const OFTEN: u32 = 3;
 
@@ -21,12 +15,24 @@ pub(super) struct OtherProxy {
 }
 
 impl OtherProxy {
-    fn begin_check(&mut self) {
+    /// A comparison begins.
+    pub(super) fn begin_check(&mut self) {
         self.in_a_row = if self.repaired { self.in_a_row + 1 } else { 0 };
         self.repaired = false;
     }
 
-    fn lines(&self) -> Vec<String> {
+    /// Replaces what was found on the machine.
+    pub(super) fn set_found(&mut self, found: Vec<String>) {
+        self.found = found;
+    }
+
+    /// The present comparison repaired virtual servers.
+    pub(super) fn repaired(&mut self) {
+        self.repaired = true;
+    }
+
+    /// Warnings, one line each.
+    pub(super) fn lines(&self) -> Vec<String> {
         let repairs = (self.in_a_row >= OFTEN).then(|| {
             format!(
                 "another program changed our virtual servers before each of the last {} comparisons, which repaired \
@@ -35,32 +41,6 @@ impl OtherProxy {
             )
         });
         self.found.iter().cloned().chain(repairs).collect()
-    }
-}
-
-impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Takes in what was found of another proxy since the last turn.
-    pub(super) fn see_other_proxy(&mut self) {
-        if let Some(found) = self.host.other_proxy() {
-            self.other_proxy.found = found;
-            self.warn_of_other_proxy();
-        }
-    }
-
-    /// A comparison begins: judges what the last ones had to repair.
-    pub(super) fn count_repairs(&mut self) {
-        self.other_proxy.begin_check();
-        self.warn_of_other_proxy();
-    }
-
-    /// The present comparison repaired virtual servers.
-    pub(super) fn note_repair(&mut self) {
-        self.other_proxy.repaired = true;
-    }
-
-    fn warn_of_other_proxy(&mut self) {
-        self.warnings
-            .set(Topic::OtherProxy, self.other_proxy.lines());
     }
 }
 

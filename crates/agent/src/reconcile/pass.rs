@@ -18,12 +18,15 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::apply::Applied;
 use super::counts::KernelTotals;
 use super::programmable::{Target, desired_service};
-use super::{Item, Reconciler};
+use super::reconciler::{Item, Reconciler};
 use crate::agent_status::Contribution;
 
 /// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
 /// many enough to keep the kernel busy.
 const CHUNK: usize = 1024;
+
+/// Virtual servers read from the kernel before the loop looks at its other triggers.
+pub(super) const SLICE: usize = 128;
 
 /// Between two looks at the connections of a draining real server, in milliseconds.
 const DRAIN_POLL: u64 = 5_000;
@@ -83,7 +86,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The pass after a change of the input.
     pub(super) async fn pass_dirty(&mut self) {
         let dirty = self.index.snapshot_mut().take_dirty(&self.me.node);
-        let since = std::mem::take(&mut self.pending).since;
+        let since = self.pending.take_up();
         if dirty.is_empty() {
             return;
         }
@@ -99,7 +102,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// The pass over everything desired and everything the kernel holds.
     pub(super) async fn full_pass(&mut self) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
-        let since = std::mem::take(&mut self.pending).since;
+        let since = self.pending.take_up();
         let mut work = Work {
             services: names(self.index.snapshot()),
             host: true,
@@ -114,7 +117,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 .copied()
                 .collect();
         }
-        self.note_claims();
+        self.warn_of_claims();
         let done = self.pass(work).await;
         self.report(&done, since);
         done
@@ -128,7 +131,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             match item {
                 Item::Start => return self.start().await,
                 // Nothing is written before the first pass.
-                Item::Routes | Item::Tables => work.host |= self.started.is_some(),
+                Item::Routes | Item::Tables => work.host |= self.startup.is_done(),
                 Item::TablesRead => self.end_observe().await,
                 Item::Flows => self.poll_forgetting(),
                 Item::Decision(key) => {
@@ -221,7 +224,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Whether deleting real servers now would make additions dear.
     fn puts_off(&self) -> bool {
         let waiting = self.counts.v4.draining + self.counts.v6.draining;
-        self.trash.puts_off(waiting, self.now())
+        self.drains.puts_off(waiting, self.now())
     }
 
     /// How a difference is made now.
@@ -279,7 +282,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             for deadline in &plan.deadlines {
                 self.mirror.set_deadline(deadline);
             }
-            self.unsaved.extend(plan.deadlines);
+            self.drains.changed(plan.deadlines);
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
                 self.note_success(&key);

@@ -8,8 +8,8 @@ use topology_core::resolve::{Decision, Note, Refusal, Resolution, Viewpoint};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
+use super::addresses::HostAddresses;
 use super::desired::DesiredService;
-use super::host_state::HostAddresses;
 
 /// So many findings of one Service are kept; the rest are counted in one more.
 const MAX_FINDINGS: usize = 20;

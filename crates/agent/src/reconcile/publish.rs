@@ -1,14 +1,14 @@
 //! What a pass leaves behind for people: one log line, metrics, the pulse.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use tokio::time::Instant;
 use topology_core::model::Family;
 
-use super::Reconciler;
 use super::pass::Done;
+use super::reconciler::Reconciler;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
@@ -62,34 +62,33 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.metrics
                 .kernel_writes(tally.step, tally.result(), tally.times);
         }
-        self.last_pass = Some(SystemTime::now());
+        self.pending.pass_ended();
     }
 
-    /// Tells everyone who reads the pulse how things stand after this turn, if they stand otherwise than before: who
-    /// asked something would wake itself by the answer.
+    /// Publishes the pulse after this turn if it changed: a reader that asks on each change would wake itself.
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.desired.size();
         let (waiting, failing_since) = self.agenda.failing();
         let failing = failing_since.map(|since| self.epoch + Duration::from_millis(since));
         let pulse = Pulse {
-            ready: self.started.is_some(),
+            ready: self.startup.is_done(),
             input_ready: self.index.completeness().is_some(),
-            input_since: self.input_since,
-            last_pass: self.last_pass,
-            last_queued: self.last_queued,
-            oldest_pending: failing.into_iter().chain(self.pending.since).min(),
+            input_since: self.startup.input_since(),
+            last_pass: self.pending.last_pass(),
+            last_queued: self.pending.last_queued(),
+            oldest_pending: failing.into_iter().chain(self.pending.since()).min(),
             v4: self.counts.v4,
             v6: self.counts.v6,
             foreign: self.counts.foreign,
-            pending_services: self.pending.services,
-            pending_slices: self.pending.slices,
+            pending_services: self.pending.services(),
+            pending_slices: self.pending.slices(),
             waiting: waiting as u64,
             fallbacks: self.aggregate.fallbacks(),
             services: services as u64,
             endpoints: endpoints as u64,
             node_eligible: self.is_eligible(),
             node_warnings: self.warnings.all(),
-            start: self.times,
+            start: self.startup.times(),
         };
         self.pulse.send_if_modified(|published| {
             let is_news = *published != pulse;

@@ -14,7 +14,7 @@ use topology_core::plan::{self, Step};
 use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
-use super::{Item, Reconciler, milliseconds};
+use super::reconciler::{Item, Reconciler, milliseconds};
 use crate::explain::explain_input::ExplainInput;
 use crate::services;
 use crate::state::{
@@ -193,7 +193,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         let (now, options) = (self.now(), self.options());
         let observed = observe_all(&mut self.kernel, &mut mirror).await;
         observed.map_err(|error| error.to_string())?;
-        if self.started.is_none() {
+        if !self.startup.is_done() {
             return Err(NO_PASS.to_owned());
         }
         let mut steps = Vec::new();

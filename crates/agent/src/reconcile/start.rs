@@ -1,11 +1,13 @@
 //! The first pass: what the kernel holds is adopted, and only what differs is written.
 
 use dataplane::host::Host;
-use dataplane::ipvs::Kernel;
+use dataplane::ipvs::{Kernel, KernelError};
 use tokio::time::Instant;
 
-use super::pass::Done;
-use super::{Item, Reconciler, milliseconds};
+use super::counts::KernelTotals;
+use super::initial_read::Progress;
+use super::pass::{Done, SLICE};
+use super::reconciler::{Item, Reconciler, milliseconds};
 use crate::node_warning::Topic;
 use crate::state::StartTimes;
 
@@ -32,14 +34,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.read_routes().await;
         let done = self.full_pass().await;
         self.forget_claims_without_server();
-        self.started = self.index.completeness();
-        self.times = StartTimes {
-            dump: self.initial_read.took,
+        let times = StartTimes {
+            dump: self.initial_read.took(),
             compute: done.computing,
             apply: done.applied.took,
             steps: done.applied.steps(),
             total: began.elapsed(),
         };
+        self.startup.end(self.index.completeness(), times);
         self.log_start(&done, prepared);
     }
 
@@ -49,7 +51,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             virtual_servers = self.counts.v4.virtual_servers + self.counts.v6.virtual_servers,
             foreign = self.counts.foreign,
             failing = self.agenda.failing().0,
-            milliseconds = milliseconds(self.times.total),
+            milliseconds = milliseconds(self.startup.times().total),
             "first pass done"
         );
     }
@@ -73,8 +75,45 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Claims whose virtual server does not exist end now: another may create one of that name.
     fn forget_claims_without_server(&mut self) {
-        let mut stale = std::mem::take(&mut self.claims);
+        let mut stale = self.startup.take_claims();
         stale.retain(|key| self.is_void(key));
         self.disown(&stale);
+    }
+
+    /// Reads what is left of the table; from its beginning if it could not be read before.
+    pub(super) async fn read_kernel(&mut self) -> Result<(), KernelError> {
+        self.initial_read.retry();
+        while self.initial_read.is_partly_read() {
+            self.read_on().await;
+        }
+        self.initial_read.result()
+    }
+
+    /// Reads the next slice.
+    pub(super) async fn read_on(&mut self) {
+        let began = Instant::now();
+        let progress = self.initial_read.take_progress();
+        let read = self.read_slice(progress).await;
+        self.initial_read.advance(read, began.elapsed());
+    }
+
+    async fn read_slice(&mut self, progress: Progress) -> Result<Progress, KernelError> {
+        let Progress::Listed(mut left) = progress else {
+            return Ok(Progress::Listed(self.kernel.list().await?.into_iter()));
+        };
+        for listed in left.by_ref().take(SLICE) {
+            let key = listed.key;
+            if let Some(reading) = self.kernel.fill(listed).await? {
+                self.observe(key, Some(reading));
+            }
+        }
+        if left.len() > 0 {
+            return Ok(Progress::Listed(left));
+        }
+        let keys: Vec<_> = self.mirror.keys().copied().collect();
+        self.counts = KernelTotals::of(&self.mirror, &keys);
+        self.begin_observe().await;
+        self.check.schedule(self.config.check_period);
+        Ok(Progress::Read)
     }
 }

@@ -1,11 +1,16 @@
 //! The loop on a small kernel in memory: order, faults, ownership, drift.
 
+#[macro_use]
+#[path = "../../../dataplane/tests/kernel/cases.rs"]
+mod cases;
+
 mod addresses;
 mod converge;
 mod fake;
 mod killed;
 mod leaving;
 mod questions;
+mod real_cases;
 mod schedulers;
 mod script;
 mod standing;
@@ -107,7 +112,7 @@ async fn the_kernel_is_read_while_the_cluster_is_and_what_others_did_since_is_fo
     again.start(web()).await;
     assert_eq!(again.world().reads, 0, "it was read before");
     assert!(
-        again.reconciler.next_check <= tokio::time::Instant::now(),
+        again.reconciler.check.next() <= tokio::time::Instant::now(),
         "a period after the reading is over"
     );
     again.check().await;

@@ -40,17 +40,17 @@ impl Trash {
 
     /// Counts a step that the kernel took. Call it before the mirror commits the step. A real server that returns while it
     /// waits is an addition that waiting has spared.
-    pub(super) fn note(&mut self, step: &Step, mirror: &Mirror, now: u64) {
+    pub(super) fn record(&mut self, step: &Step, mirror: &Mirror, now: u64) {
         match step {
-            Step::AddReal { .. } => self.added.note(1, now),
+            Step::AddReal { .. } => self.added.record(1, now),
             Step::EditReal { key, real } => {
                 let returns = mirror.drain(key, real.address, real.port).is_some();
-                self.added.note(u64::from(returns), now);
+                self.added.record(u64::from(returns), now);
             }
-            Step::DeleteReal { .. } => self.deleted.note(1, now),
+            Step::DeleteReal { .. } => self.deleted.record(1, now),
             Step::DeleteServer { key } => {
                 let reals = mirror.get(key).map_or(0, |held| held.real_servers.len());
-                self.deleted.note(reals as u64, now);
+                self.deleted.record(reals as u64, now);
             }
             Step::AddServer { .. }
             | Step::EditServer { .. }
@@ -86,7 +86,7 @@ impl Recently {
         }
     }
 
-    fn note(&mut self, times: u64, now: u64) {
+    fn record(&mut self, times: u64, now: u64) {
         match self.parts.back_mut() {
             Some((begun, sum)) if now < begun.saturating_add(self.span / 16) => *sum += times,
             _ => {
@@ -113,8 +113,8 @@ mod tests {
 
     /// So many additions and deletions at a time.
     fn lately(trash: &mut Trash, added: u64, deleted: u64, now: u64) {
-        trash.added.note(added, now);
-        trash.deleted.note(deleted, now);
+        trash.added.record(added, now);
+        trash.deleted.record(deleted, now);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             let (mut now, mut all) = (0, Vec::new());
             for (pause, times) in notes {
                 now += pause;
-                recently.note(times, now);
+                recently.record(times, now);
                 all.push((now, times));
                 let since = |span| -> u64 {
                     let within = all.iter().filter(|(at, _)| now < at + span);

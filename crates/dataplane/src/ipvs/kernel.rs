@@ -103,8 +103,15 @@ pub struct Traffic {
 
 /// Why the kernel could not be read or spoken to, with the remedy.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-pub struct KernelError(pub String);
+#[error(transparent)]
+pub struct KernelError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl KernelError {
+    /// Keeps the source, so that a caller can look into it.
+    pub fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(Arc::from(source.into()))
+    }
+}
 
 /// Why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

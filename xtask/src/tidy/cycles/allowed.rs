@@ -16,39 +16,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/cli.rs",
     ),
     (
-        "crates/agent/src/reconcile/apply.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/check.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/conntrack.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/host_state.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/initial_read.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/other_proxy.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/pass.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    (
-        "crates/agent/src/reconcile/schedulers.rs",
-        "crates/agent/src/reconcile.rs",
-    ),
-    ("crates/agent/src/run.rs", "crates/agent/src/reconcile.rs"),
-    (
         "crates/agent/src/simulate/table/single_server.rs",
         "crates/agent/src/simulate/table.rs",
     ),

@@ -243,7 +243,7 @@ impl Kernel for Shared {
         let mut world = self.0.borrow_mut();
         world.reads += 1;
         if world.unreadable {
-            return Err(KernelError("the table cannot be read".to_owned()));
+            return Err(KernelError::new("the table cannot be read"));
         }
         let bare = |observed: &ObservedServer| ObservedServer {
             real_servers: Vec::new(),
@@ -267,7 +267,7 @@ impl Kernel for Shared {
         let mut world = self.0.borrow_mut();
         world.reads += 1;
         if world.unreadable {
-            return Err(KernelError("the table cannot be read".to_owned()));
+            return Err(KernelError::new("the table cannot be read"));
         }
         Ok(world.reading(key))
     }

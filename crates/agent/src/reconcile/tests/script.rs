@@ -19,9 +19,9 @@ use topology_core::model::{
 use topology_core::scheduler::Scheduler;
 
 use super::fake::{Shared, World};
+use crate::agent_config::AgentConfig;
 use crate::metrics::Metrics;
 use crate::reconcile::{Parts, Reconciler};
-use crate::run::AgentConfig;
 use crate::state;
 
 /// One loop over a world.
@@ -137,7 +137,7 @@ impl Loop {
     /// One whole periodic comparison.
     pub(super) async fn check(&mut self) {
         self.reconciler.begin_check().await;
-        while self.reconciler.check.is_some() {
+        while self.reconciler.check.is_running() {
             self.reconciler.check_on().await;
         }
         self.settle(100).await;

@@ -1,0 +1,201 @@
+//! Computes desired routes and nftables state from Services and the host's addresses.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use dataplane::nftables::{CIDRS, DesiredTables, Element, HAIRPIN, OWN, SILENT, VIPS};
+use dataplane::routes::addresses::NodeIps;
+use dataplane::routes::{self, LocalRoute};
+use topology_core::model::{Cidr, Family};
+use topology_core::snapshot::Snapshot;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::addresses::HostAddresses;
+use super::desired::DesiredServices;
+
+/// The desired routes and nftables state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct HostPlan {
+    pub(super) ranges: BTreeSet<Cidr>,
+    pub(super) routes: BTreeSet<LocalRoute>,
+    pub(super) tables: DesiredTables,
+}
+
+/// What a plan depends on.
+pub(super) struct HostInput<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    /// This node's name.
+    pub(super) node: &'a str,
+    pub(super) desired: &'a DesiredServices,
+    pub(super) addresses: &'a HostAddresses,
+    /// `--node-ip`.
+    pub(super) node_ips: &'a [IpAddr],
+}
+
+/// Returns the plan, and warnings about addresses, one line each.
+pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
+    let HostInput {
+        snapshot,
+        node,
+        desired,
+        addresses,
+        node_ips,
+    } = input;
+    let node: &[IpAddr] = snapshot.node(node).map_or(&[], |node| &node.addresses);
+    let (ranges, refused) =
+        routes::usable_ranges(snapshot.service_cidrs(), node, addresses.interfaces());
+    let node_ips = addresses.node_ips(node_ips, node);
+    let mut warnings: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let vips: BTreeSet<IpAddr> = desired.vips().collect();
+    warnings.extend(missing_sources(&node_ips, &vips));
+    let tables = tables(&ranges, &vips, desired, &addresses.all());
+    let routes = routes::desired_routes(&ranges, vips.into_iter(), &node_ips);
+    let plan = HostPlan {
+        ranges,
+        routes,
+        tables,
+    };
+    (plan, warnings)
+}
+
+fn tables(
+    ranges: &BTreeSet<Cidr>,
+    vips: &BTreeSet<IpAddr>,
+    desired: &DesiredServices,
+    own: &BTreeSet<IpAddr>,
+) -> DesiredTables {
+    let inside = |ip: &IpAddr| ranges.iter().any(|range| range.contains(*ip));
+    let outside = vips.iter().copied().filter(|vip| !inside(vip));
+    let endpoints = desired.local().filter(|ip| !own.contains(ip));
+    let own_inside = own.iter().copied().filter(inside);
+    DesiredTables::default()
+        .with(&CIDRS, ranges.iter().copied().map(Element::Range))
+        .with(&VIPS, outside.map(Element::Address))
+        .with(&OWN, own_inside.map(Element::Address))
+        .with(&HAIRPIN, endpoints.map(Element::Pair))
+        .with(&SILENT, desired.silent().filter_map(listener_of))
+}
+
+fn listener_of(key: &VirtualServerKey) -> Option<Element> {
+    match *key {
+        VirtualServerKey::Address {
+            protocol,
+            address,
+            port,
+        } => Some(Element::Listener(address, protocol, port)),
+        VirtualServerKey::FirewallMark { .. } => None,
+    }
+}
+
+/// A family that has Services but no address of the node.
+fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
+    let families = [(Family::V4, node.v4), (Family::V6, node.v6)];
+    let missing = families
+        .into_iter()
+        .filter(|(family, ip)| ip.is_none() && vips.iter().any(|vip| Family::of(*vip) == *family));
+    let words = |(family, _)| {
+        format!(
+            "this machine has no {family} address of its own, so its own processes cannot use {family} Services; \
+             give it one, or name it with --node-ip"
+        )
+    };
+    missing.map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::index::Index;
+    use dataplane::routes::addresses::Interface;
+    use topology_core::model::{ObjectName, Protocol};
+
+    use super::super::desired::DesiredService;
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// The plan of a machine with one Service at `vip` and an endpoint of this node.
+    fn plan(vip: &str, own: &[&str], node_ips: &[IpAddr]) -> (HostPlan, Vec<String>) {
+        let index = Index::new(vec!["10.96.0.0/12".parse().unwrap()]);
+        let key = VirtualServerKey::Address {
+            protocol: Protocol::Tcp,
+            address: ip(vip),
+            port: 80,
+        };
+        let mut desired = DesiredServices::default();
+        let service = DesiredService {
+            keys: [key].into(),
+            silent: [key].into(),
+            local: [ip("10.244.1.2")].into(),
+            ..DesiredService::default()
+        };
+        desired.replace(&ObjectName::new("t", "web"), service);
+        let interface = |address: &&str| Interface {
+            link: "eth0".to_owned(),
+            address: ip(address),
+            prefix: 24,
+            global: true,
+        };
+        let addresses = HostAddresses::new(own.iter().map(interface).collect(), Vec::new());
+        host_plan(&HostInput {
+            snapshot: index.snapshot(),
+            node: "n1",
+            desired: &desired,
+            addresses: &addresses,
+            node_ips,
+        })
+    }
+
+    fn routes(plan: &HostPlan) -> Vec<String> {
+        plan.routes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_address_in_a_range_has_the_ranges_route_and_no_element_of_its_own() {
+        let (plan, warnings) = plan("10.96.0.10", &["192.168.1.1"], &[]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert_eq!(
+            routes(&plan),
+            ["local 10.96.0.0/12 dev lo table local proto 173 src 192.168.1.1"]
+        );
+        let range = "10.96.0.0/12".parse().unwrap();
+        let expected = DesiredTables::default()
+            .with(&CIDRS, [Element::Range(range)])
+            .with(&HAIRPIN, [Element::Pair(ip("10.244.1.2"))])
+            .with(
+                &SILENT,
+                [Element::Listener(ip("10.96.0.10"), Protocol::Tcp, 80)],
+            );
+        assert_eq!(plan.tables, expected);
+    }
+
+    #[test]
+    fn an_address_outside_of_every_range_has_a_route_and_an_element() {
+        let (plan, _) = plan(
+            "203.0.113.7",
+            &["192.168.1.1", "192.168.1.2"],
+            &[ip("192.168.1.2")],
+        );
+        let host = "local 203.0.113.7/32 dev lo table local proto 173 src 192.168.1.2";
+        assert!(
+            routes(&plan).contains(&host.to_owned()),
+            "{:?}",
+            routes(&plan)
+        );
+        let vip = DesiredTables::default().with(&VIPS, [Element::Address(ip("203.0.113.7"))]);
+        assert!(!plan.tables.lacks_any_of(&vip));
+    }
+
+    #[test]
+    fn a_range_that_covers_a_link_is_refused_and_a_node_without_address_warned_of() {
+        let (refused, warnings) = plan("10.96.0.10", &["10.96.0.1"], &[]);
+        assert!(refused.ranges.is_empty());
+        assert!(
+            warnings[0].contains("10.96.0.1/24 of link eth0"),
+            "{warnings:?}"
+        );
+        let (_, warnings) = plan("10.96.0.10", &[], &[]);
+        assert!(warnings[0].contains("--node-ip"), "{warnings:?}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Tracks the periodic comparison: when the next one begins, and what is left of the present one.
+
+use std::time::Duration;
+use std::vec::IntoIter;
+
+use dataplane::ipvs::Listed;
+use tokio::time::Instant;
+
+/// State of the periodic comparison.
+#[derive(Debug)]
+pub(super) struct PeriodicCheck {
+    next: Instant,
+    /// Virtual servers that are listed and not compared yet; `None` between two comparisons.
+    left: Option<IntoIter<Listed>>,
+}
+
+impl PeriodicCheck {
+    pub(super) fn new() -> Self {
+        Self {
+            next: Instant::now(),
+            left: None,
+        }
+    }
+
+    /// When the next comparison begins.
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Schedules the next comparison a period from now.
+    pub(super) fn schedule(&mut self, period: Duration) {
+        self.next = Instant::now() + period;
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.left.is_some()
+    }
+
+    pub(super) fn begin(&mut self, listed: Vec<Listed>) {
+        self.left = Some(listed.into_iter());
+    }
+
+    /// Gives the present comparison up.
+    pub(super) fn abort(&mut self) {
+        self.left = None;
+    }
+
+    /// The next virtual servers to compare. An empty slice ends the comparison; `None` if none runs.
+    pub(super) fn next_slice(&mut self, most: usize) -> Option<Vec<Listed>> {
+        let left = self.left.as_mut()?;
+        let slice: Vec<Listed> = left.by_ref().take(most).collect();
+        if slice.is_empty() {
+            self.left = None;
+        }
+        Some(slice)
+    }
+}

@@ -1,0 +1,156 @@
+//! Holds the state of the loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::index::Index;
+use dataplane::crash_point::CrashPoint;
+use dataplane::host::Host;
+use dataplane::ipvs::Kernel;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use topology_core::mirror::Mirror;
+use topology_core::plan::Deadline;
+use topology_core::resolve::Viewpoint;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::addresses::HostAddresses;
+use super::clock::Clock;
+use super::counts::KernelTotals;
+use super::desired::DesiredServices;
+use super::drains::Drains;
+use super::forgetting::Forgetting;
+use super::initial_read::InitialRead;
+use super::other_proxy::OtherProxy;
+use super::pending::PendingInput;
+use super::periodic_check::PeriodicCheck;
+use super::retry::Agenda;
+use super::schedulers::Schedulers;
+use super::startup::Startup;
+use super::warnings::Warnings;
+use crate::agent_config::AgentConfig;
+use crate::agent_status::Aggregate;
+use crate::metrics::Metrics;
+use crate::state::Pulse;
+
+/// Something on the agenda.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Item {
+    /// The first pass could not begin.
+    Start,
+    /// Our routes.
+    Routes,
+    /// Our tables.
+    Tables,
+    /// What our tables hold is being read.
+    TablesRead,
+    /// Connection tracking entries are being deleted.
+    Flows,
+    /// A virtual server.
+    Server(VirtualServerKey),
+    /// The decision about a Service, named by one of its virtual servers, that time alone changes.
+    Decision(VirtualServerKey),
+}
+
+/// The loop's state, in parts that own their methods.
+pub(crate) struct Reconciler<K, H> {
+    pub(super) config: AgentConfig,
+    pub(super) me: Viewpoint,
+    pub(super) index: Index,
+    pub(super) mirror: Mirror,
+    pub(super) desired: DesiredServices,
+    /// What there is to report of the decisions.
+    pub(super) aggregate: Aggregate,
+    pub(super) agenda: Agenda<Item>,
+    pub(super) addresses: HostAddresses,
+    pub(super) warnings: Warnings,
+    pub(super) schedulers: Schedulers,
+    pub(super) counts: KernelTotals,
+    pub(super) drains: Drains,
+    pub(super) forgetting: Forgetting,
+    pub(super) initial_read: InitialRead,
+    pub(super) startup: Startup,
+    pub(super) check: PeriodicCheck,
+    pub(super) other_proxy: OtherProxy,
+    pub(super) pending: PendingInput,
+    pub(super) kernel: K,
+    pub(super) host: H,
+    pub(super) metrics: Metrics,
+    pub(super) pulse: watch::Sender<Pulse>,
+    pub(super) crash_point: Arc<CrashPoint>,
+    pub(super) epoch: Instant,
+    pub(super) clock: Clock,
+}
+
+/// What a loop is made of, beside its configuration.
+pub(crate) struct Parts<K, H> {
+    pub(crate) kernel: K,
+    pub(crate) host: H,
+    /// The keys that the ownership record calls ours.
+    pub(crate) ours: Vec<VirtualServerKey>,
+    /// When draining real servers are deleted, as far as an earlier process knew.
+    pub(crate) deadlines: Vec<Deadline>,
+    /// From when the loop counts its milliseconds: the boot, as deadlines outlive the process.
+    pub(crate) epoch: Instant,
+    pub(crate) metrics: Metrics,
+    pub(crate) pulse: watch::Sender<Pulse>,
+    pub(crate) crash_point: Arc<CrashPoint>,
+}
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    pub(crate) fn new(config: AgentConfig, parts: Parts<K, H>) -> Self {
+        let Parts {
+            kernel,
+            host,
+            ours,
+            deadlines,
+            epoch,
+            metrics,
+            pulse,
+            crash_point,
+        } = parts;
+        let drain_timeout = milliseconds(config.drain_timeout);
+        let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
+        mirror.recall(&deadlines, milliseconds(epoch.elapsed()));
+        let me = Viewpoint {
+            scheduler: config.scheduler,
+            ..Viewpoint::new(Arc::clone(&config.node))
+        };
+        Self {
+            me,
+            index: Index::new(config.service_cidrs.clone()),
+            mirror,
+            desired: DesiredServices::default(),
+            aggregate: Aggregate::default(),
+            agenda: Agenda::new(),
+            addresses: HostAddresses::default(),
+            warnings: Warnings::default(),
+            schedulers: Schedulers::default(),
+            counts: KernelTotals::default(),
+            drains: Drains::new(),
+            forgetting: Forgetting::default(),
+            initial_read: InitialRead::default(),
+            startup: Startup::new(ours),
+            check: PeriodicCheck::new(),
+            other_proxy: OtherProxy::default(),
+            pending: PendingInput::default(),
+            config,
+            kernel,
+            host,
+            metrics,
+            pulse,
+            crash_point,
+            epoch,
+            clock: Clock::set(),
+        }
+    }
+
+    /// Milliseconds of the loop's clock.
+    pub(super) fn now(&self) -> u64 {
+        milliseconds(self.epoch.elapsed())
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,97 @@
+//! Falls back where the kernel refuses a scheduler, and asks for it again at the periodic checks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dataplane::host::Host;
+use dataplane::ipvs::{Kernel, StepError};
+use topology_core::mirror::StepOutcome;
+use topology_core::plan::Step;
+use topology_core::scheduler::Scheduler;
+use topology_core::virtual_server::VirtualServerKey;
+
+use super::pass::{DesiredKeys, Work};
+use super::reconciler::Reconciler;
+use crate::node_warning::Topic;
+
+impl<K: Kernel, H: Host> Reconciler<K, H> {
+    /// What is wanted instead where the kernel refused the scheduler; empty if it refused none.
+    pub(super) fn fall_back(&mut self) -> DesiredKeys {
+        let refused = self.schedulers.take_refused();
+        let mut wanted = DesiredKeys::new();
+        if refused.is_empty() {
+            return wanted;
+        }
+        self.update_missing();
+        let owners = refused.iter().filter_map(|key| self.desired.owner(key));
+        let services: BTreeSet<_> = owners.cloned().collect();
+        self.resolve_all(&services, &mut wanted);
+        wanted
+    }
+
+    /// Asks for one of those that were missing again, and schedules by it if it has come.
+    pub(super) async fn look_for_schedulers(&mut self) {
+        if self.schedulers.missing() != *self.me.missing {
+            // No Service asks for one of them any more.
+            self.update_missing();
+        }
+        let mut turn = self.schedulers.in_turn().into_iter();
+        let Some((scheduler, key)) = turn.find_map(|one| Some((one, self.asking(one)?))) else {
+            return;
+        };
+        self.schedulers.ask(scheduler);
+        if self.is_still_refused(scheduler, &key).await {
+            return;
+        }
+        let came = self.schedulers.came(scheduler);
+        self.update_missing();
+        let owners = came.iter().filter_map(|key| self.desired.owner(key));
+        let work = Work {
+            services: owners.cloned().collect(),
+            ..Work::default()
+        };
+        let done = self.pass(work).await;
+        self.report(&done, None);
+    }
+
+    /// A virtual server of ours that asks for a scheduler and is there.
+    fn asking(&self, scheduler: Scheduler) -> Option<VirtualServerKey> {
+        let mut asking = self.schedulers.lacking(scheduler).copied();
+        asking.find(|key| self.mirror.get(key).is_some() && self.mirror.is_ours(key))
+    }
+
+    /// Whether the kernel refuses to schedule `key` by `scheduler`; one that is not in the mirror is not asked.
+    async fn is_still_refused(&mut self, scheduler: Scheduler, key: &VirtualServerKey) -> bool {
+        let ours = self.mirror.get(key).filter(|_| self.mirror.is_ours(key));
+        let Some(persistence) = ours.map(|held| held.persistence) else {
+            return false;
+        };
+        let step = Step::EditServer {
+            key: *key,
+            scheduler,
+            persistence,
+        };
+        let results = self.kernel.apply(std::slice::from_ref(&step)).await;
+        let refused =
+            |result: &Result<(), StepError>| result.as_ref().is_err_and(|error| error.no_scheduler);
+        let refused = results.iter().any(refused);
+        if !refused {
+            self.mirror.commit(&step, StepOutcome::Unknown);
+        }
+        refused
+    }
+
+    /// Updates decisions, the log and `status` with what is missing.
+    fn update_missing(&mut self) {
+        let missing = self.schedulers.missing();
+        let words = missing.iter().map(|scheduler| {
+            format!(
+                "this kernel has no scheduler {scheduler}: Services that ask for it are scheduled by {}; load it: \
+                 modprobe ip_vs_{scheduler}",
+                Scheduler::default()
+            )
+        });
+        self.warnings.set(Topic::Scheduler, words.collect());
+        self.me.missing = Arc::new(missing);
+    }
+}

@@ -1,0 +1,67 @@
+//! Tracks how far the start of the loop is.
+
+use cluster::event::Completeness;
+use tokio::time::Instant;
+use topology_core::virtual_server::VirtualServerKey;
+
+use crate::state::StartTimes;
+
+/// State of the start.
+#[derive(Debug)]
+pub(super) struct Startup {
+    /// What the ownership record called ours, until the first pass is done.
+    claims: Vec<VirtualServerKey>,
+    /// `None` until the first pass is done; then whether its input was complete.
+    done: Option<Completeness>,
+    /// When the first full read of the input was done.
+    input_since: Option<Instant>,
+    times: StartTimes,
+}
+
+impl Startup {
+    pub(super) fn new(claims: Vec<VirtualServerKey>) -> Self {
+        Self {
+            claims,
+            done: None,
+            input_since: None,
+            times: StartTimes::default(),
+        }
+    }
+
+    /// Whether the first pass is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+
+    /// How complete the input of the passes was; `None` before the first pass is done.
+    pub(super) fn input(&self) -> Option<Completeness> {
+        self.done
+    }
+
+    /// The first full read of the input is done, if it was not before.
+    pub(super) fn input_is_read(&mut self) {
+        self.input_since.get_or_insert_with(Instant::now);
+    }
+
+    /// A full pass over the whole input is done.
+    pub(super) fn input_is_whole(&mut self) {
+        self.done = Some(Completeness::Whole);
+    }
+
+    /// The first pass is done.
+    pub(super) fn end(&mut self, input: Option<Completeness>, times: StartTimes) {
+        (self.done, self.times) = (input, times);
+    }
+
+    pub(super) fn take_claims(&mut self) -> Vec<VirtualServerKey> {
+        std::mem::take(&mut self.claims)
+    }
+
+    pub(super) fn input_since(&self) -> Option<Instant> {
+        self.input_since
+    }
+
+    pub(super) fn times(&self) -> StartTimes {
+        self.times
+    }
+}

@@ -1,0 +1,21 @@
+//! The fake kernel passes the cases that the real one passes in a guest.
+
+use topology_core::scheduler::Scheduler;
+
+use super::cases;
+use super::fake::Shared;
+
+/// Two handles of one empty table.
+async fn open() -> (Shared, Shared) {
+    let shared = Shared::default();
+    (shared.clone(), shared)
+}
+
+kernel_cases!(open);
+
+#[tokio::test]
+async fn a_scheduler_that_the_kernel_does_not_have_is_refused() {
+    let mut shared = Shared::default();
+    shared.0.borrow_mut().lacking = [Scheduler::Fo].into();
+    cases::a_scheduler_that_the_kernel_does_not_have_is_refused(&mut shared).await;
+}
