@@ -60,8 +60,8 @@ async fn work(
     let board = source.board().cloned();
     preflight::permission().map_err(Failure::trouble)?;
     // Held until the agent ends; taken before the socket of another agent could be replaced.
-    let _lock = Lock::take(&args.state_dir).map_err(Failure::trouble)?;
-    let _namespace = NamespaceLock::take().map_err(Failure::trouble)?;
+    let _lock = Lock::acquire(&args.state_dir).map_err(Failure::trouble)?;
+    let _namespace = NamespaceLock::acquire().map_err(Failure::trouble)?;
     let Socket { listener, file } = socket::listen(&args.socket)
         .await
         .map_err(Failure::trouble)?;

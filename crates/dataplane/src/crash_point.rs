@@ -21,10 +21,10 @@ impl CrashPoint {
         }
     }
 
-    /// How many of `wanted` writes are sent before the process aborts.
-    pub fn allows(&self, wanted: usize) -> usize {
+    /// How many of `writes` writes are sent before the process aborts.
+    pub fn allows(&self, writes: usize) -> usize {
         let left = self.left.load(Ordering::Relaxed);
-        usize::try_from(left).map_or(wanted, |left| left.min(wanted))
+        usize::try_from(left).map_or(writes, |left| left.min(writes))
     }
 
     /// Notes `done` finished writes; does not return if the crash point is reached.

@@ -29,16 +29,16 @@ pub trait Host {
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()>;
 
     /// Writes down that `keys` are gone. `held` is everything that is still ours, for the case that
-    /// the record is written anew.
+    /// the record is rewritten.
     fn release(
         &mut self,
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()>;
 
-    /// Writes down deadlines of draining real servers that begin or end. `held` is every deadline that stands, these
+    /// Writes down deadlines of draining real servers that begin or end. `held` is every deadline that is held, these
     /// included, for the case that the record is rewritten.
-    fn note_deadlines(
+    fn save_deadlines(
         &mut self,
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
@@ -50,23 +50,23 @@ pub trait Host {
     /// Reads which routes of ours there are.
     async fn read_routes(&mut self) -> Result<(), RouteError>;
 
-    /// Brings our routes to `wanted`.
+    /// Brings our routes to `desired`.
     async fn set_routes(
         &mut self,
-        wanted: &BTreeSet<LocalRoute>,
+        desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
 
-    /// Begins to read what the tables hold, beside everything else, if somebody may have changed it.
+    /// Begins to read what the tables hold, beside everything else, if another program may have changed it.
     async fn begin_observe_tables(&mut self);
 
     /// Takes in what was read or written beside everything else; `None` while that goes on.
     async fn poll_tables(&mut self) -> Option<Result<(), NftError>>;
 
-    /// Whether something in `wanted` is not in the tables yet.
-    fn tables_lack(&self, wanted: &DesiredTables) -> bool;
+    /// Whether something in `desired` is not in the tables yet.
+    fn tables_lack(&self, desired: &DesiredTables) -> bool;
 
-    /// Brings the tables to `wanted`, or begins to.
-    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError>;
+    /// Brings the tables to `desired`, or begins to.
+    async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError>;
 
     /// Whether single elements of the tables can be changed: they hold what was last set.
     fn tables_are_known(&self) -> bool;
@@ -151,12 +151,12 @@ impl Host for Machine {
         Ok(())
     }
 
-    fn note_deadlines(
+    fn save_deadlines(
         &mut self,
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()> {
-        self.draining.note(changed, held, &self.crash_point)
+        self.draining.save(changed, held, &self.crash_point)
     }
 
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError> {
@@ -172,9 +172,9 @@ impl Host for Machine {
 
     async fn set_routes(
         &mut self,
-        wanted: &BTreeSet<LocalRoute>,
+        desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
-        self.table.set(wanted, &self.crash_point).await
+        self.table.set(desired, &self.crash_point).await
     }
 
     async fn begin_observe_tables(&mut self) {
@@ -185,12 +185,12 @@ impl Host for Machine {
         self.nft.poll_job(&self.crash_point).await
     }
 
-    fn tables_lack(&self, wanted: &DesiredTables) -> bool {
-        self.nft.lacks(wanted)
+    fn tables_lack(&self, desired: &DesiredTables) -> bool {
+        self.nft.lacks(desired)
     }
 
-    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError> {
-        self.nft.set(wanted, &self.crash_point).await
+    async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {
+        self.nft.set(desired, &self.crash_point).await
     }
 
     fn tables_are_known(&self) -> bool {

@@ -1,4 +1,4 @@
-//! IPVS: the one file where the words of `topology-core` and of `ipvs-netlink` meet.
+//! Implements [`Kernel`] with `ipvs-netlink`: the one file that names both it and `topology-core`.
 //!
 //! The port [`Kernel`] is what the loop needs; [`Ipvs`] is the real one.
 
@@ -143,7 +143,7 @@ impl Kernel for Ipvs {
     }
 }
 
-/// The command that takes a step; `None` for steps that are not IPVS'.
+/// The command of a step; `None` for steps that are not IPVS'.
 fn command(step: &Step) -> Option<Command> {
     Some(match step {
         Step::AddServer {
@@ -181,7 +181,7 @@ fn destination(real: &RealServer) -> Destination {
     Destination::new(real.address, real.port, real.weight)
 }
 
-/// Our key in the kernel's words.
+/// Converts our key to the kernel's.
 fn id(key: &VirtualServerKey) -> ServiceId {
     match *key {
         VirtualServerKey::Address {
@@ -206,7 +206,7 @@ fn id(key: &VirtualServerKey) -> ServiceId {
     }
 }
 
-/// The kernel's key in our words; `None` for protocols that no Service has.
+/// Converts the kernel's key to ours; `None` for protocols that no Service has.
 fn key(id: &ServiceId) -> Option<VirtualServerKey> {
     Some(match *id {
         ServiceId::Address {
@@ -328,7 +328,7 @@ fn failed(error: &ipvs_netlink::Error) -> StepError {
     }
 }
 
-/// The whole conversation failed: nobody knows what was carried out.
+/// The whole conversation failed: it is unknown what was carried out.
 fn lost(error: &ipvs_netlink::Error) -> StepError {
     StepError {
         outcome: StepOutcome::Unknown,

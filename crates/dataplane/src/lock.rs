@@ -19,7 +19,7 @@ pub use namespace::NamespaceLock;
 
 /// The file in the state folder. It stays: removing it would let two agents lock two files of that name.
 const FILE: &str = "lock";
-/// Its mode: whoever may open it may lock it, and no agent would start.
+/// Its mode: a user that may open it may lock it, and no agent would start.
 const MODE: u32 = 0o600;
 
 /// How often and how long apart the holder's number is looked for, which it writes after it has the lock.
@@ -33,8 +33,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of `directory`, which is made if it is missing. Does not wait for another agent's end.
-    pub fn take(directory: &Path) -> Result<Self, LockError> {
+    /// Acquires the lock of `directory`, which is made if it is missing. Does not wait for another agent's end.
+    pub fn acquire(directory: &Path) -> Result<Self, LockError> {
         let refused = |source| LockError::Io {
             directory: directory.to_owned(),
             source,
@@ -93,10 +93,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        drop(Lock::take(folder.path()).unwrap());
+        drop(Lock::acquire(folder.path()).unwrap());
         assert_eq!(mode(), 0o600);
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        drop(Lock::take(folder.path()).unwrap());
+        drop(Lock::acquire(folder.path()).unwrap());
         assert_eq!(mode(), 0o600);
     }
 
@@ -106,7 +106,7 @@ mod tests {
         let (folder, barrier) = (folder.path().join("state"), Barrier::new(8));
         let start = || {
             barrier.wait();
-            Lock::take(&folder)
+            Lock::acquire(&folder)
         };
         let taken: Vec<_> = std::thread::scope(|scope| {
             let agents: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
@@ -123,6 +123,6 @@ mod tests {
             assert!(error.contains(&me), "{error}");
         }
         drop(had);
-        assert!(Lock::take(&folder).is_ok(), "nobody has it any more");
+        assert!(Lock::acquire(&folder).is_ok(), "no agent has it any more");
     }
 }

@@ -36,7 +36,7 @@ impl Sighting {
             .iter()
             .map(|(port, _)| format!("127.0.0.1:{port}"));
         let places: Vec<String> = places.collect();
-        let traces = self.traces.words();
+        let traces = self.traces.describe();
         let mode = self
             .mode()
             .map_or_else(String::new, |mode| format!(" in {mode} mode"));

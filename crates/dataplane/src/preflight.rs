@@ -26,14 +26,14 @@ pub enum PreflightError {
     Ipvs(#[source] ipvs_netlink::Error),
 }
 
-/// Whether this process has the capability without which nothing works; asked before anything else, so that who lacks it
-/// is told just that.
+/// Whether this process has the capability without which nothing works; asked before anything else, so that a process without it
+/// gets this message alone.
 pub fn permission() -> Result<(), PreflightError> {
     match capabilities(None) {
         Ok(sets) if !sets.effective.contains(CapabilitySet::NET_ADMIN) => {
             Err(PreflightError::NotPermitted)
         }
-        // Whoever cannot be asked, IPVS will answer.
+        // If capabilities cannot be read, the IPVS probe decides.
         _ => Ok(()),
     }
 }

@@ -56,7 +56,7 @@ const CONN_REUSE: Setting = Setting {
 #[derive(Debug)]
 pub(crate) struct SysctlWarning {
     file: PathBuf,
-    wanted: &'static str,
+    desired: &'static str,
     without: &'static str,
     source: io::Error,
 }
@@ -65,13 +65,13 @@ impl fmt::Display for SysctlWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file,
-            wanted,
+            desired,
             without,
             source,
         } = self;
         write!(
             f,
-            "{}: cannot set it to {wanted} ({source}): {without}; set it on the host with \
+            "{}: cannot set it to {desired} ({source}): {without}; set it on the host with \
              `sysctl -w`, or mount it writable and name the mount with --sysctl-dir",
             file.display()
         )
@@ -104,7 +104,7 @@ pub(crate) fn ensure(root: &Path, release: (u32, u32), crash_point: &CrashPoint)
             }
             Err(source) => report.warnings.push(SysctlWarning {
                 file: root.join(setting.file),
-                wanted: setting.value,
+                desired: setting.value,
                 without: setting.without,
                 source,
             }),
@@ -114,13 +114,13 @@ pub(crate) fn ensure(root: &Path, release: (u32, u32), crash_point: &CrashPoint)
 }
 
 /// Returns the former value if it had to be changed.
-fn write_if_different(file: &Path, wanted: &str) -> io::Result<Option<String>> {
+fn write_if_different(file: &Path, desired: &str) -> io::Result<Option<String>> {
     let old = fs::read_to_string(file)?;
     let old = old.trim();
-    if old == wanted {
+    if old == desired {
         return Ok(None);
     }
-    fs::write(file, wanted)?;
+    fs::write(file, desired)?;
     Ok(Some(old.to_owned()))
 }
 

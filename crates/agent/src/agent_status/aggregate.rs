@@ -1,4 +1,4 @@
-//! Running counts over all Services, changed by what one Service tells.
+//! Running counts over all Services, changed by the contribution of one Service.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct DecisionSummary {
     pub nodes: u64,
 }
 
-/// What every Service tells, and what it amounts to.
+/// Contributions of every Service, and their totals.
 #[derive(Debug, Default)]
 pub struct Aggregate {
     services: FxHashMap<ObjectName, ServiceEntry>,
@@ -41,7 +41,7 @@ pub struct Aggregate {
     fallbacks: BTreeSet<(Reverse<i64>, ObjectName)>,
 }
 
-/// A Service that has something to tell. Few have, so the rest is apart.
+/// A Service that has something to report. Few have, so the rest is apart.
 #[derive(Debug)]
 struct ServiceEntry {
     contribution: Box<Contribution>,
@@ -57,7 +57,7 @@ struct DrainTotals {
 }
 
 impl Aggregate {
-    /// Replaces what a Service tells; `now` in milliseconds since 1970.
+    /// Replaces the contribution of a Service; `now` in milliseconds since 1970.
     pub fn replace(&mut self, service: &ObjectName, contribution: Contribution, now: i64) {
         let old = self.services.get(service);
         if old.map_or_else(
@@ -83,7 +83,7 @@ impl Aggregate {
         self.services.insert(service.clone(), entry);
     }
 
-    /// Adds what a Service tells, or takes it away.
+    /// Adds the contribution of a Service, or removes it.
     fn count(&mut self, service: &ObjectName, entry: &ServiceEntry, comes: bool) {
         for policy in &entry.contribution.policies {
             change(&mut self.policies, policy, |services| {

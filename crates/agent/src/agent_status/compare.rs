@@ -10,7 +10,7 @@ pub(super) enum Difference {
     None,
     /// In numbers and words alone. They change with the Services and endpoints of the cluster.
     Amounts,
-    /// In what somebody may wait for: the phase, or which policies, drains, fallbacks and warnings there are.
+    /// In what a client may wait for: the phase, or which policies, drains, fallbacks and warnings there are.
     News,
 }
 

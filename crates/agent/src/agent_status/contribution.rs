@@ -60,7 +60,7 @@ impl DrainEffect {
 }
 
 impl Contribution {
-    /// What a resolution tells.
+    /// The contribution of a resolution.
     pub fn of(resolution: &Resolution) -> Self {
         let mut contribution = Self::default();
         for server in &resolution.servers {
@@ -76,7 +76,7 @@ impl Contribution {
         contribution
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to report.
     pub(super) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -186,7 +186,7 @@ fn in_use(decision: &Decision) -> Option<&'static str> {
     }
 }
 
-/// The gravest that the notes tell, and what decides then.
+/// The gravest of the notes, and what decides then.
 fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
     let mode = decision.mode.title();
     let left = if only_any_is_left(decision) {

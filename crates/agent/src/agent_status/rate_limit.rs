@@ -8,7 +8,7 @@ use crd::topology_agent::rate::{round, two_reports};
 use super::compare::Difference;
 use super::share::number_of;
 
-/// Numbers alone change with every endpoint of the cluster, and nobody waits for them: so seldom that the agents of a
+/// Numbers alone change with every endpoint of the cluster, and no client waits for them: so seldom that the agents of a
 /// large cluster together are no load.
 pub(super) const AMOUNTS: Duration = Duration::from_secs(600);
 /// After a failure; twice as long after each further one, and longer by the node's own part of a round.

@@ -1,4 +1,4 @@
-//! Keeps the report up to date: asks the loop what there is to tell, and writes when it may be written.
+//! Keeps the report up to date: asks the loop for the decisions, and writes when the rate limit allows.
 
 #[cfg(test)]
 mod tests;
@@ -22,9 +22,9 @@ use crate::state::{AgentHandle, Pulse, Stopped};
 const SETTLE: Duration = Duration::from_secs(1);
 /// A start that takes longer is reported; a shorter one leaves what the agent before said of the kernel, which still holds.
 const START: Duration = Duration::from_secs(60);
-/// After so long without a word about something, what is known of it counts as stale.
+/// After so long without news of something, what is known of it counts as stale.
 const STALE: SignedDuration = SignedDuration::from_mins(3);
-/// How often the object is looked at: somebody may have removed it.
+/// How often the object is looked at: an operator may have removed it.
 const LOOK: Duration = AMOUNTS;
 /// Characters of the text of one warning.
 const MAX_MESSAGE: usize = 480;

@@ -16,7 +16,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Takes the room of one entry. Returns whether there was so much.
-    fn take(&mut self, entry: &impl Serialize) -> bool {
+    fn fits(&mut self, entry: &impl Serialize) -> bool {
         let length = serde_json::to_vec(entry).map_or(usize::MAX, |text| text.len());
         // The comma behind it.
         let left = self.bytes.checked_sub(length.saturating_add(1));
@@ -38,11 +38,11 @@ pub(super) fn number_of(node: &str) -> u64 {
 /// Those of one list that have room, in their order.
 pub(super) fn first<T: Serialize>(entries: impl IntoIterator<Item = T>, room: &mut Room) -> Vec<T> {
     let entries = entries.into_iter();
-    entries.take_while(|entry| room.take(entry)).collect()
+    entries.take_while(|entry| room.fits(entry)).collect()
 }
 
 /// Those that have room, in the order of `entries`: one of each group, then the second of each, and so on. An entry is
-/// built when its turn comes; nothing, if there is nothing to tell of it.
+/// built when its turn comes; nothing, if there is nothing to report of it.
 ///
 /// The turn begins at another group for each `node`, so that groups that have no room in one report have it in another.
 pub(super) fn by_turns<G: Ord, K, T: Serialize>(
@@ -66,7 +66,7 @@ pub(super) fn by_turns<G: Ord, K, T: Serialize>(
         let Some((at, entry)) = keys.find_map(|(at, key)| Some((at, build(key)?))) else {
             continue;
         };
-        if room.take(&entry) {
+        if room.fits(&entry) {
             taken.push((at, entry));
             queues.push_back(queue);
         }

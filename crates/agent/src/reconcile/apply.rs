@@ -87,10 +87,10 @@ impl Applied {
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Sends the steps and takes in what became of them; `steps` is empty afterwards.
+    /// Sends the steps and commits their outcomes; `steps` is empty afterwards.
     pub(super) async fn apply(&mut self, steps: &mut Vec<Step>, applied: &mut Applied) {
         let started = Instant::now();
-        self.save_deadlines();
+        self.write_deadlines();
         if steps.is_empty() {
             return;
         }
@@ -126,7 +126,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
         self.warnings.set(Topic::Record, vec![words.clone()]);
         for key in keys {
-            self.note_failure(key, words.clone());
+            self.record_failure(key, words.clone());
         }
     }
 
@@ -188,8 +188,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for key in &touched {
             match failures.get(key) {
                 Some(_) if self.schedulers.refuses(key) => {}
-                Some(error) => self.note_failure(*key, error.clone()),
-                None => self.note_success(key),
+                Some(error) => self.record_failure(*key, error.clone()),
+                None => self.record_success(key),
             }
         }
         let healthy = drained
@@ -197,7 +197,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter(|key| !failures.contains_key(key));
         applied.drained.extend(healthy);
         self.release(&released);
-        self.save_deadlines();
+        self.write_deadlines();
         if !flows.is_empty() {
             self.forget(flows);
         }
@@ -236,7 +236,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Record, words.into_iter().collect());
     }
 
-    /// Takes a reading of a key into the mirror.
+    /// Stores a reading of a key in the mirror.
     pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<Reading>) {
         match reading {
             Some(Reading {
@@ -297,7 +297,7 @@ impl Settled {
     }
 }
 
-/// How a drain ends by this step, if one does. To be asked before the mirror takes the step in.
+/// How a drain ends by this step, if one does. Call it before the mirror commits the step.
 fn drain_end(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<DrainEnd> {
     match step {
         Step::DeleteReal { key, address, port } if outcome == StepOutcome::Done => {

@@ -47,7 +47,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.repair(work, "missing").await;
     }
 
-    /// Reads the calendar anew. If it was set meanwhile, what was decided by it, and when that ends, is decided anew.
+    /// Reads the calendar again. If it was set since, decides again what depends on it.
     async fn follow_calendar(&mut self) {
         let before = std::mem::replace(&mut self.clock, Clock::set());
         if !self.clock.leapt_since(&before) {

@@ -86,7 +86,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.mirror.commit(step, outcome);
             match &words {
                 None => self.agenda.resume(&Item::Server(*step.key()), now),
-                Some(words) => self.note_failure(*step.key(), words.clone()),
+                Some(words) => self.record_failure(*step.key(), words.clone()),
             }
         }
         self.warnings

@@ -11,12 +11,12 @@ use crate::node_warning::Topic;
 impl<K: Kernel, H: Host> Reconciler<K, H> {
     /// Writes down the deadlines that have begun or ended. To be called before the steps of their plan are taken: a weight
     /// that is 0 has its deadline on disk. If that fails, they drain all the same.
-    pub(super) fn save_deadlines(&mut self) {
+    pub(super) fn write_deadlines(&mut self) {
         let unsaved = self.drains.take_unsaved();
         if unsaved.is_empty() {
             return;
         }
-        let result = (self.host).note_deadlines(&unsaved, &mut self.mirror.deadlines());
+        let result = (self.host).save_deadlines(&unsaved, &mut self.mirror.deadlines());
         let words = result.err().map(|error| {
             format!(
                 "the deadlines of draining real servers cannot be written: {error}; after a restart of the agent each \
@@ -28,7 +28,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Deadlines, words.into_iter().collect());
     }
 
-    /// Records that deadlines end by a step. To be called before the mirror takes the step in.
+    /// Records that deadlines end by a step. Call it before the mirror commits the step.
     pub(super) fn record_ended(&mut self, step: &Step, outcome: StepOutcome) {
         let (key, real) = match step {
             Step::DeleteReal { key, address, port } => (key, Some((*address, *port))),

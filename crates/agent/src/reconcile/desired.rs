@@ -176,7 +176,7 @@ impl DesiredServices {
 #[derive(Debug, Default)]
 struct Counted {
     users: BTreeMap<IpAddr, u32>,
-    /// Those that came or went since somebody asked.
+    /// Those that came or went since the last call.
     changed: BTreeSet<IpAddr>,
 }
 

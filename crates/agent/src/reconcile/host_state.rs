@@ -121,7 +121,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// If the kernel does not take it, the tables are not as we made them: they are made anew.
+    /// If the kernel does not take it, the tables are not as we made them: they are written again.
     async fn apply_endpoints(&mut self, delta: EndpointDelta) -> usize {
         if delta.is_empty() {
             return 0;

@@ -160,10 +160,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .filter_map(|key| self.desired.owner(key).cloned());
         let mut services = work.services;
         services.extend(owners.collect::<Vec<_>>());
-        let mut wanted = DesiredKeys::new();
-        self.resolve_all(&services, &mut wanted);
+        let mut desired = DesiredKeys::new();
+        self.resolve_all(&services, &mut desired);
         for key in work.keys {
-            wanted.entry(key).or_insert(None);
+            desired.entry(key).or_insert(None);
         }
         let mut done = Done {
             services: services.len(),
@@ -171,15 +171,15 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             ..Done::default()
         };
         done.only = services.pop_first().filter(|_| services.is_empty());
-        done.v4 = wanted.keys().any(|key| key.family() == Family::V4);
-        done.v6 = wanted.keys().any(|key| key.family() == Family::V6);
+        done.v4 = desired.keys().any(|key| key.family() == Family::V4);
+        done.v6 = desired.keys().any(|key| key.family() == Family::V6);
 
-        let keys: Vec<_> = wanted.keys().copied().collect();
+        let keys: Vec<_> = desired.keys().copied().collect();
         let before = KernelTotals::of(&self.mirror, &keys);
-        self.read_again(&mut wanted).await;
+        self.read_again(&mut desired).await;
         let host_change = self.host_change(work.host);
         done.host_writes += self.apply_before_servers(&host_change).await;
-        self.program(wanted, &mut done).await;
+        self.program(desired, &mut done).await;
         let mut instead = self.fall_back();
         self.read_again(&mut instead).await;
         self.program(instead, &mut done).await;
@@ -190,27 +190,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Reads the kernel's state of keys that the mirror cannot vouch for.
-    async fn read_again(&mut self, wanted: &mut DesiredKeys) {
-        let unknown = wanted
+    async fn read_again(&mut self, desired: &mut DesiredKeys) {
+        let unknown = desired
             .keys()
             .filter(|key| self.mirror.trust(key) == Trust::Unknown);
         for key in unknown.copied().collect::<Vec<_>>() {
             match self.kernel.read(&key).await {
                 Ok(reading) => self.observe(key, reading),
                 Err(error) => {
-                    wanted.remove(&key);
+                    desired.remove(&key);
                     // The retry reads it again; a visit that is overdue would come before.
                     self.agenda.visit(&Item::Server(key), None);
-                    self.note_failure(key, error.to_string());
+                    self.record_failure(key, error.to_string());
                 }
             }
         }
     }
 
-    /// Brings every key to what is wanted. A real server that has just lost its weight is looked at
+    /// Brings every key to the desired state. A real server that has just lost its weight is looked at
     /// at once, unless deletions are better put off: without connections it need not stay.
-    async fn program(&mut self, wanted: DesiredKeys, done: &mut Done) {
-        let mut leaving = self.write(wanted, done).await;
+    async fn program(&mut self, desired: DesiredKeys, done: &mut Done) {
+        let mut leaving = self.write(desired, done).await;
         if self.puts_off() {
             return;
         }
@@ -257,27 +257,27 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Writes what differs, a chunk of steps at a time. Returns what is wanted where real servers are
+    /// Writes what differs, a chunk of steps at a time. Returns the desired state where real servers are
     /// to drain.
-    async fn write(&mut self, wanted: DesiredKeys, done: &mut Done) -> DesiredKeys {
+    async fn write(&mut self, desired: DesiredKeys, done: &mut Done) -> DesiredKeys {
         let options = self.options();
         let mut leaving = DesiredKeys::new();
         let mut steps = Vec::new();
         let mut void = Vec::new();
         let mut computing = Instant::now();
-        for (key, desired) in self.in_order(wanted) {
-            if desired.is_some() && !self.may_touch(&key) {
+        for (key, target) in self.in_order(desired) {
+            if target.is_some() && !self.may_touch(&key) {
                 continue;
             }
-            if desired.is_none() && self.is_void(&key) {
+            if target.is_none() && self.is_void(&key) {
                 void.push(key);
             }
             let now = self.now();
             let options = plan::DiffOptions {
-                unchosen: desired.as_ref().map_or(&[], |target| &target.unchosen),
+                unchosen: target.as_ref().map_or(&[], |target| &target.unchosen),
                 ..options
             };
-            let server = desired.as_ref().map(|target| &target.server);
+            let server = target.as_ref().map(|target| &target.server);
             let plan = plan::diff(server, &self.mirror, &key, now, &options);
             for deadline in &plan.deadlines {
                 self.mirror.set_deadline(deadline);
@@ -285,10 +285,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.drains.changed(plan.deadlines);
             self.agenda.visit(&Item::Server(key), plan.wake_at);
             if plan.steps.is_empty() {
-                self.note_success(&key);
+                self.record_success(&key);
             }
             if plan.steps.iter().any(begins_to_drain) {
-                leaving.insert(key, desired);
+                leaving.insert(key, target);
             }
             steps.extend(plan.steps);
             if steps.len() >= CHUNK {
@@ -305,10 +305,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     fn in_order(
         &self,
-        wanted: DesiredKeys,
+        desired: DesiredKeys,
     ) -> impl Iterator<Item = (VirtualServerKey, Option<Target>)> + use<K, H> {
         let early = |key: &VirtualServerKey| self.desired.owner(key).is_some_and(comes_first);
-        let (first, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(key, _)| early(key));
+        let (first, rest): (Vec<_>, Vec<_>) = desired.into_iter().partition(|(key, _)| early(key));
         first.into_iter().chain(rest)
     }
 
@@ -318,7 +318,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             return true;
         }
         if !self.config.adopt {
-            self.note_failure(*key, foreign_words(key));
+            self.record_failure(*key, foreign_words(key));
             return false;
         }
         match self.host.claim(&[*key]) {
@@ -328,7 +328,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 true
             }
             Err(error) => {
-                self.note_failure(
+                self.record_failure(
                     *key,
                     format!("the ownership record cannot be written: {error}"),
                 );
@@ -340,18 +340,18 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     pub(super) fn resolve_all(
         &mut self,
         services: &BTreeSet<ObjectName>,
-        wanted: &mut DesiredKeys,
+        desired: &mut DesiredKeys,
     ) {
         self.me.now = Some(self.clock.now());
         for service in services {
             let resolution = resolve(self.index.snapshot(), &self.me, service);
             Arc::make_mut(&mut self.me.memory).learn(service, &resolution);
-            self.record(service, resolution, wanted);
+            self.record(service, resolution, desired);
         }
     }
 
-    /// Takes down what a Service asks for.
-    fn record(&mut self, service: &ObjectName, resolution: Resolution, wanted: &mut DesiredKeys) {
+    /// Stores what a Service asks for.
+    fn record(&mut self, service: &ObjectName, resolution: Resolution, desired: &mut DesiredKeys) {
         let ask_again = resolution.ask_again;
         let now = self.clock.now();
         self.aggregate
@@ -371,12 +371,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for orphan in self.desired.replace(service, asked) {
             self.agenda.visit(&Item::Decision(orphan), None);
             self.schedulers.set_lacking(orphan, None);
-            wanted.entry(orphan).or_insert(None);
+            desired.entry(orphan).or_insert(None);
         }
         for target in &servers {
             self.schedulers.set_lacking(target.server.key, target.lacks);
         }
-        wanted.extend(
+        desired.extend(
             servers
                 .into_iter()
                 .map(|target| (target.server.key, Some(target))),
@@ -389,7 +389,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.now().saturating_add(u64::try_from(ahead).unwrap_or(0))
     }
 
-    pub(super) fn note_success(&mut self, key: &VirtualServerKey) {
+    pub(super) fn record_success(&mut self, key: &VirtualServerKey) {
         if let Some(failure) = self.agenda.succeeded(&Item::Server(*key)) {
             tracing::info!(
                 attempts = failure.attempts,
@@ -398,7 +398,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    pub(super) fn note_failure(&mut self, key: VirtualServerKey, error: String) {
+    pub(super) fn record_failure(&mut self, key: VirtualServerKey, error: String) {
         let now = self.now();
         let line = self.desired.owner(&key).map_or_else(
             || format!("{key}: {error}"),

@@ -178,7 +178,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is
-    /// still found and repaired by the next comparison. Before the first pass nobody is known to ask for
+    /// still found and repaired by the next comparison. Before the first pass no Service is known to ask for
     /// anything, so everything would seem to be too much.
     async fn dry_run(&mut self) -> Result<Vec<Step>, String> {
         if self.index.completeness().is_none() {

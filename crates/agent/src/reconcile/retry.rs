@@ -43,7 +43,7 @@ impl<K: Ord + Clone> Agenda<K> {
         }
     }
 
-    /// Notes a failure. Returns whether it says something new, so that one cause is logged once.
+    /// Records a failure. Returns whether it says something new, so that one cause is logged once.
     pub(crate) fn failed(&mut self, key: &K, error: String, now: u64) -> bool {
         let former = self.failures.remove(key);
         let attempts = former.as_ref().map_or(0, |former| former.attempts);
@@ -92,7 +92,7 @@ impl<K: Ord + Clone> Agenda<K> {
         }
     }
 
-    /// Notes that a key is as it should be. Returns the failure that this ends, if any.
+    /// Records that a key is as it should be. Returns the failure that this ends, if any.
     pub(crate) fn succeeded(&mut self, key: &K) -> Option<Failure> {
         let failure = self.failures.remove(key)?;
         self.queue.remove(&(failure.due, key.clone()));
@@ -126,7 +126,7 @@ impl<K: Ord + Clone> Agenda<K> {
         self.failures.get(key)
     }
 
-    /// How many keys failed, and since when the oldest failure stands.
+    /// How many keys failed, and when the oldest failure began.
     pub(crate) fn failing(&self) -> (usize, Option<u64>) {
         let oldest = self.failures.values().map(|failure| failure.since).min();
         (self.failures.len(), oldest)

@@ -15,18 +15,18 @@ use super::reconciler::Reconciler;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// What is wanted instead where the kernel refused the scheduler; empty if it refused none.
+    /// The desired state instead where the kernel refused the scheduler; empty if it refused none.
     pub(super) fn fall_back(&mut self) -> DesiredKeys {
         let refused = self.schedulers.take_refused();
-        let mut wanted = DesiredKeys::new();
+        let mut desired = DesiredKeys::new();
         if refused.is_empty() {
-            return wanted;
+            return desired;
         }
         self.update_missing();
         let owners = refused.iter().filter_map(|key| self.desired.owner(key));
         let services: BTreeSet<_> = owners.cloned().collect();
-        self.resolve_all(&services, &mut wanted);
-        wanted
+        self.resolve_all(&services, &mut desired);
+        desired
     }
 
     /// Asks for one of those that were missing again, and schedules by it if it has come.

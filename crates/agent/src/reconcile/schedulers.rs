@@ -23,7 +23,7 @@ pub(super) struct Schedulers {
 }
 
 impl Schedulers {
-    /// Takes note of a step that the kernel refused for want of its scheduler.
+    /// Records a step that the kernel refused because it does not have the scheduler.
     pub(super) fn record(&mut self, step: &Step, error: &StepError) {
         let (Step::AddServer { key, scheduler, .. } | Step::EditServer { key, scheduler, .. }) =
             step
@@ -42,7 +42,7 @@ impl Schedulers {
         self.refused.contains(key)
     }
 
-    /// Takes note of what a virtual server asks for in vain, if it does.
+    /// Records the missing scheduler that a virtual server asks for; `None` if it asks for none.
     pub(super) fn set_lacking(&mut self, key: VirtualServerKey, scheduler: Option<Scheduler>) {
         match scheduler {
             Some(scheduler) => drop(self.lacking.insert(key, scheduler)),

@@ -2,7 +2,7 @@
 //!
 //! The lock is the name of an abstract unix socket: each network namespace has names of its own, and the kernel gives
 //! them back when the process ends. Any process of the namespace may take the name, so that it counts only when root or
-//! the agent's own user has it: nobody else can keep an agent from its start.
+//! the agent's own user has it: no other user can keep an agent from its start.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,8 +25,8 @@ pub struct NamespaceLock {
 }
 
 impl NamespaceLock {
-    /// Takes the lock. Does not wait for another agent's end.
-    pub fn take() -> Result<Self, LockError> {
+    /// Acquires the lock. Does not wait for another agent's end.
+    pub fn acquire() -> Result<Self, LockError> {
         let refused = |errno: Errno| LockError::Namespace(errno.into());
         let address = SocketAddrUnix::new_abstract_name(NAME).map_err(refused)?;
         let socket = socket().map_err(refused)?;
@@ -95,15 +95,15 @@ mod tests {
     /// The network namespace is that of the whole test run, so that this is one test.
     #[tokio::test]
     async fn a_second_agent_of_a_network_namespace_names_the_first_and_another_user_stops_none() {
-        let first = NamespaceLock::take().unwrap();
-        let error = NamespaceLock::take().unwrap_err().to_string();
+        let first = NamespaceLock::acquire().unwrap();
+        let error = NamespaceLock::acquire().unwrap_err().to_string();
         let me = format!("process {})", std::process::id());
         assert!(
             error.contains(&me) && error.contains("network namespace"),
             "{error}"
         );
         drop(first);
-        drop(NamespaceLock::take().unwrap());
+        drop(NamespaceLock::acquire().unwrap());
         let nobody = Holder {
             user: 65534,
             pid: None,

@@ -79,7 +79,7 @@ pub enum TablesChange {
 /// A process of `nft` that runs beside everything else.
 enum Job {
     /// A reading of the kernel's tables.
-    Look {
+    Read {
         /// The ruleset in which it began.
         began: Option<Generation>,
         tables: Running<Tables>,
@@ -99,7 +99,7 @@ type Running<T> = Pin<Box<dyn Future<Output = Result<T, NftError>>>>;
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Look { began, .. } => write!(f, "Read since {began:?}"),
+            Self::Read { began, .. } => write!(f, "Read since {began:?}"),
             Self::Load { before, .. } => write!(f, "Load after {before:?}"),
         }
     }
@@ -141,13 +141,13 @@ impl Nft {
         if began.is_some() && began == self.generation {
             return;
         }
-        self.job = Some(Job::Look {
+        self.job = Some(Job::Read {
             began,
             tables: Box::pin(tables(self.program)),
         });
     }
 
-    /// Takes in what became of the process that runs, without waiting for it; `None` while it runs.
+    /// Commits the result of the process that runs, without waiting for it; `None` while it runs.
     pub async fn poll_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
         self.end_job(Duration::ZERO, crash_point).await
     }
@@ -157,7 +157,7 @@ impl Nft {
         self.end_job(self.patience, crash_point).await
     }
 
-    /// Waits at most `limit` for the process that runs, and takes in what it did.
+    /// Waits at most `limit` for the process that runs, and commits what it did.
     async fn end_job(
         &mut self,
         limit: Duration,
@@ -165,11 +165,11 @@ impl Nft {
     ) -> Option<Result<(), NftError>> {
         let ended = match &mut self.job {
             None => return Some(Ok(())),
-            Some(Job::Look { tables, .. }) => within(limit, tables).await.map(Ended::Look),
+            Some(Job::Read { tables, .. }) => within(limit, tables).await.map(Ended::Read),
             Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
         };
         let Some(ended) = ended else {
-            // A look in passing does not say how long it takes.
+            // A poll does not say how long it takes.
             if !limit.is_zero() {
                 self.patience = Duration::ZERO;
             }
@@ -179,7 +179,7 @@ impl Nft {
             self.patience = GRACE;
         }
         Some(match (self.job.take()?, ended) {
-            (Job::Look { began, .. }, Ended::Look(seen)) => self.saw(began, seen).await,
+            (Job::Read { began, .. }, Ended::Read(seen)) => self.saw(began, seen).await,
             (
                 Job::Load {
                     desired, before, ..
@@ -192,11 +192,11 @@ impl Nft {
                 Ok(())
             }
             (_, Ended::Load(loaded)) => loaded,
-            (Job::Load { .. }, Ended::Look(seen)) => seen.map(drop),
+            (Job::Load { .. }, Ended::Read(seen)) => seen.map(drop),
         })
     }
 
-    /// Takes in what was read from `began` until now.
+    /// Stores what was read from `began` until now.
     async fn saw(
         &mut self,
         began: Option<Generation>,
@@ -309,7 +309,7 @@ impl Nft {
 
 /// How a process of `nft` ended.
 enum Ended {
-    Look(Result<Tables, NftError>),
+    Read(Result<Tables, NftError>),
     Load(Result<(), NftError>),
 }
 
@@ -317,7 +317,7 @@ impl Ended {
     /// Whether it took longer than any pass waits.
     fn is_hung(&self) -> bool {
         let error = match self {
-            Self::Look(seen) => seen.as_ref().err(),
+            Self::Read(seen) => seen.as_ref().err(),
             Self::Load(loaded) => loaded.as_ref().err(),
         };
         matches!(error, Some(NftError::NotRun(ChildError::Hung(_))))

@@ -23,11 +23,11 @@ impl Generation {
         let mut batch = Batch::new();
         batch.push(Request::new(GET, 0).with_answer(), &ANY_FAMILY);
         let mut answer = None;
-        let take = |_, message: Message<'_>| {
+        let read = |_, message: Message<'_>| {
             answer = Self::parse(message.payload)?;
             Ok(())
         };
-        connection.execute_with(batch, take).await?;
+        connection.execute_with(batch, read).await?;
         Ok(answer)
     }
 

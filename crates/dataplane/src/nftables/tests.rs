@@ -31,19 +31,19 @@ fn script(held: &DesiredTables, desired: &DesiredTables) -> String {
 
 #[test]
 fn d3_a_dual_stack_node_gets_three_tables_in_one_transaction() {
-    let wanted = desired(
+    let target = desired(
         &["10.96.0.0/12", "fd00:10:96::/112"],
         &["203.0.113.7"],
         &["10.96.0.53"],
         &["10.244.1.2", "fd00:10:244:1::2"],
     );
-    insta::assert_snapshot!(script(&DesiredTables::default(), &wanted));
+    insta::assert_snapshot!(script(&DesiredTables::default(), &target));
 }
 
 #[test]
 fn a_single_stack_node_gets_no_table_of_the_other_family() {
-    let wanted = desired(&["fd00:10:96::/112"], &[], &[], &[]);
-    insta::assert_snapshot!(script(&DesiredTables::default(), &wanted));
+    let target = desired(&["fd00:10:96::/112"], &[], &[], &[]);
+    insta::assert_snapshot!(script(&DesiredTables::default(), &target));
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn only_what_is_added_has_to_precede_the_virtual_servers() {
 const LISTED: &str = include_str!("tests/listed-ip.json");
 
 fn listed() -> Option<ObservedTable> {
-    let wanted = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]));
-    let table = wanted.table(TableFamily::Ip);
+    let target = silent(desired(&["10.96.0.0/12"], &[], &[], &["10.244.1.2"]));
+    let table = target.table(TableFamily::Ip);
     table.as_ref().map(ObservedTable::from)
 }
 
@@ -111,7 +111,7 @@ fn nfts_listing_of_our_own_table_equals_the_wanted_one() {
 
 #[test]
 fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
-    let wanted = listed();
+    let target = listed();
     for (from, to) in [
         ("\"prio\": 150", "\"prio\": 151"),
         ("\"policy\": \"accept\"", "\"policy\": \"drop\""),
@@ -124,7 +124,7 @@ fn pain_44_every_kind_of_tampering_makes_the_table_differ() {
     ] {
         assert!(LISTED.contains(from), "{from}");
         let held = ObservedTable::parse(&LISTED.replace(from, to)).unwrap();
-        assert_ne!(Some(held), wanted, "{from} -> {to}");
+        assert_ne!(Some(held), target, "{from} -> {to}");
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Traces {
 
 impl Traces {
     /// What is there, as an operator would look for it.
-    pub(super) fn words(self) -> Option<String> {
+    pub(super) fn describe(self) -> Option<String> {
         let chain = self.chains.then(|| "the chain KUBE-SERVICES".to_owned());
         let set = self.set.map(|set| format!("the ipset {set}"));
         let table = self

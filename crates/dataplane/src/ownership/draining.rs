@@ -43,7 +43,7 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// Every deadline that stands.
+    /// Every deadline that is held.
     pub fn iter(&self) -> impl Iterator<Item = Deadline> {
         self.held
             .iter()
@@ -94,14 +94,14 @@ impl Draining {
     fn load(&mut self, boot: &str) -> io::Result<Deadlines> {
         let text = Journal::read(&self.path)?;
         let deadlines = Deadlines::parse(&text, boot);
-        let (live, anew) = (deadlines.held.len(), || lines(deadlines.iter()));
-        self.journal = Some(Journal::open(&self.path, &self.header, &text, live, anew)?);
+        let (live, fresh) = (deadlines.held.len(), || lines(deadlines.iter()));
+        self.journal = Some(Journal::open(&self.path, &self.header, &text, live, fresh)?);
         Ok(deadlines)
     }
 
-    /// Writes down deadlines that begin or end. `held` is every deadline that stands, these included, for the case that the
+    /// Writes down deadlines that begin or end. `held` is every deadline that is held, these included, for the case that the
     /// file is rewritten.
-    pub fn note(
+    pub fn save(
         &mut self,
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
@@ -129,14 +129,14 @@ impl Draining {
 
 fn lines(deadlines: impl Iterator<Item = Deadline>) -> String {
     deadlines.fold(String::new(), |mut text, deadline| {
-        let words = words(&deadline);
+        let words = deadline_text(&deadline);
         // Writing to a `String` fails only if `Display` does; that of a number does not.
         let _written = writeln!(text, "{words} sum {:08x}", fnv1a(&words));
         text
     })
 }
 
-fn words(deadline: &Deadline) -> String {
+fn deadline_text(deadline: &Deadline) -> String {
     let Deadline {
         key,
         address,

@@ -33,18 +33,18 @@ impl Journal {
         }
     }
 
-    /// Opens the file that holds `text`, of which `live` lines count. It is replaced by one with the lines of `anew` if it
+    /// Opens the file that holds `text`, of which `live` lines count. It is replaced by one with the lines of `fresh` if it
     /// holds anything else or nothing.
     pub fn open(
         path: &Path,
         header: &str,
         text: &str,
         live: usize,
-        anew: impl FnOnce() -> String,
+        fresh: impl FnOnce() -> String,
     ) -> io::Result<Self> {
         let is_clean = live > 0 && text.lines().count() == live + 1 && text.ends_with('\n');
         if !is_clean {
-            return Self::create(path, header, &anew());
+            return Self::create(path, header, &fresh());
         }
         let file = OpenOptions::new().append(true).open(path)?;
         Ok(Self::over(path, file, header, live))

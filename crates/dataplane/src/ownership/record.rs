@@ -120,8 +120,8 @@ impl Record {
         let header = format!("{HEADER}{boot}");
         let text = Journal::read(&path)?;
         let claims = Claims::parse(&text, boot);
-        let anew = || lines('+', claims.keys.iter().copied());
-        let journal = Journal::open(&path, &header, &text, claims.keys.len(), anew)?;
+        let fresh = || lines('+', claims.keys.iter().copied());
+        let journal = Journal::open(&path, &header, &text, claims.keys.len(), fresh)?;
         Ok((Self { journal }, claims))
     }
 

@@ -1,4 +1,4 @@
-//! Tells when an address of this machine came or went; sleeps until then.
+//! Waits until an address of this machine is added or removed.
 
 use std::future::{pending, poll_fn};
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ impl AddressMonitor {
         })
     }
 
-    /// Waits until an address came or went, and takes everything else that was announced until then.
+    /// Waits until an address came or went, and drops everything else that was announced until then.
     /// Dropping the future loses nothing.
     pub async fn next(&mut self) {
         self.one().await;

@@ -1,4 +1,4 @@
-//! The addresses of this machine, and which of them stands for the node.
+//! The addresses of this machine, and the choice of the node address.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -75,7 +75,7 @@ impl RouteTable {
     pub async fn foreign(&mut self, of: &BTreeSet<Cidr>) -> Result<Vec<String>, RouteError> {
         let inside = |route: &LocalRoute| of.iter().any(|range| covers(range, &route.to));
         let listed = self
-            .list(Whose::Everybodys, |listed| {
+            .list(Whose::All, |listed| {
                 listed.protocol != PROTOCOL && inside(&listed.route)
             })
             .await?;

@@ -1,6 +1,6 @@
 //! The dummy link `kube-ipvs0`, without addresses.
 //!
-//! Nothing needs it to forward packets; network plugins look for it to tell that Services are
+//! Nothing needs it to forward packets; network plugins look for it to see that Services are
 //! served by IPVS (Calico, Cilium and others probe the name), so it is there, down and empty.
 
 use netlink_packet_route::RouteNetlinkMessage;

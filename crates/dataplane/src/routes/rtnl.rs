@@ -58,11 +58,11 @@ impl Rtnl {
             &payload(message),
         );
         let mut answer = None;
-        let take = |_, message: Message<'_>| {
+        let read = |_, message: Message<'_>| {
             answer = parse(message);
             Ok(())
         };
-        self.connection.execute_with(batch, take).await?;
+        self.connection.execute_with(batch, read).await?;
         Ok(answer)
     }
 

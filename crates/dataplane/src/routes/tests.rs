@@ -1,4 +1,4 @@
-//! Which routes are wanted, and what they look like on the wire.
+//! Which routes are desired, and what they look like on the wire.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -14,7 +14,7 @@ use super::desired::{LocalRoute, PROTOCOL};
 /// `RT_TABLE_LOCAL` of `linux/rtnetlink.h`.
 const TABLE_LOCAL: u8 = 255;
 
-/// Addresses kept for documentation (RFC 5737, RFC 3849): nobody is there, but a route leads there.
+/// Addresses kept for documentation (RFC 5737, RFC 3849): no machine has them, but a route leads there.
 const FAR_AWAY: (Ipv4Addr, Ipv6Addr) = (
     Ipv4Addr::new(192, 0, 2, 1),
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
@@ -31,7 +31,7 @@ pub(super) struct Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     Ours,
-    Everybodys,
+    All,
 }
 
 fn family(family: Family) -> AddressFamily {
@@ -69,7 +69,7 @@ pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     message
 }
 
-/// The request that lists the `local` routes of table `local` of one family, ours only or everybody's.
+/// The request that lists the `local` routes of table `local` of one family, ours or all.
 pub(super) fn list_routes(of: Family, whose: Whose) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
@@ -78,7 +78,7 @@ pub(super) fn list_routes(of: Family, whose: Whose) -> RouteNetlinkMessage {
         kind: RouteType::Local,
         protocol: match whose {
             Whose::Ours => RouteProtocol::from(PROTOCOL),
-            Whose::Everybodys => RouteProtocol::Unspec,
+            Whose::All => RouteProtocol::Unspec,
         },
         ..RouteHeader::default()
     };

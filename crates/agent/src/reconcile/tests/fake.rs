@@ -45,7 +45,7 @@ pub(super) struct World {
     /// How often a table was listed or a key read.
     pub(super) reads: usize,
     pub(super) unreadable: bool,
-    /// Where tables cannot be set: how often they were wanted.
+    /// Where tables cannot be set: how often they were to be set.
     pub(super) table_refusals: Option<usize>,
     pub(super) record_fails: bool,
     /// How often it is asked in vain whether the tables are read.
@@ -116,8 +116,8 @@ impl World {
         saved.map(deadline).collect()
     }
 
-    /// Does a step as the kernel would.
-    fn take(&mut self, step: &Step) -> Result<(), StepOutcome> {
+    /// Applies a step as the kernel would.
+    fn apply(&mut self, step: &Step) -> Result<(), StepOutcome> {
         match step {
             Step::AddServer {
                 key,
@@ -290,10 +290,10 @@ impl Kernel for Shared {
             }
             let result = match world.fault(&step.to_string()) {
                 None if world.lacks(step) => Err(StepOutcome::Failed),
-                None => world.take(step),
+                None => world.apply(step),
                 Some(Fault::Refused) => Err(StepOutcome::Failed),
                 Some(Fault::Lost) => Err(StepOutcome::Unknown),
-                Some(Fault::AnswerLost) => world.take(step).and(Err(StepOutcome::Unknown)),
+                Some(Fault::AnswerLost) => world.apply(step).and(Err(StepOutcome::Unknown)),
             };
             world
                 .journal
@@ -342,7 +342,7 @@ impl Host for Shared {
         Ok(())
     }
 
-    fn note_deadlines(
+    fn save_deadlines(
         &mut self,
         changed: &[Deadline],
         _: &mut dyn Iterator<Item = Deadline>,
@@ -377,18 +377,18 @@ impl Host for Shared {
 
     async fn set_routes(
         &mut self,
-        wanted: &BTreeSet<LocalRoute>,
+        desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError> {
         let mut world = self.0.borrow_mut();
-        let added: Vec<_> = wanted.difference(&world.routes).copied().collect();
-        let removed: Vec<_> = world.routes.difference(wanted).copied().collect();
+        let added: Vec<_> = desired.difference(&world.routes).copied().collect();
+        let removed: Vec<_> = world.routes.difference(desired).copied().collect();
         world
             .journal
             .extend(added.iter().map(|route| format!("+ {route}")));
         world
             .journal
             .extend(removed.iter().map(|route| format!("- {route}")));
-        world.routes.clone_from(wanted);
+        world.routes.clone_from(desired);
         Ok(RouteReport {
             added,
             removed,
@@ -413,11 +413,11 @@ impl Host for Shared {
         left.is_none().then_some(ended)
     }
 
-    fn tables_lack(&self, wanted: &DesiredTables) -> bool {
-        self.0.borrow().tables.lacks_any_of(wanted)
+    fn tables_lack(&self, desired: &DesiredTables) -> bool {
+        self.0.borrow().tables.lacks_any_of(desired)
     }
 
-    async fn apply_tables(&mut self, wanted: &DesiredTables) -> Result<TablesChange, NftError> {
+    async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError> {
         let mut world = self.0.borrow_mut();
         if world.tables_hang {
             return Ok(TablesChange::Pending);
@@ -426,10 +426,10 @@ impl Host for Shared {
             *times += 1;
             return Err(NftError::Missing);
         }
-        let changed = world.tables != *wanted;
+        let changed = world.tables != *desired;
         if changed {
             world.journal.push("tables".to_owned());
-            world.tables = wanted.clone();
+            world.tables = desired.clone();
         }
         Ok(if changed {
             TablesChange::Written

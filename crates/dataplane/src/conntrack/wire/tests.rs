@@ -20,7 +20,7 @@ const LISTED_V4: &str = "
     08000300 000001a8 08000800 00000000 08000c00 2a8b03ed
     08000b00 00000001 08000700 0000001d";
 
-/// The same for `fd00::1` port 40001 to `fd00::1` port 53, where nobody answers.
+/// The same for `fd00::1` port 40001 to `fd00::1` port 53, where no process answers.
 const LISTED_V6: &str = "
     0a000000
     4c000180 2c000180 14000300 fd000000000000000000000000000001 14000400 fd000000000000000000000000000001

@@ -27,10 +27,10 @@ fn reopen(directory: &Path) -> (Draining, Deadlines) {
     (record, deadlines.unwrap())
 }
 
-fn note(record: &mut Draining, changed: &[Deadline]) {
+fn save(record: &mut Draining, changed: &[Deadline]) {
     let mut held = std::iter::empty();
     record
-        .note(changed, &mut held, &CrashPoint::new(None))
+        .save(changed, &mut held, &CrashPoint::new(None))
         .unwrap();
 }
 
@@ -71,11 +71,11 @@ fn d9_deadlines_survive_the_process_and_end() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, deadlines) = reopen(directory.path());
     assert_eq!(held(&deadlines), []);
-    note(
+    save(
         &mut record,
         &[deadline(1, Some(1_000)), deadline(2, Some(2_000))],
     );
-    note(&mut record, &[deadline(1, None), deadline(3, None)]);
+    save(&mut record, &[deadline(1, None), deadline(3, None)]);
     let written = text(directory.path());
     drop(record);
     let (_, deadlines) = reopen(directory.path());
@@ -92,7 +92,7 @@ fn d9_deadlines_survive_the_process_and_end() {
 fn deadlines_of_another_boot_are_void() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
-    note(&mut record, &[deadline(1, Some(1_000))]);
+    save(&mut record, &[deadline(1, Some(1_000))]);
     let (_, deadlines) = Draining::open(directory.path(), "boot-2");
     assert_eq!(held(&deadlines.unwrap()), []);
     let (_, deadlines) = reopen(directory.path());
@@ -108,7 +108,7 @@ fn history_is_dropped_when_it_outgrows_the_deadlines() {
         let changes = [deadline(1, Some(until)), deadline(1, None)];
         let mut held = std::iter::once(stands);
         record
-            .note(&changes, &mut held, &CrashPoint::new(None))
+            .save(&changes, &mut held, &CrashPoint::new(None))
             .unwrap();
     }
     let left = text(directory.path()).lines().count();
@@ -121,12 +121,12 @@ fn history_is_dropped_when_it_outgrows_the_deadlines() {
 fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_them_all() {
     let directory = tempfile::tempdir().unwrap();
     let (mut record, _) = reopen(directory.path());
-    note(&mut record, &[deadline(1, Some(1_000))]);
+    save(&mut record, &[deadline(1, Some(1_000))]);
     record.journal = None;
     let aside = directory.path().join(FILE).with_extension("new");
     fs::create_dir(&aside).unwrap();
     let crash_point = CrashPoint::new(None);
-    let failed = record.note(
+    let failed = record.save(
         &[deadline(1, Some(5_000))],
         &mut std::iter::empty(),
         &crash_point,
@@ -136,7 +136,7 @@ fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_t
     fs::remove_dir(&aside).unwrap();
     let all = [deadline(1, Some(5_000)), deadline(2, Some(6_000))];
     record
-        .note(&all[1..], &mut all.into_iter(), &crash_point)
+        .save(&all[1..], &mut all.into_iter(), &crash_point)
         .unwrap();
     let (_, deadlines) = reopen(directory.path());
     assert_eq!(held(&deadlines), all);
