@@ -121,6 +121,12 @@ const ROOMS: &[Room] = &[
         invariant: "agent is where the libraries meet",
     },
     Room {
+        package: "load-balancer",
+        inside: &["ipvs-netlink"],
+        outside: Some(&["anyhow", "clap", "serde", "toml"]),
+        invariant: "load-balancer shows what ipvs-netlink does without the rest of this workspace",
+    },
+    Room {
         package: "controller",
         inside: &["cluster", "crd", "telemetry", "topology-core"],
         outside: None,
