@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::run::{Finished, run};
 use super::tally::Tally;
 use super::times::{self, Timed};
-use super::{browser, deny, failures, fuzz};
+use super::{browser, deny, failures, fuzz, machete, semver};
 use testbed::vm::suite::LONG;
 use testbed::{cargo, paths};
 
@@ -114,10 +114,10 @@ pub(super) const ALL: &[Step] = &[
     },
     Step {
         name: "dependencies",
-        purpose: "licences, banned crates and sources of every dependency",
+        purpose: "licences, banned crates and sources of every dependency, and that each is used",
         reach: Reach::Gate,
         company: Company::Computes,
-        run: |_| deny::check(),
+        run: |_| dependencies(),
     },
     Step {
         name: "advisories",
@@ -167,6 +167,13 @@ pub(super) const ALL: &[Step] = &[
         reach: Reach::Gate,
         company: Company::Computes,
         run: |_| gate(xtask(&["tidy"])),
+    },
+    Step {
+        name: "semver",
+        purpose: "the libraries break nothing that their last release promised",
+        reach: Reach::All,
+        company: Company::Computes,
+        run: |_| semver(),
     },
     Step {
         name: "oracle",
@@ -336,6 +343,29 @@ fn oracle() -> Outcome {
         .env("ORACLE_CASES", ORACLE_CASES)
         .env("PROPTEST_RNG_SEED", seed.to_string());
     runner(command)
+}
+
+/// Two gates: what cargo-deny checks, and that no manifest names a dependency that no source line uses.
+fn dependencies() -> Outcome {
+    let Outcome {
+        mut tally,
+        mut output,
+    } = deny::check();
+    let unused = machete::check();
+    tally.add(Tally::gate(unused.success));
+    output.push_str(&unused.output);
+    Outcome::of(tally, output)
+}
+
+/// One gate, or one line that says that there is no release to compare with.
+fn semver() -> Outcome {
+    let Some(Finished { success, output }) = semver::check() else {
+        anstream::println!(
+            "test:   no tag v* is an ancestor, so there is no release to compare with"
+        );
+        return Outcome::of(Tally::default(), String::new());
+    };
+    Outcome::gate(success, output)
 }
 
 fn controlplane(version: &str, reach: Reach) -> Outcome {

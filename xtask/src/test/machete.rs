@@ -1,0 +1,31 @@
+//! Runs cargo-machete, which finds dependencies that a manifest names and no source line uses.
+
+use std::process::Command;
+
+use super::run::{Finished, run};
+use crate::tools::{self, Tool};
+use testbed::paths;
+
+const MACHETE: Tool = Tool {
+    name: "cargo-machete",
+    version: "^0.9",
+    arguments: &[],
+};
+
+/// Checks every manifest of the tree, those of the fuzz crates included.
+pub(super) fn check() -> Finished {
+    match tools::program(&MACHETE) {
+        Ok(program) => {
+            let mut command = Command::new(program);
+            // Paths in the output are relative to the folder that the program is given.
+            command
+                .current_dir(paths::root())
+                .args(["--skip-target-dir", "."]);
+            run(command)
+        }
+        Err(error) => Finished {
+            success: false,
+            output: format!("{error:#}\n"),
+        },
+    }
+}
