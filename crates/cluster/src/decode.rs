@@ -4,15 +4,22 @@
 //! The tree is the one of [`yaml`](object_tree), so everything behind it is the same for both sources. Objects are
 //! built one at a time, straight from the bytes.
 
+mod error;
 mod framer;
 mod json;
+mod page;
 mod protobuf;
+mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use error::DecodeError;
 pub(crate) use framer::Framer;
+pub(crate) use page::Page;
 
-use object_tree::{Node, Text, Value};
+use scalar::quoted;
+
+use object_tree::{Node, Value};
 
 /// The annotation of the bookmark that ends a list that was asked for as a stream.
 const LISTED: &str = "k8s.io/initial-events-end";
@@ -24,27 +31,6 @@ pub(crate) enum Encoding {
     Json,
     /// About half as long; only the kinds of Kubernetes itself can be had so.
     Protobuf,
-}
-
-/// Bytes that are not what they should be.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DecodeError {
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error("protobuf: {0}")]
-    Protobuf(String),
-    #[error("`{0}` is no event of a watch")]
-    Event(Box<str>),
-}
-
-/// What a page says besides its objects.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Page {
-    /// The version of the whole collection, for following what comes after.
-    pub(crate) resource_version: String,
-    /// What to ask the next page with; empty on the last.
-    pub(crate) r#continue: String,
 }
 
 /// One event of a watch.
@@ -169,21 +155,4 @@ impl TypeMeta {
         }
         Node::new(0, Value::Map(entries))
     }
-}
-
-/// A text.
-fn quoted(text: impl Into<Text>) -> Node {
-    let (text, plain) = (text.into(), false);
-    Node::new(0, Value::Scalar { text, plain })
-}
-
-/// A boolean.
-fn flag(value: bool) -> Node {
-    plain(if value { "true" } else { "false" })
-}
-
-/// A number, a boolean or nothing.
-fn plain(text: impl Into<Text>) -> Node {
-    let (text, plain) = (text.into(), true);
-    Node::new(0, Value::Scalar { text, plain })
 }

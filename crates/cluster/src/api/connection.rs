@@ -263,7 +263,7 @@ impl Connection {
         let client = client.map_err(|why| ApiError::new(verb, target, Fault::Credentials, &why))?;
         match timeout(PATIENCE, client.send(request)).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(error::broken(verb, target, &error)),
+            Ok(Err(error)) => Err(error::cause::broken(verb, target, &error)),
             Err(_elapsed) => {
                 let message = format!("no answer within {} s", PATIENCE.as_secs());
                 Err(ApiError::new(verb, target, Fault::Timeout, &message))

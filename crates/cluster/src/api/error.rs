@@ -1,6 +1,7 @@
 //! Why a request to the API server came to nothing: one error, a word for programs, and a remedy.
 
-mod cause;
+pub(super) mod cause;
+mod certificate;
 mod status;
 
 use std::fmt;
@@ -8,7 +9,6 @@ use std::time::Duration;
 
 use super::path::{Target, Verb};
 
-pub(super) use cause::broken;
 pub(super) use status::{Status, refused, retry_after};
 
 /// What kind of failure it was.
@@ -152,7 +152,7 @@ impl ApiError {
             Fault::OtherVersion => {
                 "install the definitions that belong to this version (manifests/crds)".to_owned()
             }
-            Fault::Certificate => cause::certificate_remedy(&self.message).to_owned(),
+            Fault::Certificate => certificate::certificate_remedy(&self.message).to_owned(),
             Fault::Unreachable => {
                 "check that the API server runs and can be reached from this node".to_owned()
             }

@@ -14,6 +14,7 @@
 mod driver;
 mod list_watch;
 mod node_source;
+mod options;
 mod reflector;
 mod resources;
 mod sync_status;
@@ -21,10 +22,8 @@ mod version;
 mod watcher;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
@@ -33,11 +32,11 @@ use tokio::time::Instant;
 
 use super::access::{Access, AccessError};
 use super::connection::Connection;
-use crate::clock::Clock;
 use crate::event::Batch;
 use crate::source::Watch;
 
 pub use node_source::topology_map::MapGap;
+pub use options::{Following, NodeSource, Relists};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
 pub(crate) use version::ApiGroups;
 pub use watcher::{Watcher, WatcherChange};
@@ -50,56 +49,6 @@ use resources::RESOURCES;
 
 /// How many batches may wait for the consumer before the server has to wait.
 const WAITING_BATCHES: usize = 8;
-
-/// Where it is read where Nodes are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum NodeSource {
-    /// From the Nodes themselves, with all their labels: for callers that may read every label.
-    #[default]
-    Whole,
-    /// From the Nodes themselves; of all but one's own only the labels are kept that something goes by.
-    Nodes {
-        /// Its name.
-        own: Arc<str>,
-    },
-    /// From `TopologyMap` objects, as long as they tell enough; only one's own Node is read itself.
-    Map {
-        /// Its name.
-        own: Arc<str>,
-    },
-}
-
-/// What is followed, and how far it is believed.
-#[derive(Debug, Clone, Default)]
-pub struct Following {
-    /// Where Nodes are read.
-    pub nodes: NodeSource,
-    /// Whether a list that was read again is believed at once, whatever it lacks.
-    pub relists: Relists,
-    /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
-    pub annotation_keys: Option<BTreeSet<Arc<str>>>,
-    /// Judges what depends on the time.
-    pub clock: Clock,
-}
-
-/// What is done where a list that was read again lacks more than half of what is known of its kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Relists {
-    /// What it lacks stays until a second list, a minute later, lacks it too.
-    #[default]
-    Confirm,
-    /// What it lacks is gone.
-    Believe,
-}
-
-impl From<NodeSource> for Following {
-    fn from(nodes: NodeSource) -> Self {
-        Self {
-            nodes,
-            ..Self::default()
-        }
-    }
-}
 
 /// Follows the cluster behind `access`, in a thread of its own.
 ///

@@ -10,7 +10,7 @@ use serde::de::DeserializeSeed as _;
 pub(super) use event::event;
 pub(super) use list::list;
 
-use super::DecodeError;
+use super::error::DecodeError;
 use object_tree::Node;
 
 /// Reads one object.

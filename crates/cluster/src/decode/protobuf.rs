@@ -6,11 +6,14 @@
 
 pub(super) mod kinds;
 mod tree;
+mod value;
 mod wire;
 
+use value::{bytes_of, text_in};
 use wire::{Fields, Value};
 
-use super::{DecodeError, Page};
+use super::error::{DecodeError, garbled};
+use super::page::Page;
 use object_tree::{Node, Text};
 
 /// What an envelope begins with (`protobuf.go` in apimachinery).
@@ -57,36 +60,9 @@ fn open(envelope: &[u8]) -> Result<(Text, &[u8]), DecodeError> {
     Ok((text_in(type_meta, 2)?, bytes_of(envelope, 2)?))
 }
 
-/// What is in the field `number`, which is always there.
-fn bytes_of(message: &[u8], number: u32) -> Result<&[u8], DecodeError> {
-    let found = bytes_in(message, number)?;
-    found.ok_or_else(|| garbled(format!("a message without its field {number}")))
-}
-
-/// What is in the field `number`, if it is there.
-fn bytes_in(message: &[u8], number: u32) -> Result<Option<&[u8]>, DecodeError> {
-    let mut found = None;
-    for field in Fields::of(message) {
-        match field? {
-            (at, Value::Bytes(bytes)) if at == number => found = Some(bytes),
-            _ => {}
-        }
-    }
-    Ok(found)
-}
-
-/// The text in the field `number`; an empty one may be left out.
-fn text_in(message: &[u8], number: u32) -> Result<Text, DecodeError> {
-    bytes_in(message, number).map(|bytes| tree::text(bytes.unwrap_or_default()))
-}
-
 fn list_meta(bytes: &[u8]) -> Result<Page, DecodeError> {
     Ok(Page {
         resource_version: text_in(bytes, 2)?.into(),
         r#continue: text_in(bytes, 3)?.into(),
     })
-}
-
-fn garbled(message: impl Into<String>) -> DecodeError {
-    DecodeError::Protobuf(message.into())
 }

@@ -20,64 +20,12 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/simulate/table.rs",
     ),
     (
-        "crates/cluster/src/api/access/kubeconfig.rs",
-        "crates/cluster/src/api/access.rs",
-    ),
-    (
-        "crates/cluster/src/api/access/unusable.rs",
-        "crates/cluster/src/api/access.rs",
-    ),
-    (
         "crates/cluster/src/api/connection/body.rs",
         "crates/cluster/src/api/connection.rs",
     ),
     (
-        "crates/cluster/src/api/error/cause.rs",
-        "crates/cluster/src/api/error.rs",
-    ),
-    (
-        "crates/cluster/src/api/watch/reflector.rs",
-        "crates/cluster/src/api/watch.rs",
-    ),
-    (
         "crates/cluster/src/api/watch/version.rs",
         "crates/cluster/src/api/connection.rs",
-    ),
-    (
-        "crates/cluster/src/decode/json.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/json/tree.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/kinds.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/kinds.rs",
-        "crates/cluster/src/decode/protobuf.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/tree.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/tree.rs",
-        "crates/cluster/src/decode/protobuf.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/wire.rs",
-        "crates/cluster/src/decode.rs",
-    ),
-    (
-        "crates/cluster/src/decode/protobuf/wire.rs",
-        "crates/cluster/src/decode/protobuf.rs",
     ),
     (
         "crates/cluster/src/source/catalog/reading.rs",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError};
 
-use super::AccessError;
+use super::error::AccessError;
 
 /// The files that kubectl reads when no flag names one: those of `KUBECONFIG`, else `~/.kube/config`.
 pub(super) fn places(variable: Option<OsString>, home: Option<PathBuf>) -> Vec<PathBuf> {

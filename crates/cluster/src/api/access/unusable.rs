@@ -5,7 +5,7 @@ use kube::client::{AuthError, RustlsTlsError};
 use kube::{Config, Error};
 use secrecy::ExposeSecret as _;
 
-use super::AccessError;
+use super::error::AccessError;
 
 /// What is wrong with the credentials for `server` that the client was to be built with.
 pub(super) fn error(server: &str, error: &Error) -> AccessError {

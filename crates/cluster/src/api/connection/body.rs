@@ -63,7 +63,8 @@ impl Chunks {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| error::broken(self.verb, &self.target, &error))?;
+            let frame =
+                frame.map_err(|error| error::cause::broken(self.verb, &self.target, &error))?;
             let Ok(data) = frame.into_data() else {
                 continue;
             };

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
+use super::options::{Following, NodeSource, Relists};
 use super::resources::{MAPS, NODES, Need, RESOURCES, Resource};
-use super::{Following, NodeSource, Relists};
 use crate::api::error::ApiError;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};

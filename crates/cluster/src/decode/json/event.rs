@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::tree::Tree;
-use crate::decode::DecodeError;
+use crate::decode::error::DecodeError;
 use object_tree::{Node, Text};
 
 /// Reads a line: its type, and its object.

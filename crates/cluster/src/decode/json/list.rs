@@ -5,7 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::tree::Tree;
-use crate::decode::{DecodeError, Page};
+use crate::decode::error::DecodeError;
+use crate::decode::page::Page;
 use object_tree::Node;
 
 /// Reads a page and hands its objects to `sink`, one at a time.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::entries::Entries;
-use crate::decode::{flag, plain, quoted};
+use crate::decode::scalar::{flag, plain, quoted};
 use object_tree::{MAX_DEPTH, Node, Text, Value};
 
 /// Reads one value `depth` levels into its object.

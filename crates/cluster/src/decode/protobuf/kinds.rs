@@ -4,8 +4,7 @@
 //! `spec.topologyKeys` of a Service and `topology` of an endpoint, which files may have, are in no API of a supported
 //! server.
 
-use super::garbled;
-use crate::decode::DecodeError;
+use crate::decode::error::{DecodeError, garbled};
 
 /// The fields of a message that are read.
 pub(in crate::decode) type Message = &'static [Field];

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use smallvec::SmallVec;
 
 use super::kinds::{Message, Shape, Type};
+use super::value::{bytes_in, text, text_in};
 use super::wire::{Fields, Value};
-use super::{bytes_in, garbled, text_in};
-use crate::decode::{DecodeError, flag, plain, quoted};
-use object_tree::{self as yaml, Node, Text};
+use crate::decode::error::{DecodeError, garbled};
+use crate::decode::scalar::{flag, plain, quoted};
+use object_tree::{self as yaml, Node};
 
 /// Reads the fields of a message that are in its table.
 pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, DecodeError> {
@@ -26,11 +27,6 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, DecodeError>
     }
     entries.shrink_to_fit();
     Ok(Node::new(0, yaml::Value::Map(entries)))
-}
-
-/// A text. What is not UTF-8 becomes U+FFFD, as in JSON, though not always as many of them.
-pub(super) fn text(bytes: &[u8]) -> Text {
-    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 /// A field that is not repeated. A server writes most of them whether or not they say anything: an empty text or time

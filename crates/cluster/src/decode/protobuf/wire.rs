@@ -1,7 +1,6 @@
 //! The fields of a message, as they stand in its bytes (<https://protobuf.dev/programming-guides/encoding>).
 
-use super::garbled;
-use crate::decode::DecodeError;
+use crate::decode::error::{DecodeError, garbled};
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

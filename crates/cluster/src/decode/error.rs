@@ -1,0 +1,17 @@
+//! Says why bytes from the API server cannot be read.
+
+/// Bytes that are not what they should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("protobuf: {0}")]
+    Protobuf(String),
+    #[error("`{0}` is no event of a watch")]
+    Event(Box<str>),
+}
+
+/// An error in a protobuf message.
+pub(super) fn garbled(message: impl Into<String>) -> DecodeError {
+    DecodeError::Protobuf(message.into())
+}
