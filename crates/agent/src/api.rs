@@ -11,21 +11,25 @@
 //! Errors are `{"error": "..."}`. Large clusters are read in pages, so that neither the loop nor this process's
 //! memory has to hold everything at once.
 //!
-//! [`HeadView`]: crate::output::status::HeadView
-//! [`PageView`]: crate::output::status::PageView
-//! [`ExplainView`]: crate::output::view::ExplainView
-//! [`DiffView`]: crate::output::view::DiffView
+//! [`HeadView`]: agent_api::status::HeadView
+//! [`PageView`]: agent_api::status::PageView
+//! [`ExplainView`]: agent_api::view::ExplainView
+//! [`DiffView`]: agent_api::view::DiffView
 
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-pub mod answer;
+mod answer;
 mod live;
 pub mod socket;
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use agent_api::describe;
+use agent_api::explain::nothing;
+use agent_api::status::{HeadView, PageView};
+use agent_api::view::{DiffView, ExplainView};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -35,9 +39,6 @@ use cluster::api::SyncStatus;
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
-use crate::explain::explain_input;
-use crate::output::status::{HeadView, PageView};
-use crate::output::view::{DiffView, ExplainView};
 use crate::state::{AgentHandle, Page, ServiceState, Stopped};
 
 /// Services in one answer unless fewer are asked for.
@@ -130,7 +131,7 @@ async fn explain(
     let told = told
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
     told.map(Json)
-        .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, explain_input::nothing(&name, &why)))
+        .map_err(|why| Refusal::new(StatusCode::NOT_FOUND, nothing(&name, &why)))
 }
 
 async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {
@@ -152,7 +153,7 @@ async fn missing(api: &Api, name: ObjectName) -> Refusal {
 async fn diff(State(api): State<Arc<Api>>) -> Result<Json<DiffView>, Refusal> {
     let steps = api.handle.plan().await?;
     let steps = steps.map_err(|why| Refusal::new(StatusCode::BAD_GATEWAY, why))?;
-    Ok(Json(answer::diff(&steps)))
+    Ok(Json(describe::diff(&steps)))
 }
 
 fn object_name(text: &str) -> Result<ObjectName, Refusal> {

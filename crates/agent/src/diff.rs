@@ -6,21 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use agent_api::view::DiffView;
+use agent_api::words::many;
+use agent_api::{client, describe};
 use dataplane::ipvs::observe_all;
 use dataplane::ownership::Claims;
 use dataplane::preflight;
 use topology_core::mirror::Mirror;
 use topology_core::plan::{DiffOptions, diff};
 
-use crate::api::answer;
 use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{DiffArgs, TextFormat, values};
-use crate::client;
 use crate::offline::{Offline, Resolved, only_offline, seen_from};
 use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
-use crate::output::summary::many;
-use crate::output::view::DiffView;
+use crate::runtime;
 
 /// Runs the command; trouble is a difference.
 ///
@@ -31,11 +31,14 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
     let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
         let seen = Offline::read(&origin, node, &args.service, values::now())?;
         let resolved = seen.resolve();
-        let view = client::block_on(offline(&resolved, args))?;
+        let view = runtime::block_on(offline(&resolved, args))?;
         (view, resolved.warnings.len())
     } else {
         only_offline("--strict", args.strict.strict)?;
-        (client::block_on(client::get(&args.socket, "/v1/diff"))?, 0)
+        (
+            runtime::block_on(async { Ok(client::get(&args.socket, "/v1/diff").await?) })?,
+            0,
+        )
     };
     match args.output {
         TextFormat::Json => print::result(&print::json(&view)?)?,
@@ -82,7 +85,7 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
     let gone = left
         .into_iter()
         .flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
-    Ok(answer::diff(&changed.chain(gone).collect::<Vec<_>>()))
+    Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
 }
 
 /// One line for each step, and a closing one.

@@ -3,23 +3,18 @@
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-pub mod explain_input;
-pub(crate) mod scheduler;
-
-mod outcome;
-mod sandbox;
-mod what_if;
-
+use agent_api::client;
+use agent_api::explain::nothing;
+use agent_api::view::{ExplainView, ServerView};
 use topology_core::model::ObjectName;
 
 use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::values::Target;
 use crate::cli::{ExplainArgs, TextFormat};
-use crate::client;
 use crate::offline::{Offline, only_offline, seen_from};
 use crate::origin::Origin;
-use crate::output::view::{ExplainView, ServerView};
 use crate::output::{print, stages};
+use crate::runtime;
 use crate::services::full_name;
 
 /// Runs the command.
@@ -55,14 +50,14 @@ fn offline(
 ) -> Result<Vec<ExplainView>, Failure> {
     let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
     case.explain()
-        .map_err(|why| Failure::input(explain_input::nothing(service, &why)))
+        .map_err(|why| Failure::input(nothing(service, &why)))
 }
 
 fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
     only_offline("--strict", args.strict.strict)?;
     only_offline("--now", args.moment.now.is_some())?;
     let path = format!("/v1/explain?name={service}");
-    client::block_on(client::get(&args.socket, &path))
+    runtime::block_on(async { Ok(client::get(&args.socket, &path).await?) })
 }
 
 /// The virtual servers of the port asked for.

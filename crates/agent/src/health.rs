@@ -12,6 +12,7 @@ pub mod watched;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agent_api::status::CollectionView;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::middleware::map_response;
@@ -22,7 +23,6 @@ use serde::Serialize;
 
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
-use crate::output::status::CollectionView;
 use crate::server_header::mark;
 
 /// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.

@@ -1,9 +1,8 @@
 //! How what is read from an API server stands, for `status` and `/healthz`.
 
+use agent_api::status::CollectionView;
 use cluster::api::{ResourceStatus, SyncStatus};
 use jiff::Timestamp;
-
-use crate::output::status::CollectionView;
 
 /// Every collection.
 pub(crate) fn collections(board: &SyncStatus) -> Vec<CollectionView> {

@@ -3,7 +3,6 @@
 pub mod agent_status;
 pub mod api;
 pub mod cli;
-pub mod client;
 pub mod diff;
 pub mod explain;
 #[cfg(fuzzing)]
@@ -25,5 +24,6 @@ pub mod status;
 mod agent_config;
 mod inputs;
 mod reconcile;
+mod runtime;
 mod server_header;
 mod services;

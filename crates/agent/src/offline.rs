@@ -1,20 +1,16 @@
 //! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
 
+use agent_api::describe;
+use agent_api::explain::ExplainInput;
+use agent_api::scope::{self, Scope};
+use agent_api::view::{NodeView, NotProgrammedView, WarningView};
 use cluster::source::{Loaded, Options};
-use topology_core::model::{Node, ObjectName};
+use topology_core::model::ObjectName;
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
-use topology_core::snapshot::Snapshot;
 
 use crate::cli::exit::Failure;
 use crate::cli::{OriginArgs, ServiceArgs};
-use crate::explain::explain_input::ExplainInput;
 use crate::origin::Origin;
-use crate::output::describe;
-use crate::output::view::{NodeView, NotProgrammedView, WarningView};
-use crate::services::{self, Scope};
-
-/// Nodes that are named when the one asked for is not there.
-const NAMED: usize = 5;
 
 /// A cluster and the place it is seen from.
 #[derive(Debug)]
@@ -107,7 +103,7 @@ impl Offline {
         };
         resolved
             .warnings
-            .extend(unknown_node(snapshot, &self.me.node));
+            .extend(describe::unknown_node(snapshot, &self.me.node));
         for service in snapshot
             .services()
             .filter(|service| scope.has(&service.name))
@@ -139,9 +135,7 @@ impl Offline {
             ..
         } = &self.loaded;
         let case = ExplainInput::of(snapshot, &mut warnings.iter(), &self.me, service);
-        case.ok_or_else(|| {
-            Failure::input(services::missing(service, ignored, &mut warnings.iter()))
-        })
+        case.ok_or_else(|| Failure::input(scope::missing(service, ignored, &mut warnings.iter())))
     }
 }
 
@@ -155,32 +149,4 @@ impl Resolved {
             warnings: self.warnings,
         }
     }
-}
-
-/// A warning if the cluster has Nodes, but not this one: most likely the name is mistyped.
-pub(crate) fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
-    if snapshot.node(node).is_some() {
-        return None;
-    }
-    let mut names: Vec<&Node> = snapshot.nodes().collect();
-    names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-    let count = names.len();
-    let some: Vec<&str> = names.iter().take(NAMED).map(|node| &*node.name).collect();
-    let known = match (count, count.saturating_sub(NAMED)) {
-        (0, _) => "the input has no Node".to_owned(),
-        (_, 0) => format!("the input has {}", some.join(", ")),
-        (_, more) => format!("the input has {} and {more} more", some.join(", ")),
-    };
-    let message = format!("there is no Node {node}, so no endpoint is near it");
-    let remedy = format!("correct the name, or add the Node; {known}");
-    Some(WarningView {
-        code: "NodeUnknown".to_owned(),
-        file: None,
-        line: None,
-        object: Some(format!("Node {node}")),
-        field: None,
-        text: format!("Node {node}: {message}; {remedy}"),
-        message,
-        remedy: Some(remedy),
-    })
 }

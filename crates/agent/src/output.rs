@@ -6,16 +6,12 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod bar;
-pub mod describe;
 pub mod grid;
 pub mod plain;
-pub mod policy_text;
 pub mod print;
 pub mod save;
 pub mod server;
 pub mod stages;
-pub mod status;
 pub mod summary;
 pub mod time;
-pub mod view;
 pub mod wrap;

@@ -1,10 +1,11 @@
 //! `ipvs-topo render`: what a node would program, without a kernel and without an agent.
 
+use agent_api::view::NodeView;
+
 use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{RenderArgs, RenderFormat};
 use crate::offline::{Offline, Resolved};
 use crate::output::server::{Detail, table};
-use crate::output::view::NodeView;
 use crate::output::{print, save, summary};
 use crate::services;
 

@@ -25,6 +25,8 @@ mod progress;
 mod rank;
 mod table;
 
+use agent_api::describe;
+use agent_api::view::WarningView;
 use cluster::source::{self, Loaded, Options};
 use cluster::unused_policies::{self, NodeLabels};
 use topology_core::policy::PREFIX;
@@ -41,8 +43,7 @@ use self::view::SimulationView;
 use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{SimulateArgs, SimulateFormat, values};
 use crate::origin::Origin;
-use crate::output::view::WarningView;
-use crate::output::{describe, print};
+use crate::output::print;
 use crate::services;
 
 /// Runs the command.

@@ -25,7 +25,7 @@ use crate::metrics::collect::Collector;
 use crate::origin::Origin;
 use crate::run::{AgentConfig, StartError};
 use crate::state::{AgentHandle, channel};
-use crate::{client, health, metrics, run, serve};
+use crate::{health, metrics, run, runtime, serve};
 
 /// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
 ///
@@ -47,7 +47,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     }
     telemetry::raise_file_limit();
     let superseded = change::wait(given, &args);
-    client::block_on(work(&args, superseded, started))
+    runtime::block_on(work(&args, superseded, started))
 }
 
 async fn work(

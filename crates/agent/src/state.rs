@@ -15,10 +15,11 @@ use topology_core::plan::Step;
 use topology_core::resolve::{Finding, ResolvedServer};
 
 use crate::agent_status::DecisionSummary;
+
 pub use dataplane::ipvs::{KernelReal, KernelServer, Traffic};
 
-use crate::explain::explain_input::ExplainInput;
 use crate::node_warning::NodeWarning;
+use agent_api::explain::ExplainInput;
 
 /// What the loop says of itself after every turn. Cheap to read, never waits for the loop.
 #[derive(Debug, Clone, Default, PartialEq)]

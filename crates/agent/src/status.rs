@@ -4,14 +4,15 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
 
+use agent_api::client;
+use agent_api::status::{HeadView, PageView, ServicesView, StatusView};
 use topology_core::model::ObjectName;
 
 use crate::cli::exit::{ExitStatus, Failure};
 use crate::cli::{StatusArgs, StatusFormat};
-use crate::client;
 use crate::output::server::Detail;
-use crate::output::status::{HeadView, PageView, ServicesView, StatusView};
 use crate::output::{print, summary};
+use crate::runtime;
 
 /// Between two looks of `--watch`.
 const WATCH: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
     let service = args.service.as_ref();
     let service = service.map(|service| service.within(args.namespace.as_deref()));
     let service = service.transpose().map_err(Failure::input)?;
-    client::block_on(async {
+    runtime::block_on(async {
         loop {
             let view = ask(&args.socket, service.as_ref()).await?;
             show(args, &view)?;
@@ -41,7 +42,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
 
 /// Whether anything in `view` needs a person.
 fn trouble(view: &StatusView) -> bool {
-    let failed = |server: &crate::output::view::ServerView| {
+    let failed = |server: &agent_api::view::ServerView| {
         server
             .kernel
             .as_ref()

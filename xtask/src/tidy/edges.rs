@@ -107,8 +107,15 @@ const ROOMS: &[Room] = &[
         invariant: "dataplane holds one node's kernel and nothing of Kubernetes objects",
     },
     Room {
+        package: "agent-api",
+        inside: &["cluster", "topology-core"],
+        outside: None,
+        invariant: "agent-api is what the agent answers, and knows neither a kernel nor the loop",
+    },
+    Room {
         package: "agent",
         inside: &[
+            "agent-api",
             "cluster",
             "crd",
             "dataplane",

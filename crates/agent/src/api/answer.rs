@@ -2,18 +2,16 @@
 
 use std::time::SystemTime;
 
-use topology_core::plan::Step;
+use agent_api::describe;
+use agent_api::status::{
+    AgentView, ForeignView, HeadView, InputView, KernelView, NodeWarningView, PageView,
+    ServicesView,
+};
 
 use super::Api;
 use super::live;
 use crate::inputs;
 use crate::node_warning::NodeWarning;
-use crate::output::describe;
-use crate::output::status::{
-    AgentView, ForeignView, HeadView, InputView, KernelView, NodeWarningView, PageView,
-    ServicesView,
-};
-use crate::output::view::{DiffView, StepView};
 use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
 
 /// How things stand beside the Services.
@@ -111,27 +109,6 @@ pub(super) fn page(page: Page) -> PageView {
     PageView {
         services: view,
         next,
-    }
-}
-
-/// What would be done, in order.
-pub fn diff(steps: &[Step]) -> DiffView {
-    DiffView {
-        equal: steps.is_empty(),
-        steps: steps.iter().map(step).collect(),
-    }
-}
-
-fn step(step: &Step) -> StepView {
-    let change = match step {
-        Step::AddServer { .. } | Step::AddReal { .. } => "add",
-        Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => "edit",
-        Step::DeleteServer { .. } | Step::DeleteReal { .. } => "delete",
-        Step::ForgetFlows { .. } => "other",
-    };
-    StepView {
-        change: change.to_owned(),
-        command: step.to_string(),
     }
 }
 

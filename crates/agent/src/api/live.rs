@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::output::describe;
-use crate::output::view::{
+use agent_api::describe;
+use agent_api::view::{
     ConnectionsView, ExcludedView, RealServerView, ServerKernelView, ServerView,
 };
+
 use crate::state::{KernelReal, KernelServer, ServerState, Standing};
 
 /// The virtual server with the kernel's counters, and with what only the kernel has.
@@ -124,7 +125,7 @@ fn connections(kernel: &KernelReal) -> ConnectionsView {
 /// A virtual server of somebody else on one line: `-t 10.0.0.1:80 wrr, 2 real servers`.
 pub(super) fn line(server: &KernelServer) -> String {
     let count = server.real_servers.len() as u64;
-    let reals = crate::output::summary::many(count, "real server");
+    let reals = agent_api::words::many(count, "real server");
     format!("{} {}, {reals}", server.key, server.scheduler)
 }
 

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent_api::client::{self, AskError};
+use agent_api::explain::ExplainInput;
+use agent_api::scope;
+use agent_api::status::StatusView;
 use cluster::source::{Loaded, Options, read_text};
 use tokio::task::JoinHandle;
 use topology_core::plan::Step;
@@ -12,13 +16,9 @@ use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
 use super::*;
-use crate::client;
-use crate::explain::explain_input::ExplainInput;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::output::server::Detail;
-use crate::output::status::StatusView;
 use crate::output::{print, summary};
-use crate::services;
 use crate::state::{
     FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
     Surroundings, Traffic, channel,
@@ -201,7 +201,7 @@ async fn answer_questions(mut ends: LoopEnds, loaded: Loaded) {
             Question::ExplainInput(name, to) => to.send(case(&loaded, &name)).is_ok(),
             Question::Missing(name, to) => {
                 let mut warnings = loaded.warnings.iter();
-                let words = services::missing(&name, &loaded.ignored, &mut warnings);
+                let words = scope::missing(&name, &loaded.ignored, &mut warnings);
                 to.send(words).is_ok()
             }
             Question::Services(after, limit, to) => {
@@ -264,12 +264,8 @@ async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<(
 }
 
 async fn status(path: &std::path::Path) -> StatusView {
-    let head = client::get(path, "/v1/status")
-        .await
-        .unwrap_or_else(|e| panic!("{}", e.message()));
-    let page: PageView = client::get(path, "/v1/services")
-        .await
-        .unwrap_or_else(|e| panic!("{}", e.message()));
+    let head = client::get(path, "/v1/status").await.unwrap();
+    let page: PageView = client::get(path, "/v1/services").await.unwrap();
     assert_eq!(page.next, None);
     StatusView {
         head,
@@ -341,14 +337,12 @@ async fn services_are_read_page_by_page_and_by_name() {
     let web = get("/v1/services?name=shop/web").await.unwrap();
     assert_eq!(web.services.virtual_servers.len(), 1);
     let failure = get("/v1/services?name=shop/nope").await.unwrap_err();
-    assert_eq!(failure.code(), 2);
-    assert!(
-        failure.message().contains("shop/nope"),
-        "{}",
-        failure.message()
-    );
-    assert_eq!(get("/v1/services?name=nope").await.unwrap_err().code(), 1);
-    assert_eq!(get("/v2/services").await.unwrap_err().code(), 2);
+    assert!(matches!(failure, AskError::NotFound(_)));
+    assert!(failure.to_string().contains("shop/nope"), "{failure}");
+    let unclear = get("/v1/services?name=nope").await.unwrap_err();
+    assert!(matches!(unclear, AskError::Trouble(_)));
+    let unknown = get("/v2/services").await.unwrap_err();
+    assert!(matches!(unknown, AskError::NotFound(_)));
 }
 
 #[tokio::test]
@@ -401,9 +395,9 @@ async fn a_service_without_a_virtual_server_says_why() {
         let failure = client::get::<Vec<ExplainView>>(&path, &format!("/v1/explain?name={name}"))
             .await
             .unwrap_err();
-        assert_eq!(failure.code(), 2);
+        assert!(matches!(failure, AskError::NotFound(_)));
         for word in words {
-            assert!(failure.message().contains(word), "{}", failure.message());
+            assert!(failure.to_string().contains(word), "{failure}");
         }
     }
 }
@@ -445,13 +439,9 @@ async fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
             let query = format!("/v1/{page}?name=shop/{name}");
             let failure = client::get::<serde_json::Value>(&path, &query).await;
             let failure = failure.unwrap_err();
-            assert_eq!(failure.code(), 2);
+            assert!(matches!(failure, AskError::NotFound(_)));
             for word in words {
-                assert!(
-                    failure.message().contains(word),
-                    "{query}: {}",
-                    failure.message()
-                );
+                assert!(failure.to_string().contains(word), "{query}: {failure}");
             }
         }
     }
@@ -464,8 +454,8 @@ async fn without_an_agent_the_message_names_the_socket_and_the_remedy() {
     let failure = client::get::<PageView>(&path, "/v1/services")
         .await
         .unwrap_err();
-    assert_eq!(failure.code(), 1);
-    let message = failure.message();
+    assert!(matches!(failure, AskError::Trouble(_)));
+    let message = failure.to_string();
     assert!(
         message.contains("agent.sock") && message.contains("ipvs-topo agent --cluster"),
         "{message}"

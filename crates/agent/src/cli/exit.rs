@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use agent_api::client::AskError;
+
 /// How a command that ran to its end came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
@@ -57,6 +59,15 @@ impl ExitStatus {
         match self {
             Self::Fine => 0,
             Self::Trouble => 1,
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::NotFound(_) => Self::input(error),
+            AskError::Trouble(_) => Self::trouble(error),
         }
     }
 }

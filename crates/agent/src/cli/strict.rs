@@ -1,9 +1,10 @@
 //! `--strict`: warnings about the input end a command as errors do.
 
+use agent_api::words::many;
 use clap::Args;
 
 use super::exit::{ExitStatus, Failure};
-use crate::output::{print, summary};
+use crate::output::print;
 
 /// How much warnings about the input weigh.
 #[derive(Debug, Clone, Copy, Args)]
@@ -33,7 +34,7 @@ impl StrictArgs {
         reader: Reader,
         outcome: ExitStatus,
     ) -> Result<ExitStatus, Failure> {
-        let count = summary::many(warnings as u64, "warning");
+        let count = many(warnings as u64, "warning");
         let become_errors = match warnings {
             0 => return Ok(outcome),
             1 => "makes it an error",

@@ -1,8 +1,9 @@
 //! Changes that alter an outcome are found by trying them.
 
-use clap::Parser as _;
 use std::sync::Arc;
 
+use agent_api::explain::{ExplainInput, explain};
+use clap::Parser as _;
 use topology_core::model::{Drain, Service};
 use topology_core::policy::{
     AnnotationRequest, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
@@ -10,20 +11,19 @@ use topology_core::policy::{
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
-use super::scheduler;
-use super::what_if::what_if;
 use crate::cli::{Cli, Command};
 use crate::output::stages;
 use crate::services::full_name;
 use crate::simulate::tests::{cluster, within};
 
 /// Change and effect, one a line, as seen from the first Node.
-fn changes(mut snapshot: Snapshot) -> Vec<String> {
+fn changes(snapshot: &Snapshot) -> Vec<String> {
     let me = Viewpoint::new("n00");
     let service = snapshot.services().next().unwrap().name.clone();
-    let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
-    let changes = what_if(&mut snapshot, &me, &resolved).into_iter();
+    let input = ExplainInput::of(snapshot, &mut [].iter(), &me, &service).unwrap();
+    let changes = input.explain().unwrap().remove(0).what_if.unwrap();
     changes
+        .into_iter()
         .map(|one| format!("{}: {}", one.change, one.effect))
         .collect()
 }
@@ -36,7 +36,7 @@ fn one_more_endpoint_ends_a_merge() {
             percent: 0,
         };
     });
-    let changes = changes(merged);
+    let changes = changes(&merged);
     assert_eq!(
         changes[0],
         "one more ready endpoint in zone z0: ends the merge of level zone; zone 0 % to 100 %, * 100 % to 0 %"
@@ -51,7 +51,7 @@ fn three_more_endpoints_are_found_where_one_is_not_enough() {
             percent: 0,
         };
     });
-    let changes = changes(merged);
+    let changes = changes(&merged);
     assert!(
         changes[0].starts_with("3 more ready endpoints in zone z0: ends the merge"),
         "{changes:?}"
@@ -61,7 +61,7 @@ fn three_more_endpoints_are_found_where_one_is_not_enough() {
 #[test]
 fn losing_the_last_endpoint_of_a_boundary_refuses() {
     let hard = cluster(&[1, 1], &[("keys", "zone")]);
-    let changes = changes(hard);
+    let changes = changes(&hard);
     let expected = "losing the only endpoint in zone z0: clients are refused: no usable endpoint in the levels of the hard policy";
     assert!(changes.iter().any(|line| line == expected), "{changes:?}");
     assert!(
@@ -89,7 +89,7 @@ fn topology_keys_stay_without_the_annotations_and_their_additions_without_topolo
             topology_keys: keys.map(Arc::new),
             ..service
         });
-        changes(snapshot)
+        changes(&snapshot)
     };
     let weighed = with(("weights", "zone=50,*=50"));
     let expected = "without the annotations: in this zone, else refused (topologyKeys)";
@@ -112,7 +112,7 @@ fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
         snapshot.set_drain(Drain::of(name, key, vec![zone.into()]));
     }
     snapshot.remove_drain("far");
-    let changes = changes(snapshot);
+    let changes = changes(&snapshot);
     assert!(
         changes
             .iter()
@@ -123,7 +123,7 @@ fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
 
 #[test]
 fn where_nothing_helps_nothing_is_claimed() {
-    assert_eq!(changes(cluster(&[2, 2], &[])), Vec::<String>::new());
+    assert_eq!(changes(&cluster(&[2, 2], &[])), Vec::<String>::new());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_small_share_is_named_and_mh_is_not_the_cure() {
         let resolved = resolve(&snapshot, &Viewpoint::new("n00"), service)
             .servers
             .remove(0);
-        scheduler::note(resolved.server.scheduler, &resolved.decision)
+        explain(&resolved).scheduler_note
     };
     let small = note("zone=99,*=1", "wrr");
     assert!(
@@ -155,7 +155,7 @@ fn d12_the_table_has_the_share_that_mh_achieves_beside_that_of_the_policy() {
     let service = snapshot.services().next().unwrap().name.clone();
     let me = Viewpoint::new("n00");
     let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
-    let text = stages::text(&[stages::explain(&resolved)], None);
+    let text = stages::text(&[explain(&resolved)], None);
     let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = text.lines().map(cells).collect();
     // 63 to 1 is as far as its weights go.
@@ -175,7 +175,7 @@ fn the_table_counts_an_endpoint_that_drains_as_draining_and_not_as_unready() {
     let me = Viewpoint::new("n00");
     let service = snapshot.services().next().unwrap().name.clone();
     let resolved = resolve(&snapshot, &me, &service).servers.remove(0);
-    let text = stages::text(&[stages::explain(&resolved)], None);
+    let text = stages::text(&[explain(&resolved)], None);
     let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let zone = text
         .lines()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use agent_api::describe;
 use cluster::api::{Count, Phase, SyncStatus};
 use telemetry::ClientRequests;
 use topology_core::model::ObjectName;
@@ -13,7 +14,6 @@ use topology_core::resolve::{Refusal, ResolvedServer};
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
 use super::record::family_word;
-use crate::output::describe;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
 /// Asks the loop at each scrape.

@@ -1,4 +1,4 @@
-//! Shares as bars and numbers.
+//! Draws shares as bars.
 
 /// Eighths of a block, from empty to full.
 const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -32,25 +32,6 @@ fn eighths(share: f64, width: usize) -> usize {
     }
 }
 
-/// A share of 0 to 1 in percent: `80.0 %`, `100 %`, `0 %`, and `<0.1 %` for what would round to nothing.
-pub fn percent(share: f64) -> String {
-    if share <= 0.0 {
-        "0 %".to_owned()
-    } else if share >= 0.9995 {
-        "100 %".to_owned()
-    } else if share < 0.0005 {
-        "<0.1 %".to_owned()
-    } else {
-        format!("{:.1} %", share * 100.0)
-    }
-}
-
-/// A share in as few digits as it needs: `80 %`, `12.5 %`.
-pub fn short_percent(share: f64) -> String {
-    let text = percent(share);
-    text.replacen(".0 %", " %", 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,16 +46,5 @@ mod tests {
         assert_eq!(bar(f64::NAN, 4), "");
         assert_eq!(bar(7.0, 2), "██");
         assert_eq!(bar(0.5, 0), "");
-    }
-
-    #[test]
-    fn percent_keeps_one_digit_and_says_when_it_is_less() {
-        assert_eq!(percent(0.8), "80.0 %");
-        assert_eq!(percent(1.0), "100 %");
-        assert_eq!(percent(1.0 / 6.0), "16.7 %");
-        assert_eq!(percent(0.0001), "<0.1 %");
-        assert_eq!(percent(0.0), "0 %");
-        assert_eq!(short_percent(0.8), "80 %");
-        assert_eq!(short_percent(0.125), "12.5 %");
     }
 }

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
-use super::bar::{bar, percent};
+use agent_api::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
+use agent_api::words::percent;
+
+use super::bar::bar;
 use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::plain::Plain;
 use super::time::{brief, length};
-use super::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
 
 /// Blanks before each row of a block.
 const INDENT: usize = 2;

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use agent_api::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
+use agent_api::view::{NotProgrammedView, WarningView};
+use agent_api::words::many;
+
 use super::grid::{CellStyle, paint};
 use super::plain::Plain;
 use super::server::{Detail, table};
-use super::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
 use super::time::length;
-use super::view::{NotProgrammedView, WarningView};
 
 /// Foreign entries that are named; more are counted.
 const NAMED: usize = 20;
@@ -126,12 +128,6 @@ fn ago(words: &str, seconds: Option<u64>) -> String {
     seconds.map_or_else(String::new, |seconds| {
         format!("{words} {} ago", length(seconds))
     })
-}
-
-/// `1 Service`, `2 Services`.
-pub fn many(count: u64, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{ending}")
 }
 
 /// The section about what is asked for and not done.

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use agent_api::explain::ExplainInput;
+use agent_api::scope;
 use cluster::event::Completeness;
 use cluster::unused_policies::{self, NodeLabels};
 use cluster::warning::Warning;
@@ -15,8 +17,6 @@ use topology_core::resolve::resolve;
 use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::reconciler::{Item, Reconciler, milliseconds};
-use crate::explain::explain_input::ExplainInput;
-use crate::services;
 use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
 };
@@ -36,7 +36,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Question::ExplainInput(name, reply) => drop(reply.send(self.case(&name))),
             Question::Missing(name, reply) => {
                 let (ignored, mut warnings) = (self.index.ignored(), self.index.warnings());
-                drop(reply.send(services::missing(&name, ignored, &mut warnings)));
+                drop(reply.send(scope::missing(&name, ignored, &mut warnings)));
             }
             Question::Services(after, limit, reply) => {
                 drop(reply.send(self.page(after.as_ref(), limit).await));

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use agent_api::view::WarningView;
+use agent_api::words::many;
 use topology_core::hints::HintProblem;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -12,8 +14,6 @@ use super::flow::{Flow, Load};
 use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
-use crate::output::summary::many;
-use crate::output::view::WarningView;
 
 /// What was computed.
 #[derive(Debug)]

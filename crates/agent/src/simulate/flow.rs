@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use agent_api::policy_text;
 use topology_core::model::ObjectName;
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{
@@ -14,7 +15,6 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::group::{Client, Group};
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
-use crate::output::policy_text;
 
 /// Where the traffic of one virtual server goes, as seen from all Nodes together.
 #[derive(Debug, Clone)]

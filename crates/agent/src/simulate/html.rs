@@ -4,11 +4,12 @@ mod parts;
 
 use std::fmt::Write as _;
 
+use agent_api::words::many;
+use parts::{endpoints, escape, figures, heat, percent, times};
+
 use super::figures::Figures;
 use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView};
-use crate::output::summary::many;
-use parts::{endpoints, escape, figures, heat, percent, times};
 
 /// Looks, for light and dark, screen and paper.
 const STYLE: &str = include_str!("html/page.css");

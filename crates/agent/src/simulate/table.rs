@@ -4,13 +4,14 @@ mod single_server;
 
 use std::fmt::Write as _;
 
+use agent_api::words::many;
+use agent_api::words::percent;
+
 use super::figures::Figures;
 use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView, StatesView};
-use crate::output::bar::percent;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
-use crate::output::summary::many;
 use crate::output::wrap::wrap;
 
 /// Services that are listed; more are counted.

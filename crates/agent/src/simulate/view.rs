@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use agent_api::view::WarningView;
 use serde::Serialize;
 
 use super::figures::Figures;
-use crate::output::view::WarningView;
 
 /// `simulate -o json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

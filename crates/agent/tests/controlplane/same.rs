@@ -7,8 +7,8 @@ mod alone {
     use agent::cli::ServiceArgs;
     use agent::offline::{Offline, Resolved};
     use agent::origin::Origin;
-    use agent::output::view::NodeView;
     use agent::output::{print, save};
+    use agent_api::view::NodeView;
     use serde_json::{Value, json};
 
     use crate::kubectl::is_oldest;

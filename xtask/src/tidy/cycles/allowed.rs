@@ -8,10 +8,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/metrics.rs",
     ),
     (
-        "crates/agent/src/offline.rs",
-        "crates/agent/src/explain/explain_input.rs",
-    ),
-    (
         "crates/agent/src/output/print.rs",
         "crates/agent/src/cli.rs",
     ),

@@ -1,11 +1,11 @@
 //! Every text of every view is made hostile, and what is printed stays what the program meant to print.
 
+use agent_api::status::StatusView;
+use agent_api::view::ExplainView;
 use cluster::text::is_hidden;
 use serde_json::{Value, json};
 
 use crate::output::server::Detail;
-use crate::output::status::StatusView;
-use crate::output::view::ExplainView;
 use crate::output::{print, stages, summary};
 
 /// A title for the window, a cleared screen, a forged row, reversed text, a second forged row.

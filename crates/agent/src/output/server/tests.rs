@@ -1,7 +1,8 @@
 //! The tables as people see them, in a narrow and a wide terminal.
 
+use agent_api::view::{LevelView, NoteView, PolicyView, ServerKernelView};
+
 use super::*;
-use crate::output::view::{LevelView, NoteView, PolicyView, ServerKernelView};
 
 fn policy(words: &str) -> PolicyView {
     PolicyView {

@@ -29,7 +29,7 @@ pub(super) fn escape(text: &str) -> String {
 
 /// `83.3 %`.
 pub(super) fn percent(part: f64) -> String {
-    crate::output::bar::percent(part)
+    agent_api::words::percent(part)
 }
 
 /// `1.20×`.

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use agent_api::words::percent;
+
 use super::super::figures::OVERLOADED;
 use super::super::rank::name;
 use super::super::view::{FlowView, LoadView};
 use super::times;
-use crate::output::bar::{bar, percent};
+use crate::output::bar::bar;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 

@@ -10,7 +10,7 @@ use topology_core::snapshot::Snapshot;
 
 use super::outcome::difference;
 use super::sandbox::Sandbox;
-use crate::output::view::WhatIfView;
+use crate::view::WhatIfView;
 
 /// So many endpoints more or fewer are tried.
 const TRIED: usize = 10;

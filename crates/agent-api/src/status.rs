@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{NotProgrammedView, ServerView, WarningView};
+use crate::view::{NotProgrammedView, ServerView, WarningView};
 
 /// `status -o json`: the head, and every page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

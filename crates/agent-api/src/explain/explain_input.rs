@@ -1,5 +1,5 @@
-//! One Service of a cluster with all that its explanation needs, copied out: an agent's loop hands it over between two
-//! passes, and whoever asked works the explanation out at leisure.
+//! Copies one Service of a cluster with all that its explanation needs: an agent's loop hands the copy over between two
+//! passes, and the explanation is worked out elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use topology_core::model::ObjectName;
 use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 
+use super::stages;
 use super::what_if::what_if;
-use crate::offline::unknown_node;
-use crate::output::view::{ExplainView, PlaceView, WarningView};
-use crate::output::{describe, stages};
-use crate::services::Scope;
+use crate::describe;
+use crate::scope::Scope;
+use crate::view::{ExplainView, PlaceView, WarningView};
 
 /// A Service as it was decided at one moment, and the part of the cluster that the decision hangs on.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl ExplainInput {
     ) -> Option<Self> {
         let scope = Scope::Only(BTreeSet::from([service.clone()]));
         let mut warnings = scope.views(from, warnings);
-        warnings.extend(unknown_node(from, &me.node));
+        warnings.extend(describe::unknown_node(from, &me.node));
         Some(Self {
             snapshot: part(from, service)?,
             me: me.clone(),
@@ -110,7 +110,7 @@ fn place(snapshot: &Snapshot, me: &Viewpoint, resolved: &ResolvedServer) -> Plac
 }
 
 /// Why nothing of a Service is in the kernel, in words.
-pub(crate) fn nothing(service: &ObjectName, why: &[WarningView]) -> String {
+pub fn nothing(service: &ObjectName, why: &[WarningView]) -> String {
     let why = why.iter().map(|warning| format!("; {}", warning.text));
     format!(
         "Service {service} has no virtual server{}",

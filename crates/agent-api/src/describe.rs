@@ -1,19 +1,27 @@
-//! The one place where a decision becomes a view.
+//! Turns decisions, findings and plans into views; nothing else does.
+
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use std::net::SocketAddr;
 
-use topology_core::model::{ObjectName, Unprogrammed};
+use topology_core::model::{Node, ObjectName, Unprogrammed};
+use topology_core::plan::Step;
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{
     Decision, EndpointDecision, Finding, LevelDecision, Note, Reason, ResolvedServer,
 };
+use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
-use super::policy_text;
-use super::view::{
-    ExcludedView, LevelView, NotProgrammedView, NoteView, PolicyView, RealServerView, ServerView,
-    WarningView,
+use crate::policy_text;
+use crate::view::{
+    DiffView, ExcludedView, LevelView, NotProgrammedView, NoteView, PolicyView, RealServerView,
+    ServerView, StepView, WarningView,
 };
+
+/// Nodes that are named when the one asked for is not there.
+const NAMED: usize = 5;
 
 /// A resolved virtual server, without anything from a kernel.
 pub fn server(resolved: &ResolvedServer) -> ServerView {
@@ -200,5 +208,54 @@ pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
         message: warning.message.to_string(),
         remedy: text(&warning.remedy),
         text: warning.to_string(),
+    }
+}
+
+/// A warning if the cluster has Nodes, but not this one: most likely the name is mistyped.
+pub fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
+    if snapshot.node(node).is_some() {
+        return None;
+    }
+    let mut names: Vec<&Node> = snapshot.nodes().collect();
+    names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+    let count = names.len();
+    let some: Vec<&str> = names.iter().take(NAMED).map(|node| &*node.name).collect();
+    let known = match (count, count.saturating_sub(NAMED)) {
+        (0, _) => "the input has no Node".to_owned(),
+        (_, 0) => format!("the input has {}", some.join(", ")),
+        (_, more) => format!("the input has {} and {more} more", some.join(", ")),
+    };
+    let message = format!("there is no Node {node}, so no endpoint is near it");
+    let remedy = format!("correct the name, or add the Node; {known}");
+    Some(WarningView {
+        code: "NodeUnknown".to_owned(),
+        file: None,
+        line: None,
+        object: Some(format!("Node {node}")),
+        field: None,
+        text: format!("Node {node}: {message}; {remedy}"),
+        message,
+        remedy: Some(remedy),
+    })
+}
+
+/// What would be done, in order.
+pub fn diff(steps: &[Step]) -> DiffView {
+    DiffView {
+        equal: steps.is_empty(),
+        steps: steps.iter().map(step).collect(),
+    }
+}
+
+fn step(step: &Step) -> StepView {
+    let change = match step {
+        Step::AddServer { .. } | Step::AddReal { .. } => "add",
+        Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => "edit",
+        Step::DeleteServer { .. } | Step::DeleteReal { .. } => "delete",
+        Step::ForgetFlows { .. } => "other",
+    };
+    StepView {
+        change: change.to_owned(),
+        command: step.to_string(),
     }
 }

@@ -1,11 +1,14 @@
 //! Policies in words: what a Service's owner asked for, on one line; and why endpoints are out.
 
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeMap;
 
 use topology_core::policy::{LevelKey, Mode, PolicySource};
 use topology_core::resolve::{Decision, LevelDecision, Reason};
 
-use super::bar::short_percent;
+use crate::words::short_percent;
 
 /// The policy of a decision on one line, with what is to be avoided beside it.
 pub fn policy(decision: &Decision) -> String {

@@ -3,13 +3,13 @@
 use topology_core::resolve::Decision;
 use topology_core::scheduler::Scheduler;
 
-use crate::output::bar::short_percent;
+use crate::words::short_percent;
 
 /// Levels with less than this may wait long for a connection.
 const SMALL: f64 = 0.02;
 
 /// What the weights of a virtual server mean for its clients.
-pub(crate) fn note(scheduler: Scheduler, decision: &Decision) -> String {
+pub(super) fn note(scheduler: Scheduler, decision: &Decision) -> String {
     let meaning = meaning(scheduler);
     let cycle = decision
         .quantised

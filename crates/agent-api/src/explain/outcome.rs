@@ -3,8 +3,8 @@
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{Decision, EndpointDecision, Fact, Reason};
 
-use crate::output::bar::short_percent;
-use crate::output::policy_text;
+use crate::policy_text;
+use crate::words::short_percent;
 
 /// Shares that differ by less are the same to a person.
 const NOTICED: f64 = 0.005;

@@ -10,7 +10,16 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use crate::cli::exit::Failure;
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The question names something that the agent does not have.
+    #[error("{0}")]
+    NotFound(String),
+    /// No agent answers, or it cannot.
+    #[error("{0}")]
+    Trouble(String),
+}
 
 /// Longest wait for an answer.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -19,10 +28,10 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 ///
 /// # Errors
 /// No agent listens, we may not ask it, it does not answer in time, or it answers with an error.
-pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Failure> {
+pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, AskError> {
     let answer = tokio::time::timeout(PATIENCE, fetch(socket, path));
     let (status, body) = answer.await.map_err(|_elapsed| {
-        Failure::trouble(format_args!(
+        AskError::Trouble(format!(
             "the agent at {} gave no answer in {} s; its log says what keeps it",
             socket.display(),
             PATIENCE.as_secs()
@@ -30,13 +39,13 @@ pub async fn get<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Fa
     })??;
     match status {
         StatusCode::OK => serde_json::from_slice(&body).map_err(|error| {
-            Failure::trouble(format_args!(
+            AskError::Trouble(format!(
                 "the answer of the agent at {} is not understood ({error}); use the ipvs-topo of the same version",
                 socket.display()
             ))
         }),
-        StatusCode::NOT_FOUND => Err(Failure::input(reason(&body))),
-        status => Err(Failure::trouble(format_args!(
+        StatusCode::NOT_FOUND => Err(AskError::NotFound(reason(&body))),
+        status => Err(AskError::Trouble(format!(
             "the agent at {} answers {status}: {}",
             socket.display(),
             reason(&body)
@@ -56,12 +65,12 @@ fn reason(body: &[u8]) -> String {
     )
 }
 
-async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), Failure> {
+async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), AskError> {
     let stream = UnixStream::connect(socket)
         .await
         .map_err(|error| no_agent(socket, &error))?;
     let broken = |error: hyper::Error| {
-        Failure::trouble(format_args!(
+        AskError::Trouble(format!(
             "the agent at {} broke off: {error}",
             socket.display()
         ))
@@ -72,7 +81,7 @@ async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), Failure
     let request = Request::get(path)
         .header(hyper::header::HOST, "agent")
         .body(Empty::<Bytes>::new())
-        .map_err(|error| Failure::input(format_args!("{path:?} cannot be asked: {error}")))?;
+        .map_err(|error| AskError::NotFound(format!("{path:?} cannot be asked: {error}")))?;
     let exchange = async {
         let response = sender.send_request(request).await?;
         let status = response.status();
@@ -86,33 +95,18 @@ async fn fetch(socket: &Path, path: &str) -> Result<(StatusCode, Bytes), Failure
     }
 }
 
-fn no_agent(socket: &Path, error: &io::Error) -> Failure {
+fn no_agent(socket: &Path, error: &io::Error) -> AskError {
     let place = socket.display();
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            Failure::trouble(format_args!(
-                "no agent is running: nothing answers at {place}; start one with \
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::Trouble(format!(
+            "no agent is running: nothing answers at {place}; start one with \
              `ipvs-topo agent --cluster PATH --node NAME`, or name its socket with --socket"
-            ))
-        }
-        io::ErrorKind::PermissionDenied => Failure::trouble(format_args!(
+        )),
+        io::ErrorKind::PermissionDenied => AskError::Trouble(format!(
             "the agent's socket {place} is for root: run this as root"
         )),
-        _ => Failure::trouble(format_args!(
+        _ => AskError::Trouble(format!(
             "the agent's socket {place} cannot be used: {error}"
         )),
     }
-}
-
-/// Runs one command's conversation with the agent to its end, on this thread.
-///
-/// # Errors
-/// The runtime cannot be built, or what `work` returns.
-pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| Failure::trouble(format_args!("no async runtime: {error}")))?;
-    runtime.block_on(work)
 }
