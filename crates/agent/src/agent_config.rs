@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 use topology_core::scheduler::Scheduler;
 
 /// Configures the loop. The command line sets the defaults.
@@ -17,7 +17,7 @@ pub struct AgentConfig {
     /// Whether other Nodes are known from the map, which tells few of their labels.
     pub mapped: bool,
     /// Service ranges used when the input has no `ServiceCIDR` object.
-    pub service_cidrs: Vec<Cidr>,
+    pub service_cidrs: Vec<IpNetwork>,
     /// The node's own addresses, at most one of each family; empty: the Node object's `InternalIP`,
     /// then what the default route sends from, then the first global address. Only addresses that
     /// this machine has count.

@@ -184,7 +184,7 @@ impl AgentArgs {
 pub struct ServiceArgs {
     /// The cluster's Service address ranges; `ServiceCIDR` objects in the input win.
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = values::cidr)]
-    pub service_cidr: Vec<topology_core::model::Cidr>,
+    pub service_cidr: Vec<topology_core::model::IpNetwork>,
 
     /// The kernel scheduler of every virtual server.
     #[arg(

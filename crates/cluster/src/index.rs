@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use topology_core::model::{Cidr, ObjectName};
+use topology_core::model::{IpNetwork, ObjectName};
 use topology_core::snapshot::Snapshot;
 
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -29,15 +29,15 @@ pub struct Index {
     completeness: Option<Completeness>,
     ignored: BTreeMap<ObjectKey, Ignored>,
     reports: BTreeMap<Arc<str>, FileReport>,
-    cidrs: BTreeMap<Arc<str>, Vec<Cidr>>,
+    cidrs: BTreeMap<Arc<str>, Vec<IpNetwork>>,
     /// Where Service addresses come from while no object says it.
-    default_cidrs: Vec<Cidr>,
+    default_cidrs: Vec<IpNetwork>,
 }
 
 impl Index {
     /// An index that knows nothing yet. `service_cidrs` counts as long as the cluster has no
     /// `ServiceCIDR` object.
-    pub fn new(service_cidrs: Vec<Cidr>) -> Self {
+    pub fn new(service_cidrs: Vec<IpNetwork>) -> Self {
         let mut index = Self {
             default_cidrs: service_cidrs,
             ..Self::default()
@@ -202,7 +202,7 @@ impl Index {
     }
 
     fn publish_cidrs(&mut self) {
-        let mut cidrs: Vec<Cidr> = self.cidrs.values().flatten().copied().collect();
+        let mut cidrs: Vec<IpNetwork> = self.cidrs.values().flatten().copied().collect();
         if self.cidrs.is_empty() {
             cidrs.clone_from(&self.default_cidrs);
         }

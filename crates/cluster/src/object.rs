@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use topology_core::model::{
-    Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy,
+    Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, TopologyPolicy,
 };
 
 /// The kinds of objects that are read. Every other kind is skipped and counted.
@@ -127,7 +127,7 @@ pub struct ServiceCidr {
     /// The object's name.
     pub name: Arc<str>,
     /// One range for each address family, at most two.
-    pub cidrs: Vec<Cidr>,
+    pub cidrs: Vec<IpNetwork>,
 }
 
 /// A Namespace: what policies of the cluster select it by.

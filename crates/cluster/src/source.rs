@@ -21,7 +21,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 use topology_core::snapshot::Snapshot;
 
 use crate::claims;
@@ -57,7 +57,7 @@ const MOST_OF_STREAM: u64 = 1 << 30;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Where Service addresses come from, if no `ServiceCIDR` object says it.
-    pub service_cidrs: Vec<Cidr>,
+    pub service_cidrs: Vec<IpNetwork>,
     /// Milliseconds since 1970: drains may not end more than 72 hours after it, and those that have ended give a warning.
     /// If it is not known, they may not end more than 72 hours after their creation.
     pub now: Option<i64>,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -88,7 +88,7 @@ pub trait Host {
     fn other_proxy(&mut self) -> Option<Vec<String>>;
 
     /// Routes of others (inside `ranges`), and routes of ours, in the words of `ip`; and tables of others.
-    async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey;
+    async fn survey(&mut self, ranges: &BTreeSet<IpNetwork>) -> Survey;
 }
 
 /// What [`Host::survey`] found.
@@ -237,7 +237,7 @@ impl Host for Machine {
         is_news.then(|| self.other_proxy.borrow_and_update().clone())
     }
 
-    async fn survey(&mut self, ranges: &BTreeSet<Cidr>) -> Survey {
+    async fn survey(&mut self, ranges: &BTreeSet<IpNetwork>) -> Survey {
         let held = self.table.held().iter().map(ToString::to_string).collect();
         Survey {
             routes: held,

@@ -271,8 +271,18 @@ impl<'a> Field<'a> {
         remedy: &str,
         report: &mut dyn Problems,
     ) -> Option<T> {
-        let text = self.text(report)?;
-        let value = text.parse().ok();
+        self.parse_with(|text| text.parse().ok(), what, remedy, report)
+    }
+
+    /// The field as a value that `parse` reads; `None` of it is a fault.
+    pub fn parse_with<T>(
+        &self,
+        parse: impl FnOnce(&str) -> Option<T>,
+        what: &str,
+        remedy: &str,
+        report: &mut dyn Problems,
+    ) -> Option<T> {
+        let value = parse(self.text(report)?);
         if value.is_none() {
             let text = self.node.map(Node::describe).unwrap_or_default();
             report.warn(self, format!("{text} is not {what}"), remedy.to_owned());

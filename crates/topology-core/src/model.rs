@@ -8,18 +8,22 @@ mod labels;
 mod name;
 mod node;
 mod policy_name;
+mod range;
 mod selector;
 mod service;
 mod topology_policy;
 
-pub use address::{Cidr, Family, ParseCidrError, Protocol};
+pub use address::{Family, Protocol};
 pub use drain::{Drain, DrainScope, HardServices, OnLastDomain};
 pub use endpoint::{Endpoint, EndpointSlice, Hints, SlicePort};
 pub use frontend::{Frontend, FrontendKind};
+/// Every range in the model is written by [`parse_range`] or [`range_around`], so its host bits are zero.
+pub use ipnetwork::IpNetwork;
 pub use labels::Labels;
 pub use name::ObjectName;
 pub use node::{CAPACITY_LABEL, Node};
 pub use policy_name::{ParsePolicyNameError, PolicyKind, PolicyName};
+pub use range::{ParseRangeError, parse_range, range_around};
 pub use selector::{Expression, Operator, Selector};
 pub use service::{Faults, Service, ServicePort, TrafficPolicy, Unprogrammed};
 pub use topology_policy::{Enforcement, OwnerLimits, TopologyPolicy};

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Cidr, Drain, EndpointSlice, Labels, Node, ObjectName, Service, TopologyPolicy};
+use crate::model::{
+    Drain, EndpointSlice, IpNetwork, Labels, Node, ObjectName, Service, TopologyPolicy,
+};
 use claims::FrontendClaims;
 pub use claims::FrontendKey;
 pub use dirty::Dirty;
@@ -34,7 +36,7 @@ pub struct Snapshot {
     /// Which Service each slice was filed under, since its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
     claims: FrontendClaims,
-    service_cidrs: Vec<Cidr>,
+    service_cidrs: Vec<IpNetwork>,
     /// Labels of namespaces.
     namespaces: FxHashMap<Arc<str>, Labels>,
     /// By namespace, none first, and name.
@@ -175,7 +177,7 @@ impl Snapshot {
     }
 
     /// Replaces the ranges that cluster IPs come from.
-    pub fn set_service_cidrs(&mut self, mut cidrs: Vec<Cidr>) {
+    pub fn set_service_cidrs(&mut self, mut cidrs: Vec<IpNetwork>) {
         cidrs.sort_unstable();
         cidrs.dedup();
         if cidrs != self.service_cidrs {
@@ -277,7 +279,7 @@ impl Snapshot {
     }
 
     /// The ranges that cluster IPs come from, sorted.
-    pub fn service_cidrs(&self) -> &[Cidr] {
+    pub fn service_cidrs(&self) -> &[IpNetwork] {
         &self.service_cidrs
     }
 

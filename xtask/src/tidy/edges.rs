@@ -20,7 +20,7 @@ const ROOMS: &[Room] = &[
     Room {
         package: "topology-core",
         inside: &[],
-        outside: Some(&["rustc-hash", "smallvec", "thiserror"]),
+        outside: Some(&["ipnetwork", "rustc-hash", "smallvec", "thiserror"]),
         invariant: "topology-core has no I/O, clock, async, logging, serde or Kubernetes types",
     },
     Room {

@@ -58,9 +58,9 @@ mod tests {
         assert!(problems_of(MEETING, BOTH).is_empty());
         let mention = "//! Uses `ipvs_netlink` through ipvs.rs.\nuse topology_core::plan::Step;";
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
-        let routes = "use netlink_pipeline::Connection;\nuse topology_core::model::Cidr;";
+        let routes = "use netlink_pipeline::Connection;\nuse topology_core::model::Node;";
         assert!(problems_of("crates/dataplane/src/routes.rs", routes).is_empty());
-        let both = "use ipvs_netlink::Client;\nuse topology_core::model::Cidr;";
+        let both = "use ipvs_netlink::Client;\nuse topology_core::model::Node;";
         assert_eq!(problems_of("crates/dataplane/src/routes.rs", both).len(), 1);
     }
 }

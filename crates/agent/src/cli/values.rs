@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use topology_core::model::{Cidr, ObjectName, ParseCidrError};
+use topology_core::model::{self, IpNetwork, ObjectName};
 use topology_core::policy::LevelKey;
 
 /// Where kubectl looks for what is named without a namespace.
@@ -112,9 +112,8 @@ pub fn label_key(text: &str) -> Result<String, String> {
 }
 
 /// A Service address range, for example `10.96.0.0/12`.
-pub fn cidr(text: &str) -> Result<Cidr, String> {
-    text.parse()
-        .map_err(|error: ParseCidrError| error.to_string())
+pub fn cidr(text: &str) -> Result<IpNetwork, String> {
+    model::parse_range(text).map_err(|error| error.to_string())
 }
 
 /// A Node's name: lower-case letters, digits, `-` and `.` (RFC 1123), trimmed and lower-cased as kube-proxy does.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use dataplane::nftables::{CIDRS, DesiredTables, Element, HAIRPIN, OWN, SILENT, VIPS};
 use dataplane::routes::addresses::NodeIps;
 use dataplane::routes::{self, LocalRoute};
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Family, IpNetwork};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -16,7 +16,7 @@ use super::desired::DesiredServices;
 /// The desired routes and nftables state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HostPlan {
-    pub(super) ranges: BTreeSet<Cidr>,
+    pub(super) ranges: BTreeSet<IpNetwork>,
     pub(super) routes: BTreeSet<LocalRoute>,
     pub(super) tables: DesiredTables,
 }
@@ -59,7 +59,7 @@ pub(super) fn host_plan(input: &HostInput<'_>) -> (HostPlan, Vec<String>) {
 }
 
 fn tables(
-    ranges: &BTreeSet<Cidr>,
+    ranges: &BTreeSet<IpNetwork>,
     vips: &BTreeSet<IpAddr>,
     desired: &DesiredServices,
     own: &BTreeSet<IpAddr>,

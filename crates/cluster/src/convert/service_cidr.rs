@@ -1,6 +1,6 @@
 //! `networking.k8s.io` `ServiceCIDR`: the ranges that cluster IPs are taken from.
 
-use topology_core::model::Cidr;
+use topology_core::model::{IpNetwork, parse_range};
 
 use super::report::Report;
 use crate::object::{ObjectKey, ServiceCidr};
@@ -14,9 +14,10 @@ pub(crate) fn convert(
 ) -> Option<ServiceCidr> {
     let spec = root.get("spec");
     let listed = spec.get("cidrs");
-    let mut cidrs: Vec<Cidr> = Vec::new();
+    let mut cidrs: Vec<IpNetwork> = Vec::new();
     for entry in listed.items(report) {
-        cidrs.extend(entry.parse::<Cidr>(
+        cidrs.extend(entry.parse_with(
+            |text| parse_range(text).ok(),
             "a range of addresses and is skipped",
             "write it as 10.96.0.0/12",
             report,

@@ -142,8 +142,8 @@ fn an_ignored_object_leaves_the_snapshot_and_is_listed() {
 
 #[test]
 fn ranges_come_from_objects_and_else_from_the_flag() {
-    let flag: Cidr = "10.96.0.0/12".parse().unwrap();
-    let object: Cidr = "10.112.0.0/16".parse().unwrap();
+    let flag: IpNetwork = "10.96.0.0/12".parse().unwrap();
+    let object: IpNetwork = "10.112.0.0/16".parse().unwrap();
     let mut index = Index::new(vec![flag]);
     assert_eq!(index.snapshot().service_cidrs(), [flag]);
     let cidr = Object::ServiceCidr(ServiceCidr {

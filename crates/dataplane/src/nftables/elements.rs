@@ -92,7 +92,7 @@ fn key(element: &Element) -> Vec<u8> {
     };
     match *element {
         // Only its start: a set of intervals does not follow endpoints.
-        Element::Range(range) => octets(range.address()),
+        Element::Range(range) => octets(range.ip()),
         Element::Address(ip) => octets(ip),
         Element::Pair(ip) => octets(ip).repeat(2),
         Element::Listener(ip, protocol, port) => {

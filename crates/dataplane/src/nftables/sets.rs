@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Family, Protocol};
+use topology_core::model::{Family, IpNetwork, Protocol};
 
 use crate::routes::is_host;
 
@@ -75,7 +75,7 @@ impl KeyType {
 /// One element of a set. Prints as nft writes and lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Element {
-    Range(Cidr),
+    Range(IpNetwork),
     Address(IpAddr),
     /// The address twice: source and destination.
     Pair(IpAddr),
@@ -86,7 +86,7 @@ pub enum Element {
 impl Element {
     pub(super) fn family(&self) -> Family {
         match self {
-            Self::Range(range) => range.family(),
+            Self::Range(range) => Family::of_range(range),
             Self::Address(ip) | Self::Pair(ip) | Self::Listener(ip, ..) => Family::of(*ip),
         }
     }
@@ -96,7 +96,7 @@ impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // nft lists a range of one address without its length.
-            Self::Range(range) if is_host(range) => write!(f, "{}", range.address()),
+            Self::Range(range) if is_host(range) => write!(f, "{}", range.ip()),
             Self::Range(range) => write!(f, "{range}"),
             Self::Address(ip) => write!(f, "{ip}"),
             Self::Pair(ip) => write!(f, "{ip} . {ip}"),

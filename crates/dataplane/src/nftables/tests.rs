@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Protocol};
+use topology_core::model::{Protocol, parse_range};
 
 use super::diff::diff;
 use super::observe::ObservedTable;
@@ -11,7 +11,7 @@ use super::*;
 fn desired(cidrs: &[&str], vips: &[&str], own: &[&str], hairpin: &[&str]) -> DesiredTables {
     let addresses =
         |list: &[&str]| -> Vec<IpAddr> { list.iter().map(|ip| ip.parse().unwrap()).collect() };
-    let ranges = cidrs.iter().map(|cidr| cidr.parse::<Cidr>().unwrap());
+    let ranges = cidrs.iter().map(|cidr| parse_range(cidr).unwrap());
     DesiredTables::default()
         .with(&CIDRS, ranges.map(Element::Range))
         .with(&VIPS, addresses(vips).into_iter().map(Element::Address))

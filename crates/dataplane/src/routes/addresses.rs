@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Family, IpNetwork, range_around};
 
 use super::range::{covers, is_host};
 
@@ -24,8 +24,8 @@ impl Interface {
     /// Whether the network that is on this link shares addresses with `range`.
     /// An address without a network of its own (a /32 or /128) shares nothing: its route is more
     /// specific than any range.
-    pub fn network_overlaps(&self, range: &Cidr) -> bool {
-        let Some(network) = Cidr::new(self.address, self.prefix) else {
+    pub fn network_overlaps(&self, range: &IpNetwork) -> bool {
+        let Some(network) = range_around(self.address, self.prefix) else {
             return false;
         };
         !is_host(&network)

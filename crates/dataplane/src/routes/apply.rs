@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_pipeline::Failure;
 use rustix::net::netdevice;
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Family, IpNetwork};
 
 use super::addresses::Interface;
 use super::desired::{LocalRoute, PROTOCOL};
@@ -46,7 +46,7 @@ pub struct RouteTable {
     held: BTreeSet<LocalRoute>,
     /// Prefixes for which someone else has a `local` route already; packets are delivered all the
     /// same. Tried again after the next [`RouteTable::read`].
-    taken: BTreeSet<Cidr>,
+    taken: BTreeSet<IpNetwork>,
 }
 
 impl RouteTable {
@@ -72,7 +72,7 @@ impl RouteTable {
     }
 
     /// Routes of others that deliver addresses inside `of` to this machine.
-    pub async fn foreign(&mut self, of: &BTreeSet<Cidr>) -> Result<Vec<String>, RouteError> {
+    pub async fn foreign(&mut self, of: &BTreeSet<IpNetwork>) -> Result<Vec<String>, RouteError> {
         let inside = |route: &LocalRoute| of.iter().any(|range| covers(range, &route.to));
         let listed = self
             .list(Whose::All, |listed| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use topology_core::model::Cidr;
+use topology_core::model::{Family, IpNetwork};
 
 use super::addresses::{Interface, NodeIps};
 use super::range::covers;
@@ -17,7 +17,7 @@ pub const PROTOCOL: u8 = 173;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalRoute {
     /// What it covers.
-    pub to: Cidr,
+    pub to: IpNetwork,
     /// The node's address of the same family; without it a Service cannot be reached from the node
     /// itself.
     pub source: Option<IpAddr>,
@@ -36,7 +36,7 @@ impl fmt::Display for LocalRoute {
 /// Why a Service range gets no route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRefused {
-    pub range: Cidr,
+    pub range: IpNetwork,
     /// The address of this node or the link network it would swallow, in words.
     pub swallows: String,
 }
@@ -58,10 +58,10 @@ impl fmt::Display for RangeRefused {
 /// `own` are the addresses of this machine's Node object. Those of other Nodes do not count: each
 /// kubelet writes its own, and one of them may not change the routes of every machine.
 pub fn usable_ranges(
-    ranges: &[Cidr],
+    ranges: &[IpNetwork],
     own: &[IpAddr],
     interfaces: &[Interface],
-) -> (BTreeSet<Cidr>, Vec<RangeRefused>) {
+) -> (BTreeSet<IpNetwork>, Vec<RangeRefused>) {
     let mut usable = BTreeSet::new();
     let mut refused = Vec::new();
     for &range in ranges {
@@ -89,20 +89,20 @@ pub fn usable_ranges(
 
 /// Returns the routes for `ranges` and for the Service addresses outside of them.
 pub fn desired_routes(
-    ranges: &BTreeSet<Cidr>,
+    ranges: &BTreeSet<IpNetwork>,
     vips: impl Iterator<Item = IpAddr>,
     node: &NodeIps,
 ) -> BTreeSet<LocalRoute> {
     let singles = vips
         .filter(|vip| !ranges.iter().any(|range| range.contains(*vip)))
-        .map(Cidr::host);
+        .map(IpNetwork::from);
     ranges
         .iter()
         .copied()
         .chain(singles)
         .map(|to| LocalRoute {
             to,
-            source: node.of(to.family()),
+            source: node.of(Family::of_range(&to)),
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 
 use super::desired::LocalRoute;
 
@@ -17,10 +17,10 @@ pub(super) enum RouteStep {
 /// ranges in `taken`, for which another program has a route.
 pub(super) fn diff(
     held: &BTreeSet<LocalRoute>,
-    taken: &BTreeSet<Cidr>,
+    taken: &BTreeSet<IpNetwork>,
     desired: &BTreeSet<LocalRoute>,
 ) -> Vec<RouteStep> {
-    let old: BTreeMap<Cidr, LocalRoute> = held
+    let old: BTreeMap<IpNetwork, LocalRoute> = held
         .difference(desired)
         .map(|route| (route.to, *route))
         .collect();
@@ -34,7 +34,7 @@ pub(super) fn diff(
         steps.extend(old.get(&route.to).map(|former| RouteStep::Remove(*former)));
         steps.push(RouteStep::Add(*route));
     }
-    let replaced: BTreeSet<Cidr> = new.iter().map(|route| route.to).collect();
+    let replaced: BTreeSet<IpNetwork> = new.iter().map(|route| route.to).collect();
     let gone = old
         .into_values()
         .filter(|route| !replaced.contains(&route.to));

@@ -1,13 +1,13 @@
 //! Compares ranges of addresses.
 
-use topology_core::model::Cidr;
+use topology_core::model::{Family, IpNetwork};
 
 /// Whether every address of `inner` is in `outer`.
-pub fn covers(outer: &Cidr, inner: &Cidr) -> bool {
-    outer.prefix() <= inner.prefix() && outer.contains(inner.address())
+pub fn covers(outer: &IpNetwork, inner: &IpNetwork) -> bool {
+    outer.prefix() <= inner.prefix() && outer.contains(inner.ip())
 }
 
 /// Whether the range is one address.
-pub fn is_host(range: &Cidr) -> bool {
-    range.prefix() == range.family().bits()
+pub fn is_host(range: &IpNetwork) -> bool {
+    range.prefix() == Family::of_range(range).bits()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 
 use super::addresses::{Candidates, Interface, NodeIps};
 use super::*;
@@ -12,7 +12,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn cidr(text: &str) -> Cidr {
+fn cidr(text: &str) -> IpNetwork {
     text.parse().unwrap()
 }
 

@@ -7,7 +7,7 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use topology_core::model::{Cidr, Family};
+use topology_core::model::{Family, range_around};
 
 use super::desired::{LocalRoute, PROTOCOL};
 
@@ -44,12 +44,12 @@ fn family(family: Family) -> AddressFamily {
 /// The message body that adds or deletes `route`.
 pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     let mut message = RouteMessage::default();
-    let scope = match route.to.family() {
+    let scope = match Family::of_range(&route.to) {
         Family::V4 => RouteScope::Host,
         Family::V6 => RouteScope::Universe,
     };
     message.header = RouteHeader {
-        address_family: family(route.to.family()),
+        address_family: family(Family::of_range(&route.to)),
         destination_prefix_length: route.to.prefix(),
         table: TABLE_LOCAL,
         protocol: RouteProtocol::from(PROTOCOL),
@@ -59,7 +59,7 @@ pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     };
     message
         .attributes
-        .push(RouteAttribute::Destination(route.to.address().into()));
+        .push(RouteAttribute::Destination(route.to.ip().into()));
     message.attributes.push(RouteAttribute::Oif(lo));
     if let Some(source) = route.source {
         message
@@ -128,7 +128,7 @@ pub(super) fn listed(message: &RouteMessage) -> Option<Listed> {
         RouteAttribute::Destination(address) => ip(address),
         _ => None,
     });
-    let to = Cidr::new(to?, header.destination_prefix_length)?;
+    let to = range_around(to?, header.destination_prefix_length)?;
     let route = LocalRoute {
         to,
         source: source(message),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use topology_core::model::{Cidr, Frontend, Node};
+use topology_core::model::{Frontend, IpNetwork, Node, parse_range};
 use topology_core::resolve::{FindingKind, Viewpoint, resolve};
 use topology_core::virtual_server::VirtualServerKey;
 
@@ -31,16 +31,20 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
     all.prop_flat_map(|nodes| subsequence(nodes, 0..=4))
 }
 
-fn ranges() -> impl Strategy<Value = Vec<Cidr>> {
-    subsequence(RANGES.to_vec(), 0..=3)
-        .prop_map(|ranges| ranges.iter().map(|text| text.parse().unwrap()).collect())
+fn ranges() -> impl Strategy<Value = Vec<IpNetwork>> {
+    subsequence(RANGES.to_vec(), 0..=3).prop_map(|ranges| {
+        ranges
+            .iter()
+            .map(|text| parse_range(text).unwrap())
+            .collect()
+    })
 }
 
 /// What is done to the cluster after it was seen for the first time.
 #[derive(Debug, Clone)]
 enum Change {
     Nodes(Vec<Node>),
-    Ranges(Vec<Cidr>),
+    Ranges(Vec<IpNetwork>),
 }
 
 proptest! {

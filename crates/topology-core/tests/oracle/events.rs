@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 use proptest::sample::select;
 use topology_core::model::{
-    Cidr, Drain, EndpointSlice, Family, Frontend, Labels, Node, ObjectName, Service, TopologyPolicy,
+    Drain, EndpointSlice, Family, Frontend, IpNetwork, Labels, Node, ObjectName, Service,
+    TopologyPolicy,
 };
 use topology_core::resolve::{Resolution, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -27,7 +28,7 @@ enum Event {
     NoDrain(&'static str),
     Namespace(Labels),
     NoNamespace,
-    Cidrs(Vec<Cidr>),
+    Cidrs(Vec<IpNetwork>),
 }
 
 fn object(name: &str) -> ObjectName {

@@ -12,7 +12,7 @@ use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteError, RouteReport};
 use topology_core::mirror::{ObservedRealServer, ObservedServer, StepOutcome};
-use topology_core::model::Cidr;
+use topology_core::model::IpNetwork;
 use topology_core::plan::{Deadline, Step};
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
@@ -490,7 +490,7 @@ impl Host for Shared {
         self.0.borrow_mut().other_proxy.take()
     }
 
-    async fn survey(&mut self, _: &BTreeSet<Cidr>) -> Survey {
+    async fn survey(&mut self, _: &BTreeSet<IpNetwork>) -> Survey {
         Survey {
             foreign_routes: Vec::new(),
             routes: Vec::new(),

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use topology_core::model::{Cidr, Node};
+use topology_core::model::{IpNetwork, Node};
 
 /// Whether the node `me` may not program `address`: some Node has it, and either the address is in no Service range or
 /// that Node is `me`.
-pub(crate) fn keeps(nodes: &[Node], ranges: &[Cidr], me: &str, address: IpAddr) -> bool {
+pub(crate) fn keeps(nodes: &[Node], ranges: &[IpNetwork], me: &str, address: IpAddr) -> bool {
     nodes
         .iter()
         .filter(|node| node.addresses.contains(&address))
@@ -14,11 +14,11 @@ pub(crate) fn keeps(nodes: &[Node], ranges: &[Cidr], me: &str, address: IpAddr) 
 }
 
 /// Whether the leading bits are the same.
-fn is_in(range: &Cidr, address: IpAddr) -> bool {
+fn is_in(range: &IpNetwork, address: IpAddr) -> bool {
     let text = |address: IpAddr| match address {
         IpAddr::V4(v4) => format!("{:032b}", v4.to_bits()),
         IpAddr::V6(v6) => format!("{:0128b}", v6.to_bits()),
     };
-    let (range_bits, bits) = (text(range.address()), text(address));
+    let (range_bits, bits) = (text(range.ip()), text(address));
     range_bits.len() == bits.len() && bits.starts_with(&range_bits[..usize::from(range.prefix())])
 }
