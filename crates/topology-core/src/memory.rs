@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use crate::model::ObjectName;
 use crate::policy::LevelKey;
-use crate::resolve::Resolution;
 use crate::virtual_server::VirtualServerKey;
 
 /// Everything that is remembered, by Service; of each what is remembered of its virtual servers, sorted by key.
@@ -36,16 +35,12 @@ pub struct RecoveryHold {
 }
 
 impl Memory {
-    /// Remembers what `resolution` of `service` asks to be remembered, and forgets the rest about it.
-    pub fn learn(&mut self, service: &ObjectName, resolution: &Resolution) {
-        let mut kept: Vec<_> = resolution
-            .servers
-            .iter()
-            .filter_map(|resolved| {
-                let remembered = Arc::clone(resolved.remember.as_ref()?);
-                Some((resolved.server.key, remembered))
-            })
-            .collect();
+    /// Replaces what is remembered of `service`.
+    pub(crate) fn set(
+        &mut self,
+        service: &ObjectName,
+        mut kept: Vec<(VirtualServerKey, Arc<Remembered>)>,
+    ) {
         kept.sort_unstable_by_key(|(key, _)| *key);
         if kept.is_empty() {
             self.0.remove(service);

@@ -11,6 +11,7 @@ mod policy_name;
 mod range;
 mod selector;
 mod service;
+mod service_port;
 mod topology_policy;
 
 pub use address::{Family, Protocol};
@@ -25,5 +26,6 @@ pub use node::{CAPACITY_LABEL, Node};
 pub use policy_name::{ParsePolicyNameError, PolicyKind, PolicyName};
 pub use range::{ParseRangeError, parse_range, range_around};
 pub use selector::{Expression, Operator, Selector};
-pub use service::{Faults, Service, ServicePort, TrafficPolicy, Unprogrammed};
+pub use service::{Faults, Service, TrafficPolicy, Unprogrammed};
+pub use service_port::ServicePort;
 pub use topology_policy::{Enforcement, OwnerLimits, TopologyPolicy};

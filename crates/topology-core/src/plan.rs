@@ -1,5 +1,6 @@
 //! The difference between what the kernel shall hold and what it holds, as steps in a safe order.
 
+mod deadline;
 mod step;
 
 use std::net::IpAddr;
@@ -7,6 +8,7 @@ use std::net::IpAddr;
 use crate::mirror::{Mirror, ObservedRealServer, ObservedServer, Trust, drains};
 use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 
+pub use deadline::Deadline;
 pub use step::Step;
 
 /// Steps in order, and when to look again.
@@ -19,19 +21,6 @@ pub struct Plan {
     pub wake_at: Option<u64>,
     /// Deadlines that begin or end with this plan; the caller gives them to the mirror before it takes the steps.
     pub deadlines: Vec<Deadline>,
-}
-
-/// When a draining real server is deleted whatever its connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadline {
-    /// The virtual server.
-    pub key: VirtualServerKey,
-    /// The address of the real server.
-    pub address: IpAddr,
-    /// Its port.
-    pub port: u16,
-    /// In milliseconds of the caller's clock; `None` if it waits for the end of its connections instead.
-    pub until: Option<u64>,
 }
 
 /// How the difference is made.

@@ -20,11 +20,9 @@ pub use annotations::{
     beside_topology_keys, from_annotations, read_annotations,
 };
 pub use error::{PolicyError, PolicyWarning};
-pub use level::{Level, LevelKey, ZONE};
+pub use level::{Level, LevelKey, MinReady, ZONE};
 pub use mode::Mode;
-pub use parts::{
-    Avoid, AvoidMode, Demand, DemandKind, EmptyTier, MinReady, OnNoMatch, Residual, Weighting,
-};
+pub use parts::{Avoid, AvoidMode, Demand, DemandKind, EmptyTier, OnNoMatch, Residual, Weighting};
 pub use source::PolicySource;
 pub(crate) use suggest::in_full;
 pub use suggest::suggest;

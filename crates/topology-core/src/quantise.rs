@@ -14,75 +14,27 @@
 //!
 //! `mh` and `sh` tell few weights apart: they have rules of their own. Every other scheduler gets the weights of `wrr`.
 
+mod class;
 mod groups;
 mod mh;
+mod quantised;
 mod search;
 mod sh;
 mod wrr;
 
 use crate::ratio::{Ratio, gcd};
 use crate::scheduler::Scheduler;
+pub use class::Class;
+use class::levels;
+pub use groups::tolerance;
+pub use quantised::{MAX_WEIGHT, QuantiseMethod, Quantised};
 use search::Search;
 pub use wrr::wrr;
 
-/// The largest weight ever given to a real server.
-pub const MAX_WEIGHT: u32 = 65_535;
 /// The largest weight the first stage accepts.
 const EXACT_LIMIT: u32 = 256;
 /// How far the first search goes.
 const SEARCH_LIMIT: u32 = 1_024;
-
-/// Endpoints of one level that get the same share each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Class {
-    /// The level, for the tolerance, which is judged for the level and for its endpoints of the same share.
-    pub level: usize,
-    /// The desired share of each endpoint, > 0.
-    pub share: Ratio,
-    /// How many endpoints, > 0.
-    pub count: u32,
-}
-
-/// How the weights were found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum QuantiseMethod {
-    /// Exact, largest weight at most 256.
-    Exact,
-    /// Rounded, within the tolerance, m at most 1,024.
-    Search,
-    /// Exact, largest weight at most 65,535.
-    WideExact,
-    /// Rounded, within the tolerance, m at most 65,535.
-    WideSearch,
-    /// The largest weight is 65,535 and some share is outside the tolerance.
-    Clamped,
-}
-
-impl QuantiseMethod {
-    /// The word for it in output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Search => "search",
-            Self::WideExact => "wide-exact",
-            Self::WideSearch => "wide-search",
-            Self::Clamped => "clamped",
-        }
-    }
-}
-
-/// Weights, one for each class.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quantised {
-    /// The weight of each endpoint of the class, 1 to 65,535; their greatest common divisor is 1.
-    pub weights: Vec<u32>,
-    /// How many endpoints of the class weigh one more; only `sh` needs that.
-    pub heavier: Vec<u32>,
-    /// How they were found.
-    pub method: QuantiseMethod,
-    /// The sum of all endpoints' weights: the picks in one cycle of `wrr`.
-    pub cycle: u64,
-}
 
 /// The weights of `classes`, whose shares should sum up to 1 over all endpoints, for this scheduler.
 pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
@@ -113,18 +65,6 @@ pub fn quantise(classes: &[Class]) -> Quantised {
     Quantised::alike(classes, weights, method)
 }
 
-impl Quantised {
-    /// Weights under which the endpoints of a class are alike.
-    fn alike(classes: &[Class], weights: Vec<u32>, method: QuantiseMethod) -> Self {
-        Self {
-            heavier: vec![0; weights.len()],
-            cycle: picks(classes, &weights).iter().sum(),
-            weights,
-            method,
-        }
-    }
-}
-
 /// The weights that a search finds; those that are exact if they are better than going far.
 fn searched(classes: &[Class], exact: Option<Vec<u32>>) -> (Vec<u32>, QuantiseMethod) {
     let mut search = Search::new(classes);
@@ -152,13 +92,6 @@ pub(crate) fn has_small_weights(scheduler: Scheduler, classes: &[Class]) -> bool
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
 
-/// How far the achieved share of a level, or of all its endpoints that want the same, may be from the `desired` one:
-/// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
-pub fn tolerance(desired: Ratio) -> Ratio {
-    let relative = (desired * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
-    relative.min(Ratio::new(5, 1_000))
-}
-
 /// The share of each level that `weights` achieve, by the level's index.
 pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
     let mut picks = vec![0_u64; levels(classes)];
@@ -172,31 +105,6 @@ pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
         .into_iter()
         .map(|picks| Ratio::new(picks, cycle))
         .collect()
-}
-
-/// One more than the largest index of a level.
-fn levels(classes: &[Class]) -> usize {
-    let indices = classes.iter().map(|class| class.level + 1);
-    indices.max().unwrap_or(0)
-}
-
-/// What the endpoints of each class weigh together.
-fn picks(classes: &[Class], weights: &[u32]) -> Vec<u64> {
-    let both = classes.iter().zip(weights);
-    both.map(|(class, weight)| u64::from(class.count) * u64::from(*weight))
-        .collect()
-}
-
-/// The same proportions in the smallest numbers.
-fn lowest_terms(mut weights: Vec<u32>) -> Vec<u32> {
-    let common = weights
-        .iter()
-        .fold(0, |common, weight| gcd(common, u128::from(*weight)));
-    let common = u32::try_from(common).unwrap_or(1).max(1);
-    for weight in &mut weights {
-        *weight /= common;
-    }
-    weights
 }
 
 /// Shares times their least common denominator, in lowest terms; none if a weight would exceed 65,535.

@@ -13,9 +13,11 @@ mod demand;
 mod drains;
 mod finding;
 mod hash;
+mod port_view;
 mod ramp;
 mod reason;
 mod record;
+mod resolution;
 mod s00_usable;
 mod s01_drains;
 mod s02_avoid;
@@ -33,10 +35,8 @@ mod stages;
 mod subset;
 mod targets;
 mod time;
+mod viewpoint;
 mod work;
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -44,73 +44,18 @@ pub use decision::{Decision, EndpointDecision, LevelDecision, Lost, LostBecause,
 pub use finding::{Finding, FindingKind};
 pub use reason::Reason;
 pub use record::{Fact, StageRecord};
+pub use resolution::{Resolution, ResolvedServer};
 pub use stages::{STAGES, Stage};
+pub use viewpoint::Viewpoint;
 
-use crate::memory::{Memory, Remembered};
-use crate::model::{Family, Frontend, FrontendKind, Node, ObjectName, Service, ServicePort};
-use crate::scheduler::Scheduler;
+use crate::model::{Family, ObjectName, Service};
 use crate::snapshot::{FrontendKey, Snapshot};
-use crate::virtual_server::{VirtualServer, VirtualServerKey};
+use crate::virtual_server::VirtualServerKey;
 use candidates::Candidate;
 use drains::Drains;
+use port_view::PortView;
 use stages::TOGETHER;
-use targets::{Found, Targets};
-
-/// Where and when one stands: decisions differ from node to node and from moment to moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Viewpoint {
-    /// The name of the Node.
-    pub node: Arc<str>,
-    /// The scheduler of every virtual server, unless its Service asks for another.
-    pub scheduler: Scheduler,
-    /// Schedulers that the kernel of the node does not have; `wrr` takes their place.
-    pub missing: Arc<BTreeSet<Scheduler>>,
-    /// Milliseconds since 1970; without a moment nothing ramps, nothing is held and no drain has expired.
-    pub now: Option<i64>,
-    /// What is known of earlier decisions.
-    pub memory: Arc<Memory>,
-}
-
-impl Viewpoint {
-    /// The view from `node`, scheduling by `wrr`.
-    pub fn new(node: impl Into<Arc<str>>) -> Self {
-        Self {
-            node: node.into(),
-            scheduler: Scheduler::default(),
-            missing: Arc::default(),
-            now: None,
-            memory: Arc::default(),
-        }
-    }
-}
-
-/// What a Service resolves to on one node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resolution {
-    /// Its virtual servers, by port and then by address, as the Service lists them.
-    pub servers: Vec<ResolvedServer>,
-    /// What its owner should know.
-    pub findings: Vec<Finding>,
-    /// When to ask again although nothing changes, milliseconds since 1970.
-    pub ask_again: Option<i64>,
-}
-
-/// A virtual server and how it came about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolvedServer {
-    /// The Service.
-    pub service: ObjectName,
-    /// The name of the Service port, empty if it has none.
-    pub port_name: Arc<str>,
-    /// Which address of the Service it serves.
-    pub kind: FrontendKind,
-    /// What the kernel shall hold.
-    pub server: VirtualServer,
-    /// Why.
-    pub decision: Decision,
-    /// What the next decision needs to know of this one; see [`Memory::learn`].
-    pub remember: Option<Arc<Remembered>>,
-}
+use targets::Targets;
 
 /// What `name` resolves to as seen from `me`; nothing if there is no such Service.
 pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
@@ -142,24 +87,7 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
     resolution
 }
 
-/// One port of a Service at one of its addresses, seen from one node.
-pub(crate) struct PortView<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) me: &'a Viewpoint,
-    pub(crate) service: &'a Service,
-    /// The slices with endpoints of the port.
-    targets: Found<'a>,
-    pub(crate) port: &'a ServicePort,
-    pub(crate) frontend: Frontend,
-    /// The Node one stands on, if it is known.
-    pub(crate) own_node: Option<&'a Node>,
-}
-
 impl PortView<'_> {
-    pub(crate) fn family(&self) -> Family {
-        Family::of(self.frontend.address)
-    }
-
     /// Why the address must not be programmed for this Service, given the virtual servers that it has so far.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
         let address = self.frontend.address;
@@ -191,14 +119,6 @@ impl PortView<'_> {
         }
         let repeated = so_far.contains(&self.key());
         repeated.then_some(FindingKind::PortRepeated { frontend })
-    }
-
-    pub(crate) fn key(&self) -> VirtualServerKey {
-        VirtualServerKey::Address {
-            protocol: self.port.protocol,
-            address: self.frontend.address,
-            port: self.frontend.port_of(self.port),
-        }
     }
 
     fn finding(&self, kind: FindingKind) -> Finding {

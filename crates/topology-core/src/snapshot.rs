@@ -1,8 +1,10 @@
 //! All that is known of the cluster, and what has changed since it was last asked.
 
 mod claims;
+mod deciders;
 mod dirty;
 mod drained;
+mod marks;
 mod policies;
 mod presence;
 mod tally;
@@ -18,8 +20,8 @@ use crate::model::{
 };
 use claims::FrontendClaims;
 pub use claims::FrontendKey;
-pub use dirty::Dirty;
-use dirty::Marks;
+pub use marks::Dirty;
+use marks::Marks;
 use presence::Presence;
 use tally::LabelTallies;
 pub(crate) use tally::{LabelTally, NodeTotals};
@@ -184,12 +186,6 @@ impl Snapshot {
             self.service_cidrs = cidrs;
             self.marks.ranges();
         }
-    }
-
-    /// What has changed since the last call, as far as it matters on the node `me`.
-    pub fn take_dirty(&mut self, me: &str) -> Dirty {
-        let marks = std::mem::take(&mut self.marks);
-        marks.dirty(self, me)
     }
 
     /// The Node of that name.

@@ -1,9 +1,8 @@
-//! Services and their ports.
+//! Describes a Service: its frontends, ports, traffic policies and what it asks of topology.
 
-use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use super::{Frontend, Labels, ObjectName};
+use super::{Frontend, Labels, ObjectName, ServicePort};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
@@ -80,17 +79,6 @@ impl Service {
             self.named_policy.clone_from(&last.named_policy);
         }
     }
-}
-
-/// One port of a Service.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ServicePort {
-    /// `name`, empty if the Service has one unnamed port.
-    pub name: Arc<str>,
-    /// `protocol`.
-    pub protocol: super::Protocol,
-    /// `port`.
-    pub port: NonZeroU16,
 }
 
 /// `Cluster` or `Local`, of `internalTrafficPolicy` and `externalTrafficPolicy`.

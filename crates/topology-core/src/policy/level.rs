@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::MinReady;
-
 /// The label that Kubernetes puts the host name in; it stands for the Node's name here.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The label of the zone.
@@ -30,6 +28,24 @@ impl Level {
             key,
             weight,
             min_ready: MinReady::default(),
+        }
+    }
+}
+
+/// What a level must have to stand on its own; below, it merges into the next outer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MinReady {
+    /// Ready endpoints; 1 asks for nothing.
+    pub count: u32,
+    /// Percent of its endpoints that are ready; 0 asks for nothing.
+    pub percent: u8,
+}
+
+impl Default for MinReady {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            percent: 0,
         }
     }
 }

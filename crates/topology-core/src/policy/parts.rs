@@ -24,24 +24,6 @@ pub enum EmptyTier {
     Renormalize,
 }
 
-/// What a level must have to stand on its own; below, it merges into the next outer one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MinReady {
-    /// Ready endpoints; 1 asks for nothing.
-    pub count: u32,
-    /// Percent of its endpoints that are ready; 0 asks for nothing.
-    pub percent: u8,
-}
-
-impl Default for MinReady {
-    fn default() -> Self {
-        Self {
-            count: 1,
-            percent: 0,
-        }
-    }
-}
-
 /// How the demand of a domain is estimated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Demand {

@@ -3,8 +3,15 @@
 //! A level of endpoints that are all alike needs no second look. In one of several capacities each kind has to be near
 //! enough: with the level's sum alone, capacities 1 and 257 would be near enough with weights 1 and 1.
 
-use super::{Class, levels, tolerance};
+use super::class::{Class, levels};
 use crate::ratio::Ratio;
+
+/// How far the achieved share of a level, or of all its endpoints that want the same, may be from the `desired` one:
+/// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
+pub fn tolerance(desired: Ratio) -> Ratio {
+    let relative = (desired * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
+    relative.min(Ratio::new(5, 1_000))
+}
 
 /// What is judged together.
 pub(super) struct ShareGroups {

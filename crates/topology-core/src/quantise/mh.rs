@@ -6,8 +6,9 @@
 //! Example: 90 % and 10 % over 1 and 5 endpoints are 45 to 1 each: weights 45 and 1. 99 % and 1 % would be 495 to 1; the
 //! nearest that `mh` tells apart are 63 and 1, which is 92.6 % and 7.4 %.
 
+use super::class::{Class, picks};
 use super::groups::ShareGroups;
-use super::{Class, QuantiseMethod, Quantised, lowest_terms, picks};
+use super::quantised::{QuantiseMethod, Quantised, lowest_terms};
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_BUCKETS, MH_WEIGHT};
 

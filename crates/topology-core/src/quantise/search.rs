@@ -7,8 +7,9 @@ mod bounds;
 mod line;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use super::Class;
+use super::class::Class;
 use super::groups::ShareGroups;
 use crate::ratio::{Ratio, gcd};
 use bounds::{Bounds, PickSum};
@@ -179,12 +180,4 @@ fn sums<'a>(bounds: &'a mut [Bounds], line: &ClassLine) -> impl Iterator<Item = 
         .enumerate()
         .filter(move |(at, _)| *at == level || Some(*at) == kind)
         .map(|(_, bounds)| &mut bounds.sum)
-}
-
-/// Numerator and denominator in so many bits; lower bits of both are given up together if there are more.
-fn words(ratio: Ratio, bits: u32) -> (u64, u64) {
-    let used = 128 - (ratio.numerator() | ratio.denominator()).leading_zeros();
-    let extra = used.saturating_sub(bits);
-    let word = |number: u128| u64::try_from(number >> extra).unwrap_or(u64::MAX);
-    (word(ratio.numerator()), word(ratio.denominator()).max(1))
 }

@@ -7,8 +7,9 @@
 //!
 //! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 204.8, 12.8 and 2.13 buckets each: 205, 13 and 2.
 
+use super::class::{Class, picks};
 use super::groups::ShareGroups;
-use super::{Class, QuantiseMethod, Quantised, lowest_terms};
+use super::quantised::{QuantiseMethod, Quantised, lowest_terms};
 use crate::ratio::Ratio;
 use crate::scheduler::SH_BUCKETS;
 
@@ -65,7 +66,7 @@ fn quotas(classes: &[Class]) -> Vec<Ratio> {
 fn dealt(classes: &[Class], quotas: &[Ratio]) -> Quantised {
     let whole = |quota: &Ratio| u32::try_from(quota.numerator() / quota.denominator()).unwrap_or(1);
     let weights: Vec<u32> = quotas.iter().map(whole).collect();
-    let dealt = |weights: &[u32]| super::picks(classes, weights).iter().sum::<u64>();
+    let dealt = |weights: &[u32]| picks(classes, weights).iter().sum::<u64>();
     let mut left = u64::from(SH_BUCKETS).saturating_sub(dealt(&weights));
     let mut heavier = vec![0; classes.len()];
     let fraction = |at: &usize| {
@@ -87,7 +88,7 @@ fn dealt(classes: &[Class], quotas: &[Ratio]) -> Quantised {
 
 /// How near that is.
 fn judged(classes: &[Class], weights: Vec<u32>, heavier: Vec<u32>) -> Quantised {
-    let mut picks = super::picks(classes, &weights);
+    let mut picks = picks(classes, &weights);
     for (picks, heavier) in picks.iter_mut().zip(&heavier) {
         *picks += u64::from(*heavier);
     }

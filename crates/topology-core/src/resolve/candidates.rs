@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::PortView;
+use super::port_view::PortView;
 use super::reason::Reason;
 use super::targets::Target;
 use crate::model::{Endpoint, Family, Node};

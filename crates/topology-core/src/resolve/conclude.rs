@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::candidates::Candidate;
 use super::decision::{Decision, EndpointDecision, LevelDecision};
+use super::resolution::ResolvedServer;
+use super::source;
 use super::work::{LevelState, PortWork};
-use super::{ResolvedServer, source};
 use crate::virtual_server::VirtualServer;
 
 impl PortWork<'_> {

@@ -7,8 +7,10 @@
 //! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
 
 use super::candidates::Candidate;
+use super::decision::Note;
+use super::port_view::PortView;
 use super::source::{Choice, DecidingRule};
-use super::{Note, PortView, time};
+use super::time;
 use crate::model::{Drain, DrainScope, HardServices};
 use crate::policy::{LevelKey, Policy};
 use crate::ratio::Ratio;

@@ -4,10 +4,11 @@
 //! endpoints with equal shares in one level.
 
 use super::drains::Drains;
+use super::port_view::PortView;
 use super::reason::Reason;
 use super::stages::{STAGES, TOGETHER};
 use super::work::PortWork;
-use super::{PortView, candidates::PortCandidates, source::Choice, subset};
+use super::{candidates::PortCandidates, source::Choice, subset};
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 

@@ -9,10 +9,11 @@
 //! Example: 2 of 12 endpoints and a third of the demand in the zone: 1/6 / (1/3) = 1/2 may stay, with 20 % overload 3/5
 //! (Q33, Q32). Source: Envoy's zone-aware routing is the case of 0 %, Topology Aware Hints decided by 20 %.
 
+use super::candidates::Candidate;
+use super::decision::Note;
 use super::demand;
 use super::record::Fact;
 use super::work::{LevelState, PortWork};
-use super::{Candidate, Note};
 use crate::policy::{LevelKey, Policy, Residual};
 use crate::ratio::Ratio;
 

@@ -19,9 +19,9 @@ mod ranking;
 
 use std::sync::Arc;
 
-use super::PortView;
 use super::categorize::Topology;
 use super::decision::{Lost, LostBecause, Note};
+use super::port_view::PortView;
 use crate::model::{Faults, PolicyName, Service, TopologyPolicy, TrafficPolicy};
 use crate::policy::{LevelKey, Policy, PolicySource, suggest};
 use ranking::Ranking;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::dirty::Deciders;
+use super::deciders::Deciders;
 use super::{ServiceEntry, Snapshot};
 use crate::model::{Drain, DrainScope, Endpoint};
 use crate::policy::{LevelKey, ZONE};

@@ -1,7 +1,7 @@
 //! The choices beside the levels: one that contradicts them is reported and does not count.
 
 use super::mode::Meant;
-use super::{AnnotationSet, Overload};
+use super::set::{AnnotationSet, Overload};
 use crate::policy::{EmptyTier, Mode, OnNoMatch, Policy, Weighting};
 
 /// Choices about levels, which mean nothing without any.

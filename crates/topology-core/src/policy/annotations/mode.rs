@@ -2,7 +2,7 @@
 //!
 //! Where they contradict each other, the one that is stricter holds: what can be read of a boundary is never opened.
 
-use super::{AnnotationSet, LevelList};
+use super::set::{AnnotationSet, LevelList};
 use crate::policy::{Level, LevelKey, Mode};
 
 /// What `mode`, `keys` and `weights` mean together.

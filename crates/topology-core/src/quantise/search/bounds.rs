@@ -1,8 +1,8 @@
 //! Whether a level is near enough, and how long it cannot be.
 
 use super::line::{ClassLine, SLOPE_BITS};
-use super::words;
-use crate::quantise::tolerance;
+use super::words::words;
+use crate::quantise::groups::tolerance;
 use crate::ratio::Ratio;
 
 /// Picks of some classes, and how fast they may grow for a while.

@@ -4,8 +4,8 @@
 //! rounded up: it weighs k from `m = ceil(q (2k - 1) / 2p)` on. These moments lie q/p apart, so each follows from the one
 //! before by an addition.
 
-use super::words;
-use crate::quantise::Class;
+use super::words::words;
+use crate::quantise::class::Class;
 use crate::ratio::Ratio;
 
 /// Slopes are in parts of 2 to this.

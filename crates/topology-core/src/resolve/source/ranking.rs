@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use crate::model::{Enforcement, Labels, OwnerLimits, TopologyPolicy};
 use crate::policy::{Level, LevelKey, Policy, PolicySource};
-use crate::resolve::PortView;
 use crate::resolve::decision::LostBecause;
+use crate::resolve::port_view::PortView;
 
 /// A policy object that selects the Service.
 pub(super) struct Ranked<'a> {

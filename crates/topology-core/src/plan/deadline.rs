@@ -1,0 +1,18 @@
+//! When a draining real server has to go.
+
+use std::net::IpAddr;
+
+use crate::virtual_server::VirtualServerKey;
+
+/// When a draining real server is deleted whatever its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// The virtual server.
+    pub key: VirtualServerKey,
+    /// The address of the real server.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// In milliseconds of the caller's clock; `None` if it waits for the end of its connections instead.
+    pub until: Option<u64>,
+}

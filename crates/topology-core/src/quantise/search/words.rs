@@ -1,0 +1,11 @@
+//! Fractions in machine words.
+
+use crate::ratio::Ratio;
+
+/// Numerator and denominator in so many bits; lower bits of both are given up together if there are more.
+pub(super) fn words(ratio: Ratio, bits: u32) -> (u64, u64) {
+    let used = 128 - (ratio.numerator() | ratio.denominator()).leading_zeros();
+    let extra = used.saturating_sub(bits);
+    let word = |number: u128| u64::try_from(number >> extra).unwrap_or(u64::MAX);
+    (word(ratio.numerator()), word(ratio.denominator()).max(1))
+}

@@ -1,0 +1,34 @@
+//! One port of a Service at one of its addresses, seen from one node.
+
+use super::targets::Found;
+use super::viewpoint::Viewpoint;
+use crate::model::{Family, Frontend, Node, Service, ServicePort};
+use crate::snapshot::Snapshot;
+use crate::virtual_server::VirtualServerKey;
+
+/// One port of a Service at one of its addresses, seen from one node.
+pub(crate) struct PortView<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) me: &'a Viewpoint,
+    pub(crate) service: &'a Service,
+    /// The slices with endpoints of the port.
+    pub(super) targets: Found<'a>,
+    pub(crate) port: &'a ServicePort,
+    pub(crate) frontend: Frontend,
+    /// The Node that the view is from, if it is known.
+    pub(crate) own_node: Option<&'a Node>,
+}
+
+impl PortView<'_> {
+    pub(crate) fn family(&self) -> Family {
+        Family::of(self.frontend.address)
+    }
+
+    pub(crate) fn key(&self) -> VirtualServerKey {
+        VirtualServerKey::Address {
+            protocol: self.port.protocol,
+            address: self.frontend.address,
+            port: self.frontend.port_of(self.port),
+        }
+    }
+}

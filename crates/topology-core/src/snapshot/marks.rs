@@ -1,0 +1,117 @@
+//! Records changes as they come; [`super::dirty`] works out what they touch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::model::{Drain, Node, ObjectName, Service};
+
+/// What has to be resolved again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dirty {
+    /// Services whose virtual servers may differ now; some may be gone.
+    pub services: BTreeSet<ObjectName>,
+    /// Whether the set of virtual addresses, the Service ranges or this node's addresses changed.
+    pub routes: bool,
+}
+
+impl Dirty {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty() && !self.routes
+    }
+}
+
+/// Changes as they are recorded; what they touch is worked out when somebody asks.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    pub(super) services: BTreeSet<ObjectName>,
+    pub(super) nodes: BTreeMap<Arc<str>, NodeChange>,
+    /// Drains that came or went, and those that changed as they were and as they are.
+    pub(super) drains: Vec<Drain>,
+    /// Labels that some Node has now and none had, or the other way round.
+    pub(super) levels: BTreeSet<Arc<str>>,
+    /// Whether the first Node came or the last one went, so that this may be so of any label.
+    pub(super) any_level: bool,
+    pub(super) routes: bool,
+    /// Whether the Service ranges changed, and with them which claims of Nodes count.
+    pub(super) ranges: bool,
+}
+
+/// What changed about one Node.
+#[derive(Debug, Default)]
+pub(super) struct NodeChange {
+    /// Labels whose value changed, came or went.
+    pub(super) labels: BTreeSet<Arc<str>>,
+    /// Addresses that came or went.
+    pub(super) addresses: BTreeSet<IpAddr>,
+    /// Whether the Node itself came or went.
+    pub(super) existence: bool,
+    /// Whether it brings more or less demand: it came, went, became ready or not, or its CPU changed.
+    pub(super) demand: bool,
+}
+
+impl Marks {
+    pub(super) fn service(&mut self, name: &ObjectName) {
+        self.services.insert(name.clone());
+    }
+
+    pub(super) fn services(&mut self, names: Vec<ObjectName>) {
+        self.services.extend(names);
+    }
+
+    pub(super) fn drain(&mut self, drain: Drain) {
+        self.drains.push(drain);
+    }
+
+    pub(super) fn ranges(&mut self) {
+        self.ranges = true;
+    }
+
+    /// Marks the routes if the Service's addresses differ.
+    pub(super) fn addresses(&mut self, old: Option<&Service>, new: Option<&Service>) {
+        let addresses = |service: &Service| service.frontends.clone();
+        self.routes |= old.map(addresses) != new.map(addresses);
+    }
+
+    pub(super) fn node(&mut self, old: Option<&Node>, new: Option<&Node>) {
+        let Some(name) = new.or(old).map(|node| node.name.clone()) else {
+            return;
+        };
+        let change = self.nodes.entry(name).or_default();
+        change.existence |= old.is_none() || new.is_none();
+        let demand = |node: Option<&Node>| node.map(|node| (node.ready, node.cpu_milli));
+        change.demand |= demand(old) != demand(new);
+        change.labels.extend(
+            difference(&labels(old), &labels(new))
+                .into_iter()
+                .map(|(key, _)| key),
+        );
+        change
+            .addresses
+            .extend(difference(&addresses(old), &addresses(new)));
+    }
+
+    /// Marks labels that some Node has now and none had, or the other way round.
+    pub(super) fn levels(&mut self, labels: Vec<Arc<str>>, all: bool) {
+        self.levels.extend(labels);
+        self.any_level |= all;
+    }
+}
+
+fn labels(node: Option<&Node>) -> BTreeSet<(Arc<str>, Arc<str>)> {
+    let labels = node.into_iter().flat_map(|node| node.labels.iter());
+    labels
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+fn addresses(node: Option<&Node>) -> BTreeSet<IpAddr> {
+    node.into_iter()
+        .flat_map(|node| node.addresses.iter().copied())
+        .collect()
+}
+
+fn difference<T: Ord + Clone>(old: &BTreeSet<T>, new: &BTreeSet<T>) -> Vec<T> {
+    old.symmetric_difference(new).cloned().collect()
+}
