@@ -162,7 +162,7 @@ fn d12_the_table_has_the_share_that_mh_achieves_beside_that_of_the_policy() {
     for row in ["zone 1/1 99 % 99 % 92.7 %", "* 5/5 1 % 1 % 7.3 %"] {
         assert!(rows.iter().any(|line| line == row), "{row}: {text}");
     }
-    assert!(text.contains("weights of 1 to 63 apart"), "{text}");
+    assert!(text.contains("distinguishes weights 1 to 63"), "{text}");
     // Only `wrr` goes around.
     assert!(!text.contains("one cycle is"), "{text}");
 }
