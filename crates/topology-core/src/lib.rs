@@ -48,3 +48,8 @@ pub mod scheduler;
 pub mod snapshot;
 pub mod virtual_server;
 pub mod words;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -164,6 +164,12 @@ const ROOMS: &[Room] = &[
         invariant: "guest stands for pods and clients, never for the agent",
     },
     Room {
+        package: "which-endpoint",
+        inside: &["topology-core"],
+        outside: None,
+        invariant: "which-endpoint shows topology-core alone, without a kernel and a cluster",
+    },
+    Room {
         package: "benches",
         inside: &[
             "cluster",

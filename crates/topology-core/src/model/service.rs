@@ -60,6 +60,27 @@ pub enum Faults {
 }
 
 impl Service {
+    /// A Service that asks for nothing: every ready endpoint gets the same share.
+    pub fn new(name: ObjectName, frontends: Vec<Frontend>, ports: Vec<ServicePort>) -> Self {
+        Self {
+            name,
+            labels: Labels::default(),
+            created: None,
+            frontends,
+            ports,
+            session_affinity: None,
+            internal_traffic_policy: TrafficPolicy::default(),
+            external_traffic_policy: TrafficPolicy::default(),
+            externally_accessible: false,
+            policy: None,
+            named_policy: None,
+            topology_keys: None,
+            faults: Faults::default(),
+            hint_mode: HintMode::Nothing,
+            unprogrammed: Vec::new(),
+        }
+    }
+
     /// Puts what `last` asked in the place of a policy that waits for labels, or of a boundary that cannot be read; `last` is what was known of the Service. A
     /// version that asked for no levels and named no policy has nothing to put there: agents that saw it refuse, as those
     /// that start now.
