@@ -1,15 +1,13 @@
 //! Refusals and acknowledgements (`struct nlmsgerr`), with the extended ones' texts.
 
+use netlink_packet_core::{NLM_F_ACK_TLVS, NLM_F_CAPPED};
+
 use crate::Nack;
 use crate::attribute::{Attributes, align};
 use crate::decode_error::DecodeError;
 use crate::message::{HEADER, Message};
 use crate::value::Value;
 
-/// `NLM_F_CAPPED`: the refused message is given back without its payload.
-const FLAG_CAPPED: u16 = 0x100;
-/// `NLM_F_ACK_TLVS`: attributes follow.
-const FLAG_TLVS: u16 = 0x200;
 /// Bytes of the error number.
 const ERRNO: usize = 4;
 
@@ -22,7 +20,7 @@ pub(crate) fn read_error(message: &Message<'_>) -> Result<Option<Nack>, DecodeEr
     let Some(mut nack) = errno(message, "NLMSG_ERROR")? else {
         return Ok(None);
     };
-    if message.flags & FLAG_TLVS != 0 {
+    if message.flags & NLM_F_ACK_TLVS != 0 {
         add_extended_ack(&mut nack, tlvs_of_error(message));
     }
     Ok(Some(nack))
@@ -36,7 +34,7 @@ pub(crate) fn read_done(message: &Message<'_>) -> Result<Option<Nack>, DecodeErr
     let Some(mut nack) = errno(message, "NLMSG_DONE")? else {
         return Ok(None);
     };
-    if message.flags & FLAG_TLVS != 0 {
+    if message.flags & NLM_F_ACK_TLVS != 0 {
         add_extended_ack(&mut nack, message.payload.get(ERRNO..).unwrap_or_default());
     }
     Ok(Some(nack))
@@ -56,7 +54,7 @@ fn errno(message: &Message<'_>, what: &'static str) -> Result<Option<Nack>, Deco
 /// The attributes behind the refused message, which is given back with or without its payload.
 fn tlvs_of_error<'a>(message: &Message<'a>) -> &'a [u8] {
     let refused = message.payload.get(ERRNO..).unwrap_or_default();
-    let length = if message.flags & FLAG_CAPPED != 0 {
+    let length = if message.flags & NLM_F_CAPPED != 0 {
         HEADER
     } else {
         let length = u32::read(refused, "NLMSG_ERROR").unwrap_or(0);

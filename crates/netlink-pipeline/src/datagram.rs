@@ -1,7 +1,9 @@
 //! Building a datagram of many requests.
 
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
+
 use crate::attribute::align;
-use crate::message::{FLAG_ACK, FLAG_REQUEST, header};
+use crate::message::header;
 use crate::options::Limits;
 use crate::writer::Writer;
 
@@ -102,7 +104,7 @@ impl Datagram {
         fill: impl FnOnce(&mut Writer<'_>),
     ) -> Result<(), Unsendable> {
         let start = self.buffer.len();
-        let flags = request.flags | FLAG_REQUEST;
+        let flags = request.flags | NLM_F_REQUEST;
         self.buffer
             .extend_from_slice(&header(0, request.kind, flags, 0));
         let mut writer = Writer::new(&mut self.buffer);
@@ -191,7 +193,7 @@ impl Datagram {
     fn ask_for_ack(&mut self, flags: usize) {
         let bytes = self.buffer.get(flags..).and_then(<[u8]>::first_chunk);
         if let Some(bytes) = bytes {
-            let with_ack = u16::from_ne_bytes(*bytes) | FLAG_ACK;
+            let with_ack = u16::from_ne_bytes(*bytes) | NLM_F_ACK;
             self.patch(flags, with_ack.to_ne_bytes());
         }
     }

@@ -1,7 +1,8 @@
 //! A whole table, read until one reading was undisturbed.
 
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR, NLMSG_NOOP};
+
 use crate::decode_error::DecodeError;
-use crate::message::{DONE, ERROR, FLAG_DUMP, FLAG_INTERRUPTED, NOOP};
 use crate::writer::Writer;
 use crate::{
     Conversation, Datagram, Error, Limits, Message, Messages, Next, Request, Sequence, Unsendable,
@@ -45,7 +46,7 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
     ) -> Result<Self, Unsendable> {
         let mut datagram = Datagram::new(Limits::default(), 0);
         let request = Request {
-            flags: request.flags | FLAG_DUMP,
+            flags: request.flags | NLM_F_DUMP,
             ..request
         };
         datagram.push(request, fill)?;
@@ -77,15 +78,15 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
         if message.sequence != self.sequence || self.state != State::Receive {
             return Ok(());
         }
-        self.interrupted |= message.flags & FLAG_INTERRUPTED != 0;
+        self.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
         match message.kind {
-            NOOP => {}
-            ERROR => {
+            NLMSG_NOOP => {}
+            NLMSG_ERROR => {
                 if let Some(nack) = ack::read_error(&message)? {
                     return Err(Error::Refused(nack));
                 }
             }
-            DONE => match ack::read_done(&message)? {
+            NLMSG_DONE => match ack::read_done(&message)? {
                 Some(nack) => return Err(Error::Refused(nack)),
                 None if self.interrupted => {
                     let attempts = self.attempts;

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use netlink_packet_core::{NLMSG_ERROR, NLMSG_NOOP};
+
 use crate::decode_error::DecodeError;
-use crate::message::{ERROR, NOOP};
 use crate::{
     Conversation, Datagram, Error, Failure, Limits, Message, Messages, Nack, Next, Outcome,
     Sequence, Source, ack,
@@ -123,8 +124,8 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
         };
         let index = flight.index + number as usize;
         match message.kind {
-            NOOP => {}
-            ERROR => {
+            NLMSG_NOOP => {}
+            NLMSG_ERROR => {
                 let is_last = number + 1 == flight.count;
                 if let Some(nack) = ack::read_error(&message)? {
                     self.refuse(index, nack);

@@ -1,6 +1,7 @@
 //! Requests of which the kernel does all or none: a batch of nfnetlink.
 
-use crate::message::{ERROR, FLAG_ACK};
+use netlink_packet_core::{NLM_F_ACK, NLMSG_ERROR};
+
 use crate::writer::Writer;
 use crate::{
     Conversation, Datagram, Error, Limits, Messages, Next, Request, Sequence, Unsendable, ack,
@@ -50,7 +51,7 @@ impl Transaction {
         fill: impl FnOnce(&mut Writer<'_>),
     ) -> Result<(), Unsendable> {
         let request = Request {
-            flags: request.flags | FLAG_ACK,
+            flags: request.flags | NLM_F_ACK,
             ..request
         };
         self.datagram.push(request, fill)
@@ -89,7 +90,7 @@ impl Conversation for Transaction {
         for message in Messages::new(datagram) {
             let message = message?;
             let is_mine = message.sequence.wrapping_sub(self.first) < self.datagram.count();
-            if message.kind != ERROR || !is_mine {
+            if message.kind != NLMSG_ERROR || !is_mine {
                 continue;
             }
             if let Some(nack) = ack::read_error(&message)? {

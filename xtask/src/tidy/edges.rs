@@ -29,7 +29,6 @@ const ROOMS: &[Room] = &[
         outside: Some(&[
             "libc",
             "netlink-packet-core",
-            "netlink-packet-generic",
             "netlink-sys",
             "rustix",
             "thiserror",

@@ -1,7 +1,9 @@
 //! Refusals and their words.
 
+use netlink_packet_core::NLMSG_ERROR;
+
 use super::kernel::reply;
-use crate::message::{ERROR, header};
+use crate::message::header;
 use crate::{Message, Messages, Nack, ack};
 
 const CAPPED: u16 = 0x100;
@@ -26,7 +28,7 @@ fn the_kernels_words_are_found_behind_a_request_without_payload() {
     let mut payload = (-22_i32).to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(400, 0x22, 5, 1));
     payload.extend_from_slice(&words());
-    let nack = read(&reply(ERROR, CAPPED | TLVS, 1, &payload)).unwrap();
+    let nack = read(&reply(NLMSG_ERROR, CAPPED | TLVS, 1, &payload)).unwrap();
     assert_eq!((nack.errno, nack.message.as_deref()), (22, Some("oops")));
     assert_eq!((nack.offset, nack.missing), (Some(20), Some(3)));
 }
@@ -37,7 +39,7 @@ fn the_kernels_words_are_found_behind_a_request_with_payload() {
     payload.extend_from_slice(&header(21, 0x22, 5, 1));
     payload.extend_from_slice(&[1, 2, 3, 4, 5, 0, 0, 0]);
     payload.extend_from_slice(&words());
-    let nack = read(&reply(ERROR, TLVS, 1, &payload)).unwrap();
+    let nack = read(&reply(NLMSG_ERROR, TLVS, 1, &payload)).unwrap();
     assert_eq!(nack.message.as_deref(), Some("oops"));
 }
 
@@ -46,7 +48,7 @@ fn words_that_cannot_be_read_do_not_hide_the_refusal() {
     let mut payload = (-1_i32).to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(16, 0x22, 5, 1));
     payload.extend_from_slice(&[200, 0, 1, 0]);
-    let nack = read(&reply(ERROR, CAPPED | TLVS, 1, &payload)).unwrap();
+    let nack = read(&reply(NLMSG_ERROR, CAPPED | TLVS, 1, &payload)).unwrap();
     assert_eq!((nack.errno, nack.message), (1, None));
 }
 
@@ -59,5 +61,8 @@ fn an_error_number_of_zero_is_an_acknowledgement() {
 fn the_smallest_number_there_is_does_not_overflow() {
     let mut payload = i32::MIN.to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(16, 0, 0, 1));
-    assert_eq!(read(&reply(ERROR, 0, 1, &payload)).unwrap().errno, i32::MAX);
+    assert_eq!(
+        read(&reply(NLMSG_ERROR, 0, 1, &payload)).unwrap().errno,
+        i32::MAX
+    );
 }

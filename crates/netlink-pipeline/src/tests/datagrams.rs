@@ -1,6 +1,7 @@
 //! Requests in datagrams.
 
-use crate::message::{FLAG_ACK, FLAG_REQUEST};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
+
 use crate::{Batch, Datagram, Limits, Messages, Request, Sequence, datagrams};
 
 fn batch(messages: usize, payload: usize) -> Batch {
@@ -16,8 +17,8 @@ fn only_the_last_message_of_a_datagram_asks_for_an_acknowledgement() {
     for datagram in datagrams(&mut batch(300, 5), Limits::default(), 10) {
         let messages: Vec<_> = Messages::new(&datagram).map(Result::unwrap).collect();
         let (last, others) = messages.split_last().unwrap();
-        assert_eq!(last.flags, 0x400 | FLAG_REQUEST | FLAG_ACK);
-        assert!(others.iter().all(|m| m.flags == 0x400 | FLAG_REQUEST));
+        assert_eq!(last.flags, 0x400 | NLM_F_REQUEST | NLM_F_ACK);
+        assert!(others.iter().all(|m| m.flags == 0x400 | NLM_F_REQUEST));
         assert!(messages.iter().all(|m| m.payload == [1; 5]));
     }
 }
@@ -61,7 +62,7 @@ fn a_message_that_is_too_long_leaves_no_trace() {
     let bytes = datagram.seal(1).to_vec();
     let messages: Vec<_> = Messages::new(&bytes).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].flags & FLAG_ACK, FLAG_ACK);
+    assert_eq!(messages[0].flags & NLM_F_ACK, NLM_F_ACK);
 }
 
 #[test]

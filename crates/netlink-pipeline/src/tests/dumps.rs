@@ -1,7 +1,8 @@
 //! Tables, whole or not.
 
+use netlink_packet_core::NLM_F_DUMP_INTR;
+
 use super::kernel::{Kernel, done, error, reply};
-use crate::message::FLAG_INTERRUPTED;
 use crate::{Conversation, Dump, Error, Next, Request, Sequence};
 
 const MULTI: u16 = 2;
@@ -11,7 +12,7 @@ fn part(number: u8) -> Vec<u8> {
 }
 
 fn interrupted(number: u8) -> Vec<u8> {
-    reply(0x22, MULTI | FLAG_INTERRUPTED, 0, &[number, 0, 0, 0])
+    reply(0x22, MULTI | NLM_F_DUMP_INTR, 0, &[number, 0, 0, 0])
 }
 
 /// Reads the tables that the kernel has, one after another until one is whole.
@@ -59,7 +60,7 @@ fn several_messages_in_one_datagram_are_several_items() {
 #[test]
 fn a_disturbed_dump_is_thrown_away_and_read_again() {
     let disturbed = vec![part(1), interrupted(9), done(MULTI, 0)];
-    let disturbed_at_the_end = vec![part(8), done(MULTI | FLAG_INTERRUPTED, 0)];
+    let disturbed_at_the_end = vec![part(8), done(MULTI | NLM_F_DUMP_INTR, 0)];
     let whole = vec![part(1), part(2), done(MULTI, 0)];
     let tables = vec![disturbed, disturbed_at_the_end, whole];
     assert_eq!(read(tables, 100).unwrap(), [1, 2]);

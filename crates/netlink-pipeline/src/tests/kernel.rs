@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::message::{DONE, ERROR, FLAG_ACK, FLAG_DUMP, HEADER, header};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLMSG_DONE, NLMSG_ERROR};
+
+use crate::message::{HEADER, header};
 use crate::{Conversation, Error, Messages, Next, Sequence};
 
 /// What the kernel does with a message, by its type.
@@ -85,7 +87,7 @@ impl Kernel {
     fn take(&mut self, datagram: &[u8]) {
         for message in Messages::new(datagram) {
             let message = message.unwrap();
-            if message.flags & FLAG_DUMP == FLAG_DUMP {
+            if message.flags & NLM_F_DUMP == NLM_F_DUMP {
                 let parts = self.dumps.pop_front().expect("a dump too many");
                 for mut part in parts {
                     number(&mut part, message.sequence);
@@ -101,7 +103,7 @@ impl Kernel {
             }
             match act {
                 Act::Fail(errno) => self.answer(error(errno, message.sequence)),
-                _ if message.flags & FLAG_ACK != 0 => self.answer(error(0, message.sequence)),
+                _ if message.flags & NLM_F_ACK != 0 => self.answer(error(0, message.sequence)),
                 _ => {}
             }
         }
@@ -131,12 +133,12 @@ pub(super) fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec
 pub(super) fn error(errno: i32, sequence: u32) -> Vec<u8> {
     let mut payload = (-errno).to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(16, 0, 0, sequence));
-    reply(ERROR, 0, sequence, &payload)
+    reply(NLMSG_ERROR, 0, sequence, &payload)
 }
 
 /// The end of a dump.
 pub(super) fn done(flags: u16, number: i32) -> Vec<u8> {
-    reply(DONE, flags, 0, &number.to_ne_bytes())
+    reply(NLMSG_DONE, flags, 0, &number.to_ne_bytes())
 }
 
 fn number(message: &mut [u8], sequence: u32) {

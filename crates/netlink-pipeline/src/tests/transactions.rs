@@ -1,7 +1,9 @@
 //! All or none.
 
+use netlink_packet_core::NLM_F_ACK;
+
 use super::kernel::{Act, Kernel, error};
-use crate::message::{FLAG_ACK, Messages};
+use crate::message::Messages;
 use crate::{Conversation as _, Error, Next, Request, Sequence, Transaction};
 
 const NFTABLES: u8 = 10;
@@ -31,7 +33,7 @@ fn requests_stand_in_a_frame_and_ask_for_acknowledgements_which_the_frame_does_n
     assert_eq!(kinds, [0x10, GOOD, BAD, 0x11]);
     let asks: Vec<bool> = messages
         .iter()
-        .map(|message| message.flags & FLAG_ACK != 0)
+        .map(|message| message.flags & NLM_F_ACK != 0)
         .collect();
     assert_eq!(asks, [false, true, true, false]);
     assert_eq!(messages[0].payload, [0, 0, 0, NFTABLES]);
