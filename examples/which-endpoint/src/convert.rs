@@ -12,7 +12,7 @@ use topology_core::model::{
 use topology_core::policy::{AnnotationRequest, PREFIX, Policy, from_annotations};
 use topology_core::snapshot::Snapshot;
 
-use crate::description::{Description, EndpointEntry, NodeEntry, ServiceEntry, Transport};
+use crate::description::{Description, EndpointEntry, NodeEntry, ServiceDescription, Transport};
 
 /// What is asked about.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ fn convert_node(entry: &NodeEntry) -> Node {
     }
 }
 
-fn convert_service(entry: &ServiceEntry) -> anyhow::Result<Service> {
+fn convert_service(entry: &ServiceDescription) -> anyhow::Result<Service> {
     let name = ObjectName::parse(&entry.name).with_context(|| {
         let text = &entry.name;
         format!("service.name: `{text}` is no namespace and name; write it as shop/cart")
@@ -93,7 +93,7 @@ fn convert_service(entry: &ServiceEntry) -> anyhow::Result<Service> {
     })
 }
 
-fn policy(entry: &ServiceEntry) -> anyhow::Result<Option<Policy>> {
+fn policy(entry: &ServiceDescription) -> anyhow::Result<Option<Policy>> {
     let keyed = entry.policy.iter();
     let keyed: Vec<(String, &str)> = keyed
         .map(|(key, value)| (format!("{PREFIX}{key}"), value.as_str()))

@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
     pub(crate) nodes: Vec<NodeEntry>,
-    pub(crate) service: ServiceEntry,
+    pub(crate) service: ServiceDescription,
     pub(crate) endpoints: Vec<EndpointEntry>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct NodeEntry {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ServiceEntry {
+pub(crate) struct ServiceDescription {
     /// `namespace/name`.
     pub(crate) name: String,
     pub(crate) address: String,

@@ -14,7 +14,7 @@ const SEMVER_CHECKS: Tool = Tool {
 };
 
 /// The packages that others depend on.
-const LIBRARIES: [&str; 2] = ["netlink-pipeline", "ipvs-netlink"];
+const LIBRARIES: [&str; 3] = ["netlink-pipeline", "ipvs-netlink", "topology-core"];
 
 /// Compares the libraries with the newest tag `v*` before this commit. `None` if there is no such tag.
 pub(super) fn check() -> Option<Finished> {
