@@ -1,10 +1,13 @@
-//! `cargo xtask codegen`: writes what follows from the descriptions of the custom resources.
+//! `cargo xtask codegen`: writes the files that follow from the code.
 //!
-//! `docs/commands.md` is what every command prints with `--help`. Whole files in `manifests/crds` and `manifests/admission`, and the parts of `docs/topology.md` between
-//! `<!-- generated: NAME -->` and `<!-- end generated -->`. The texts come from the example `generated` of the crate
-//! `crd`, so that this program builds without it.
+//! | files | source |
+//! | --- | --- |
+//! | `manifests/crds`, `manifests/admission`, `docs/policies.md` | the descriptions of the custom resources: the example `generated` of the crate `crd`, so that this program builds without it |
+//! | `docs/commands.md` | `--help` of every command |
+//! | `docs/metrics.md` | the metrics that each program exposes |
 
 mod commands;
+mod metrics;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +18,10 @@ use anyhow::{Context as _, bail, ensure};
 
 use testbed::{cargo, paths};
 
-/// Where whole files belong.
 const MANIFESTS: &str = "manifests/";
-/// The folders there in which nothing else stands.
+const DOCUMENTS: &str = "docs/";
+/// The folders of `manifests` in which every file is generated.
 const FOLDERS: [&str; 2] = ["crds", "admission"];
-/// The document with the sections.
-const DOCUMENT: &str = "docs/topology.md";
-/// What ends a section.
-const END: &str = "<!-- end generated -->";
 
 /// Options of `cargo xtask codegen`.
 #[derive(clap::Args)]
@@ -69,7 +68,7 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
 /// What is wrong with a file that is not as it would be written, or that nothing writes any more.
 pub(crate) fn remedy(is_wanted: bool) -> &'static str {
     if is_wanted {
-        "not what its source says (crates/crd/src, or `--help`); run `cargo xtask codegen`"
+        "not what its source says (crates/crd/src, `--help`, or the metrics of a program); run `cargo xtask codegen`"
     } else {
         "nothing generates this file any more; run `cargo xtask codegen`, which removes it"
     }
@@ -83,10 +82,9 @@ pub(crate) fn drift() -> anyhow::Result<BTreeMap<String, Option<String>>> {
         .output()
         .with_context(|| format!("running {}", program.display()))?;
     ensure!(output.status.success(), "{} failed", program.display());
-    let document = fs::read_to_string(paths::root().join(DOCUMENT))
-        .with_context(|| format!("reading {DOCUMENT}"))?;
-    let mut wanted = wanted(&String::from_utf8_lossy(&output.stdout), &document)?;
+    let mut wanted = wanted(&String::from_utf8_lossy(&output.stdout))?;
     wanted.insert(commands::DOCUMENT.to_owned(), commands::page()?);
+    wanted.insert(metrics::DOCUMENT.to_owned(), metrics::page()?);
     let mut drift: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (path, text) in &wanted {
         if fs::read_to_string(paths::root().join(path)).ok().as_ref() != Some(text) {
@@ -112,69 +110,33 @@ fn files_in(folder: &str) -> anyhow::Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Every file as it should be: what `output` says, put where it belongs.
-fn wanted(output: &str, document: &str) -> anyhow::Result<BTreeMap<String, String>> {
+/// Every file that `output` has, by its path.
+fn wanted(output: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
-    let mut document = document.to_owned();
     for part in output.split(">>> ").skip(1) {
         let (head, text) = part.split_once('\n').context("a text without a place")?;
-        match head.split_once(' ') {
-            Some(("manifest", name)) => {
-                files.insert(format!("{MANIFESTS}{name}"), text.to_owned());
-            }
-            Some(("section", name)) => document = with_section(&document, name, text)?,
+        let (folder, name) = match head.split_once(' ') {
+            Some(("manifest", name)) => (MANIFESTS, name),
+            Some(("document", name)) => (DOCUMENTS, name),
             _ => bail!("`{head}` is not a place"),
-        }
+        };
+        files.insert(format!("{folder}{name}"), text.to_owned());
     }
     ensure!(!files.is_empty(), "nothing was generated");
-    files.insert(DOCUMENT.to_owned(), document);
     Ok(files)
-}
-
-/// The document with `text` between the markers of `name`.
-fn with_section(document: &str, name: &str, text: &str) -> anyhow::Result<String> {
-    let begin = format!("<!-- generated: {name} -->");
-    let parts = document.split_once(&begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
-        Some((before, after))
-    });
-    let (before, after) = parts.with_context(|| {
-        format!("{DOCUMENT} has no place for `{name}`; add the lines `{begin}` and `{END}`")
-    })?;
-    Ok(format!(
-        "{before}{begin}\n\n{}\n\n{END}{after}",
-        text.trim_end()
-    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OUTPUT: &str = ">>> manifest crds/a.yaml\nkind: A\n>>> section fields\n| a |\n";
-
     #[test]
-    fn texts_go_where_they_belong_and_nothing_else_changes() {
-        let document = "# T\n<!-- generated: fields -->\nold\n<!-- end generated -->\nprose\n";
-        let files = wanted(OUTPUT, document).unwrap();
+    fn each_text_has_the_path_that_its_head_names() {
+        let output = ">>> manifest crds/a.yaml\nkind: A\n>>> document a.md\n| a |\n";
+        let files = wanted(output).unwrap();
         assert_eq!(files["manifests/crds/a.yaml"], "kind: A\n");
-        let expected =
-            "# T\n<!-- generated: fields -->\n\n| a |\n\n<!-- end generated -->\nprose\n";
-        assert_eq!(files[DOCUMENT], expected);
-        assert_eq!(
-            wanted(OUTPUT, expected).unwrap()[DOCUMENT],
-            expected,
-            "twice is once"
-        );
-    }
-
-    #[test]
-    fn a_document_without_the_markers_is_told_which_to_add() {
-        let error = wanted(OUTPUT, "# T\n").unwrap_err().to_string();
-        assert!(
-            error.contains("add the lines `<!-- generated: fields -->`"),
-            "{error}"
-        );
-        assert!(wanted(">>> elsewhere x\n", "").is_err());
+        assert_eq!(files["docs/a.md"], "| a |\n");
+        assert!(wanted(">>> elsewhere x\n").is_err());
+        assert!(wanted("").is_err());
     }
 }

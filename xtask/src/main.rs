@@ -40,11 +40,11 @@ enum Command {
     Image(image::Args),
     /// A real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
     Lab(lab::Args),
-    /// Build the pages of `docs` as a website.
+    /// Build the pages of `docs` as a website, and check its links.
     Book(book::Args),
     /// Draw terminal output from standard input as an SVG.
     Picture(picture::Args),
-    /// Write the CRDs and the tables of the documentation from the descriptions of the custom resources.
+    /// Write the CRDs, the admission policies and the reference pages from the code.
     Codegen(codegen::Args),
     /// Check that the tree, the documents and the dependency edges say the same thing.
     Tidy(tidy::Args),

@@ -2,7 +2,7 @@
 //!
 //! The loop records what happens (`metrics::record`); what merely *is* (counts of servers, shares, warnings)
 //! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
-//! Names and meanings are listed in `docs/health-and-metrics.md`; a test holds the list and the registry together.
+//! `cargo xtask codegen` writes `docs/metrics.md` from the names, types, labels and help texts here.
 
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -12,6 +12,7 @@ pub mod figures;
 mod gauges;
 pub mod http;
 pub mod record;
+pub mod sample;
 mod server;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,7 +152,7 @@ impl Counts {
     fn register_kube_proxy(&self, registry: &mut Registry) {
         registry.register(
             "kubeproxy_sync_proxy_rules_duration_seconds",
-            "Length of one pass",
+            "Duration of one pass",
             self.pass_seconds.clone(),
         );
         registry.register(
@@ -161,32 +162,32 @@ impl Counts {
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_endpoint_changes",
-            "EndpointSlice changes seen",
+            "EndpointSlice changes received",
             self.endpoint_changes.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_service_changes",
-            "Service changes seen",
+            "Service changes received",
             self.service_changes.clone(),
         );
         registry.register(
             "kubeproxy_proxy_healthz",
-            "Answers of /healthz",
+            "Responses of /healthz, by HTTP status code",
             self.healthz.clone(),
         );
         registry.register(
             "kubeproxy_proxy_livez",
-            "Answers of /livez",
+            "Responses of /livez, by HTTP status code",
             self.livez.clone(),
         );
         registry.register(
             "kubeproxy_conntrack_reconciler_sync_duration_seconds",
-            "Length of one cleaning of UDP connection-tracking entries",
+            "Duration of one read of the UDP connection tracking table, with the deletions that follow",
             self.conntrack_seconds.clone(),
         );
         registry.register(
             "kubeproxy_conntrack_reconciler_deleted_entries",
-            "UDP connection-tracking entries deleted",
+            "UDP connection tracking entries deleted",
             self.conntrack_deleted.clone(),
         );
     }
@@ -194,27 +195,27 @@ impl Counts {
     fn register_own(&self, registry: &mut Registry) {
         registry.register(
             "ipvs_topo_kernel_writes",
-            "Writes to the kernel by step and result",
+            "Writes to the kernel, by step (such as add_server or edit_real) and result",
             self.writes.clone(),
         );
         registry.register(
             "ipvs_topo_apply_duration_seconds",
-            "Time to apply one plan",
+            "Duration of applying one plan",
             self.apply_seconds.clone(),
         );
         registry.register(
             "ipvs_topo_change_latency_seconds",
-            "Time from a change in the input to its acknowledgement by the kernel, finely",
+            "As kubeproxy_network_programming_duration_seconds, in finer buckets and for both families",
             self.latency_seconds.clone(),
         );
         registry.register(
             "ipvs_topo_drains",
-            "Drained real servers by how the drain ended",
+            "Drained real servers that left, by result: idle (no connection left), deadline (some left) or returned (in use again)",
             self.drains.clone(),
         );
         registry.register(
             "ipvs_topo_repairs",
-            "Kernel entries put right by cause",
+            "Kernel entries repaired after another program changed them, by cause",
             self.repairs.clone(),
         );
     }

@@ -48,13 +48,13 @@ impl Default for Metrics {
         let (leader, nodes) = (Gauge::default(), Gauge::default());
         let (writes, troubles) = (Family::default(), Counter::default());
         let hints = Family::default();
-        registry.register("leader", "1 if this replica leads.", leader.clone());
-        registry.register("nodes", "Nodes that are known.", nodes.clone());
-        let words = "Objects written, by kind and outcome";
+        registry.register("leader", "1 if this replica is the leader", leader.clone());
+        registry.register("nodes", "Nodes that the controller knows", nodes.clone());
+        let words = "Objects written, by kind and outcome: ok or failed";
         registry.register("writes", words, writes.clone());
-        let words = "Lists and watches that came to nothing and were tried again";
+        let words = "Lists and watches that failed and were retried";
         registry.register("watch_failures", words, troubles.clone());
-        let words = "Services, once for each family, by what came of their hints: written, refused or left to another";
+        let words = "Services, one for each address family, by the outcome of their hints: written, refused or left (to another writer)";
         registry.register("hints", words, hints.clone());
         Self {
             registry: Arc::new(all),
@@ -69,6 +69,16 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    /// Metrics in which each series has a value, for the reference page.
+    pub fn sample() -> Self {
+        let metrics = Self::default();
+        metrics.hinted(Count::default());
+        metrics.wrote("Event", true);
+        let request = ("200".to_owned(), "GET", 1);
+        metrics.requests.fill("https://10.96.0.1", [request]);
+        metrics
+    }
+
     /// How things stand.
     pub fn stands(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
@@ -114,26 +124,5 @@ impl Metrics {
         // Writing to a String cannot fail.
         let _written = text::encode(&mut out, &self.registry);
         out
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_figure_is_in_the_operations_manual() {
-        let manual = include_str!("../../../docs/controller.md");
-        let metrics = Metrics::default();
-        metrics.hinted(Count::default());
-        metrics.wrote("Event", true);
-        metrics.requests.fill("", [("200".to_owned(), "GET", 1)]);
-        let text = metrics.text();
-        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-        let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(names.len(), 10, "{text}");
-        for name in names {
-            assert!(manual.contains(&format!("`{name}")), "{name}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Prints every text that follows from the descriptions of the custom resources; `cargo xtask codegen` runs it.
 //!
-//! Each text comes after a line that says where it belongs: `>>> manifest NAME` or `>>> section NAME`.
+//! Each text comes after a line that says where it belongs: `>>> manifest NAME` or `>>> document NAME`.
 
 #![expect(clippy::print_stdout, reason = "it prints what it is asked for")]
 
@@ -10,7 +10,7 @@ fn main() {
     for Generated { place, text } in generated() {
         match place {
             OutputPath::Manifest(name) => println!(">>> manifest {name}"),
-            OutputPath::Section(name) => println!(">>> section {name}"),
+            OutputPath::Document(name) => println!(">>> document {name}"),
         }
         print!("{text}");
     }

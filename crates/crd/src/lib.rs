@@ -4,7 +4,7 @@
 //! ```text
 //!                          ┌─> complete ─> check      (the reader: defaults, then faults)
 //!  policy, drain ─> property ─> definition ─> write   (`manifests/crds/*.yaml`)
-//!  map, agent       rule     └─> table                (`docs/topology.md`)
+//!  map, agent       rule     └─> table                (`docs/policies.md`)
 //!  (what there is)
 //!  topology_core's annotations ─> admission ─> write  (`manifests/admission/*.yaml`)
 //! ```
@@ -63,8 +63,8 @@ pub struct Generated {
 pub enum OutputPath {
     /// It is the whole file of this path in `manifests`.
     Manifest(String),
-    /// It stands in a document between the markers of this name.
-    Section(String),
+    /// It is the whole file of this path in `docs`.
+    Document(String),
 }
 
 /// Everything that follows from the descriptions and is kept in files.
@@ -83,11 +83,10 @@ pub fn generated() -> Vec<Generated> {
         place: OutputPath::Manifest("components/label-keys/policy.yaml".to_owned()),
         text: admission::label_keys(),
     });
-    let sections = table::all().into_iter().map(|(name, text)| Generated {
-        place: OutputPath::Section(name.to_owned()),
-        text,
+    found.push(Generated {
+        place: OutputPath::Document(table::PAGE.to_owned()),
+        text: table::page(),
     });
-    found.extend(sections);
     found
 }
 

@@ -1,27 +1,53 @@
-//! The annotations, and the fields of each resource, as Markdown.
+//! The reference page `docs/policies.md`: every annotation, and every field of each kind, as Markdown.
 
 use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, ValueKind};
 
 use super::agent::AGENT;
 use super::drain::DRAIN;
+use super::group::{GROUP, VERSION};
 use super::map::MAP;
 use super::policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
-use super::property::{Need, Object, Property, Resource, Shape};
+use super::property::{Need, Object, Property, Resource, Shape, Text};
 
-/// Every table, under the name of its markers.
-pub(super) fn all() -> [(&'static str, String); 5] {
+/// The page's name in `docs`.
+pub(super) const PAGE: &str = "policies.md";
+
+const HEAD: &str = "# Policies, drains and annotations
+
+`cargo xtask codegen` generates this page from the descriptions of which it also makes the CRDs in `manifests/crds`.
+[topology.md](topology.md) explains what to use when; [troubleshooting.md](troubleshooting.md#conditions-of-policies-and-drains) lists conditions and reasons.
+";
+
+const ANNOTATIONS_HEAD: &str = "
+## Annotations of a Service
+
+Each name begins with `topology.ipvs-topo.io/`.
+
+| annotation | value | default | meaning |
+| --- | --- | --- | --- |
+";
+
+const FIELDS_HEAD: &str = "
+| field | type | default | limits | description |
+| --- | --- | --- | --- | --- |
+";
+
+/// The whole page.
+pub(super) fn page() -> String {
     [
-        ("annotations", annotations()),
-        ("policy fields", policies()),
-        ("drain fields", resource(&DRAIN)),
-        ("map fields", resource(&MAP)),
-        ("report fields", fields("status.", &AGENT.status)),
+        HEAD.to_owned(),
+        annotations(),
+        kind(&CLUSTER_POLICY),
+        namespace_policy(),
+        kind(&DRAIN),
+        kind(&MAP),
+        kind(&AGENT),
     ]
+    .concat()
 }
 
 fn annotations() -> String {
-    let mut text =
-        String::from("| annotation | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    let mut text = ANNOTATIONS_HEAD.to_owned();
     text.extend(ANNOTATIONS.iter().map(|one| {
         let value = taken(&one.value);
         format!(
@@ -32,7 +58,7 @@ fn annotations() -> String {
     text
 }
 
-/// What an annotation takes.
+/// The values that an annotation may have.
 fn taken(value: &ValueKind) -> String {
     let words = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -59,46 +85,65 @@ fn taken(value: &ValueKind) -> String {
     }
 }
 
-/// Both kinds of policies in one table: one has all that the other has.
-fn policies() -> String {
-    let mut text = resource(&CLUSTER_POLICY);
-    let own: Vec<String> = CLUSTER_POLICY
-        .spec
-        .properties()
-        .filter(|one| {
-            let mut others = NAMESPACE_POLICY.spec.properties();
-            others.all(|other| other.name != one.name)
-        })
-        .map(|one| format!("`{}`", one.name))
-        .collect();
-    let own = own.join(", ");
+/// The heading of a kind, with what it is for and how to list its objects.
+fn introduction(resource: &Resource) -> String {
+    let scope = if resource.namespaced {
+        "namespaced"
+    } else {
+        "cluster-wide"
+    };
+    let Resource { kind, about, .. } = resource;
+    format!(
+        "\n## {kind}\n\n{about}\n\n`apiVersion: {GROUP}/{VERSION}`, {scope}, `kubectl get {}`.\n",
+        resource.short
+    )
+}
+
+fn kind(resource: &Resource) -> String {
+    let mut text = introduction(resource);
+    text.push_str(&fields("spec.", &resource.spec));
+    if !resource.status.is_nothing() {
+        let by = resource.status_by;
+        text.extend([format!("\nThe status is written by {by}:\n")]);
+        text.push_str(&fields("status.", &resource.status));
+    }
+    text
+}
+
+/// Only what differs from the other kind of policy, which has all of its fields.
+fn namespace_policy() -> String {
+    let own = CLUSTER_POLICY.spec.properties().filter(|one| {
+        let mut others = NAMESPACE_POLICY.spec.properties();
+        others.all(|other| other.name != one.name)
+    });
+    let own: Vec<String> = own.map(|one| format!("`spec.{}`", one.name)).collect();
+    let mut text = introduction(&NAMESPACE_POLICY);
     text.extend([format!(
-        "\nA `{}` has the same fields but {own}, and these rules besides:\n\n",
-        NAMESPACE_POLICY.kind
+        "\nIt has the fields, the rules and the status of a `{}`, without {}, and with these rules besides:\n\n",
+        CLUSTER_POLICY.kind,
+        own.join(", ")
     )]);
     let common = CLUSTER_POLICY.spec.rules().count();
     let extra = NAMESPACE_POLICY.spec.rules().count().saturating_sub(common);
     for rule in NAMESPACE_POLICY.spec.rules().take(extra) {
         text.extend([format!(
-            "- `{}`: {}; {}.\n",
+            "- `spec.{}`: {}; {}.\n",
             rule.at, rule.problem, rule.remedy
         )]);
     }
     text
 }
 
-fn resource(resource: &Resource) -> String {
-    fields("", &resource.spec)
-}
-
 fn fields(prefix: &str, object: &Object) -> String {
-    let mut text =
-        String::from("| field | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    if object.is_nothing() {
+        return String::new();
+    }
+    let mut text = FIELDS_HEAD.to_owned();
     rows(&mut text, prefix, object);
     let mut rules = Vec::new();
     gather(&mut rules, prefix, object);
     if !rules.is_empty() {
-        text.push_str("\nWhat is refused besides values out of range:\n\n");
+        text.push_str("\nThe API server also refuses:\n\n");
         text.extend(rules);
     }
     text
@@ -108,9 +153,10 @@ fn rows(text: &mut String, prefix: &str, object: &Object) {
     for property in object.properties() {
         let name = format!("{prefix}{}", property.name);
         text.extend([format!(
-            "| `{name}` | {} | {} | {} |\n",
-            value(&property.shape),
+            "| `{name}` | {} | {} | {} | {} |\n",
+            type_of(&property.shape),
             default(property),
+            limits(&property.shape),
             meaning(property)
         )]);
         if let Some((inner, mark)) = inner(&property.shape) {
@@ -133,7 +179,7 @@ fn gather(rules: &mut Vec<String>, prefix: &str, object: &Object) {
     }
 }
 
-/// The object in a property whose fields are told too; selectors are those of Kubernetes.
+/// The object in a property whose fields have rows, too; a selector has the fields of Kubernetes.
 fn inner(shape: &Shape) -> Option<(&'static Object, &'static str)> {
     match shape {
         Shape::Object(object) if !object.atomic => Some((object, "")),
@@ -156,33 +202,55 @@ fn inner(shape: &Shape) -> Option<(&'static Object, &'static str)> {
     }
 }
 
-fn value(shape: &Shape) -> String {
+fn type_of(shape: &Shape) -> String {
+    match shape {
+        Shape::Word(_) | Shape::Text(_) => "string".to_owned(),
+        Shape::Number { .. } => "integer".to_owned(),
+        Shape::Flag => "boolean".to_owned(),
+        Shape::Time => "time".to_owned(),
+        Shape::List { of, .. } => format!("list of {}", plural(of)),
+        Shape::Map { of, .. } => format!("map of {}", plural(of)),
+        Shape::Object(object) if object.atomic => "label selector".to_owned(),
+        Shape::Object(_) => "object".to_owned(),
+    }
+}
+
+fn plural(shape: &Shape) -> String {
+    format!("{}s", type_of(shape))
+}
+
+fn limits(shape: &Shape) -> String {
     match shape {
         Shape::Word(words) => {
-            let names: Vec<String> = words
-                .iter()
-                .map(|word| format!("`{}`", word.name))
-                .collect();
-            names.join(", ")
+            let names = words.iter().map(|word| format!("`{}`", word.name));
+            names.collect::<Vec<String>>().join(", ")
         }
-        Shape::Text(text) => text.what.to_owned(),
+        Shape::Text(Text { what, most, .. }) => format!("{what}, at most {most} characters"),
         Shape::Number { least, most } => format!("{least} to {most}"),
-        Shape::Flag => "`true`, `false`".to_owned(),
-        Shape::Time => "time".to_owned(),
+        Shape::Time => "RFC 3339".to_owned(),
         Shape::List {
-            of: Shape::Object(_),
-            most,
-            ..
-        } => format!("list, at most {most}"),
-        Shape::List { of, most, .. } => format!("list, at most {most}, of: {}", value(of)),
-        Shape::Map {
-            of: Shape::Object(_),
-            most,
-            keys,
-        } => format!("by {keys}, at most {most}"),
-        Shape::Map { of, keys, .. } => format!("{keys}: {}", value(of)),
-        Shape::Object(object) if object.atomic => "label selector".to_owned(),
-        Shape::Object(_) => String::new(),
+            of, least, most, ..
+        } => {
+            let count = if *least > 0 {
+                format!("{least} to {most} elements")
+            } else {
+                format!("at most {most} elements")
+            };
+            with(count, &limits(of))
+        }
+        Shape::Map { of, most, keys } => {
+            with(format!("key: {keys}; at most {most} entries"), &limits(of))
+        }
+        Shape::Flag | Shape::Object(_) => String::new(),
+    }
+}
+
+/// The limit of a collection, and that of each element if it has one.
+fn with(of_all: String, of_each: &str) -> String {
+    if of_each.is_empty() {
+        of_all
+    } else {
+        format!("{of_all}; each {of_each}")
     }
 }
 

@@ -21,7 +21,11 @@ impl Collector for Process {
             metric.encode(place)
         };
         let cpu = ConstCounter::new(figures.cpu_seconds);
-        tell("process_cpu_seconds", "User and system time.", &cpu)?;
+        tell(
+            "process_cpu_seconds",
+            "CPU time in user and system mode.",
+            &cpu,
+        )?;
         let resident = ConstGauge::new(figures.resident_bytes);
         tell(
             "process_resident_memory_bytes",
@@ -29,7 +33,11 @@ impl Collector for Process {
             &resident,
         )?;
         let start = ConstGauge::new(figures.start_seconds);
-        tell("process_start_time_seconds", "Start, since 1970.", &start)?;
+        tell(
+            "process_start_time_seconds",
+            "Start of the process, as Unix time.",
+            &start,
+        )?;
         let open_files = ConstGauge::new(figures.open_files);
         tell("process_open_fds", "Open file descriptors.", &open_files)
     }

@@ -21,7 +21,7 @@ struct Labels {
 impl ClientRequests {
     /// Makes it part of a registry, which must have no prefix.
     pub fn register(&self, registry: &mut Registry) {
-        let words = "Requests to the API server";
+        let words = "Requests to the API server, by HTTP status code, method and host";
         registry.register("rest_client_requests", words, self.0.clone());
     }
 

@@ -1,6 +1,5 @@
-//! Rule: a metric that a document names is one that the agent or the controller exposes.
-//!
-//! The other direction, that `docs/health-and-metrics.md` lists every metric, is a test beside the registry.
+//! Rule: a metric that a document names is one that the agent or the controller exposes, and `docs/metrics.md` lists
+//! every metric that they register.
 
 use super::markdown;
 use super::problem::Problem;
@@ -12,12 +11,16 @@ const PREFIXES: [&str; 2] = ["ipvs_topo_", "kubeproxy_"];
 const SUFFIXES: [&str; 4] = ["_total", "_bucket", "_count", "_sum"];
 /// Where the names are registered.
 const CODE: [&str; 2] = ["crates/agent/src/", "crates/controller/src/"];
+/// Where those of both programs are registered.
+const SHARED: &str = "crates/telemetry/src/";
+/// The generated page of all metrics.
+const PAGE: &str = "docs/metrics.md";
 /// What the controller's registry puts before its names.
 const CONTROLLER: &str = "ipvs_topo_controller_";
 
-/// Finds names of metrics that no code registers.
+/// Finds names of metrics that no code registers, and metrics that the page does not list.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    let mut problems = Vec::new();
+    let mut problems = unlisted(tree);
     for (path, text) in markdown::living(tree) {
         for (index, line) in text.lines().enumerate() {
             for name in names(line).filter(|name| !registered(tree, name)) {
@@ -30,6 +33,35 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Metrics that the page does not list, because the example that prints them gives them no value.
+fn unlisted(tree: &Tree) -> Vec<Problem> {
+    let page = tree.text(PAGE).unwrap_or_default();
+    let [agent, controller] = CODE;
+    let places = [(agent, ""), (controller, CONTROLLER), (SHARED, "")];
+    let mut problems = Vec::new();
+    for (place, prefix) in places {
+        for (path, text) in tree.under(place) {
+            for name in literals(text).map(|name| format!("{prefix}{name}")) {
+                if !page.contains(&format!("`{name}`"))
+                    && !page.contains(&format!("`{name}_total`"))
+                {
+                    let message = format!(
+                        "{PAGE} does not list the metric `{name}`; give it a value in `sample`, and run `cargo xtask codegen`"
+                    );
+                    problems.push(Problem::in_file(path, message));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// The names that a source file registers.
+fn literals(text: &str) -> impl Iterator<Item = &str> {
+    let calls = text.split(".register(").skip(1);
+    calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next())
 }
 
 /// The names in a line; `ipvs_topo_*` stands for all and is no name.
@@ -73,6 +105,10 @@ mod tests {
                 "registry.register(\"leader\", \"1 if this replica leads.\", leader);",
             ),
             (
+                PAGE,
+                "`ipvs_topo_drains_total` `ipvs_topo_controller_leader`",
+            ),
+            (
                 "docs/operations.md",
                 "`ipvs_topo_drains_total`, `ipvs_topo_*`, `ipvs_topo_controller_leader`\nand `kubeproxy_gone_total`\n`ipvs_topo_controller_gone`",
             ),
@@ -86,5 +122,24 @@ mod tests {
         assert!(problems[1].starts_with(&format!(
             "docs/operations.md:3: {none} `ipvs_topo_controller_gone`"
         )));
+    }
+
+    #[test]
+    fn a_metric_that_the_page_does_not_list_is_a_problem() {
+        let tree = Tree::from([
+            (
+                "crates/agent/src/metrics.rs",
+                "registry.register(\n  \"ipvs_topo_a\", \"A\", a); registry.register(\"ipvs_topo_b\", \"B\", b); self.register(registry);",
+            ),
+            (
+                "crates/controller/src/metrics.rs",
+                "registry.register(\"leader\", \"L\", l);",
+            ),
+            (PAGE, "| `ipvs_topo_a_total` | `leader` |"),
+        ]);
+        let problems = texts(&check(&tree));
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].contains("does not list the metric `ipvs_topo_b`"));
+        assert!(problems[1].contains("does not list the metric `ipvs_topo_controller_leader`"));
     }
 }

@@ -88,27 +88,27 @@ impl Gauges {
     fn register_kube_proxy(&self, registry: &mut Registry) {
         registry.register(
             "kubeproxy_sync_proxy_rules_last_timestamp_seconds",
-            "When the last pass, or the last periodic comparison, ended, since 1970",
+            "When the last pass or the last periodic comparison ended, as Unix time",
             self.last_pass.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds",
-            "When the last change was queued, since 1970",
+            "When the last change was queued, as Unix time",
             self.last_queued.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_service_changes_pending",
-            "Service changes seen that no pass has taken up",
+            "Service changes that wait for a pass or for its end",
             self.pending_services.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_endpoint_changes_pending",
-            "EndpointSlice changes seen that no pass has taken up",
+            "EndpointSlice changes that wait for a pass or for its end",
             self.pending_slices.clone(),
         );
         registry.register(
             "kubeproxy_sync_proxy_rules_no_local_endpoints_total",
-            "Services that may use local endpoints only, and have endpoints but none here",
+            "Services with internalTrafficPolicy Local that have endpoints, but none on this node",
             self.without_local_endpoints.clone(),
         );
     }
@@ -116,47 +116,47 @@ impl Gauges {
     fn register_own(&self, registry: &mut Registry) {
         registry.register(
             "ipvs_topo_virtual_servers",
-            "Virtual servers",
+            "Virtual servers of this agent",
             self.virtual_servers.clone(),
         );
         registry.register(
             "ipvs_topo_real_servers",
-            "Real servers by state",
+            "Real servers of this agent, by state: active or draining",
             self.real_servers.clone(),
         );
         registry.register(
             "ipvs_topo_foreign",
-            "Kernel entries of others, left alone",
+            "Foreign virtual servers, which the agent leaves alone",
             self.foreign.clone(),
         );
         registry.register(
             "ipvs_topo_waiting_for_retry",
-            "Keys that failed and wait",
+            "Virtual servers, routes and tables that failed and wait for their next try",
             self.waiting.clone(),
         );
         registry.register(
             "ipvs_topo_warnings",
-            "Warnings about the input by code",
+            "Warnings about the input, by code",
             self.warnings.clone(),
         );
         registry.register(
             "ipvs_topo_tier_share",
-            "Share of a level, wanted and programmed",
+            "Share of a level from 0 to 1, by kind: wanted or programmed; for at most 500 Services with a policy",
             self.shares.clone(),
         );
         registry.register(
             "ipvs_topo_oldest_pending_seconds",
-            "Age of the oldest change that is not in the kernel",
+            "Age of the oldest change that is not in the kernel; 0 if there is none",
             self.oldest_pending.clone(),
         );
         registry.register(
             "ipvs_topo_input_objects",
-            "Objects in the input by kind",
+            "Objects in the input, by kind",
             self.objects.clone(),
         );
         registry.register(
             "ipvs_topo_input_ready",
-            "1 after the first full read",
+            "1 after the first full read of the input",
             self.input_ready.clone(),
         );
         self.register_start(registry);
@@ -165,12 +165,12 @@ impl Gauges {
     fn register_start(&self, registry: &mut Registry) {
         registry.register(
             "ipvs_topo_start_seconds",
-            "How long the parts of the start took",
+            "Duration of the start, by phase: read (the input), dump (of the kernel, during read), compute (the plan), apply, and pass (all after read)",
             self.start.clone(),
         );
         registry.register(
             "ipvs_topo_start_writes",
-            "Commands sent to IPVS by the first pass",
+            "Commands sent to IPVS by the first pass; 0 if the kernel was correct",
             self.start_writes.clone(),
         );
     }

@@ -50,22 +50,22 @@ impl ServerGauges {
         self.client.register(registry);
         registry.register(
             "ipvs_topo_api_requests",
-            "Requests to the API server by verb and resource",
+            "Requests to the API server, by verb, resource and HTTP status code; <error> if no response came",
             self.requests.clone(),
         );
         registry.register(
             "ipvs_topo_api_received_bytes",
-            "Bytes received from the API server, by resource",
+            "Bytes received from the API server, after decryption and before decompression",
             self.bytes.clone(),
         );
         registry.register(
             "ipvs_topo_api_last_heard_timestamp_seconds",
-            "When the API server last said anything about a collection, since 1970",
+            "When the API server last sent anything about a collection, as Unix time",
             self.heard.clone(),
         );
         registry.register(
             "ipvs_topo_api_behind",
-            "1 while changes of a collection are not heard",
+            "1 while a collection is not read yet, or its changes do not arrive",
             self.behind.clone(),
         );
         registry.register(
@@ -75,7 +75,7 @@ impl ServerGauges {
         );
         registry.register(
             "ipvs_topo_node_source",
-            "1 for what other Nodes are known from: nodes or map",
+            "1 for the source of other Nodes: nodes or map",
             self.source.clone(),
         );
     }

@@ -1,71 +1,9 @@
 //! The names that dashboards rely on, as a scraper sees them.
 
-use std::time::Duration;
-
 use telemetry::Format;
-use topology_core::model::Family;
 
-use super::figures::{Figures, Server, TierShare};
-use super::record::{DrainEnd, Probe};
+use super::sample::eventful;
 use super::*;
-
-/// Metrics in which everything happened once.
-fn eventful() -> (Metrics, Figures) {
-    let metrics = Metrics::new();
-    let took = Duration::from_millis(3);
-    metrics.pass_ended(Family::V4, took);
-    metrics.plan_applied(took);
-    metrics.kernel_writes("add_real", "done", 1);
-    metrics.change_programmed(Family::V4, took);
-    metrics.input_changed(2, 5);
-    metrics.drain_ended(DrainEnd::Idle);
-    metrics.repaired("missing", 1);
-    metrics.conntrack_cleaned(Family::V6, 7, took);
-    metrics.probed(Probe::Healthz, 200);
-    metrics.probed(Probe::Livez, 503);
-    let share = TierShare {
-        service: "shop/cart".to_owned(),
-        port: "http".to_owned(),
-        family: "IPv4",
-        tier: "zone".to_owned(),
-        wanted: 0.15,
-        programmed: 0.152,
-    };
-    let figures = Figures {
-        virtual_servers: [("IPv4", 2)].into(),
-        real_servers: [(("IPv4", "active"), 6), (("IPv4", "draining"), 1)].into(),
-        foreign: [("virtual-server", 3)].into(),
-        warnings: [("Input".to_owned(), 4)].into(),
-        shares: vec![share],
-        last_pass: [("IPv4", 1.5)].into(),
-        last_queued: [("IPv4", 1.25)].into(),
-        without_local_endpoints: [("IPv4", 1)].into(),
-        objects: [("Service".to_owned(), 2)].into(),
-        server: Some(server()),
-        ..Figures::default()
-    };
-    (metrics, figures)
-}
-
-/// An API server that was asked some things.
-fn server() -> Server {
-    let request =
-        |verb, resource: &str, code: &str| (verb, "GET", resource.to_owned(), code.to_owned());
-    Server {
-        address: "https://10.0.0.1:6443/".to_owned(),
-        requests: [
-            (request("list", "nodes", "200"), 2),
-            (request("watch", "nodes", "200"), 3),
-            (request("watch", "services", "<error>"), 1),
-        ]
-        .into(),
-        bytes: [("nodes".to_owned(), 4096)].into(),
-        heard: [("nodes", 12.5)].into(),
-        doubted: [("services", 1990)].into(),
-        behind: [("nodes", false), ("services", true)].into(),
-        node_source: "map",
-    }
-}
 
 /// `(name, type)` of every family, sorted.
 fn families(text: &str) -> Vec<(String, String)> {
@@ -150,17 +88,4 @@ fn pain_40_a_figure_that_is_no_longer_true_disappears() {
             .unwrap()
             .contains("shop/cart")
     );
-}
-
-#[test]
-fn every_metric_stands_in_the_operations_manual() {
-    let manual = include_str!("../../../../docs/health-and-metrics.md");
-    let (metrics, figures) = eventful();
-    let text = Format::Prometheus.convert(metrics.expose(&figures).unwrap());
-    for (name, _) in families(&text) {
-        assert!(
-            manual.contains(&format!("`{name}`")),
-            "docs/health-and-metrics.md does not say what {name} means"
-        );
-    }
 }
