@@ -1,4 +1,5 @@
-//! Rule: `docs/messages.md` explains every word that decisions and warnings use, and no other.
+//! Rule: `docs/messages.md` explains every code of decisions and warnings, and `docs/troubleshooting.md` every reason of
+//! a condition; neither explains a code that is gone.
 
 use std::collections::BTreeSet;
 
@@ -9,44 +10,94 @@ use super::problem::Problem;
 use super::source::Source;
 use super::tree::Tree;
 
-/// The document with the tables.
-const DOCUMENT: &str = "docs/messages.md";
-/// Each enum, where it is declared, and the heading over its table; the rows begin with a variant in backticks.
-const TABLES: [(&str, &str, &str); 11] = [
-    ("Reason", CORE, "## Every reason"),
-    ("Refusal", CORE, "## Every refusal"),
-    ("FindingKind", CORE, "## Every finding"),
-    ("Note", CORE, "## Every note"),
-    ("LostBecause", CORE, "## Every way to lose"),
-    (
+/// The document with the codes of decisions and warnings.
+const MESSAGES: &str = "docs/messages.md";
+/// The document with the conditions of policies and drains.
+const CONDITIONS: &str = "docs/troubleshooting.md";
+/// Where the controller makes conditions.
+const CONTROLLER: &str = "crates/controller/src/state/";
+
+/// An enum whose variants a table explains; each row begins with a variant in backticks.
+struct Table {
+    name: &'static str,
+    /// Where the enum is declared.
+    place: &'static str,
+    document: &'static str,
+    heading: &'static str,
+}
+
+const fn table(
+    name: &'static str,
+    place: &'static str,
+    document: &'static str,
+    heading: &'static str,
+) -> Table {
+    Table {
+        name,
+        place,
+        document,
+        heading,
+    }
+}
+
+const TABLES: [Table; 13] = [
+    table("Reason", CORE, MESSAGES, "## Every reason"),
+    table("Refusal", CORE, MESSAGES, "## Every refusal"),
+    table("FindingKind", CORE, MESSAGES, "## Every finding"),
+    table("Note", CORE, MESSAGES, "## Every note"),
+    table(
+        "LostBecause",
+        CORE,
+        MESSAGES,
+        "## Every reason for not deciding",
+    ),
+    table(
         "HintProblem",
         "crates/topology-core/src/hints/",
+        MESSAGES,
         "## Every reason for no hints",
     ),
-    (
+    table(
         "Code",
         "crates/cluster/src/warning",
+        MESSAGES,
         "## Every warning about the input",
     ),
-    (
+    table(
         "Reach",
         "crates/controller/src/state/policy.rs",
-        "## Every reason of a policy's condition",
+        CONDITIONS,
+        "### Programmed, of a policy",
     ),
-    (
+    table(
         "Levels",
         "crates/controller/src/state/levels.rs",
-        "## Every reason for known or unknown levels",
+        CONDITIONS,
+        "### LevelsKnown, of a policy",
     ),
-    (
+    table(
+        "FallbackReason",
+        "crates/crd/src/",
+        CONDITIONS,
+        "### Degraded, of a policy",
+    ),
+    table(
+        "Phase",
+        "crates/controller/src/state/drain.rs",
+        CONDITIONS,
+        "### Phase of a drain",
+    ),
+    table(
         "Topic",
         "crates/agent/src/node_warning.rs",
-        "## Every trouble of the node",
+        MESSAGES,
+        "## Every warning about the node",
     ),
-    (
+    table(
         "Fault",
         "crates/cluster/src/api/",
-        "## Every trouble with the API server",
+        MESSAGES,
+        "## Every error of the API server",
     ),
 ];
 /// Where the resolver declares its words.
@@ -56,34 +107,61 @@ const CORE: &str = "crates/topology-core/src/resolve/";
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     TABLES
         .iter()
-        .flat_map(|(name, place, heading)| check_table(tree, sources, (name, place), heading))
+        .flat_map(|table| check_table(tree, sources, table))
+        .chain(check_literals(tree, sources))
         .collect()
 }
 
-fn check_table(
-    tree: &Tree,
-    sources: &[Source],
-    (name, place): (&str, &str),
-    heading: &str,
-) -> Vec<Problem> {
+/// Finds reasons that are literals in `Condition::new(type, status, reason, message)` and that no row explains.
+fn check_literals(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
+    let page = tree.text(CONDITIONS).unwrap_or_default();
+    let made = sources
+        .iter()
+        .filter(|source| source.path.starts_with(CONTROLLER) && !source.is_test());
+    let literals = made.flat_map(|source| {
+        let calls = source.text.split("Condition::new(").skip(1);
+        calls.filter_map(move |call| Some((source, literal(call.split(',').nth(2)?)?)))
+    });
+    let unexplained = literals.filter(|(_, reason)| !page.contains(&format!("`{reason}`")));
+    let problem = |(source, reason): (&Source, &str)| {
+        let message = format!(
+            "{CONDITIONS} does not explain the reason `{reason}`; say what it means and what to do"
+        );
+        Problem::in_file(&source.path, message)
+    };
+    unexplained.map(problem).collect()
+}
+
+/// The text of an argument that is a literal.
+fn literal(argument: &str) -> Option<&str> {
+    argument.trim().strip_prefix('"')?.strip_suffix('"')
+}
+
+fn check_table(tree: &Tree, sources: &[Source], table: &Table) -> Vec<Problem> {
+    let Table {
+        name,
+        place,
+        document,
+        heading,
+    } = *table;
     let mut near = sources
         .iter()
         .filter(|source| source.path.starts_with(place));
     let Some((path, variants)) = near.find_map(|source| variants(source, name)) else {
         let message = format!(
-            "no `enum {name}` was found; the table under \"{heading}\" in {DOCUMENT} depends on it"
+            "no `enum {name}` was found; the table under \"{heading}\" in {document} depends on it"
         );
         return vec![Problem::in_file(place, message)];
     };
-    let explained = explained(tree.text(DOCUMENT).unwrap_or_default(), heading);
+    let explained = explained(tree.text(document).unwrap_or_default(), heading);
     let unexplained = variants.difference(&explained).map(|variant| {
         let message = format!("`{name}::{variant}` ({path}) has no row under \"{heading}\"; say what it means and what to do");
-        Problem::in_file(DOCUMENT, message)
+        Problem::in_file(document, message)
     });
     let gone = explained.difference(&variants).map(|variant| {
         let message =
             format!("`{variant}` is explained, but {path} has no such `{name}`; delete the row");
-        Problem::in_file(DOCUMENT, message)
+        Problem::in_file(document, message)
     });
     let declared = tree.text(path).unwrap_or_default();
     let unnamed = variants
@@ -116,7 +194,7 @@ fn explained(document: &str, heading: &str) -> BTreeSet<String> {
         .lines()
         .skip_while(|line| *line != heading)
         .skip(1)
-        .take_while(|line| !line.starts_with("## "))
+        .take_while(|line| !line.starts_with("##"))
         .filter(|line| line.starts_with("| `"))
         .filter_map(|line| {
             markdown::code(line)
@@ -144,8 +222,10 @@ mod tests {
             ("crates/cluster/src/api/error.rs", "enum Fault {}"),
             ("crates/agent/src/node_warning.rs", "pub enum Topic {}"),
             ("crates/controller/src/state/policy.rs", "enum Reach {}"),
+            ("crates/controller/src/state/drain.rs", "enum Phase {}"),
+            ("crates/crd/src/topology_agent.rs", "pub enum FallbackReason {}"),
             ("crates/controller/src/state/levels.rs", "enum Levels {}"),
-            (DOCUMENT, document),
+            (MESSAGES, document),
         ]);
         texts(&check(&tree, &parse_all(&tree).unwrap()))
     }
@@ -167,7 +247,7 @@ mod tests {
                 "crates/topology-core/src/hints/event.rs",
                 "enum HintProblem { Nodes } fn code() { match self { Nodes => \"nodes\" } }",
             ),
-            (DOCUMENT, "## Every reason for no hints\n| `Nodes` | x |\n"),
+            (MESSAGES, "## Every reason for no hints\n| `Nodes` | x |\n"),
         ]);
         let problems = texts(&check(&tree, &parse_all(&tree).unwrap()));
         assert!(
@@ -194,5 +274,17 @@ mod tests {
         let text =
             "## Every reason\n| `Chosen` | x |\n| `NotReady` | y |\n## Next\n| `Other` | z |\n";
         assert!(problems_of(text).is_empty());
+    }
+
+    #[test]
+    fn a_reason_of_a_condition_needs_an_explanation() {
+        let code = "fn plan() { Condition::new(\"Accepted\", \"True\", \"Valid\", text()); Condition::new(KIND, \"True\", \"Gone\", text()); }";
+        let tree = Tree::from([
+            ("crates/controller/src/state/drain.rs", code),
+            (CONDITIONS, "| `Valid` | x |"),
+        ]);
+        let problems = texts(&check_literals(&tree, &parse_all(&tree).unwrap()));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("does not explain the reason `Gone`"));
     }
 }
