@@ -169,6 +169,13 @@ pub(super) const ALL: &[Step] = &[
         run: |_| gate(xtask(&["tidy"])),
     },
     Step {
+        name: "book",
+        purpose: "the pages of `docs` build as a website, and its links lead somewhere",
+        reach: Reach::All,
+        company: Company::Computes,
+        run: |_| gate(xtask(&["book"])),
+    },
+    Step {
         name: "semver",
         purpose: "the libraries break nothing that their last release promised",
         reach: Reach::All,
