@@ -101,7 +101,9 @@ fn adopt_takes_over_what_the_cluster_asks_for_and_nothing_else() {
 /// The commands of `docs/install.md` for who takes ipvs-topo away from a node.
 fn leave(node: &Node) {
     const DOCUMENT: &str = include_str!("../../../../docs/install.md");
-    let (_, rest) = DOCUMENT.split_once("you take away what is ours:").unwrap();
+    let (_, rest) = DOCUMENT
+        .split_once("you remove the tables with these commands:")
+        .unwrap();
     let block = rest.split("```").nth(1).unwrap();
     let block = block.strip_prefix("sh\n# on every node\n").unwrap();
     let state = node.state();
