@@ -42,9 +42,6 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-/// What a program that knows nothing of us says.
-const KERNEL: &str = "The kernel's own view";
-
 /// What the demo in one kernel is to show: in the end everything is as it was. A change takes tens
 /// of milliseconds there; twenty seconds are for a machine that is busy with ten other things.
 const EXPECTED: Expected = Expected {
@@ -137,7 +134,7 @@ fn watch(machine: &mut Machine, boot: Step, connections: u64) -> anyhow::Result<
                 judge.change(change);
             }
             Record::Proof { command, text } => {
-                anstream::println!("{}", draw::proof(KERNEL, &command, &text));
+                anstream::println!("{}", draw::proof(draw::KERNEL_VIEW, &command, &text));
                 judge.proof(text);
             }
             Record::Exit { status: ended } => status = Some(ended),

@@ -14,7 +14,7 @@ mod tools;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use testbed::{controlplane, image, lab, vm};
 
 /// The command line of `cargo xtask`.
@@ -70,9 +70,4 @@ fn main() -> ExitCode {
         anstream::eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// The command line as clap sees it, for the check that documents name commands that exist.
-fn command_line() -> clap::Command {
-    Cli::command()
 }

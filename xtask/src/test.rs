@@ -11,6 +11,7 @@ mod machete;
 mod run;
 mod schedule;
 mod semver;
+mod step_result;
 mod steps;
 mod tally;
 mod times;

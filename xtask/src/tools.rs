@@ -15,6 +15,14 @@ pub(crate) struct Tool {
     pub(crate) arguments: &'static [&'static str],
 }
 
+/// Returns the file of this program, to run another of its commands.
+pub(crate) fn own_program() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    // A build of the workspace may have replaced the file; the new one has the same path.
+    let path = program.to_string_lossy();
+    PathBuf::from(path.trim_end_matches(" (deleted)"))
+}
+
 /// Returns the program, and installs it first if it is missing (a minute or two on two cores).
 pub(crate) fn program(tool: &Tool) -> anyhow::Result<PathBuf> {
     let root = paths::cache().join("tools");

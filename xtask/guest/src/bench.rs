@@ -14,11 +14,12 @@ mod rival;
 mod scrape;
 mod steady;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+
+use crate::output;
 
 /// `guest bench`.
 #[derive(clap::Args)]
@@ -60,11 +61,5 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&serde_json::to_string(value)?)
-}
-
-/// Writes one line to standard output.
-fn print(line: &str) -> Result<()> {
-    writeln!(std::io::stdout(), "{line}")?;
-    Ok(())
+    output::print(&serde_json::to_string(value)?)
 }

@@ -11,7 +11,6 @@ mod pods;
 mod shop;
 mod world;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -23,6 +22,8 @@ use guest_wire::{Change, Endpoint, Load, Picture, Record, View};
 use agent::Agent;
 use pods::{Background, Pods};
 use shop::Shop;
+
+use crate::output::print_record;
 
 /// How long the agent may take from a change of a file to the kernel.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -142,7 +143,7 @@ impl Demo {
         std::thread::sleep(AROUND);
         let load = Load::from(&client.stop()?);
         self.view = view;
-        tell(&Record::Change(Change {
+        print_record(&Record::Change(Change {
             what: what.to_owned(),
             milliseconds,
             load,
@@ -159,12 +160,12 @@ impl Demo {
         let gone = |endpoint: &&Endpoint| !there.contains(&endpoint.address());
         let absent: Vec<&Endpoint> = self.all.iter().filter(gone).collect();
         let picture = Picture::new(world::HERE, &self.view, &table, &tally, &absent);
-        tell(&Record::Picture(picture))
+        print_record(&Record::Picture(picture))
     }
 
     /// What `ipvsadm`, which knows nothing of us, says the kernel holds.
     fn proof() -> anyhow::Result<()> {
-        tell(&Record::Proof {
+        print_record(&Record::Proof {
             command: "ipvsadm -Ln".to_owned(),
             text: world::shell("ipvsadm -Ln")?,
         })
@@ -191,13 +192,7 @@ fn render(folder: &Path) -> anyhow::Result<View> {
 }
 
 fn progress(text: &str) -> anyhow::Result<()> {
-    tell(&Record::Progress {
+    print_record(&Record::Progress {
         text: text.to_owned(),
     })
-}
-
-fn tell(record: &Record) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", record.to_line()?).context("the host does not listen")?;
-    Ok(out.flush()?)
 }

@@ -3,7 +3,7 @@
 //! Told to end, it finishes what is under way and tells what it counted.
 
 use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +13,7 @@ use guest_wire::Tally;
 
 use crate::ending::Ending;
 use crate::sctp;
+use crate::source::{first_port, next_free, unspecified};
 
 /// Options of `guest load`.
 #[derive(clap::Args)]
@@ -133,9 +134,6 @@ struct Left {
     port: AtomicU16,
 }
 
-/// Ports below this are other people's.
-const FIRST_PORT: u16 = 1024;
-
 impl Left {
     /// Takes one request from what is left; false when nothing is.
     fn take(&self) -> bool {
@@ -143,12 +141,6 @@ impl Left {
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         !self.stop.load(Ordering::Relaxed) && self.count.fetch_update(set, fetch, take_one).is_ok()
     }
-}
-
-/// Where the source ports of this process begin: apart from those of one that ran just before.
-fn first_port() -> u16 {
-    let spread = u64::from(std::process::id()) * 4001 % u64::from(u16::MAX - FIRST_PORT);
-    u16::try_from(spread).map_or(FIRST_PORT, |spread| FIRST_PORT + spread)
 }
 
 /// One request after the other until nothing is left.
@@ -216,24 +208,6 @@ fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io
     whole(&String::from_utf8_lossy(
         answer.get(..length).unwrap_or_default(),
     ))
-}
-
-/// Does something with a source port that this process did not use lately. The kernel would choose at
-/// random, and for minutes IPVS sends a source port it knows to the server it had.
-fn next_free<T>(port: &AtomicU16, bind: impl Fn(u16) -> std::io::Result<T>) -> std::io::Result<T> {
-    loop {
-        match bind(port.fetch_add(1, Ordering::Relaxed).max(FIRST_PORT)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
-            bound => return bound,
-        }
-    }
-}
-
-pub(crate) fn unspecified(like: SocketAddr) -> IpAddr {
-    match like {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
 }
 
 /// The name in an answer that came whole.

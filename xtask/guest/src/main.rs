@@ -5,8 +5,10 @@ mod bench;
 mod demo;
 mod ending;
 mod load;
+mod output;
 mod sctp;
 mod serve;
+mod source;
 mod suite;
 
 use std::process::ExitCode;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         Command::Suite(args) => suite::run(&args),
     };
     result.unwrap_or_else(|error| {
-        say(&format!("guest: error: {error:#}"));
+        output::log(&format!("guest: error: {error:#}"));
         ExitCode::FAILURE
     })
 }
@@ -58,10 +60,4 @@ fn main() -> ExitCode {
 fn pause() -> anyhow::Result<ExitCode> {
     ending::Ending::listen()?.wait()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes one line to standard error, where the person who runs the guest looks.
-#[expect(clippy::print_stderr, reason = "a command-line program's own messages")]
-fn say(text: &str) {
-    eprintln!("{text}");
 }

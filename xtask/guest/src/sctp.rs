@@ -44,7 +44,7 @@ fn open(of: SocketAddr) -> io::Result<OwnedFd> {
 
 /// The address that the kernel would send from.
 fn source(target: SocketAddr) -> io::Result<IpAddr> {
-    let probe = UdpSocket::bind((super::load::unspecified(target), 0))?;
+    let probe = UdpSocket::bind((crate::source::unspecified(target), 0))?;
     probe.connect(target)?;
     Ok(probe.local_addr()?.ip())
 }

@@ -12,7 +12,6 @@
 mod case;
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -22,6 +21,8 @@ use anyhow::{Context, bail};
 use guest_wire::{Outcome, Record};
 
 use case::Case;
+
+use crate::output::print_record;
 
 /// Tests that run at the same time: the guest has two processors.
 const WORKERS: usize = 2;
@@ -132,9 +133,7 @@ impl Host {
                 Outcome::Failed | Outcome::TimedOut => counts.1 += 1,
             }
         }
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", record.to_line()?)?;
-        Ok(out.flush()?)
+        print_record(record)
     }
 
     /// Tests told as passed, and as not passed.

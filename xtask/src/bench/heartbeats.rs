@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::Args;
+use super::args::Args;
 use testbed::cargo;
 use testbed::controlplane::{Own, Version};
 use testbed::paths;

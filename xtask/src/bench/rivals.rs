@@ -9,27 +9,15 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
+use guest_wire::ProxyKind;
 use guest_wire::report::Rival;
 use serde::{Deserialize, Serialize};
 
-use super::Args;
+use super::args::Args;
+use guest::ENDPOINTS;
 use testbed::controlplane::{Own, Version};
 use testbed::vm::Machines;
 use testbed::vm::progress::Step;
-
-/// Endpoints of each Service.
-const ENDPOINTS: u32 = 10;
-
-/// A node proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
-    /// This project's agent.
-    IpvsTopo,
-    /// kube-proxy in ipvs mode.
-    Ipvs,
-    /// kube-proxy in nftables mode.
-    Nftables,
-}
 
 /// What `bench-kubernetes.json` holds.
 #[derive(Serialize, Deserialize)]
@@ -94,7 +82,7 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
                 services: *services,
                 changes: args.changes.min(guest::most_changes(*kind)),
                 api: api.port,
-                roller: (*kind == Kind::IpvsTopo && args.churn > 0).then_some(roller.port),
+                roller: (*kind == ProxyKind::IpvsTopo && args.churn > 0).then_some(roller.port),
                 churn: args.churn,
                 limit: args.limit,
             };

@@ -219,6 +219,9 @@ fn thousands(number: u64) -> String {
     }
 }
 
+/// The heading above the output of `ipvsadm`.
+pub(super) const KERNEL_VIEW: &str = "The kernel's own view";
+
 /// What a command says, and what that is.
 pub(super) fn proof(what: &str, command: &str, text: &str) -> String {
     let heading = format!("{what}: {command}");

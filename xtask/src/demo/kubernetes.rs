@@ -287,7 +287,7 @@ impl<'a> Demo<'a> {
         }
         let command = format!("ipvsadm -Ln -t {}", self.target);
         let text = self.cluster.lab.output(place.node, &command)?;
-        anstream::println!("{}", draw::proof(super::KERNEL, &command, &text));
+        anstream::println!("{}", draw::proof(draw::KERNEL_VIEW, &command, &text));
         self.judge.proof(text);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::run::{Finished, run};
-use super::steps::Outcome;
+use super::step_result::StepResult;
 
 /// Any of these will do.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -12,7 +12,7 @@ const ADVICE: &str =
     "no browser: install the Debian package chromium; root may do it by running this again";
 
 /// Installs one if there is none.
-pub(super) fn ensure() -> Outcome {
+pub(super) fn ensure() -> StepResult {
     let mut said = String::new();
     for arguments in [
         &["update"][..],
@@ -30,9 +30,9 @@ pub(super) fn ensure() -> Outcome {
         said.push_str(&output);
     }
     if is_there() {
-        Outcome::gate(true, said)
+        StepResult::gate(true, said)
     } else {
-        Outcome::gate(false, format!("{said}\n{ADVICE}"))
+        StepResult::gate(false, format!("{said}\n{ADVICE}"))
     }
 }
 

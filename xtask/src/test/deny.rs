@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::run::{Finished, run};
-use super::steps::Outcome;
+use super::step_result::StepResult;
 use super::tally::Tally;
 use crate::tools::{self, Tool};
 use testbed::paths;
@@ -16,16 +16,16 @@ const DENY: Tool = Tool {
 };
 
 /// Licences, bans and sources: one gate.
-pub(super) fn check() -> Outcome {
+pub(super) fn check() -> StepResult {
     let finished = match program() {
         Ok(program) => deny(&program, &["bans", "licenses", "sources"]),
         Err(finished) => finished,
     };
-    Outcome::gate(finished.success, finished.output)
+    StepResult::gate(finished.success, finished.output)
 }
 
 /// Advisories: one gate where the database can be fetched, else one line that says so.
-pub(super) fn advisories() -> Outcome {
+pub(super) fn advisories() -> StepResult {
     let finished = match program() {
         Ok(program) => deny(&program, &["advisories"]),
         Err(finished) => finished,
@@ -37,9 +37,9 @@ pub(super) fn advisories() -> Outcome {
         anstream::println!(
             "test:   the advisory database cannot be fetched from here, so advisories were not checked"
         );
-        return Outcome::of(Tally::default(), String::new());
+        return StepResult::of(Tally::default(), String::new());
     }
-    Outcome::gate(finished.success, finished.output)
+    StepResult::gate(finished.success, finished.output)
 }
 
 fn deny(program: &PathBuf, checks: &[&str]) -> Finished {

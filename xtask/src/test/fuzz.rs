@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use super::run::{Finished, run};
-use super::steps::Outcome;
+use super::step_result::StepResult;
 use super::tally::Tally;
 use testbed::{cargo, paths};
 
@@ -73,10 +73,10 @@ struct Target {
 }
 
 /// Builds and runs every target; each is one test.
-pub(super) fn all() -> Outcome {
+pub(super) fn all() -> StepResult {
     let crates = match crates() {
         Ok(crates) => crates,
-        Err(error) => return Outcome::gate(false, format!("{error:#}\n")),
+        Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
     };
     let mut total = Tally::default();
     let mut outputs = String::new();
@@ -94,9 +94,9 @@ pub(super) fn all() -> Outcome {
         }
     }
     if total == Tally::default() {
-        return Outcome::gate(false, "there is no fuzz target\n".to_owned());
+        return StepResult::gate(false, "there is no fuzz target\n".to_owned());
     }
-    Outcome::of(total, outputs)
+    StepResult::of(total, outputs)
 }
 
 /// Every folder `crates/*/fuzz` with the targets that it has.

@@ -65,7 +65,7 @@ fn change(done: &Mutex<Done>, change: impl FnOnce(&mut Done)) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::Outcome;
+    use super::super::step_result::StepResult;
     use super::*;
 
     const fn step(name: &'static str, company: Company) -> Step {
@@ -74,7 +74,7 @@ mod tests {
             purpose: "",
             reach: Reach::Gate,
             company,
-            run: |_| Outcome::gate(true, String::new()),
+            run: |_| StepResult::gate(true, String::new()),
         }
     }
 

@@ -4,9 +4,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::run::{Finished, run};
+use super::step_result::StepResult;
 use super::tally::Tally;
 use super::times::{self, Timed};
 use super::{browser, deny, failures, fuzz, machete, semver};
+use crate::tools;
 use testbed::vm::suite::LONG;
 use testbed::{cargo, paths};
 
@@ -37,26 +39,7 @@ pub(super) struct Step {
     /// The smallest run that has it.
     pub(super) reach: Reach,
     pub(super) company: Company,
-    pub(super) run: fn(Reach) -> Outcome,
-}
-
-/// What a step came to.
-pub(super) struct Outcome {
-    tally: Tally,
-    output: String,
-}
-
-impl Outcome {
-    /// Of what is one test.
-    pub(super) fn gate(success: bool, output: String) -> Self {
-        let tally = Tally::gate(success);
-        Self { tally, output }
-    }
-
-    /// Of several tests.
-    pub(super) fn of(tally: Tally, output: String) -> Self {
-        Self { tally, output }
-    }
+    pub(super) run: fn(Reach) -> StepResult,
 }
 
 /// A step that ended.
@@ -238,7 +221,7 @@ impl Step {
     pub(super) fn run(&self, reach: Reach) -> Ran {
         anstream::println!("test: {} ({})", self.name, self.purpose);
         let started = Instant::now();
-        let Outcome { tally, output } = (self.run)(reach);
+        let StepResult { tally, output } = (self.run)(reach);
         let seconds = started.elapsed().as_secs_f64();
         if tally.failed > 0 {
             show(self.name, &output);
@@ -263,14 +246,14 @@ fn show(name: &str, output: &str) {
     anstream::println!("  | {}", lines.join("\n  | "));
 }
 
-fn gate(command: Command) -> Outcome {
+fn gate(command: Command) -> StepResult {
     let Finished { success, output } = run(command);
-    Outcome::gate(success, output)
+    StepResult::gate(success, output)
 }
 
-fn runner(command: Command) -> Outcome {
+fn runner(command: Command) -> StepResult {
     let Finished { success, output } = run(command);
-    Outcome::of(Tally::of_runner(&output, success), output)
+    StepResult::of(Tally::of_runner(&output, success), output)
 }
 
 /// This command of cargo with more arguments, and without colours.
@@ -281,10 +264,7 @@ fn cargo_with(mut command: Command, arguments: &[&str]) -> Command {
 
 /// Another command of ours, by the program that is running.
 fn xtask(arguments: &[&str]) -> Command {
-    let program = std::env::current_exe().unwrap_or_default();
-    let program = program.to_string_lossy();
-    // A step that builds the workspace may have replaced our file; the new one has the same path.
-    let mut command = Command::new(program.trim_end_matches(" (deleted)"));
+    let mut command = Command::new(tools::own_program());
     command.args(arguments).current_dir(paths::root());
     command
 }
@@ -304,10 +284,10 @@ fn tests(arguments: &[&str]) -> Command {
 }
 
 /// The tests that need nothing but this machine, each with its time.
-fn plain_tests() -> Outcome {
+fn plain_tests() -> StepResult {
     let targets = match cargo::plain_targets() {
         Ok(targets) => targets,
-        Err(error) => return Outcome::gate(false, format!("{error:#}\n")),
+        Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
     };
     let mut command = tests(&["--lib", "--bins", "--examples"]);
     for target in targets {
@@ -340,7 +320,7 @@ fn rustdoc() -> Command {
 const ORACLE_CASES: &str = "20000";
 
 /// Other clusters every day.
-fn oracle() -> Outcome {
+fn oracle() -> StepResult {
     let seed = std::time::UNIX_EPOCH
         .elapsed()
         .map_or(0, |since| since.as_secs() / 86_400);
@@ -353,29 +333,29 @@ fn oracle() -> Outcome {
 }
 
 /// Two gates: what cargo-deny checks, and that no manifest names a dependency that no source line uses.
-fn dependencies() -> Outcome {
-    let Outcome {
+fn dependencies() -> StepResult {
+    let StepResult {
         mut tally,
         mut output,
     } = deny::check();
     let unused = machete::check();
     tally.add(Tally::gate(unused.success));
     output.push_str(&unused.output);
-    Outcome::of(tally, output)
+    StepResult::of(tally, output)
 }
 
 /// One gate, or one line that says that there is no release to compare with.
-fn semver() -> Outcome {
+fn semver() -> StepResult {
     let Some(Finished { success, output }) = semver::check() else {
         anstream::println!(
             "test:   no tag v* is an ancestor, so there is no release to compare with"
         );
-        return Outcome::of(Tally::default(), String::new());
+        return StepResult::of(Tally::default(), String::new());
     };
-    Outcome::gate(success, output)
+    StepResult::gate(success, output)
 }
 
-fn controlplane(version: &str, reach: Reach) -> Outcome {
+fn controlplane(version: &str, reach: Reach) -> StepResult {
     let mut command = xtask(&["controlplane", "--version", version, "test"]);
     if reach == Reach::Gate {
         command.args(["--skip", LONG]);
@@ -383,7 +363,7 @@ fn controlplane(version: &str, reach: Reach) -> Outcome {
     runner(command)
 }
 
-fn kernels(reach: Reach) -> Outcome {
+fn kernels(reach: Reach) -> StepResult {
     let mut command = xtask(&["vm", "test"]);
     if reach == Reach::Gate {
         command.arg("--gate");
@@ -392,7 +372,7 @@ fn kernels(reach: Reach) -> Outcome {
 }
 
 /// Scenes that take minutes each are not in the gate.
-fn lab(version: &str, reach: Reach) -> Outcome {
+fn lab(version: &str, reach: Reach) -> StepResult {
     let mut command = xtask(&["lab", "test", "--version", version]);
     if reach == Reach::Gate {
         command.args([
@@ -410,20 +390,20 @@ fn lab(version: &str, reach: Reach) -> Outcome {
 }
 
 /// One gate for each package: features and dependencies that only a neighbour asks for do not help it here.
-fn alone() -> Outcome {
+fn alone() -> StepResult {
     let packages = match cargo::packages() {
         Ok(packages) => packages,
-        Err(error) => return Outcome::gate(false, format!("{error:#}\n")),
+        Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
     };
     let mut total = Tally::default();
     let mut outputs = String::new();
     for name in &packages {
         let check = cargo_with(cargo::command(), &["check", "--quiet", "--package", name]);
-        let Outcome { tally, output } = gate(check);
+        let StepResult { tally, output } = gate(check);
         if tally.failed > 0 {
             outputs.extend([name, " does not build alone:\n", &output]);
         }
         total.add(tally);
     }
-    Outcome::of(total, outputs)
+    StepResult::of(total, outputs)
 }

@@ -1,10 +1,12 @@
-//! The commands and flags that exist: ours from clap, the agent's from its own `--help`.
+//! Reads the commands and flags that exist from `--help`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+
+use crate::tools;
 
 /// One command: its flags, and the commands under it.
 #[derive(Debug, Default)]
@@ -21,31 +23,14 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Asks clap for `cargo xtask` and the built agent for `ipvs-topo`.
+    /// Runs this program and the built agent with `--help`.
     pub(super) fn gather(agent: &Path) -> anyhow::Result<Self> {
-        let xtask = from_clap(&crate::command_line());
+        let xtask = from_help(&tools::own_program(), &[])?;
         let agent = from_help(agent, &[])?;
         let programs = [("cargo xtask", xtask), ("ipvs-topo", agent)];
         Ok(Self {
             programs: programs.map(|(name, node)| (name.to_owned(), node)).into(),
         })
-    }
-}
-
-fn from_clap(command: &clap::Command) -> Node {
-    let long = |argument: &clap::Arg| argument.get_long().map(|name| format!("--{name}"));
-    let short = |argument: &clap::Arg| argument.get_short().map(|name| format!("-{name}"));
-    let flags = command
-        .get_arguments()
-        .flat_map(|argument| [long(argument), short(argument)])
-        .flatten()
-        .chain(["--help".to_owned(), "-h".to_owned()]);
-    let under = command
-        .get_subcommands()
-        .map(|sub| (sub.get_name().to_owned(), from_clap(sub)));
-    Node {
-        flags: flags.collect(),
-        under: under.collect(),
     }
 }
 
@@ -122,12 +107,5 @@ Options:
             flags,
             ["--help", "--node", "--node-name", "--output", "-h", "-o"]
         );
-    }
-
-    #[test]
-    fn our_own_commands_come_from_clap() {
-        let node = from_clap(&crate::command_line());
-        assert!(node.under.contains_key("tidy"));
-        assert!(node.under["tidy"].flags.contains("--verbose"));
     }
 }

@@ -4,6 +4,7 @@
 //! packages. The same sources, packages and compiler give the same bytes.
 
 mod archive;
+mod component;
 mod contents;
 mod nft;
 mod sbom;

@@ -26,9 +26,7 @@ use crate::vm::build::Profile;
 use crate::vm::kernel::Line;
 use folder::Folder;
 use network::Network;
-
-/// The nodes' names.
-pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
+pub use node::NODES;
 
 /// The `ConfigMap` that tells agents where the API server is; the tests in the lab read it too.
 pub const API_SERVER: &str = include_str!("lab/api-server.yaml");

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod demo;
+mod proxy;
 pub mod report;
 pub mod table;
 mod tally;
@@ -17,6 +18,7 @@ mod view;
 use serde::{Deserialize, Serialize};
 
 pub use demo::{Change, Load, Picture, Server};
+pub use proxy::ProxyKind;
 pub use tally::Tally;
 pub use view::{Endpoint, View};
 

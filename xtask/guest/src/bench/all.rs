@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::cold::Cold;
 use super::namespace;
 use super::steady::Steady;
-use crate::say;
+use crate::output::{log, print_record};
 
 /// `guest bench all`.
 #[derive(clap::Args)]
@@ -57,13 +57,13 @@ pub(crate) fn all(args: &AllArgs) -> Result<()> {
         report.sizes.push(size(args, *services)?);
         fs::remove_dir_all(&args.scratch)?;
     }
-    super::print(&Record::Report(Box::new(report)).to_line()?)
+    print_record(&Record::Report(Box::new(report)))
 }
 
 fn size(args: &AllArgs, services: u32) -> Result<Size> {
     let shape = shape(services);
     let (load, memory_file) = load(args, &shape)?;
-    say(&format!("{services}: changes, idle, restarts"));
+    log(&format!("{services}: changes, idle, restarts"));
     let folder = args.scratch.join("folder/cluster");
     let aside = args.scratch.join("aside");
     fs::create_dir_all(&aside)?;
@@ -113,7 +113,7 @@ fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
     let mut load = Load::default();
     let mut memory = Memory::default();
     for round in 1..=args.repeat {
-        say(&format!(
+        log(&format!(
             "{}: cold load {round} of {}",
             shape.services, args.repeat
         ));

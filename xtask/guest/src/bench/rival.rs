@@ -11,23 +11,23 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use guest_wire::Record;
 use guest_wire::report::{Rival, RivalChange};
+use guest_wire::{ProxyKind, Record};
 
 pub(crate) use self::eager::ReplaceArgs;
 pub(crate) use self::roll::RollArgs;
 
 use self::api::Api;
 use self::probe::Probe;
-use self::proxy::{Kind, Proxy};
-use crate::say;
+use self::proxy::Proxy;
+use crate::output::{log, print_record};
 
 /// `guest bench rival`.
 #[derive(clap::Args)]
 pub(crate) struct RivalArgs {
     /// Which proxy.
     #[arg(value_enum)]
-    kind: Kind,
+    kind: ProxyKind,
     /// Its binary.
     #[arg(long)]
     binary: PathBuf,
@@ -64,7 +64,7 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     proxy.check(args.services, args.endpoints)?;
     proxy.settle()?;
     let bytes = probe::bytes_on_the_wire()? - traffic;
-    say(&format!("{}: started in {start:.2?}", args.kind.name()));
+    log(&format!("{}: started in {start:.2?}", args.kind.name()));
     let requests = proxy::requests()?;
     let memory = proxy.memory()?;
     let changes = (0..args.changes)
@@ -74,7 +74,7 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     let begin = Instant::now();
     let proxy = Proxy::start(args.kind, &args.binary, &args.kubeconfig)?;
     let restart = begin.elapsed();
-    say(&format!("restarted in {restart:.2?}"));
+    log(&format!("restarted in {restart:.2?}"));
     proxy.check(args.services, args.endpoints)?;
     if args.changes > 0 {
         // All is new to this process, but not to the emulator, which has translated the code for the one before.
@@ -84,14 +84,20 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
     let mut churn = match (args.churn, args.roller) {
         (Some(seconds), Some(roller)) => {
             let duration = Duration::from_secs(seconds);
-            Some(churn::run(args, &mut probe, &proxy, roller, duration)?)
+            Some(churn::run(
+                args.endpoints,
+                &mut probe,
+                &proxy,
+                roller,
+                duration,
+            )?)
         }
         _ => None,
     };
     proxy.kill()?;
     if let Some(churn) = &mut churn {
         churn.eager = eager::measure(args.services, args.endpoints, churn.changes)?;
-        say(&format!(
+        log(&format!(
             "churn: a bare loop that deletes at once needs {:.1} s of CPU for it",
             churn.eager
         ));
@@ -108,7 +114,7 @@ pub(crate) fn rival(args: &RivalArgs) -> Result<()> {
         bytes,
         churn,
     };
-    super::print(&Record::Rival(Box::new(rival)).to_line()?)
+    print_record(&Record::Rival(Box::new(rival)))
 }
 
 /// Replaces the probed endpoint, waits until new connections reach the new one, and until the proxy rests again.
@@ -117,7 +123,7 @@ fn change(probe: &mut Probe, proxy: &Proxy) -> Result<RivalChange> {
     let seconds = probe.flip()?.as_secs_f64();
     proxy.settle()?;
     let cpu = proxy.cpu()?.saturating_sub(before);
-    say(&format!("one endpoint: {seconds:.3} s, {cpu:.2?} of CPU"));
+    log(&format!("one endpoint: {seconds:.3} s, {cpu:.2?} of CPU"));
     Ok(RivalChange {
         seconds,
         cpu: cpu.as_secs_f64(),

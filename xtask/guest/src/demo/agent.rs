@@ -37,12 +37,12 @@ impl Agent {
     pub(super) fn show_log(&self) {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        crate::say("the end of the agent's log:");
+        crate::output::log("the end of the agent's log:");
         for line in lines
             .get(lines.len().saturating_sub(TAIL)..)
             .unwrap_or_default()
         {
-            crate::say(line);
+            crate::output::log(line);
         }
     }
 }

@@ -5,17 +5,19 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use guest_wire::Record;
 use guest_wire::report::Rival;
+use guest_wire::{ProxyKind, Record};
 
-use super::{ENDPOINTS, Kind};
-use crate::bench::listen;
+use crate::bench::listen::listen;
 use testbed::controlplane::{FROM_GUEST, Own};
 use testbed::vm::image::Addition;
 use testbed::vm::kernel::Kernel;
 use testbed::vm::machine::{Pace, Spec};
 use testbed::vm::progress::Step;
 use testbed::vm::{Machines, build};
+
+/// Endpoints of each Service.
+pub(super) const ENDPOINTS: u32 = 10;
 
 /// Room for the image, which holds kube-proxy twice while it is unpacked, and for what it needs at 10,000 Services, in MiB.
 const MEMORY: u32 = 3_072;
@@ -54,16 +56,16 @@ pub(super) fn roller(programs: &[Addition], api: u16, services: u32) -> anyhow::
 }
 
 /// kube-proxy needs up to half a minute for each at 10,000 Services.
-pub(super) fn most_changes(kind: Kind) -> u32 {
+pub(super) fn most_changes(kind: ProxyKind) -> u32 {
     match kind {
-        Kind::IpvsTopo => u32::MAX,
-        Kind::Ipvs | Kind::Nftables => 3,
+        ProxyKind::IpvsTopo => u32::MAX,
+        ProxyKind::Ipvs | ProxyKind::Nftables => 3,
     }
 }
 
 /// What one guest is to measure.
 pub(super) struct Task {
-    pub(super) kind: Kind,
+    pub(super) kind: ProxyKind,
     pub(super) services: u32,
     pub(super) changes: u32,
     /// The port of this machine through which the guest writes to the API server, without TLS and a token.
@@ -88,7 +90,7 @@ impl Task {
         let (name, _) = self.names();
         anstream::eprintln!("  {name}, {} Services", self.services);
         let mut additions = programs.to_vec();
-        if self.kind != Kind::IpvsTopo {
+        if self.kind != ProxyKind::IpvsTopo {
             additions.push(Addition::Program {
                 path: "usr/bin/kubernetes".to_owned(),
                 from: plane.program(),
@@ -129,9 +131,9 @@ impl Task {
     /// What the guest calls the proxy, and the proxy's binary there.
     pub(super) fn names(&self) -> (&'static str, &'static str) {
         match self.kind {
-            Kind::IpvsTopo => ("ipvs-topo", "/usr/bin/ipvs-topo"),
-            Kind::Ipvs => ("ipvs", "/usr/bin/kubernetes"),
-            Kind::Nftables => ("nftables", "/usr/bin/kubernetes"),
+            ProxyKind::IpvsTopo => ("ipvs-topo", "/usr/bin/ipvs-topo"),
+            ProxyKind::Ipvs => ("ipvs", "/usr/bin/kubernetes"),
+            ProxyKind::Nftables => ("nftables", "/usr/bin/kubernetes"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sbom::Component;
+use super::component::Component;
 
 /// One file of the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::component::Component;
 use super::contents::Contents;
-use super::sbom::Component;
 use crate::vm::Machines;
 use crate::vm::archive::{Owner, owners};
 use crate::vm::tools::{SUITE, Tools};

@@ -2,23 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::component::Component;
 use super::contents::Contents;
 use crate::cargo;
 use crate::vm::command::output;
 
 /// The platform of the images.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
-
-/// One thing that an image is made of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Component {
-    pub(super) name: String,
-    pub(super) version: String,
-    /// Its package URL, which says where it is from.
-    pub(super) url: String,
-    /// An SPDX expression; none where the licence is a text in the image.
-    pub(super) licence: Option<String>,
-}
 
 /// The crates that are linked into the programs of `package`, itself among them.
 pub(super) fn crates(package: &str) -> anyhow::Result<Vec<Component>> {

@@ -8,7 +8,6 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
 
-use super::NODES;
 use super::folder::{Folder, Guest};
 use super::network::Network;
 use crate::controlplane::process::{Ending, Process};
@@ -16,6 +15,9 @@ use crate::vm::Machines;
 use crate::vm::image::{self, Addition};
 use crate::vm::kernel::Kernel;
 use crate::vm::machine::{EMULATED, Pace, board};
+
+/// The names of the nodes.
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
 /// Memory in MiB.
 const MEMORY: &str = "768";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::folder::Folder;
-use super::{disk, import};
+use super::{disk, import, node};
 use crate::controlplane::record::make_folder;
 use crate::vm::tools::Tools;
 
@@ -25,7 +25,7 @@ pub(super) fn write(
     make_folder(&keys)?;
     let controlplane = folder.controlplane();
     add(&keys, &controlplane.path().join("ca.crt"))?;
-    for node in super::NODES {
+    for node in node::NODES {
         let kubeconfig = format!("node-{node}.kubeconfig");
         add(&keys, &controlplane.path().join(kubeconfig))?;
     }

@@ -6,7 +6,8 @@ use anyhow::bail;
 
 use super::folder::Folder;
 use super::network::{self, Network};
-use super::{NODES, disk, node, nodes, payload, root};
+use super::node::{self, NODES};
+use super::{disk, nodes, payload, root};
 use crate::controlplane::parts;
 use crate::controlplane::program::{self, Version};
 use crate::controlplane::site::Site;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use guest_wire::{Line, Record};
 
+use super::build;
 use super::image::Addition;
 use super::kernel::Line as KernelLine;
 use super::machine::{Pace, Spec};
+use super::machines::Machines;
 use super::progress::Step;
-use super::{Machines, build};
 
 /// Options of both.
 #[derive(clap::Args)]

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use guest_wire::{Line, Outcome, Record};
 
+use super::build;
 use super::image::Addition;
 use super::kernel::{Kernel, Line as KernelLine};
 use super::machine::{Pace, Spec};
-use super::{Machines, build};
+use super::machines::Machines;
 
 /// The module of tests about what is the same on every kernel, as it stands in their paths.
 const ONE_KERNEL: &str = "one_kernel::";

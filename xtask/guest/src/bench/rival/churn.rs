@@ -9,24 +9,22 @@ use anyhow::{Context as _, Result};
 use guest_wire::Record;
 use guest_wire::report::Churn;
 
-use super::RivalArgs;
 use super::probe::Probe;
 use super::proxy::Proxy;
-use crate::say;
+use crate::output::{log, print_record};
 
 /// How often the probed endpoint moves meanwhile.
 const FLIPS: Duration = Duration::from_secs(2);
 
 /// Has `roller` replace endpoints for `duration`.
 pub(crate) fn run(
-    args: &RivalArgs,
+    endpoints: u32,
     probe: &mut Probe,
     proxy: &Proxy,
     roller: SocketAddr,
     duration: Duration,
 ) -> Result<Churn> {
-    let mark = Record::Mark.to_line()?;
-    crate::bench::print(&mark)?;
+    print_record(&Record::Mark)?;
     let begin = Instant::now();
     let before = proxy.cpu()?;
     let mut roller = TcpStream::connect(roller).context("the roller")?;
@@ -36,10 +34,10 @@ pub(crate) fn run(
     roller.read_to_string(&mut changes)?;
     let elapsed = begin.elapsed().as_secs_f64();
     let cpu = proxy.cpu()?.saturating_sub(before).as_secs_f64();
-    crate::bench::print(&mark)?;
+    print_record(&Record::Mark)?;
     let changes: u32 = changes.trim().parse().context("the roller failed")?;
-    let replaced = f64::from(changes * args.endpoints);
-    say(&format!(
+    let replaced = f64::from(changes * endpoints);
+    log(&format!(
         "churn: {:.0} endpoints a second, {:.1} % of a core by this guest's clock",
         replaced / elapsed,
         100.0 * cpu / elapsed

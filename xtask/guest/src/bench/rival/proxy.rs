@@ -8,10 +8,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use guest_wire::ProxyKind;
 use guest_wire::report::Memory;
 
 use crate::bench::{process, scrape};
-use crate::say;
+use crate::output;
 
 const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10249);
 const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10256);
@@ -26,86 +27,63 @@ const REST: Duration = Duration::from_millis(30);
 /// `USER_HZ`, the unit of times in `/proc/PID/stat`.
 const TICKS: u32 = 100;
 
-/// A node proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
-    /// This project's agent.
-    IpvsTopo,
-    /// kube-proxy in ipvs mode.
-    Ipvs,
-    /// kube-proxy in nftables mode.
-    Nftables,
+fn command(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Command {
+    let mut command = Command::new(binary);
+    let mode = match kind {
+        ProxyKind::IpvsTopo => {
+            command
+                .args(["agent", "--node-name", "n0", "--kubeconfig"])
+                .arg(kubeconfig);
+            return command;
+        }
+        ProxyKind::Ipvs => "ipvs",
+        ProxyKind::Nftables => "nftables",
+    };
+    command
+        .args([
+            "kube-proxy",
+            "--hostname-override=n0",
+            "--conntrack-max-per-core=0",
+        ])
+        .arg(format!("--proxy-mode={mode}"))
+        .arg(format!("--kubeconfig={}", kubeconfig.display()));
+    command
 }
 
-impl Kind {
-    /// What tables call it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::IpvsTopo => "ipvs-topo",
-            Self::Ipvs => "kube-proxy ipvs",
-            Self::Nftables => "kube-proxy nftables",
+/// How many Services (nftables) or real servers are in the kernel.
+fn entries(kind: ProxyKind) -> Result<usize> {
+    match kind {
+        ProxyKind::Nftables => {
+            let map = ["list", "map", "ip", "kube-proxy", "service-ips"];
+            count("nft", &map, "goto")
         }
+        ProxyKind::IpvsTopo | ProxyKind::Ipvs => count("ipvsadm", &["-Sn"], "-a "),
     }
+}
 
-    fn command(self, binary: &Path, kubeconfig: &Path) -> Command {
-        let mut command = Command::new(binary);
-        let mode = match self {
-            Self::IpvsTopo => {
-                command
-                    .args(["agent", "--node-name", "n0", "--kubeconfig"])
-                    .arg(kubeconfig);
-                return command;
-            }
-            Self::Ipvs => "ipvs",
-            Self::Nftables => "nftables",
-        };
-        command
-            .args([
-                "kube-proxy",
-                "--hostname-override=n0",
-                "--conntrack-max-per-core=0",
-            ])
-            .arg(format!("--proxy-mode={mode}"))
-            .arg(format!("--kubeconfig={}", kubeconfig.display()));
-        command
+/// Whether everything that the API server lists is in the kernel.
+fn is_ready(kind: ProxyKind) -> bool {
+    if kind == ProxyKind::IpvsTopo {
+        return scrape::get(HEALTH, "/healthz").is_ok();
     }
-
-    /// How many Services (nftables) or real servers are in the kernel.
-    fn entries(self) -> Result<usize> {
-        match self {
-            Self::Nftables => {
-                let map = ["list", "map", "ip", "kube-proxy", "service-ips"];
-                count("nft", &map, "goto")
-            }
-            Self::IpvsTopo | Self::Ipvs => count("ipvsadm", &["-Sn"], "-a "),
-        }
-    }
-
-    /// Whether everything that the API server lists is in the kernel.
-    fn is_ready(self) -> bool {
-        if self == Self::IpvsTopo {
-            return scrape::get(HEALTH, "/healthz").is_ok();
-        }
-        // kube-proxy's first sync begins when its lists are complete; each family has its own.
-        let series = "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv4\"}";
-        scrape::metrics(METRICS)
-            .and_then(|metrics| metrics.get(series))
-            .is_ok_and(|syncs| syncs >= 1.0)
-    }
+    // kube-proxy's first sync begins when its lists are complete; each family has its own.
+    let series = "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv4\"}";
+    scrape::metrics(METRICS)
+        .and_then(|metrics| metrics.get(series))
+        .is_ok_and(|syncs| syncs >= 1.0)
 }
 
 /// A running proxy; killed when dropped.
 pub(crate) struct Proxy {
-    kind: Kind,
+    kind: ProxyKind,
     child: Child,
 }
 
 impl Proxy {
     /// Starts it and waits until everything is in the kernel.
-    pub(crate) fn start(kind: Kind, binary: &Path, kubeconfig: &Path) -> Result<Self> {
+    pub(crate) fn start(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Result<Self> {
         let log = fs::File::create(LOG)?;
-        let child = kind
-            .command(binary, kubeconfig)
+        let child = command(kind, binary, kubeconfig)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -114,10 +92,10 @@ impl Proxy {
         let mut proxy = Self { kind, child };
         let begin = Instant::now();
         let mut progress = PROGRESS;
-        while !kind.is_ready() {
+        while !is_ready(kind) {
             if begin.elapsed() > progress {
-                let (minutes, entries) = (progress.as_secs() / 60, kind.entries()?);
-                say(&format!(
+                let (minutes, entries) = (progress.as_secs() / 60, entries(kind)?);
+                output::log(&format!(
                     "{}: has not started after {minutes} min; {entries} entries in the kernel",
                     kind.name()
                 ));
@@ -140,10 +118,10 @@ impl Proxy {
 
     /// Fails unless the kernel holds what the cluster asks for.
     pub(crate) fn check(&self, services: u32, endpoints: u32) -> Result<()> {
-        let found = self.kind.entries()?;
+        let found = entries(self.kind)?;
         let wanted = match self.kind {
-            Kind::Nftables => services,
-            Kind::IpvsTopo | Kind::Ipvs => services * endpoints,
+            ProxyKind::Nftables => services,
+            ProxyKind::IpvsTopo | ProxyKind::Ipvs => services * endpoints,
         };
         ensure!(
             found >= usize::try_from(wanted)?,

@@ -35,7 +35,7 @@ impl RollArgs {
     /// Goes on until it is killed.
     pub(crate) fn run(&self) -> Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        crate::bench::print(&listener.local_addr()?.to_string())?;
+        crate::output::print(&listener.local_addr()?.to_string())?;
         for client in listener.incoming() {
             self.answer(client?)?;
         }
