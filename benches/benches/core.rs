@@ -1,4 +1,4 @@
-//! `cargo bench -p benches --bench core`: what deciding costs, from a snapshot to weights.
+//! `cargo bench -p benches --bench core`: measures decisions, from a snapshot to weights.
 
 use std::hint::black_box;
 

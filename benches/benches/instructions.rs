@@ -1,8 +1,8 @@
-//! `cargo bench -p benches --bench instructions`: how many instructions the main paths take, which repeats where time does
-//! not.
+//! `cargo bench -p benches --bench instructions`: counts the instructions of the main paths, which are repeatable, unlike
+//! times.
 //!
-//! Each case runs in a process of its own under valgrind, once and twice: the difference is what one run takes, without
-//! what came before it.
+//! Each case runs in its own process under valgrind, once and twice: the difference is one run without its
+//! preparation.
 
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
@@ -22,10 +22,10 @@ mod wire;
 
 use deciding::{Seen, crowded, hopeless, large, typical, worst};
 
-/// The argument that makes this program the one that is measured.
+/// The argument with which this program runs the measured work.
 const MEASURED: &str = "--run";
 
-/// What is measured: a name, and what makes the work once its input is there.
+/// A case: its name, and the function that prepares its work.
 type Case = (&'static str, fn() -> Box<dyn Fn()>);
 
 const CASES: [Case; 17] = [
@@ -121,7 +121,7 @@ fn run(case: usize, times: u32) -> Result<()> {
     Ok(())
 }
 
-/// The instructions of a process that does the work of a case so many times.
+/// Counts the instructions of a process that repeats the work of a case.
 fn instructions(case: usize, times: u32) -> Result<u64> {
     let output = match valgrind(case, times) {
         Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -1,6 +1,6 @@
-//! `cargo bench -p benches --bench memory`: what holding a cluster of 10,000 Services with 10 endpoints each takes.
+//! `cargo bench -p benches --bench memory`: measures the memory of a cluster of 10,000 Services with 10 endpoints each.
 //!
-//! Each way of reading it is measured in a process of its own, since an allocator keeps pages that were once in use.
+//! Each way of reading it is measured in its own process, since an allocator keeps pages that were once in use.
 
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
@@ -15,7 +15,7 @@ use benches::{Shape, write_cluster, write_folder};
 use cluster::index::Index;
 use cluster::source::watch;
 
-/// The argument that makes this program the one that is measured.
+/// The argument with which this program runs the measured work.
 const MEASURED: &str = "--hold";
 
 fn main() -> Result<()> {
@@ -44,7 +44,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What a fresh process says that holds the cluster at `path`.
+/// Starts a process that reads the cluster at `path`, and returns its output.
 fn measured(path: &OsStr) -> Result<String> {
     let mut child = Command::new(std::env::current_exe()?);
     let output = child.arg(MEASURED).arg(path).output()?;
@@ -54,7 +54,7 @@ fn measured(path: &OsStr) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Reads the cluster as the agent does, and says how much memory came with it.
+/// Reads the cluster as the agent does, and prints how much memory it needs.
 fn hold(path: &Path) -> Result<()> {
     let before = resident_kib()?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -77,7 +77,7 @@ fn hold(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The process's resident memory.
+/// Reads the resident memory of this process.
 fn resident_kib() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,6 +1,6 @@
-//! `cargo bench -p benches --bench netlink`: what it costs to write and read the kernel's messages.
+//! `cargo bench -p benches --bench netlink`: measures encoding and decoding of the kernel's messages.
 //!
-//! Each bench has a floor beside it that moves the same bytes and understands nothing.
+//! Each bench has a baseline that copies or reads the same bytes without interpreting them.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ mod wire;
 
 use wire::{FAMILY, answer_destination, answer_service, commands};
 
-/// One message for each of [`commands`] into finished datagrams; against copying the same payloads into them.
+/// Encodes one message for each of [`commands`] into datagrams; the baseline copies the same payloads.
 fn encode(criterion: &mut Criterion) {
     let commands = commands();
     let finished = codec::encode(&commands, FAMILY, Limits::default(), 1);
@@ -42,7 +42,7 @@ fn encode(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What follows the netlink header of every message.
+/// Returns the payload behind the netlink header of every message.
 fn payloads(finished: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let messages = finished
         .iter()
@@ -52,7 +52,7 @@ fn payloads(finished: &[Vec<u8>]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One entry of a dump into a value, as the kernel sends it; against reading each of its bytes once.
+/// Decodes one entry of a dump; the baseline reads each of its bytes once.
 fn decode(criterion: &mut Criterion) {
     let destination = answer_destination();
     let service = answer_service();
@@ -72,7 +72,7 @@ fn decode(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The made-up answers must be what the kernel sends, else the bench measures nothing real.
+/// Checks that the generated answers equal those of the kernel.
 fn check(_: &mut Criterion) {
     let destination = codec::decode_destination(&answer_destination(), Family::V4);
     assert!(

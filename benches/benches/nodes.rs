@@ -1,8 +1,8 @@
-//! `cargo bench -p benches --bench nodes`: what holding 5,000 Nodes with 30 labels each takes, with all of them kept and
-//! with those alone that something goes by.
+//! `cargo bench -p benches --bench nodes`: measures the memory of 5,000 Nodes with 30 labels each, with all labels and
+//! with only those that policies use.
 //!
-//! The Nodes come from a server within the process, a page at a time, so that nothing but what is kept grows. Each way is
-//! measured in a process of its own, since an allocator keeps pages that were once in use.
+//! A server in the process sends the Nodes in pages, so that only the stored objects grow. Each way is measured in its
+//! own process, since an allocator keeps pages that were once in use.
 
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
@@ -18,13 +18,13 @@ use cluster::api::{Connection, NodeSource, follow};
 use cluster::index::Index;
 use serde_json::{Map, Value, json};
 
-/// The argument that makes this program the one that is measured.
+/// The argument with which this program runs the measured work.
 const MEASURED: &str = "--hold";
 const NODES: usize = 5_000;
 const LABELS: usize = 30;
 /// Nodes in a page.
 const PAGE: usize = 200;
-/// The Node on which it is seen.
+/// The Node of the agent.
 const OWN: &str = "node-00000.example.internal";
 
 fn main() -> Result<()> {
@@ -45,7 +45,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What a fresh process says that keeps those labels.
+/// Starts a process that stores those labels, and returns its output.
 fn measured(labels: &str) -> Result<String> {
     let mut child = Command::new(std::env::current_exe()?);
     let output = child.arg(MEASURED).arg(labels).output()?;
@@ -55,7 +55,7 @@ fn measured(labels: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Reads the Nodes as the agent does, and says how much memory came with all but the first page.
+/// Reads the Nodes as the agent does, and prints how much memory all pages but the first need.
 fn hold(source: NodeSource) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -93,7 +93,7 @@ fn hold(source: NodeSource) -> Result<()> {
     Ok(())
 }
 
-/// A server that has Nodes and one policy, gives them in pages, and has nothing to tell after that.
+/// Serves Nodes and one policy in pages, and then watches without events.
 fn answer(uri: &Uri) -> Response {
     let query = uri.query().unwrap_or_default();
     let value = |name: &str| query.split('&').find_map(|part| part.strip_prefix(name));
@@ -116,7 +116,7 @@ fn answer(uri: &Uri) -> Response {
         .into_response()
 }
 
-/// Some Nodes, and where the next page begins.
+/// Returns a page of Nodes, and the continue token.
 fn page(from: usize) -> (Vec<Value>, String) {
     let next = (from + PAGE).min(NODES);
     let nodes = (from..next).map(node).collect();
@@ -128,8 +128,8 @@ fn page(from: usize) -> (Vec<Value>, String) {
     (nodes, token)
 }
 
-/// Of its labels zone, region and rack are of use; of the others a sixth have a value of each Node's own, as host names
-/// and the marks of clouds have, and the rest one of a few.
+/// Creates a Node. Policies use its labels zone, region and rack. A sixth of the others have a unique value, like host
+/// names and labels of cloud providers; the rest have one of a few values.
 fn node(number: usize) -> Value {
     let mut labels: Map<String, Value> = (3..LABELS)
         .map(|label| {
@@ -170,7 +170,7 @@ fn policy() -> Value {
     json!({"metadata": {"name": "near"}, "spec": {"mode": "Prefer", "levels": levels}})
 }
 
-/// The process's resident memory.
+/// Reads the resident memory of this process.
 fn resident_kib() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! `cargo bench -p benches --bench yaml`: from text to a snapshot, the price of a start without an API server.
+//! `cargo bench -p benches --bench yaml`: measures a start without an API server, from text to a snapshot.
 
 use std::hint::black_box;
 

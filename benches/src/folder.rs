@@ -1,7 +1,7 @@
-//! A cluster as a folder: one file for the nodes, one for each Service with its slices.
+//! Writes a cluster as a folder: one file for the nodes, one for each Service with its slices.
 //!
-//! With one file for each Service, a change to one of them costs the agent the reading of one
-//! small file, as one event from an API server would.
+//! With one file for each Service, the agent reads one small file after a change of one Service, like one event of an
+//! API server.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::shape::{ServiceRecord, Shape};
 use crate::yaml::{write_node, write_service};
 
-/// Writes the whole cluster into `folder`, which is made if it does not exist.
+/// Writes the whole cluster into `folder`, and creates it if it is missing.
 pub fn write_folder(shape: &Shape, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut nodes = BufWriter::new(File::create(folder.join("nodes.yaml"))?);
@@ -27,7 +27,7 @@ pub fn write_folder(shape: &Shape, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of `folder` that holds `service` and its slices.
+/// Returns the file of `folder` with `service` and its slices.
 pub fn service_file(folder: &Path, service: &ServiceRecord) -> PathBuf {
     folder.join(format!("{}.yaml", service.name))
 }

@@ -1,15 +1,14 @@
-//! Clusters of any size, made up the same way every time: what the benches feed to the agent.
+//! Generates clusters of any size for benches, the same for the same arguments.
 //!
 //! ```text
 //!   Shape (how many of what)  ──node(i), service(i)──>  records  ──yaml──>  one file, or a folder
 //! ```
 //!
-//! Every record is a pure function of the shape and an index: nothing is stored, nothing is
-//! random, so a cluster of 100,000 endpoints streams to disk in constant memory and one Service
-//! of it can be written again later with one endpoint less.
+//! Every record is a pure function of the shape and an index: nothing is stored and nothing is random. A cluster of
+//! 100,000 endpoints is written to disk in constant memory, and one Service can be written again without one endpoint.
 //!
-//! This crate knows neither Kubernetes' types nor the agent's: it prints text as `kubectl get -o
-//! yaml` would, so the benches measure the same path that an operator's files take.
+//! This crate depends neither on Kubernetes' types nor on the agent's: it prints text like `kubectl get -o yaml`, so
+//! the benches measure the same path as an operator's files.
 
 pub mod folder;
 pub mod shape;

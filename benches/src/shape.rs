@@ -1,4 +1,4 @@
-//! How large a generated cluster is, and what its nodes, Services and endpoints are called.
+//! Defines the size of a generated cluster, and the names of its nodes, Services and endpoints.
 
 use std::net::Ipv4Addr;
 
@@ -13,20 +13,20 @@ pub const SERVICE_CIDR: &str = "10.96.0.0/12";
 /// The namespace of every generated Service.
 pub const NAMESPACE: &str = "load";
 
-/// First ClusterIP; the addresses below it belong to `kubernetes` and `kube-dns` by custom.
+/// First ClusterIP; the addresses below it are usually those of `kubernetes` and `kube-dns`.
 const FIRST_CLUSTER_IP: u32 = u32::from_be_bytes([10, 96, 0, 16]);
-/// First pod address; pods are numbered through the whole cluster, as one address pool would.
+/// First pod address; pods are numbered through the whole cluster, as in one address pool.
 const FIRST_POD_IP: u32 = u32::from_be_bytes([10, 128, 0, 2]);
 /// First node address.
 const FIRST_NODE_IP: u32 = u32::from_be_bytes([172, 16, 0, 1]);
 
-/// How much of what the API server would say is printed for each object.
+/// The fields that are printed for each object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The fields that decide something, and no others.
+    /// Only the fields that affect decisions.
     #[default]
     Lean,
-    /// All that `kubectl get -o yaml` prints: uids, resource versions, owners, pod references.
+    /// All fields of `kubectl get -o yaml`: uids, resource versions, owners, pod references.
     Full,
 }
 
@@ -37,7 +37,7 @@ pub struct Shape {
     pub services: u32,
     /// Number of endpoints of each Service, all ready.
     pub endpoints: u32,
-    /// Number of nodes; endpoints fall on them as from a die. At least 1.
+    /// Number of nodes; endpoints are spread over them pseudo-randomly. At least 1.
     pub nodes: u32,
     /// Number of zones; node `i` is in zone `i mod zones`. At least 1.
     pub zones: u32,
@@ -45,7 +45,7 @@ pub struct Shape {
     pub racks: u32,
     /// Value of the annotation `topology.ipvs-topo.io/weights` on every Service, if any.
     pub weights: Option<String>,
-    /// How much is printed for each object.
+    /// The fields that are printed for each object.
     pub detail: Detail,
 }
 
@@ -69,7 +69,7 @@ pub struct ServiceRecord {
     pub name: String,
     /// Its ClusterIP.
     pub cluster_ip: Ipv4Addr,
-    /// Its endpoints; a caller may take some away before printing.
+    /// Its endpoints; a caller may remove some before printing.
     pub endpoints: Vec<EndpointRecord>,
 }
 

@@ -7,9 +7,9 @@ use crate::shape::{
     SERVICE_PORT, ServiceRecord, Shape,
 };
 
-/// The label that tells the rack of a node.
+/// The rack label of a node.
 const RACK: &str = "rack";
-/// When every generated object was created.
+/// The creation time of every generated object.
 const CREATED: &str = "2026-01-05T08:00:00Z";
 
 /// Writes the whole cluster as one multi-document YAML text.
@@ -135,7 +135,7 @@ fn write_endpoint(
     writeln!(out, "  zone: {zone}")
 }
 
-/// What the API server adds to the metadata of every object; the caller is inside `metadata:`.
+/// Writes the metadata that the API server adds to every object; the caller is inside `metadata:`.
 fn write_identity(shape: &Shape, name: &str, out: &mut impl Write) -> io::Result<()> {
     match shape.detail {
         Detail::Lean => Ok(()),

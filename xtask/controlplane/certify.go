@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newCertifyCommand writes one more certificate of an authority that exists,
-// valid for as long as a test wants it to be: for certificates that run out,
-// and for clocks that are wrong.
+// newCertifyCommand writes one more certificate of an existing authority with
+// the validity that a test needs: for certificates that expire, and for wrong
+// clocks.
 func newCertifyCommand() *cobra.Command {
 	var folder, name, user, group string
 	var address net.IP

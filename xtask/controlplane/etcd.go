@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// newEtcdCommand is one etcd member for a test: it listens on a unix socket in
-// its folder, and nothing that it writes is forced to the disk.
+// newEtcdCommand runs one etcd member for a test: it listens on a unix socket in
+// its folder, and does not sync its writes to the disk.
 func newEtcdCommand() *cobra.Command {
 	var folder string
 	command := &cobra.Command{
@@ -35,7 +35,7 @@ func serveEtcd(folder string) error {
 		return err
 	}
 	client := url.URL{Scheme: "unix", Host: "client.sock"}
-	// What etcd advertises has to look like host and port, even where nobody else reads it.
+	// etcd requires an advertised address with host and port, even without other members.
 	advertised := url.URL{Scheme: "unix", Host: "client.sock:1"}
 	peer := url.URL{Scheme: "unix", Host: "peer.sock:1"}
 	config := embed.NewConfig()

@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// fillNamespace holds everything that fill makes.
+	// fillNamespace is the namespace of everything that fill creates.
 	fillNamespace = "bench"
-	// fillNodes is the number of nodes that the endpoints are spread over, in three zones.
+	// fillNodes is the number of nodes with endpoints, in three zones.
 	fillNodes = 9
-	// fillWriters write at the same time.
+	// fillWriters is the number of concurrent writers.
 	fillWriters = 32
-	// probeAddress is the cluster IP of the Service `probe`, whose one endpoint the bench moves.
+	// probeAddress is the cluster IP of the Service `probe`, whose only endpoint the bench moves.
 	probeAddress = "10.96.0.80"
-	// probeEndpoint is where `probe` leads at first.
+	// probeEndpoint is the first endpoint of `probe`.
 	probeEndpoint = "10.244.0.2"
 )
 
-// filling is one cluster to make.
+// filling describes the cluster to create.
 type filling struct {
 	client              kubernetes.Interface
 	services, endpoints int
 	guest               string
 }
 
-// newFillCommand makes a cluster without kubelets: nodes, Services and EndpointSlices.
+// newFillCommand creates a cluster without kubelets: nodes, Services and EndpointSlices.
 func newFillCommand() *cobra.Command {
 	var kubeconfig string
 	var cluster filling
@@ -97,7 +97,7 @@ func (cluster filling) node(ctx context.Context, number int) error {
 	if err != nil {
 		return err
 	}
-	// Controllers write to new nodes as well, to other fields.
+	// Controllers write other fields of new nodes at the same time.
 	made.ResourceVersion = ""
 	made.Status.Addresses = []core.NodeAddress{{Type: core.NodeInternalIP, Address: address}}
 	made.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionTrue}}
@@ -105,7 +105,7 @@ func (cluster filling) node(ctx context.Context, number int) error {
 	return err
 }
 
-// service makes a Service of one port and the slice with its endpoints.
+// service creates a Service with one port, and the slice with its endpoints.
 func (cluster filling) service(ctx context.Context, name, address string, endpoints []string) error {
 	service := core.Service{
 		ObjectMeta: meta.ObjectMeta{Name: name, Namespace: fillNamespace},

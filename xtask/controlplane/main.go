@@ -1,9 +1,9 @@
-// Command kubernetes holds the parts of a Kubernetes control plane in one
+// Command kubernetes contains the parts of a Kubernetes control plane in one
 // program, each as a subcommand with its own flags: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kube-proxy, kubectl.
 //
-// Nothing of Kubernetes is copied here: the parts are the commands of the Go
-// module k8s.io/kubernetes, whose version go.mod names.
+// No code of Kubernetes is copied: the parts are the commands of the Go module
+// k8s.io/kubernetes in the version of go.mod.
 package main
 
 import (

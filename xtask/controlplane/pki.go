@@ -20,11 +20,11 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// validity is longer than any test and shorter than anybody's patience with a
-// forgotten key.
+// validity is longer than any test, and short enough that a forgotten key
+// expires soon.
 const validity = 30 * 24 * time.Hour
 
-// client is somebody who gets a kubeconfig.
+// client is a client with a kubeconfig.
 type client struct{ file, user, group string }
 
 var clients = []client{
@@ -33,8 +33,8 @@ var clients = []client{
 	{"scheduler", "system:kube-scheduler", ""},
 }
 
-// newPkiCommand writes what the parts need to trust each other: an authority,
-// the server's certificate, the keys of service accounts, a kubeconfig for each client.
+// newPkiCommand writes the keys of the parts: an authority, the server's
+// certificate, the keys of service accounts, a kubeconfig for each client.
 func newPkiCommand() *cobra.Command {
 	var folder, server string
 	var addresses []net.IP
@@ -93,7 +93,7 @@ func writePki(folder, server string, addresses []net.IP, nodes []string) error {
 	return nil
 }
 
-// writeServer writes what the API server shows its clients, and what it shows kubelets.
+// writeServer writes the API server's certificate, and its client certificate for kubelets.
 func writeServer(folder string, authority certified, addresses []net.IP) error {
 	serving, err := authority.issue(servingTemplate(addresses))
 	if err != nil {
@@ -154,7 +154,7 @@ func clientTemplate(user, group string) x509.Certificate {
 	}
 }
 
-// issue signs with the authority's key, or with the new one's own if there is no authority.
+// issue signs with the authority's key, or self-signs if there is no authority.
 func issue(template x509.Certificate, authority certified) (certified, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -166,7 +166,7 @@ func issue(template x509.Certificate, authority certified) (certified, error) {
 	}
 	template.SerialNumber = serial
 	if template.NotAfter.IsZero() {
-		// Guests' clocks may be behind.
+		// The clocks of guests may be behind.
 		template.NotBefore = time.Now().Add(-24 * time.Hour)
 		template.NotAfter = time.Now().Add(validity)
 	}

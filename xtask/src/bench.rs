@@ -1,13 +1,13 @@
-//! `cargo xtask bench`: what the agent costs on a real kernel, held against targets.
+//! `cargo xtask bench`: measures what the agent costs on a real kernel, and compares it with targets.
 //!
-//! The guest (`guest bench`) measures and tells raw readings; this side forms the figures, prints
-//! them, and writes `docs/bench.json` and `docs/bench.svg`.
+//! The guest (`guest bench`) sends raw readings. The host derives figures, prints them, and writes `docs/bench.json` and
+//! `docs/bench.svg`.
 
 mod args;
 mod figures;
 mod heartbeats;
+mod kubernetes;
 mod listen;
-mod rivals;
 mod svg;
 mod table;
 
@@ -25,33 +25,33 @@ pub(crate) use args::Args;
 use figures::Figure;
 use listen::listen;
 use testbed::vm::image::Addition;
-use testbed::vm::machine::Spec;
-use testbed::vm::progress::Step;
+use testbed::vm::machine::GuestSpec;
+use testbed::vm::progress::ProgressLine;
 use testbed::vm::{Machines, build};
 
-/// Room for the kernel's table, the agent, and two copies of the cluster in memory, in MiB.
+/// Memory of the guest in MiB: for the kernel's table, the agent, and two copies of the cluster.
 const MEMORY: u32 = 3_072;
 
-/// What `bench.json` holds.
+/// The contents of `bench.json`.
 #[derive(Serialize)]
-struct Written<'a> {
+struct BenchFile<'a> {
     figures: &'a [Figure],
     readings: &'a Report,
 }
 
-/// What is read back from `bench.json`: the figures are formed anew.
+/// The part of `bench.json` that is read back; figures are derived again.
 #[derive(Deserialize)]
-struct Read {
+struct StoredReadings {
     readings: Report,
 }
 
-/// Measures, prints the table, writes the files; fails when a target was missed.
+/// Measures, prints the table and writes the files; fails when a target is missed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(nodes) = args.nodes {
         return heartbeats::run(args, nodes);
     }
     if args.kubernetes {
-        return rivals::run(args);
+        return kubernetes::run(args);
     }
     let report = match &args.from {
         Some(file) => read(file)?,
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn read(file: &Path) -> anyhow::Result<Report> {
     let text = fs::read(file).with_context(|| file.display().to_string())?;
-    let Read { readings } =
+    let StoredReadings { readings } =
         serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
     Ok(readings)
 }
 
 fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
-    let mut json = serde_json::to_string_pretty(&Written { figures, readings })?;
+    let mut json = serde_json::to_string_pretty(&BenchFile { figures, readings })?;
     json.push('\n');
     fs::write(folder.join("bench.json"), json)?;
     fs::write(folder.join("bench.svg"), svg::draw(readings, figures)?)?;
@@ -86,26 +86,25 @@ fn write(folder: &Path, readings: &Report, figures: &[Figure]) -> anyhow::Result
 }
 
 fn measure(args: &Args) -> anyhow::Result<Report> {
-    let lab = Machines::open()?;
+    let machines = Machines::open()?;
     let mut additions = build::programs(build::Profile::Release)?;
     additions.push(job(args));
-    let kernel = lab.kernel(args.kernel)?;
-    let boot = Step::begin(format!("booting {}", kernel.release));
-    let machine = lab.start(&Spec {
+    let kernel = machines.kernel(args.kernel)?;
+    let boot = ProgressLine::begin(format!("booting {}", kernel.release));
+    let machine = machines.start(&GuestSpec {
         kernel: &kernel,
         additions,
         memory: MEMORY,
         network: false,
         limit: Duration::from_secs(60 * args.limit),
-        pace: args.pace,
+        clock: args.clock,
     })?;
     match listen(machine, boot)?.record {
         Record::Report(report) => Ok(*report),
-        other => bail!("the guest told something else: {other:?}"),
+        other => bail!("the guest sent another record: {other:?}"),
     }
 }
 
-/// The shell line that the guest runs.
 fn job(args: &Args) -> Addition {
     let sizes: Vec<_> = args.sizes.iter().map(u32::to_string).collect();
     Addition::Text {

@@ -1,7 +1,6 @@
-//! Every developer command of ipvs-topo: `cargo xtask <command>`.
+//! `cargo xtask <command>`: the developer commands of ipvs-topo.
 //!
-//! One command, one file: `main.rs` only names them. Each command's module has `Args` (clap)
-//! and `run(Args)`; what it needs beside that lives in the folder of the same name.
+//! Each command is a module with `Args` (clap) and `run(&Args)`; its parts are in the folder of the same name.
 
 mod bench;
 mod book;
@@ -9,6 +8,7 @@ mod codegen;
 mod demo;
 mod picture;
 mod test;
+mod thousands;
 mod tidy;
 mod tools;
 
@@ -22,23 +22,23 @@ use testbed::{controlplane, image, lab, vm};
 #[command(name = "cargo xtask", about = "Developer commands of ipvs-topo")]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: XtaskCommand,
 }
 
-/// One developer command, in the order a newcomer meets them.
+/// The commands, in the order in which a newcomer needs them.
 #[derive(Subcommand)]
-enum Command {
-    /// Weighted network affinity in a real kernel, with real connections, drawn.
+enum XtaskCommand {
+    /// Show weighted network affinity in a real kernel with real connections.
     Demo(demo::Args),
-    /// Measure what the agent costs on a real kernel, and hold it against the targets.
+    /// Measure what the agent costs on a real kernel, and compare it with targets.
     Bench(bench::Args),
-    /// Everything: format, lints, tidy, every test; ends with `N passed, N failed`.
+    /// Run format, lints, tidy and every test; ends with `N passed, N failed`.
     Test(test::Args),
-    /// A real Kubernetes control plane on this machine: etcd, API server, controllers, kubectl.
+    /// Run a real Kubernetes control plane on this machine: etcd, API server, controllers, kubectl.
     Controlplane(controlplane::Args),
     /// Write the container images as OCI archives.
     Image(image::Args),
-    /// A real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
+    /// Run a real Kubernetes cluster on this machine: a control plane and three nodes in three zones.
     Lab(lab::Args),
     /// Build the pages of `docs` as a website, and check its links.
     Book(book::Args),
@@ -54,17 +54,17 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Demo(args) => demo::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Test(args) => test::run(&args),
-        Command::Controlplane(args) => controlplane::run(&args),
-        Command::Image(args) => image::run(&args),
-        Command::Lab(args) => lab::run(&args),
-        Command::Book(args) => book::run(&args),
-        Command::Picture(args) => picture::run(&args),
-        Command::Codegen(args) => codegen::run(&args),
-        Command::Tidy(args) => tidy::run(&args),
-        Command::Vm(args) => vm::run(&args),
+        XtaskCommand::Demo(args) => demo::run(&args),
+        XtaskCommand::Bench(args) => bench::run(&args),
+        XtaskCommand::Test(args) => test::run(&args),
+        XtaskCommand::Controlplane(args) => controlplane::run(&args),
+        XtaskCommand::Image(args) => image::run(&args),
+        XtaskCommand::Lab(args) => lab::run(&args),
+        XtaskCommand::Book(args) => book::run(&args),
+        XtaskCommand::Picture(args) => picture::run(&args),
+        XtaskCommand::Codegen(args) => codegen::run(&args),
+        XtaskCommand::Tidy(args) => tidy::run(&args),
+        XtaskCommand::Vm(args) => vm::run(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("error: {error:#}");

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything, on a fresh machine, with one closing line.
+//! `cargo xtask test`: runs every check and test, and ends with one line of counts.
 //!
-//! A gate that is not a test runner (format, lints, tidy, licences ...) counts as one test;
-//! a runner counts as what it reports. A failing step shows its output and the next one runs.
+//! A step that is no test runner (format, lints, tidy, licences ...) counts as one test. A test runner counts as the
+//! tests that it reports. A failed step prints its output, and the next one runs.
 
 mod browser;
 mod deny;
@@ -9,11 +9,11 @@ mod failures;
 mod fuzz;
 mod machete;
 mod run;
+mod runner_output;
 mod schedule;
 mod semver;
 mod step_result;
 mod steps;
-mod tally;
 mod times;
 
 use std::process::ExitCode;
@@ -21,28 +21,28 @@ use std::time::Instant;
 
 use anyhow::ensure;
 
-use steps::{Reach, Step};
+use steps::{Scope, TestStep};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The long suites, too: docs/testing.md says which.
+    /// Also run the long suites that docs/testing.md lists.
     #[arg(long)]
     all: bool,
     /// Run only these steps (repeat the flag; names as `--list` prints them).
     #[arg(long, value_name = "STEP")]
     only: Vec<String>,
-    /// Name the steps and stop.
+    /// List the steps and exit.
     #[arg(long)]
     list: bool,
 }
 
-/// Runs every step, then prints how long each took and `N passed, N failed`.
+/// Runs the steps, then prints the time of each and `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let reach = if args.all { Reach::All } else { Reach::Gate };
+    let scope = if args.all { Scope::All } else { Scope::Gate };
     if args.list {
         for step in steps::ALL {
-            let where_else = if step.reach == Reach::All {
+            let where_else = if step.scope == Scope::All {
                 " (--all)"
             } else {
                 ""
@@ -58,18 +58,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             "there is no step {name}; `cargo xtask test --list` names them"
         );
     }
-    let chosen = |step: &&Step| match &*args.only {
-        [] => step.reach <= reach,
+    let chosen = |step: &&TestStep| match &*args.only {
+        [] => step.scope <= scope,
         only => only.iter().any(|name| name == step.name),
     };
     let started = Instant::now();
-    let steps: Vec<&Step> = steps::ALL.iter().filter(chosen).collect();
-    let done = schedule::run(&steps, reach);
+    let steps: Vec<&TestStep> = steps::ALL.iter().filter(chosen).collect();
+    let done = schedule::run(&steps, scope);
     anstream::print!("{}", times::table(&done.steps, done.tests));
     let minutes = started.elapsed().as_secs_f64() / 60.0;
     anstream::println!("test: all steps took {minutes:.1} min");
-    anstream::println!("{}", done.tally);
-    Ok(if done.tally.failed == 0 && done.tally.passed > 0 {
+    anstream::println!("{}", done.counts);
+    Ok(if done.counts.failed == 0 && done.counts.passed > 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

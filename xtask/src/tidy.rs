@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: what a reviewer would otherwise have to notice.
+//! `cargo xtask tidy`: checks rules that a reviewer would otherwise have to check.
 //!
-//! One rule, one file in `tidy/`. A rule takes the whole tree as a value and returns problems,
-//! so each one is tested on a tree made up for the purpose, and each test shows that it can fail.
+//! Each rule is a file in `tidy/`. A rule takes the whole tree as a value and returns problems. Its tests use a small
+//! tree, and show that the rule can fail.
 
 mod banned;
 pub(crate) mod commands;
@@ -19,7 +19,6 @@ mod header;
 mod images;
 mod limits;
 mod markdown;
-mod meeting;
 mod members;
 mod modules;
 mod names;
@@ -27,6 +26,7 @@ mod orphans;
 mod problem;
 mod reasons;
 mod source;
+mod translation;
 mod tree;
 mod type_names;
 
@@ -46,12 +46,12 @@ use testbed::{cargo, paths};
 /// Options of `cargo xtask tidy`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Name every rule as it passes.
+    /// Print every rule with its time.
     #[arg(long)]
     verbose: bool,
 }
 
-/// Everything the rules may look at.
+/// The input of the rules.
 struct Context {
     tree: Tree,
     sources: Vec<Source>,
@@ -60,10 +60,10 @@ struct Context {
     agent: std::path::PathBuf,
 }
 
-/// One rule: its name, and what finds its problems.
+/// A rule: its name, and the function that finds problems.
 type Rule = (&'static str, fn(&Context) -> Vec<Problem>);
 
-/// Every rule, in the order a reader of the tree would trip over what they forbid.
+/// The rules, in the order in which they run.
 const RULES: &[Rule] = &[
     ("every file says what it is", |c| header::check(&c.tree)),
     ("every file is compiled", |c| {
@@ -81,8 +81,8 @@ const RULES: &[Rule] = &[
     ("a type's name stands for one thing", |c| {
         type_names::check(&c.sources)
     }),
-    ("kernel words and topology words meet once", |c| {
-        meeting::check(&c.sources)
+    ("one file names both topology_core and ipvs_netlink", |c| {
+        translation::check(&c.sources)
     }),
     ("banned calls stay out", |c| banned::check(&c.sources)),
     ("links in documents lead somewhere", |c| {
@@ -115,7 +115,7 @@ const RULES: &[Rule] = &[
     }),
 ];
 
-/// Runs every rule and prints what breaks one.
+/// Runs every rule and prints the problems.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let context = gather()?;
     let mut count = 0;
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Reads the tree, asks cargo for the members and the agent for its commands.
+/// Reads the tree, the workspace members and the commands of the programs.
 fn gather() -> anyhow::Result<Context> {
     let root = paths::root();
     let tree = Tree::read(root).context("reading the source tree")?;

@@ -1,4 +1,4 @@
-//! What is decided about where deciding is measured.
+//! Inputs for the benches of decisions.
 
 use std::hint::black_box;
 use std::num::NonZeroU16;
@@ -19,7 +19,7 @@ use topology_core::snapshot::Snapshot;
 /// The policy of the measured Services: three levels, so that every stage has work.
 const WEIGHTS: &str = "node=80,zone=15,*=5";
 
-/// A cluster as the first of its nodes sees it.
+/// A cluster, and the view of its first node.
 pub(crate) struct Seen {
     pub(crate) snapshot: Snapshot,
     names: Vec<ObjectName>,
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// So many Services with so many endpoints each.
+    /// Creates a number of Services with a number of endpoints each.
     pub(crate) fn new(services: u32, endpoints: u32) -> Self {
         let shape = Shape {
             services,
@@ -50,14 +50,14 @@ impl Seen {
         }
     }
 
-    /// Decides about every Service.
+    /// Resolves every Service.
     pub(crate) fn resolve(&self) {
         for name in &self.names {
             black_box(resolve(&self.snapshot, &self.me, name));
         }
     }
 
-    /// With a policy that is a little different for every Service.
+    /// Sets a slightly different policy for every Service.
     fn with_policy(mut self, change: impl Fn(&mut Policy)) -> Self {
         let mut services: Vec<Service> = self.snapshot.services().cloned().collect();
         for policy in services.iter_mut().filter_map(|one| one.policy.as_mut()) {
@@ -69,7 +69,7 @@ impl Seen {
         self
     }
 
-    /// With Services, and slices, of so many UDP ports. The slices list them backwards.
+    /// Adds UDP ports to Services and slices. The slices list them backwards.
     pub(crate) fn many_ports(mut self, ports: u16) -> Self {
         let name = |port: NonZeroU16| Arc::from(format!("p{port}"));
         let numbers = || (1..=ports).filter_map(NonZeroU16::new);
@@ -97,12 +97,12 @@ impl Seen {
         self
     }
 
-    /// With a bound to the overload of near endpoints.
+    /// Sets a limit for the overload of near endpoints.
     pub(crate) fn capped(self) -> Self {
         self.with_policy(|policy| policy.max_overload = Some(20))
     }
 
-    /// With a zone whose drain is `seconds` old and takes a minute.
+    /// Adds a drain of a zone that takes a minute and began `seconds` ago.
     pub(crate) fn draining(mut self, seconds: i64) -> Self {
         self.snapshot.set_drain(Drain {
             name: "shift".into(),
@@ -121,7 +121,7 @@ impl Seen {
         self
     }
 
-    /// With Nodes of a hundred capacities.
+    /// Sets a hundred different capacities on the Nodes.
     pub(crate) fn uneven(mut self) -> Self {
         let nodes: Vec<Node> = self.snapshot.nodes().cloned().collect();
         for node in nodes {
@@ -147,7 +147,7 @@ pub(crate) fn large() -> Vec<Class> {
     classes(&[(80, 11), (15, 327), (5, 662)])
 }
 
-/// The slowest of 100,000 that a search by small changes tried: many weights grow with every step, and no step is enough.
+/// The slowest of 100,000 inputs of a local search: many weights grow with every step, and no step is sufficient.
 pub(crate) fn crowded() -> Vec<Class> {
     let weights = [
         3_923, 2_885, 8_862, 5_514, 6_963, 1_746, 5_122, 8_584, 2_139, 6_202, 7_467, 8_416, 5_782,
@@ -158,7 +158,7 @@ pub(crate) fn crowded() -> Vec<Class> {
     classes(&tiers)
 }
 
-/// Another of these, for which there are no weights.
+/// A similar input for which no weights exist.
 pub(crate) fn hopeless() -> Vec<Class> {
     let weights = [
         2_453, 13, 9_106, 6_050, 2, 7_348, 4_502, 5_758, 8_912, 1_812, 7_138, 9_020, 7_207, 8_027,
@@ -169,8 +169,8 @@ pub(crate) fn hopeless() -> Vec<Class> {
     classes(&tiers)
 }
 
-/// Tier after level of coprime sizes whose shares fall from half of all traffic to a hundredth, so
-/// that the search goes on to its end and finds nothing.
+/// Levels of coprime sizes whose shares fall from half of all traffic to a hundredth, so that the search runs to its
+/// end and finds nothing.
 pub(crate) fn worst() -> Vec<Class> {
     let sizes = [
         1, 2, 3, 5, 7, 11, 13, 17, 199, 211, 307, 401, 503, 701, 809, 1_810,

@@ -1,10 +1,10 @@
-//! What is written to the kernel and read from it where that is measured.
+//! Messages to and from the kernel for benches.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipvs_netlink::{Command, Destination, Protocol, Service, ServiceId};
 
-/// Any number does: the kernel gives one to the IPVS family when its module is loaded.
+/// An example: the kernel assigns the number of the IPVS family when its module is loaded.
 pub(crate) const FAMILY: u16 = 0x22;
 /// Real servers of each virtual server.
 const REALS: u32 = 10;
@@ -67,7 +67,7 @@ pub(crate) fn answer_service() -> Vec<u8> {
     [vec![1, 1, 0, 0], attribute(1, &service.concat())].concat()
 }
 
-/// `IPVS_*_ATTR_STATS` and `IPVS_*_ATTR_STATS64` of something that has done nothing yet.
+/// `IPVS_*_ATTR_STATS` and `IPVS_*_ATTR_STATS64` with only zeros.
 fn stats() -> Vec<u8> {
     let narrow = (1..=10).map(|kind| match kind {
         4 | 5 => attribute(kind, &[0; 8]),

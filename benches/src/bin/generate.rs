@@ -1,4 +1,4 @@
-//! `generate`: writes a made-up cluster as Kubernetes YAML, for benches and for curious people.
+//! `generate`: writes a generated cluster as Kubernetes YAML.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use benches::{Detail, Shape, write_cluster, write_folder};
 use clap::Parser;
 
-/// Write a made-up cluster as Kubernetes YAML: the same arguments give the same bytes.
+/// Write a generated cluster as Kubernetes YAML: the same arguments give the same bytes.
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Args {
@@ -18,19 +18,19 @@ struct Args {
     /// Number of endpoints of each Service.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=5_000))]
     endpoints: u32,
-    /// Number of nodes that the endpoints fall on.
+    /// Number of nodes with endpoints.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     nodes: u32,
-    /// Number of zones that the nodes fall into.
+    /// Number of zones of the nodes.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     zones: u32,
-    /// Number of racks that the nodes fall into; their label is `rack`.
+    /// Number of racks of the nodes; their label is `rack`.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50_000))]
     racks: u32,
     /// Annotate every Service with these topology weights, such as `node=80,zone=15,*=5`.
     #[arg(long, value_name = "LEVEL=WEIGHT,...")]
     weights: Option<String>,
-    /// Print all that the API server would, not only the fields that decide something.
+    /// Print all fields of the API server, not only those that affect decisions.
     #[arg(long)]
     full: bool,
     /// Write a folder with one file for each Service, instead of one file.

@@ -11,16 +11,16 @@ use serde::Deserialize;
 /// A virtual server with its real servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualServer {
-    /// What clients connect to.
+    /// The address of clients' connections.
     pub service: Service,
-    /// Where their connections go.
+    /// The destinations of their connections.
     pub real_servers: BTreeMap<SocketAddr, Destination>,
 }
 
 /// Virtual servers by the key under which the kernel finds them.
 pub type VirtualServers = BTreeMap<ServiceId, VirtualServer>;
 
-/// What is wrong in a file.
+/// An error in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// The text is not TOML, a key is unknown or missing, or a value has another type.

@@ -4,8 +4,8 @@ use ipvs_netlink::{Command, Destination, Forward, Service, ServiceFlags};
 
 use crate::config::{VirtualServer, VirtualServers};
 
-/// What makes the kernel hold `desired`. Real servers that stay are not touched, and new ones come before old ones go,
-/// so no moment is without a real server.
+/// Returns the commands that make the kernel hold `desired`. Real servers that stay are not changed, and new ones are
+/// added before old ones are deleted, so a virtual server never lacks real servers.
 pub fn commands(desired: &VirtualServers, observed: &VirtualServers) -> Vec<Command> {
     let mut commands = Vec::new();
     for (id, server) in desired {
@@ -20,7 +20,7 @@ pub fn commands(desired: &VirtualServers, observed: &VirtualServers) -> Vec<Comm
     commands
 }
 
-/// What removes every observed virtual server.
+/// Returns the commands that delete every observed virtual server.
 pub fn removal(observed: &VirtualServers) -> Vec<Command> {
     observed.keys().copied().map(Command::DelService).collect()
 }
@@ -47,7 +47,7 @@ fn change(desired: &VirtualServer, observed: &VirtualServer, commands: &mut Vec<
     commands.extend(leaving.map(|address| Command::DelDest(id, *address)));
 }
 
-/// The observed service with what the file says; everything that a file cannot say stays.
+/// Returns the observed service with the values of the file; keeps everything that a file cannot set.
 fn changed_service(desired: &Service, observed: &Service) -> Service {
     let mut changed = observed.clone();
     changed.scheduler.clone_from(&desired.scheduler);
@@ -60,7 +60,7 @@ fn changed_service(desired: &Service, observed: &Service) -> Service {
     changed
 }
 
-/// The same for a real server. The kernel forwards to an address of its own as `Local`, whatever is asked for.
+/// Does the same for a real server. The kernel forwards to its own addresses as `Local`, whatever a command sets.
 fn changed_real_server(desired: &Destination, observed: &Destination) -> Destination {
     let mut changed = observed.clone();
     changed.weight = desired.weight;

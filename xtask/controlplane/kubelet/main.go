@@ -1,5 +1,5 @@
 // Command kubelet is the kubelet of the Go module k8s.io/kubernetes as a static
-// program: what runs pods on the nodes of `cargo xtask lab`.
+// program for the nodes of `cargo xtask lab`.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	os.Exit(cli.Run(kubelet(app.NewKubeletCommand)))
 }
 
-// kubelet calls what makes the command, which takes a context only since it has one.
+// kubelet calls the constructor of the command, which takes a context only in newer versions.
 func kubelet(maker any) *cobra.Command {
 	switch maker := maker.(type) {
 	case func(context.Context) *cobra.Command:

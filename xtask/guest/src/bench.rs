@@ -1,16 +1,16 @@
-//! `guest bench`: what the agent costs on this kernel, told as raw readings.
+//! `guest bench`: measures what the agent costs on this kernel and prints the readings as JSON.
 //!
-//! `all` runs the whole; the others are its parts, each for one fresh network namespace, which is
-//! an empty IPVS table. The parts drive the real agent and look at it from outside.
+//! `all` runs the others, each in a fresh network namespace, so with an empty IPVS table. They start the real agent
+//! and observe it from outside.
 
 mod agent;
 mod all;
-mod bare;
+mod bare_socket;
 mod cold;
 mod messages;
 mod namespace;
 mod process;
-mod rival;
+mod proxy;
 mod scrape;
 mod steady;
 
@@ -25,37 +25,39 @@ use crate::output;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    part: Part,
+    command: BenchCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Part {
+enum BenchCommand {
     /// Measure everything at every size.
     All(all::AllArgs),
-    /// Let the agent fill an empty kernel.
+    /// Measure the agent while it fills an empty kernel.
     Cold(cold::ColdArgs),
-    /// Let the bare loop fill an empty kernel.
+    /// Measure the bare loop while it fills an empty kernel.
     Floor(cold::FloorArgs),
-    /// Change, restart and leave alone an agent on a full kernel.
+    /// Measure changes, restarts and an idle agent on a full kernel.
     Steady(steady::SteadyArgs),
-    /// Let the bare loop replace real servers.
-    Replace(rival::ReplaceArgs),
-    /// Drive one node proxy on a real API server.
-    Rival(rival::RivalArgs),
-    /// Replace endpoints for whoever asks for it: runs on the host.
-    Roll(rival::RollArgs),
+    /// Measure the bare loop while it replaces real servers.
+    Replace(proxy::ReplaceArgs),
+    /// Measure one node proxy on a real API server.
+    Proxy(proxy::ProxyArgs),
+    /// Replace endpoints on request; runs on the host.
+    Roll(proxy::RollArgs),
 }
 
-/// Runs one part; its readings go to standard output as JSON.
+/// Runs one command and prints its readings to standard output as JSON.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let done = match &args.part {
-        Part::All(args) => all::all(args),
-        Part::Cold(args) => print_json(&cold::cold(args)?),
-        Part::Floor(args) => print_json(&cold::floor(args)?),
-        Part::Steady(args) => print_json(&steady::steady(args, &all::shape(args.services()))?),
-        Part::Replace(args) => print_json(&args.replace()?),
-        Part::Rival(args) => rival::rival(args),
-        Part::Roll(args) => args.run(),
+    let done = match &args.command {
+        BenchCommand::All(args) => all::all(args),
+        BenchCommand::Cold(args) => print_json(&cold::cold(args)?),
+        BenchCommand::Floor(args) => print_json(&cold::floor(args)?),
+        BenchCommand::Steady(args) => {
+            print_json(&steady::steady(args, &all::shape(args.services()))?)
+        }
+        BenchCommand::Replace(args) => print_json(&args.replace()?),
+        BenchCommand::Proxy(args) => proxy::measure(args),
+        BenchCommand::Roll(args) => args.run(),
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,15 +1,14 @@
-//! `guest demo`: the main job of the project, end to end in one kernel.
+//! `guest demo`: runs the agent end to end in one kernel.
 //!
-//! The guest is node n1. Other nodes and all pods are network namespaces; the agent is the real
-//! one, fed with a copy of an example. A client pod on n1 sends real connections, first at rest,
-//! then while endpoints leave and come back. What happened goes to the host, which draws and
-//! judges it.
+//! The guest is node n1. Other nodes and all pods are network namespaces. The real agent reads a copy of an example. A
+//! client pod on n1 opens connections, first without changes, then while endpoints leave and come back. The guest
+//! reports to the host, which prints and verifies the results.
 
 mod agent;
+mod example_cluster;
 mod kernel;
+mod network;
 mod pods;
-mod shop;
-mod world;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,19 +16,19 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use guest_wire::{Change, Endpoint, Load, Picture, Record, View};
+use guest_wire::{ClusterChange, Distribution, Endpoint, LoadSummary, Record, View};
 
 use agent::Agent;
+use example_cluster::ExampleCluster;
 use pods::{Background, Pods};
-use shop::Shop;
 
 use crate::output::print_record;
 
-/// How long the agent may take from a change of a file to the kernel.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit for the agent from a changed file to the changed kernel.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the load goes on before a change, and after the kernel has followed it.
-const AROUND: Duration = Duration::from_millis(400);
+/// How long the client sends before a change, and after the kernel has followed it.
+const LOAD_MARGIN: Duration = Duration::from_millis(400);
 
 /// Options of `guest demo`.
 #[derive(clap::Args)]
@@ -37,24 +36,22 @@ pub(crate) struct Args {
     /// The example to run.
     #[arg(long, default_value = "/examples/shop")]
     cluster: PathBuf,
-    /// Connections behind each picture.
+    /// Connections for each measurement.
     #[arg(long, default_value_t = 1000)]
     connections: u64,
 }
 
-/// Runs the demo.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut demo = Demo::prepare(args)?;
-    let result = demo.play();
+    let result = demo.run();
     if result.is_err() {
         demo.agent.show_log();
     }
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// The running demo.
 struct Demo {
-    shop: Shop,
+    example: ExampleCluster,
     view: View,
     /// Every endpoint of the whole example.
     all: Vec<Endpoint>,
@@ -64,24 +61,24 @@ struct Demo {
 }
 
 impl Demo {
-    /// Makes the world, and starts the agent in it.
+    /// Creates nodes and pods, and starts the agent.
     fn prepare(args: &Args) -> anyhow::Result<Self> {
-        let shop = Shop::copy(&args.cluster)?;
-        let view = render(&shop.folder())?;
+        let example = ExampleCluster::copy(&args.cluster)?;
+        let view = render(&example.folder())?;
         progress(&format!(
             "making {} pods in three zones",
             view.endpoints().count()
         ))?;
-        world::build(&view)?;
+        network::build(&view)?;
         let mut pods = Pods::default();
         for endpoint in view.endpoints() {
             pods.start(endpoint.address())?;
         }
         progress("starting the agent")?;
-        let agent = Agent::start(&shop.folder())?;
-        kernel::wait_for(&view, PATIENCE).inspect_err(|_error| agent.show_log())?;
+        let agent = Agent::start(&example.folder())?;
+        kernel::wait_for(&view, TIMEOUT).inspect_err(|_error| agent.show_log())?;
         Ok(Self {
-            shop,
+            example,
             all: view.endpoints().cloned().collect(),
             view,
             pods,
@@ -90,42 +87,43 @@ impl Demo {
         })
     }
 
-    /// The four acts.
-    fn play(&mut self) -> anyhow::Result<()> {
-        self.picture()?;
-        let here = self.view.on(world::HERE);
-        self.leave("The pod on the client's node leaves", &here)?;
-        let zone = self.view.in_zone(world::ZONE_HERE);
-        self.leave("The client's whole zone leaves", &zone)?;
+    /// Measures, removes the near pod and then its zone, and restores both.
+    fn run(&mut self) -> anyhow::Result<()> {
+        self.measure()?;
+        let here = self.view.on(network::NODE);
+        self.remove("The pod on the client's node leaves", &here)?;
+        let zone = self.view.in_zone(network::ZONE);
+        self.remove("The client's whole zone leaves", &zone)?;
         self.come_back("Both come back")?;
-        Self::proof()
+        Self::show_ipvsadm()
     }
 
-    /// Takes `leaving` out of the cluster under load; their processes end once they are drained.
-    fn leave(&mut self, what: &str, leaving: &[SocketAddr]) -> anyhow::Result<()> {
+    /// Removes the endpoints `leaving` under load, and stops their processes once they are drained.
+    fn remove(&mut self, what: &str, leaving: &[SocketAddr]) -> anyhow::Result<()> {
         if leaving.is_empty() {
             bail!("{what}: the example has no such endpoint");
         }
         progress("changing the cluster under load")?;
-        let next = self.shop.without(leaving)?;
+        let next = self.example.without(leaving)?;
         self.change(what, &next, |pods| {
-            kernel::wait_for_drained(leaving, PATIENCE)?;
-            pods.stop(leaving)
+            kernel::wait_for_drained(leaving, TIMEOUT)?;
+            pods.stop(leaving);
+            Ok(())
         })
     }
 
-    /// Brings everything back under load: the processes first, as a kubelet would.
+    /// Restores everything under load: the processes first, as a kubelet does.
     fn come_back(&mut self, what: &str) -> anyhow::Result<()> {
         progress("changing the cluster under load")?;
-        let next = self.shop.whole()?;
+        let next = self.example.whole()?;
         for endpoint in render(&next)?.endpoints() {
             self.pods.start(endpoint.address())?;
         }
         self.change(what, &next, |_pods| Ok(()))
     }
 
-    /// Puts the cluster of the folder `next` in place under load, waits for the kernel, does
-    /// `afterwards`, and tells what the client noticed.
+    /// Installs the cluster of the folder `next` under load, waits for the kernel, calls `afterwards`, and reports the
+    /// client's requests.
     fn change(
         &mut self,
         what: &str,
@@ -134,48 +132,48 @@ impl Demo {
     ) -> anyhow::Result<()> {
         let view = render(next)?;
         let client = Background::start(self.view.target())?;
-        std::thread::sleep(AROUND);
+        std::thread::sleep(LOAD_MARGIN);
         let began = Instant::now();
-        self.shop.install(next)?;
-        kernel::wait_for(&view, PATIENCE)?;
+        self.example.install(next)?;
+        kernel::wait_for(&view, TIMEOUT)?;
         let milliseconds = began.elapsed().as_secs_f64() * 1000.0;
         afterwards(&mut self.pods)?;
-        std::thread::sleep(AROUND);
-        let load = Load::from(&client.stop()?);
+        std::thread::sleep(LOAD_MARGIN);
+        let load = LoadSummary::from(&client.stop()?);
         self.view = view;
-        print_record(&Record::Change(Change {
+        print_record(&Record::Change(ClusterChange {
             what: what.to_owned(),
             milliseconds,
             load,
         }))?;
-        self.picture()
+        self.measure()
     }
 
-    /// Sends the connections and tells who answered.
-    fn picture(&self) -> anyhow::Result<()> {
+    /// Opens the connections and reports which endpoints answered.
+    fn measure(&self) -> anyhow::Result<()> {
         progress(&format!("sending {} connections", self.connections))?;
         let tally = pods::measure(self.view.target(), self.connections)?;
         let table = kernel::read(self.view.target())?;
         let there: Vec<SocketAddr> = self.view.endpoints().map(Endpoint::address).collect();
         let gone = |endpoint: &&Endpoint| !there.contains(&endpoint.address());
         let absent: Vec<&Endpoint> = self.all.iter().filter(gone).collect();
-        let picture = Picture::new(world::HERE, &self.view, &table, &tally, &absent);
-        print_record(&Record::Picture(picture))
+        let distribution = Distribution::new(network::NODE, &self.view, &table, &tally, &absent);
+        print_record(&Record::Distribution(distribution))
     }
 
-    /// What `ipvsadm`, which knows nothing of us, says the kernel holds.
-    fn proof() -> anyhow::Result<()> {
-        print_record(&Record::Proof {
+    /// Reports what `ipvsadm`, an independent program, prints.
+    fn show_ipvsadm() -> anyhow::Result<()> {
+        print_record(&Record::CommandOutput {
             command: "ipvsadm -Ln".to_owned(),
-            text: world::shell("ipvsadm -Ln")?,
+            text: network::shell("ipvsadm -Ln")?,
         })
     }
 }
 
-/// What the agent's program, without a kernel, asks of this node for the cluster in `folder`.
+/// Runs `ipvs-topo render` for this node on the cluster in `folder`.
 fn render(folder: &Path) -> anyhow::Result<View> {
     let done = Command::new("ipvs-topo")
-        .args(["render", "--node", world::HERE, "-o", "json", "--cluster"])
+        .args(["render", "--node", network::NODE, "-o", "json", "--cluster"])
         .arg(folder)
         .output()
         .context("cannot start `ipvs-topo render`")?;

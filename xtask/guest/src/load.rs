@@ -1,6 +1,6 @@
-//! `guest load`: a client. It asks for the server's name again and again, each time over a new
-//! connection (or from a new UDP port), and counts the answers by name and the failures by cause.
-//! Told to end, it finishes what is under way and tells what it counted.
+//! `guest load`: a client. It asks for the server's name repeatedly, each time over a new connection (or from a new UDP
+//! port), and counts the answers by name and the failures by cause. After SIGTERM it finishes the current requests and
+//! prints the counts.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use guest_wire::Tally;
+use guest_wire::RequestCounts;
 
-use crate::ending::Ending;
 use crate::sctp;
 use crate::source::{first_port, next_free, unspecified};
+use crate::termination::Termination;
 
 /// Options of `guest load`.
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Address and port to connect to.
     #[arg(long)]
     target: SocketAddr,
-    /// How many connections; without it, until standard input ends.
+    /// Number of connections; without it, until standard input ends.
     #[arg(long)]
     connections: Option<u64>,
     /// Send datagrams instead of connecting.
@@ -30,25 +30,25 @@ pub(crate) struct Args {
     /// Make SCTP associations instead of TCP connections.
     #[arg(long, conflicts_with = "udp")]
     sctp: bool,
-    /// How many connections are under way at the same time.
+    /// Number of concurrent connections.
     #[arg(long, default_value_t = 1)]
     parallel: usize,
-    /// At most so many connections a second, for each one under way.
+    /// Most connections per second, for each of the concurrent ones.
     #[arg(long)]
     rate: Option<f64>,
-    /// Milliseconds to wait for an answer before it counts as failed: a kernel that lost a packet sends it again after
-    /// 1 s and after 3 s.
+    /// Milliseconds to wait for an answer before it counts as failed: the kernel sends a lost packet again after 1 s and
+    /// after 3 s.
     #[arg(long, default_value_t = 5000)]
     patience: u64,
-    /// How the result is printed.
+    /// Format of the result.
     #[arg(short, long, default_value = "text")]
     output: Output,
-    /// Print what was counted so far, too, each time so many seconds have passed.
+    /// Also print the counts so far, at this interval.
     #[arg(long, value_name = "SECONDS")]
     every: Option<u64>,
 }
 
-/// How the result is printed.
+/// Format of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Output {
     /// One line for each name.
@@ -57,7 +57,7 @@ enum Output {
     Json,
 }
 
-/// Runs the load and prints the tally; fails when a request did.
+/// Runs the load and prints the counts; fails when a request failed.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tally = measure(args)?;
     print(args.output, &tally)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 #[expect(clippy::print_stdout, reason = "the result of a command-line program")]
-fn print(output: Output, tally: &Tally) -> anyhow::Result<()> {
+fn print(output: Output, tally: &RequestCounts) -> anyhow::Result<()> {
     match output {
         Output::Text => print!("{tally}"),
         Output::Json => println!("{}", serde_json::to_string(tally)?),
@@ -73,36 +73,36 @@ fn print(output: Output, tally: &Tally) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(args: &Args) -> anyhow::Result<Tally> {
-    let left = Left {
+fn measure(args: &Args) -> anyhow::Result<RequestCounts> {
+    let remaining = RemainingRequests {
         stop: stop_flag(args.connections.is_none())?,
         count: AtomicU64::new(args.connections.unwrap_or(u64::MAX)),
         port: AtomicU16::new(first_port()),
     };
-    let sum = Sum::new();
+    let counts = SharedCounts::new();
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..args.parallel)
-            .map(|_| scope.spawn(|| client(args, &left, &sum)))
+            .map(|_| scope.spawn(|| client(args, &remaining, &counts)))
             .collect();
         if let Some(seconds) = args.every {
             let pause = Duration::from_secs(seconds);
             while clients.iter().any(|client| !client.is_finished()) {
                 std::thread::sleep(pause);
-                print(args.output, &sum.so_far())?;
+                print(args.output, &counts.so_far())?;
             }
         }
         Ok(())
     })
-    .map(|()| sum.so_far())
+    .map(|()| counts.so_far())
 }
 
-/// What all clients have counted.
-struct Sum {
+/// The counts of all clients.
+struct SharedCounts {
     began: Instant,
-    tally: Mutex<Tally>,
+    tally: Mutex<RequestCounts>,
 }
 
-impl Sum {
+impl SharedCounts {
     fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -114,60 +114,60 @@ impl Sum {
         self.lock().record(answer, took);
     }
 
-    fn so_far(&self) -> Tally {
+    fn so_far(&self) -> RequestCounts {
         let mut tally = self.lock().clone();
         tally.seconds = self.began.elapsed().as_secs_f64();
         tally
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tally> {
-        // A client that panicked has counted whole requests before.
+    fn lock(&self) -> std::sync::MutexGuard<'_, RequestCounts> {
+        // The counts are complete even if a client panicked.
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is still to be done, shared by all clients.
-struct Left {
+/// The requests that are still to be sent, shared by all clients.
+struct RemainingRequests {
     stop: Arc<AtomicBool>,
     count: AtomicU64,
     /// The source port of the next datagram.
     port: AtomicU16,
 }
 
-impl Left {
-    /// Takes one request from what is left; false when nothing is.
-    fn take(&self) -> bool {
-        let take_one = |count: u64| count.checked_sub(1);
+impl RemainingRequests {
+    /// Reserves one request; returns false when none remains.
+    fn claim(&self) -> bool {
+        let decrement = |count: u64| count.checked_sub(1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        !self.stop.load(Ordering::Relaxed) && self.count.fetch_update(set, fetch, take_one).is_ok()
+        !self.stop.load(Ordering::Relaxed) && self.count.fetch_update(set, fetch, decrement).is_ok()
     }
 }
 
-/// One request after the other until nothing is left.
-fn client(args: &Args, left: &Left, sum: &Sum) {
+/// Sends one request after the other until none remains.
+fn client(args: &Args, remaining: &RemainingRequests, counts: &SharedCounts) {
     let patience = Duration::from_millis(args.patience);
     let pause = args.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
-    while left.take() {
+    while remaining.claim() {
         let asked = Instant::now();
         let answer = if args.udp {
-            datagram(args.target, patience, &left.port)
+            datagram(args.target, patience, &remaining.port)
         } else {
-            connect(args, patience, &left.port).and_then(|stream| read(stream, patience))
+            connect(args, patience, &remaining.port).and_then(|stream| read(stream, patience))
         };
-        sum.record(answer, asked.elapsed());
+        counts.record(answer, asked.elapsed());
         if let Some(rest) = pause.and_then(|pause| pause.checked_sub(asked.elapsed())) {
             std::thread::sleep(rest);
         }
     }
 }
 
-/// A flag that is raised when the process is told to end, and at the end of standard input when `watch` says so.
+/// Returns a flag that SIGTERM sets, and with `watch` also the end of standard input.
 fn stop_flag(watch: bool) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let ending = Ending::listen()?;
-    raise_after(&stop, move || drop(ending.wait()));
+    let termination = Termination::listen()?;
+    raise_after(&stop, move || drop(termination.wait()));
     if watch {
-        // An input that cannot be read has ended too.
+        // An input that cannot be read counts as ended.
         raise_after(&stop, || {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
         });
@@ -210,7 +210,7 @@ fn datagram(target: SocketAddr, patience: Duration, port: &AtomicU16) -> std::io
     ))
 }
 
-/// The name in an answer that came whole.
+/// Returns the name in a complete answer.
 fn whole(answer: &str) -> std::io::Result<String> {
     answer
         .strip_suffix('\n')

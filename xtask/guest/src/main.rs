@@ -1,15 +1,16 @@
-//! `guest`: what runs inside the QEMU guests beside the agent; `bench roll` alone runs on the host. One subcommand, one
-//! file.
+//! `guest`: the programs that run beside the agent in QEMU guests, one file for each subcommand. Only `bench roll` runs
+//! on the host.
 
 mod bench;
+mod child;
 mod demo;
-mod ending;
 mod load;
 mod output;
 mod sctp;
 mod serve;
 mod source;
 mod suite;
+mod termination;
 
 use std::process::ExitCode;
 
@@ -19,37 +20,37 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(
     name = "guest",
-    about = "Programs that stand for pods, clients and load inside the QEMU guests"
+    about = "Pods, clients, load and measurements for the QEMU guests"
 )]
-struct Cli {
+struct CommandLine {
     #[command(subcommand)]
-    command: Command,
+    command: GuestCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    /// The main job, end to end: what `cargo xtask demo` shows.
+enum GuestCommand {
+    /// Run the demo that `cargo xtask demo` shows.
     Demo(demo::Args),
-    /// A pod: answer every connection with a name.
+    /// Answer every connection with a name, as a pod.
     Serve(serve::Args),
-    /// A pod that does nothing.
+    /// Do nothing, as a pod.
     Pause,
-    /// A client: connect again and again, and count who answered.
+    /// Connect repeatedly and count which servers answer, as a client.
     Load(load::Args),
     /// Measure what the agent costs on this kernel.
     Bench(bench::Args),
-    /// Run test binaries, one test per process, each in namespaces of its own.
+    /// Run test binaries, each test as a process in its own namespaces.
     Suite(suite::Args),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Demo(args) => demo::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::Pause => pause(),
-        Command::Load(args) => load::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Suite(args) => suite::run(&args),
+    let result = match CommandLine::parse().command {
+        GuestCommand::Demo(args) => demo::run(&args),
+        GuestCommand::Serve(args) => serve::run(&args),
+        GuestCommand::Pause => pause(),
+        GuestCommand::Load(args) => load::run(&args),
+        GuestCommand::Bench(args) => bench::run(&args),
+        GuestCommand::Suite(args) => suite::run(&args),
     };
     result.unwrap_or_else(|error| {
         output::log(&format!("guest: error: {error:#}"));
@@ -58,6 +59,6 @@ fn main() -> ExitCode {
 }
 
 fn pause() -> anyhow::Result<ExitCode> {
-    ending::Ending::listen()?.wait()?;
+    termination::Termination::listen()?.wait()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! One-to-one SCTP sockets, which the standard library's TCP types can read and write.
+//! Opens one-to-one SCTP sockets, which the standard library's TCP types can read and write.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,10 +9,10 @@ use rustix::net::{
     AddressFamily, SocketType, bind, connect as join, ipproto, listen as wait_for, sockopt,
 };
 
-/// How many associations may wait to be accepted.
+/// Number of associations that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Listens at one address.
+/// Listens on one address.
 pub(crate) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = open(at)?;
     bind(&socket, &at)?;
@@ -20,8 +20,8 @@ pub(crate) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Associates with `target` from `port` of one address: a client that offered all of its addresses would be answered
-/// at those that the virtual server does not know.
+/// Connects to `target` from `port` of one address. A client that offers all of its addresses receives answers at
+/// addresses that the virtual server does not know.
 pub(crate) fn connect(target: SocketAddr, port: u16, patience: Duration) -> io::Result<TcpStream> {
     let socket = open(target)?;
     bind(&socket, &SocketAddr::new(source(target)?, port))?;
@@ -42,7 +42,7 @@ fn open(of: SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// The address that the kernel would send from.
+/// Returns the source address that the kernel selects.
 fn source(target: SocketAddr) -> io::Result<IpAddr> {
     let probe = UdpSocket::bind((crate::source::unspecified(target), 0))?;
     probe.connect(target)?;

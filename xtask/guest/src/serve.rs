@@ -1,7 +1,7 @@
-//! `guest serve`: a pod. It tells whoever connects its name, so that a client can count who
-//! answered. One thread and no process per connection: guests are emulated.
+//! `guest serve`: a pod. It answers every connection with its name, so that a client can count which pods answered. It
+//! has one thread and no process per connection, because guests are emulated.
 //!
-//! Told to end, it answers those who are connected already and ends.
+//! After SIGTERM it answers clients that are already connected, and exits.
 
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::ending::Ending;
 use crate::sctp;
+use crate::termination::Termination;
 
 /// Options of `guest serve`.
 #[derive(clap::Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Address and port to listen on.
     #[arg(long)]
     listen: SocketAddr,
-    /// What every answer says.
+    /// The text of every answer.
     #[arg(long)]
     name: String,
     /// Answer datagrams instead of connections.
@@ -32,14 +32,14 @@ pub(crate) struct Args {
     hold: bool,
 }
 
-/// Serves until told to end.
+/// Serves until SIGTERM.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let ending = Ending::listen()?;
+    let termination = Termination::listen()?;
     let answer = format!("{}\n", args.name);
     let place = || format!("cannot listen on {}", args.listen);
     if args.udp {
         let socket = UdpSocket::bind(args.listen).with_context(place)?;
-        datagrams(&socket, &ending, &answer)?;
+        datagrams(&socket, &termination, &answer)?;
     } else {
         let listener = if args.sctp {
             sctp::listen(args.listen)
@@ -47,14 +47,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             TcpListener::bind(args.listen)
         };
         let listener = listener.with_context(place)?;
-        connections(&listener, &ending, &answer, args.hold)?;
+        connections(&listener, &termination, &answer, args.hold)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn connections(
     listener: &TcpListener,
-    ending: &Ending,
+    termination: &Termination,
     answer: &str,
     hold: bool,
 ) -> anyhow::Result<()> {
@@ -64,14 +64,14 @@ fn connections(
         let (mut stream, _client) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if ending.comes_before(listener)? {
+                if termination.is_requested_before(listener)? {
                     return Ok(());
                 }
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
-        // A client that is gone already is no reason to stop serving the others.
+        // A client that has left must not stop the server.
         let answered = stream.write_all(answer.as_bytes());
         if hold && answered.is_ok() {
             open.retain(is_open);
@@ -80,7 +80,7 @@ fn connections(
     }
 }
 
-/// Whether the client still holds its end.
+/// Returns whether the client has not closed its side.
 fn is_open(stream: &TcpStream) -> bool {
     let mut byte = [0];
     let peeked = stream
@@ -92,11 +92,11 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-fn datagrams(socket: &UdpSocket, ending: &Ending, answer: &str) -> anyhow::Result<()> {
+fn datagrams(socket: &UdpSocket, termination: &Termination, answer: &str) -> anyhow::Result<()> {
     let mut request = [0; 2048];
-    while !ending.comes_before(socket)? {
+    while !termination.is_requested_before(socket)? {
         let (_length, client) = socket.recv_from(&mut request)?;
-        // A client that is gone already is no reason to stop serving the others.
+        // A client that has left must not stop the server.
         drop(socket.send_to(answer.as_bytes(), client));
     }
     Ok(())

@@ -1,5 +1,4 @@
-//! What every other kernel test relies on: the guest's kernel, its programs, and a world of its
-//! own for each test.
+//! Tests what every other kernel test relies on: the guest's kernel and programs, and separate namespaces for each test.
 
 #![expect(
     clippy::panic,
@@ -8,7 +7,7 @@
 
 use std::process::Command;
 
-/// Runs a shell line; its standard output. Panics with what it said when it fails.
+/// Runs a shell line and returns its standard output. Panics with its standard error when it fails.
 fn shell(line: &str) -> String {
     match Command::new("sh").args(["-ec", line]).output() {
         Ok(done) if done.status.success() => String::from_utf8_lossy(&done.stdout).into_owned(),
@@ -108,7 +107,7 @@ fn every_program_that_the_shell_promises_starts() {
 
 #[test]
 fn pods_and_clients_count_every_connection_and_datagram() {
-    // One line of the world that every data-plane test builds: two pods behind one address.
+    // The smallest network of a data-plane test: two pods behind one address.
     shell(
         "ip netns add pod && ip link add v0 type veth peer name eth0 netns pod
 ip addr add 192.0.2.1/24 dev v0 && ip link set v0 up

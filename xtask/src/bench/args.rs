@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use guest_wire::ProxyKind;
 use testbed::paths;
 use testbed::vm::kernel;
-use testbed::vm::machine::Pace;
+use testbed::vm::machine::GuestClock;
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -18,45 +18,51 @@ pub(crate) struct Args {
         default_value_if("kubernetes", "true", "1000,10000")
     )]
     pub(super) sizes: Vec<u32>,
-    /// Measure beside kube-proxy, on a real API server, instead of against the bare kernel.
+    /// Compare with kube-proxy on a real API server, instead of with the bare kernel.
     #[arg(long)]
     pub(super) kubernetes: bool,
-    /// Measure what an agent receives in an hour of heartbeats of so many Nodes, read from the Nodes and from the map.
+    /// Measure what an agent receives in an hour of heartbeats of this number of Nodes, read from the Nodes and from the map.
     #[arg(long, value_name = "COUNT", conflicts_with = "kubernetes")]
     pub(super) nodes: Option<u64>,
-    /// With --nodes: heartbeats of each Node that are sent, of the twelve that an hour has.
+    /// With --nodes: number of heartbeats of each Node to send, of the twelve in an hour.
     #[arg(long, default_value_t = 12)]
     pub(super) heartbeats: u64,
     /// With --kubernetes: measure only these.
     #[arg(
-        long,
+        long = "rivals",
+        value_name = "RIVALS",
         value_enum,
         value_delimiter = ',',
         default_value = "ipvs-topo,ipvs,nftables"
     )]
-    pub(super) rivals: Vec<ProxyKind>,
+    pub(super) proxies: Vec<ProxyKind>,
     /// With --kubernetes: seconds of rolling updates for ipvs-topo.
     #[arg(long, default_value_t = 60)]
     pub(super) churn: u64,
-    /// How many times what alternates is measured.
+    /// Number of repetitions of the measurements that alternate.
     #[arg(long, default_value_t = 3)]
     pub(super) repeat: u32,
-    /// How many endpoints leave and come back at each size.
+    /// Number of endpoints that leave and come back at each size.
     #[arg(long, default_value_t = 25)]
     pub(super) changes: u32,
     /// The kernel to measure on.
     #[arg(long, default_value = "6.12")]
     pub(super) kernel: kernel::Line,
-    /// What the guest's clock goes by.
-    #[arg(long, value_enum, default_value = "counted")]
-    pub(super) pace: Pace,
-    /// Minutes it may take.
+    /// The time base of the guest's clock.
+    #[arg(
+        long = "pace",
+        value_name = "PACE",
+        value_enum,
+        default_value = "counted"
+    )]
+    pub(super) clock: GuestClock,
+    /// Time limit in minutes.
     #[arg(long, default_value_t = 30)]
     pub(super) limit: u64,
-    /// Do not measure: draw and judge the readings of an earlier run.
+    /// Do not measure: use the readings of an earlier run.
     #[arg(long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
-    /// Where bench.json and bench.svg go.
+    /// The folder for bench.json and bench.svg.
     #[arg(long, value_name = "FOLDER", default_value_os_t = paths::root().join("docs"))]
     pub(super) out: PathBuf,
 }

@@ -1,37 +1,36 @@
-//! From raw readings to figures, each with the target it is held against.
+//! Derives figures from raw readings, and compares each with its target.
 
-use guest_wire::report::{Report, Size, Start};
+use guest_wire::report::{AgentStart, Report, SizeReport};
 use serde::Serialize;
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
-    /// What is measured, in a few words.
+    /// The name of the measured value.
     pub(crate) name: &'static str,
-    /// What the value is made of.
+    /// How the value is calculated.
     pub(crate) means: &'static str,
-    /// How a value is written.
     pub(crate) unit: Unit,
-    /// A value may be at most this.
+    /// The upper limit.
     pub(crate) target: f64,
-    /// Which values are held against the target.
-    pub(crate) judged: Judged,
+    /// The values that must be within the target.
+    #[serde(rename = "judged")]
+    pub(crate) scope: TargetScope,
     /// One value for each cluster size, smallest first.
-    pub(crate) values: Vec<Value>,
-    /// Whether every judged value is within the target.
+    pub(crate) values: Vec<FigureValue>,
+    /// Whether these values are within the target.
     pub(crate) reached: bool,
 }
 
 /// The value of a figure at one cluster size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Value {
+pub(crate) struct FigureValue {
     /// Number of virtual servers.
     pub(crate) services: u32,
-    /// In the figure's unit.
     pub(crate) value: f64,
 }
 
-/// How a value is written.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Unit {
@@ -45,18 +44,17 @@ pub(crate) enum Unit {
     Count,
 }
 
-/// Which values are held against the target.
+/// The values that must be within the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Judged {
-    /// All of them.
+pub(crate) enum TargetScope {
     Every,
-    /// The one of the largest cluster.
+    /// The value of the largest cluster.
     Largest,
 }
 
 impl Unit {
-    /// `value` for a person.
+    /// Formats `value` with its unit.
     pub(crate) fn format(self, value: f64) -> String {
         match self {
             Self::Ratio => format!("{value:.2}"),
@@ -67,11 +65,14 @@ impl Unit {
     }
 }
 
-/// Every figure of a report, in the order of the table.
+/// Derives every figure of a report, in the order of the table.
 pub(crate) fn figures(report: &Report) -> Vec<Figure> {
     let first = report.sizes.first();
-    let growth = |of: fn(&Size) -> f64| move |size: &Size| of(size) / first.map_or(f64::NAN, of);
-    let make = |row: Row, value: &dyn Fn(&Size) -> f64| Figure::new(row, &report.sizes, value);
+    let growth =
+        |of: fn(&SizeReport) -> f64| move |size: &SizeReport| of(size) / first.map_or(f64::NAN, of);
+    let make = |row: FigureDefinition, value: &dyn Fn(&SizeReport) -> f64| {
+        Figure::new(row, &report.sizes, value)
+    };
     vec![
         make(COLD_LOAD, &cold_load),
         make(COLD_START, &cold_start),
@@ -85,148 +86,152 @@ pub(crate) fn figures(report: &Report) -> Vec<Figure> {
     ]
 }
 
-/// What is known of a figure before it is measured.
+/// The definition of a figure.
 #[derive(Clone, Copy)]
-struct Row {
+struct FigureDefinition {
     name: &'static str,
     means: &'static str,
     unit: Unit,
     target: f64,
-    judged: Judged,
+    scope: TargetScope,
 }
 
-const COLD_LOAD: Row = Row {
+const COLD_LOAD: FigureDefinition = FigureDefinition {
     name: "cold load",
     means: "agent's apply phase / the same messages, made before, sent by a bare loop next to it; median",
     unit: Unit::Ratio,
     target: 1.15,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const COLD_START: Row = Row {
+const COLD_START: FigureDefinition = FigureDefinition {
     name: "cold start",
     means: "process start to serving / (2 x bare loop next to it + reading the YAML); median",
     unit: Unit::Ratio,
     target: 1.0,
-    judged: Judged::Largest,
+    scope: TargetScope::Largest,
 };
-const CHANGE_CPU: Row = Row {
+const CHANGE_CPU: FigureDefinition = FigureDefinition {
     name: "one endpoint changed: CPU",
     means: "CPU time of the agent's loop for one change, event to last acknowledgement and after; median",
     unit: Unit::Milliseconds,
     target: 3.0,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const CHANGE_CPU_GROWTH: Row = Row {
+const CHANGE_CPU_GROWTH: FigureDefinition = FigureDefinition {
     name: "one endpoint changed: CPU, growth",
     means: "the same / the same at the smallest size",
     unit: Unit::Ratio,
     target: 1.2,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const CHANGE_WALL_GROWTH: Row = Row {
+const CHANGE_WALL_GROWTH: FigureDefinition = FigureDefinition {
     name: "one endpoint changed: time, growth",
     means: "file replaced to kernel changed, median / the same at the smallest size",
     unit: Unit::Ratio,
     target: 1.2,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const RESTART: Row = Row {
+const RESTART: FigureDefinition = FigureDefinition {
     name: "restart on a correct kernel",
     means: "input read to serving / a bare loop's dump next to it; median",
     unit: Unit::Ratio,
     target: 1.5,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const RESTART_WRITES: Row = Row {
+const RESTART_WRITES: FigureDefinition = FigureDefinition {
     name: "restart: writes to IPVS",
     means: "commands sent in the first pass of any restart",
     unit: Unit::Count,
     target: 0.0,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const IDLE: Row = Row {
+const IDLE: FigureDefinition = FigureDefinition {
     name: "idle: wake-ups",
     means: "voluntary context switches of all threads while no periodic check is due",
     unit: Unit::Count,
     target: 0.0,
-    judged: Judged::Every,
+    scope: TargetScope::Every,
 };
-const MEMORY: Row = Row {
+const MEMORY: FigureDefinition = FigureDefinition {
     name: "resident memory",
     means: "VmRSS of the settled agent, the larger of one file and a folder",
     unit: Unit::Megabytes,
     target: 60.0,
-    judged: Judged::Largest,
+    scope: TargetScope::Largest,
 };
 
 impl Figure {
-    fn new(row: Row, sizes: &[Size], value: &dyn Fn(&Size) -> f64) -> Self {
-        let Row {
+    fn new(
+        row: FigureDefinition,
+        sizes: &[SizeReport],
+        value: &dyn Fn(&SizeReport) -> f64,
+    ) -> Self {
+        let FigureDefinition {
             name,
             means,
             unit,
             target,
-            judged,
+            scope,
         } = row;
         let values: Vec<_> = sizes
             .iter()
-            .map(|size| Value {
+            .map(|size| FigureValue {
                 services: size.services,
                 value: value(size),
             })
             .collect();
-        // A value that could not be formed (no readings) compares false, so it is never "reached".
-        let within = |value: &Value| value.value <= target;
-        let reached = match judged {
-            Judged::Every => !values.is_empty() && values.iter().all(within),
-            Judged::Largest => values.last().is_some_and(within),
+        // A value without readings is NaN, which compares false, so its target is never reached.
+        let within = |value: &FigureValue| value.value <= target;
+        let reached = match scope {
+            TargetScope::Every => !values.is_empty() && values.iter().all(within),
+            TargetScope::Largest => values.last().is_some_and(within),
         };
         Self {
             name,
             means,
             unit,
             target,
-            judged,
+            scope,
             values,
             reached,
         }
     }
 }
 
-/// The middle one of the ratios of each start to the bare loop's run next to it: the machine is not
-/// equally fast all the time, but nearly so within seconds.
-fn beside(starts: &[Start], bare: &[f64], ratio: fn(&Start, f64) -> f64) -> f64 {
+/// Returns the median ratio of each start to the bare loop's run next to it: the machine's speed varies, but little
+/// within seconds.
+fn beside(starts: &[AgentStart], bare: &[f64], ratio: fn(&AgentStart, f64) -> f64) -> f64 {
     let pairs = starts.iter().zip(bare);
     let mut ratios: Vec<f64> = pairs.map(|(start, bare)| ratio(start, *bare)).collect();
     ratios.sort_by(f64::total_cmp);
     median(&ratios)
 }
 
-fn cold_load(size: &Size) -> f64 {
-    let ratio = |start: &Start, floor| start.apply / floor;
+fn cold_load(size: &SizeReport) -> f64 {
+    let ratio = |start: &AgentStart, floor| start.apply / floor;
     beside(&size.load.agent, &size.load.floor, ratio)
 }
 
-fn cold_start(size: &Size) -> f64 {
-    let ratio = |start: &Start, floor| start.ready / (2.0 * floor + start.read);
+fn cold_start(size: &SizeReport) -> f64 {
+    let ratio = |start: &AgentStart, floor| start.ready / (2.0 * floor + start.read);
     beside(&size.load.agent, &size.load.floor, ratio)
 }
 
-fn change_cpu(size: &Size) -> f64 {
+fn change_cpu(size: &SizeReport) -> f64 {
     median(&size.change.cpu_ms)
 }
 
-fn change_wall(size: &Size) -> f64 {
+fn change_wall(size: &SizeReport) -> f64 {
     median(&size.change.wall_ms)
 }
 
-/// The middle of a sorted list; NaN without any.
+/// Returns the median of a sorted list; NaN if it is empty.
 fn median(sorted: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn restart(size: &Size) -> f64 {
-    let ratio = |start: &Start, dump| start.pass / dump;
+fn restart(size: &SizeReport) -> f64 {
+    let ratio = |start: &AgentStart, dump| start.pass / dump;
     beside(&size.restart.agent, &size.restart.dump, ratio)
 }
 
@@ -234,7 +239,7 @@ fn restart(size: &Size) -> f64 {
     clippy::cast_precision_loss,
     reason = "counts of writes stay far below 2^52"
 )]
-fn restart_writes(size: &Size) -> f64 {
+fn restart_writes(size: &SizeReport) -> f64 {
     let writes = size.restart.agent.iter().map(|start| start.writes);
     writes.max().map_or(f64::NAN, |writes| writes as f64)
 }
@@ -243,7 +248,7 @@ fn restart_writes(size: &Size) -> f64 {
     clippy::cast_precision_loss,
     reason = "counts of wake-ups stay far below 2^52"
 )]
-fn idle(size: &Size) -> f64 {
+fn idle(size: &SizeReport) -> f64 {
     size.idle.quiet_wakeups as f64
 }
 
@@ -251,8 +256,8 @@ fn idle(size: &Size) -> f64 {
     clippy::cast_precision_loss,
     reason = "memory in KiB stays far below 2^52"
 )]
-fn memory(size: &Size) -> f64 {
-    let Size {
+fn memory(size: &SizeReport) -> f64 {
+    let SizeReport {
         memory_file,
         memory_folder,
         ..
@@ -262,12 +267,12 @@ fn memory(size: &Size) -> f64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use guest_wire::report::{Change, Idle, Load, Memory, Restart};
+    use guest_wire::report::{ChangeCost, ColdLoad, Idle, ResidentMemory, Restart};
 
     use super::*;
 
-    fn start(apply: f64, ready: f64, writes: u64) -> Start {
-        Start {
+    fn start(apply: f64, ready: f64, writes: u64) -> AgentStart {
+        AgentStart {
             read: 1.0,
             dump: 0.1,
             compute: 0.2,
@@ -280,9 +285,9 @@ pub(crate) mod tests {
 
     /// A report in which every figure is within its target, but cold load at the largest size.
     pub(crate) fn report() -> Report {
-        let size = |services: u32, apply: f64| Size {
+        let size = |services: u32, apply: f64| SizeReport {
             services,
-            load: Load {
+            load: ColdLoad {
                 floor: vec![1.0, 2.0, 1.0],
                 agent: vec![
                     start(apply, 2.5, 11),
@@ -290,7 +295,7 @@ pub(crate) mod tests {
                     start(apply + 0.5, 2.9, 11),
                 ],
             },
-            change: Change {
+            change: ChangeCost {
                 cpu_ms: vec![1.0, 1.5, 9.0],
                 reading_cpu_ms: vec![2.0, 2.5, 3.0],
                 wall_ms: vec![4.0, 5.0, 50.0],
@@ -304,11 +309,11 @@ pub(crate) mod tests {
                 quiet_seconds: 5.0,
                 ..Idle::default()
             },
-            memory_file: Memory {
+            memory_file: ResidentMemory {
                 resident_kib: 40_000,
                 peak_kib: 70_000,
             },
-            memory_folder: Memory {
+            memory_folder: ResidentMemory {
                 resident_kib: 39_000,
                 peak_kib: 39_500,
             },
@@ -354,7 +359,7 @@ pub(crate) mod tests {
     #[test]
     fn a_figure_without_readings_is_never_reached() {
         let mut report = report();
-        report.sizes[1].load = Load::default();
+        report.sizes[1].load = ColdLoad::default();
         report.sizes[1].restart = Restart::default();
         for figure in figures(&report) {
             let missing = [

@@ -1,19 +1,18 @@
-//! The figures as a picture: every bar is drawn relative to its target, so one line is the limit of all.
+//! Draws the figures. Every bar is relative to its target, so one line marks all targets.
 
 use std::fmt::{Error, Write as _};
 
 use guest_wire::report::Report;
 
-use super::figures::{Figure, Judged, Unit};
-use super::table::thousands;
+use super::figures::{Figure, TargetScope, Unit};
+use crate::thousands::thousands;
 
 /// Width of the picture.
 const WIDTH: f64 = 920.0;
-/// Where bars begin.
 const LEFT: f64 = 330.0;
-/// Where the line of the targets stands.
+/// The position of the target line.
 const LIMIT: f64 = 690.0;
-/// Bars end here, however long they would be.
+/// Longer bars are cut off here.
 const RIGHT: f64 = 800.0;
 /// Height of the part above the first figure.
 const TOP: f64 = 84.0;
@@ -21,9 +20,9 @@ const TOP: f64 = 84.0;
 const BAR: f64 = 13.0;
 /// Height between two figures.
 const GAP: f64 = 20.0;
-/// Fill of the bars, smallest cluster first; the last one serves all larger ones.
+/// Fill of the bars, smallest cluster first; larger clusters use the last one.
 const SHADES: [&str; 3] = ["#9ecae1", "#4292c6", "#08519c"];
-/// Fill of a bar that is judged and beyond its target.
+/// Fill of a bar beyond its target.
 const MISSED: &str = "#c0392b";
 
 /// Draws the figures.
@@ -46,7 +45,7 @@ pub(crate) fn draw(report: &Report, figures: &[Figure]) -> Result<String, Error>
         draw_bars(&mut svg, &mut labels, figure, y)?;
         y += group;
     }
-    // The line crosses the bars, and the labels cover the line.
+    // The line is above the bars, and the labels are above the line.
     writeln!(
         svg,
         "<line x1=\"{LIMIT}\" y1=\"{}\" x2=\"{LIMIT}\" y2=\"{}\" stroke=\"#1b1f24\" stroke-dasharray=\"4 3\"/>\n\
@@ -63,7 +62,7 @@ fn height_of_group(sizes: usize) -> f64 {
         .max(GAP + 30.0)
 }
 
-/// The title, the key to the shades, and the name of the line.
+/// Draws title, legend, and the label of the target line.
 fn draw_head(svg: &mut String, report: &Report) -> Result<(), Error> {
     writeln!(
         svg,
@@ -97,7 +96,7 @@ fn shades() -> impl Iterator<Item = &'static str> {
     SHADES.into_iter().chain(std::iter::repeat(last))
 }
 
-/// The name of a figure, its target, and whether it was reached.
+/// Draws the name of a figure, its target, and whether it is reached.
 fn draw_words(svg: &mut String, figure: &Figure, top: f64) -> Result<(), Error> {
     let verdict = if figure.reached { "reached" } else { "missed" };
     let colour = if figure.reached { "#1a7f37" } else { MISSED };
@@ -114,7 +113,7 @@ fn draw_words(svg: &mut String, figure: &Figure, top: f64) -> Result<(), Error> 
     )
 }
 
-/// One bar for each cluster size; what is written beside them goes to `labels`.
+/// Draws one bar for each cluster size, and appends their labels to `labels`.
 fn draw_bars(
     svg: &mut String,
     labels: &mut String,
@@ -123,7 +122,7 @@ fn draw_bars(
 ) -> Result<(), Error> {
     let mut y = top;
     for (nth, (value, shade)) in figure.values.iter().zip(shades()).enumerate() {
-        let judged = figure.judged == Judged::Every || nth + 1 == figure.values.len();
+        let judged = figure.scope == TargetScope::Every || nth + 1 == figure.values.len();
         let beyond = judged && value.value > figure.target;
         let fill = if beyond { MISSED } else { shade };
         let end = end_of_bar(figure.unit, value.value, figure.target);
@@ -146,9 +145,9 @@ fn draw_bars(
     Ok(())
 }
 
-/// Where the bar of `value` ends: at the limit when it equals its target.
+/// Returns the end of the bar for `value`: the target line if it equals its target.
 fn end_of_bar(unit: Unit, value: f64, target: f64) -> f64 {
-    // Where nothing at all is allowed, anything is drawn as far too much.
+    // With a target of 0, every other value has the longest bar.
     let share = match unit {
         Unit::Count if target <= 0.0 && value > 0.0 => f64::INFINITY,
         Unit::Count if target <= 0.0 => 0.0,

@@ -1,17 +1,18 @@
-//! The figures as a table, for the terminal and for `docs/performance.md`.
+//! Formats the figures as a table, for the terminal and for `docs/performance.md`.
 
 use guest_wire::report::Report;
 
 use super::figures::Figure;
+use crate::thousands::thousands;
 
-/// A Markdown table, one row for each figure, aligned so that it reads as it stands.
+/// Returns an aligned Markdown table with one row for each figure.
 pub(crate) fn table(report: &Report, figures: &[Figure]) -> String {
     let mut rows = vec![head(report)];
     rows.extend(figures.iter().map(row));
     aligned(&rows)
 }
 
-/// Rows as a Markdown table; the first is its head.
+/// Formats rows as an aligned Markdown table; the first row is the head.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
@@ -63,19 +64,6 @@ fn line(cells: &[String], widths: &[usize]) -> String {
     format!("| {} |\n", padded.collect::<Vec<_>>().join(" | "))
 }
 
-/// `10000` as `10,000`.
-pub(crate) fn thousands(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::figures::{figures, tests::report};
@@ -103,12 +91,5 @@ mod tests {
         let text = table(&report, &figures(&report));
         let lengths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
         assert!(lengths.iter().all(|length| *length == lengths[0]), "{text}");
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_000), "1,000");
-        assert_eq!(thousands(1_234_567), "1,234,567");
     }
 }

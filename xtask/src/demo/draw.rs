@@ -1,30 +1,35 @@
-//! The pictures. Colour is taken out again where the output is no terminal (`anstream`).
+//! Formats the results for the terminal. `anstream` removes colours if the output is no terminal.
 
-use guest_wire::{Change, Load, Picture, Server};
+use guest_wire::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 use owo_colors::{AnsiColors, OwoColorize as _};
 
-/// Characters of the longest bar, which stands for every connection: of one client alone, and of several beside each other.
+use crate::thousands::thousands;
+
+/// Characters of the bar for all connections: for one client, and for several clients beside each other.
 const BAR: (usize, usize) = (40, 8);
 
 /// Eighths of a character, for the end of a bar.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// The levels' colours, nearest first; what is further out has the last one.
+/// The levels' colours, nearest first; further levels have the last one.
 const COLOURS: [AnsiColors; 3] = [AnsiColors::Green, AnsiColors::Cyan, AnsiColors::Yellow];
 
-/// Where the connections went: a row for each real server, a column for each client.
-pub(super) fn picture(columns: &[Picture]) -> String {
+/// Formats a table of hits: a row for each real server, a column for each client.
+pub(super) fn distributions(columns: &[Distribution]) -> String {
     let Some(first) = columns.first() else {
         return String::new();
     };
     let clients: Vec<&str> = columns.iter().map(|column| &*column.client).collect();
-    let loads: Vec<&Load> = columns.iter().map(|column| &column.load).collect();
+    let loads: Vec<&LoadSummary> = columns.iter().map(|column| &column.load).collect();
     let asked = format!("asked from {}: {}", clients.join(", "), first.policy);
     let bar = if columns.len() == 1 { BAR.0 } else { BAR.1 };
-    let mut drawn: Vec<Column<'_>> = columns.iter().map(|one| Column::new(one, bar)).collect();
+    let mut drawn: Vec<ClientColumn<'_>> = columns
+        .iter()
+        .map(|one| ClientColumn::new(one, bar))
+        .collect();
     let mut lines = vec![
         format!("\n{} {}, {asked}", first.service.bold(), first.address),
-        outcome(&sum(&loads)),
+        summary(&sum(&loads)),
     ];
     if columns.len() > 1 {
         let names = clients
@@ -71,9 +76,9 @@ fn header(columns: usize, bar: usize) -> String {
     line.trim_end().to_owned()
 }
 
-/// Every real server once: in the order of the only client, or by where it is.
-fn rows(columns: &[Picture]) -> Vec<&Server> {
-    let mut rows: Vec<&Server> = Vec::new();
+/// Returns every real server once, in the order of the only client, or by zone and node.
+fn rows(columns: &[Distribution]) -> Vec<&EndpointHits> {
+    let mut rows: Vec<&EndpointHits> = Vec::new();
     for server in columns.iter().flat_map(|column| &column.servers) {
         if !rows.iter().any(|row| row.address == server.address) {
             rows.push(server);
@@ -85,9 +90,9 @@ fn rows(columns: &[Picture]) -> Vec<&Server> {
     rows
 }
 
-/// What one client saw, drawn from top to bottom.
-struct Column<'a> {
-    picture: &'a Picture,
+/// The cells of one client, from top to bottom.
+struct ClientColumn<'a> {
+    distribution: &'a Distribution,
     bar: usize,
     /// Its levels, nearest first.
     levels: Vec<&'a str>,
@@ -95,10 +100,10 @@ struct Column<'a> {
     above: Option<&'a str>,
 }
 
-impl<'a> Column<'a> {
-    fn new(picture: &'a Picture, bar: usize) -> Self {
+impl<'a> ClientColumn<'a> {
+    fn new(distribution: &'a Distribution, bar: usize) -> Self {
         let mut levels: Vec<&str> = Vec::new();
-        for level in picture
+        for level in distribution
             .servers
             .iter()
             .filter_map(|server| server.level.as_deref())
@@ -108,17 +113,17 @@ impl<'a> Column<'a> {
             }
         }
         Self {
-            picture,
+            distribution,
             bar,
             levels,
             above: None,
         }
     }
 
-    /// The cell of the real server `address`; below the same level, that is not said again.
+    /// Formats the cell of the real server `address`. A level is printed only in its first row.
     fn cell(&mut self, address: &str) -> String {
         let width = CELL + self.bar;
-        let servers = &self.picture.servers;
+        let servers = &self.distribution.servers;
         let Some(server) = servers.iter().find(|server| server.address == address) else {
             return format!("{:1$}", "", width + 2);
         };
@@ -137,7 +142,7 @@ impl<'a> Column<'a> {
             return format!("  {}", format!("{text:<width$}").dimmed());
         }
         let wanted = format!("{:.1} %", 100.0 * server.wanted);
-        let bar = bar(server.hits, self.picture.load.requests, self.bar);
+        let bar = bar(server.hits, self.distribution.load.requests, self.bar);
         let bar = format!("{bar:<0$}", self.bar);
         format!(
             "  {shown:<5} {weight:>6} {wanted:>7} {:>6}  {}",
@@ -153,8 +158,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Why a real server takes nothing.
-fn state(server: &Server) -> &'static str {
+/// Says why a real server receives no connections.
+fn state(server: &EndpointHits) -> &'static str {
     match server.weight {
         Some(0) => "has left, may finish",
         Some(_) => "has left",
@@ -162,7 +167,7 @@ fn state(server: &Server) -> &'static str {
     }
 }
 
-/// A bar for `hits` of `requests`, at most `longest` characters.
+/// Draws a bar for `hits` of `requests`, at most `longest` characters.
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #[expect(
     clippy::cast_possible_truncation,
@@ -176,9 +181,9 @@ fn bar(hits: u64, requests: u64, longest: usize) -> String {
     format!("{}{end}", "█".repeat(eighths / 8))
 }
 
-/// What several clients did at the same time.
-fn sum(loads: &[&Load]) -> Load {
-    Load {
+/// Adds up clients that ran concurrently.
+fn sum(loads: &[&LoadSummary]) -> LoadSummary {
+    LoadSummary {
         requests: loads.iter().map(|load| load.requests).sum(),
         failed: loads.iter().map(|load| load.failed).sum(),
         errors: loads.iter().flat_map(|load| load.errors.clone()).collect(),
@@ -186,18 +191,18 @@ fn sum(loads: &[&Load]) -> Load {
     }
 }
 
-/// What happened, how soon the kernel followed, and what the client noticed.
-pub(super) fn change(change: &Change) -> String {
+/// Formats a change, its time to the kernel, and the client's failures.
+pub(super) fn change(change: &ClusterChange) -> String {
     format!(
         "\n{}\n  in the kernel {} after the event; meanwhile {}",
         change.what.bold().underline(),
         format!("{:.0} ms", change.milliseconds).bold(),
-        outcome(&change.load)
+        summary(&change.load)
     )
 }
 
-/// Requests and failures in words.
-fn outcome(load: &Load) -> String {
+/// Formats requests and failures.
+fn summary(load: &LoadSummary) -> String {
     let counted = format!(
         "{} connections in {:.1} s, ",
         thousands(load.requests),
@@ -211,36 +216,28 @@ fn outcome(load: &Load) -> String {
     }
 }
 
-/// 1000 as `1,000`.
-fn thousands(number: u64) -> String {
-    match number {
-        0..1000 => number.to_string(),
-        _ => format!("{},{:03}", thousands(number / 1000), number % 1000),
-    }
-}
-
 /// The heading above the output of `ipvsadm`.
 pub(super) const KERNEL_VIEW: &str = "The kernel's own view";
 
-/// What a command says, and what that is.
-pub(super) fn proof(what: &str, command: &str, text: &str) -> String {
+/// Formats the output of a command below a heading.
+pub(super) fn command_output(what: &str, command: &str, text: &str) -> String {
     let heading = format!("{what}: {command}");
     format!("\n{}\n{}", heading.bold().underline(), text.trim_end())
 }
 
-/// What is not as it must be.
-pub(super) fn miss(text: &str) -> String {
+/// Formats a failed check.
+pub(super) fn failure(text: &str) -> String {
     format!("{} {text}", "MISS".red().bold())
 }
 
-/// Text of the guest that is no record.
-pub(super) fn aside(text: &str) {
+/// Prints text of the guest that is no record.
+pub(super) fn guest_text(text: &str) {
     if !text.trim().is_empty() {
         anstream::eprintln!("    {}", text.dimmed());
     }
 }
 
-/// What a person may try next.
+/// Suggests what to try next.
 pub(super) fn next_steps(change: &str, look: &str) -> String {
     format!(
         "\nNext: change the shares in {} and run this again, or look around in {}.",
@@ -259,12 +256,5 @@ mod tests {
         assert_eq!(bar(1000, 1000, 40), "█".repeat(40));
         assert_eq!(bar(500, 1000, 8), "█".repeat(4));
         assert_eq!(bar(20, 1000, 40), "▊");
-    }
-
-    #[test]
-    fn numbers_are_written_in_groups() {
-        assert_eq!(thousands(7), "7");
-        assert_eq!(thousands(1000), "1,000");
-        assert_eq!(thousands(1_020_030), "1,020,030");
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask demo --kubernetes`: the manifests, unchanged, in the lab's cluster, with real pods on three nodes.
+//! `cargo xtask demo --kubernetes`: applies the unchanged manifests in the lab, with real pods on three nodes.
 
 mod cluster;
 
@@ -7,32 +7,31 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use guest_wire::table::weights;
-use guest_wire::{Change, Load, Picture, Tally, View};
+use guest_wire::proc_ip_vs::weights;
+use guest_wire::{ClusterChange, Distribution, LoadSummary, RequestCounts, View};
 
 use super::draw;
-use super::judge::{Expected, Judge};
-use cluster::{Client, Cluster, Table};
-use testbed::lab::{API_SERVER, NODES, Running};
+use super::verify::{Expectations, Verifier};
+use cluster::{Cluster, LoadClient, Table};
+use testbed::lab::{API_SERVER, NODES, RunningLab};
 use testbed::paths;
 use testbed::vm::command::output;
-use testbed::vm::progress::Step;
+use testbed::vm::progress::ProgressLine;
 
-/// What has to be seen: after the second change (a zone's pod gone) and after the fourth (a zone
-/// drained) everything is again as after the first. Each change crosses the API server, its
-/// controllers and three emulated nodes, which takes 0.8 to 2 s on two idle processors; a minute is
-/// for a machine that is busy with other things as well.
-const EXPECTED: Expected = Expected {
+/// What the demo must show: the weights after the third and the fifth change equal those after the first. A change
+/// passes the API server, its controllers and three emulated nodes, which takes 0.8 to 2 s on two idle processors; the
+/// limit is for busy machines.
+const EXPECTED: Expectations = Expectations {
     connections: 0,
-    pictures: 6,
+    distributions: 6,
     same: &[(1, 3), (1, 5)],
     slowest_change: 60_000.0,
 };
 
-/// How long anything may take that has to happen in the end.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Limit for kernels and agents to follow a change.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long the load goes on after the kernels have followed a change.
+/// How long the clients send after the kernels have followed a change.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// The Service.
@@ -45,14 +44,14 @@ const SYSTEM: &str = "--namespace=ipvs-topo-system";
 /// Its pods, one in each zone.
 const PODS: usize = 3;
 
-/// Runs the demo in the lab that runs, or in a new one; `keep` leaves everything as it is in the end.
-pub(super) fn run(connections: u64, keep: bool) -> anyhow::Result<Judge> {
-    let (lab, is_ours) = match Running::find() {
+/// Runs the demo in the running lab or a new one; `keep` leaves everything running.
+pub(super) fn run(connections: u64, keep: bool) -> anyhow::Result<Verifier> {
+    let (lab, is_ours) = match RunningLab::find() {
         Some(lab) => (lab, false),
-        None => (Running::start()?, true),
+        None => (RunningLab::start()?, true),
     };
     let cluster = Cluster { lab };
-    let judge = Demo::prepare(&cluster, connections).and_then(Demo::play);
+    let verifier = Demo::prepare(&cluster, connections).and_then(Demo::play);
     if keep {
         cluster.lab.keep()?;
     } else if is_ours {
@@ -60,28 +59,27 @@ pub(super) fn run(connections: u64, keep: bool) -> anyhow::Result<Judge> {
     } else {
         cluster.kubectl(&["delete", "namespace", "shop", "--wait=false"])?;
     }
-    judge
+    verifier
 }
 
-/// One node: its client, its agent, and what its kernel held last.
-struct Place {
-    node: &'static str,
-    /// The UID of its client's pod.
+/// A node of the demo.
+struct DemoNode {
+    name: &'static str,
+    /// The UID of the client pod on it.
     client: String,
     table: Table,
 }
 
-/// The running demo.
 struct Demo<'a> {
     cluster: &'a Cluster,
     connections: u64,
     target: SocketAddr,
-    places: Vec<Place>,
-    judge: Judge,
+    nodes: Vec<DemoNode>,
+    verifier: Verifier,
 }
 
 impl<'a> Demo<'a> {
-    /// Installs everything, and returns when every kernel serves.
+    /// Installs everything, and waits until every kernel serves.
     fn prepare(cluster: &'a Cluster, connections: u64) -> anyhow::Result<Self> {
         install(cluster)?;
         let address = [
@@ -92,9 +90,9 @@ impl<'a> Demo<'a> {
             "-o=jsonpath={.spec.clusterIP}",
         ];
         let target = SocketAddr::new(cluster.kubectl(&address)?.parse()?, 80);
-        let places = NODES.into_iter().map(|node| {
-            Ok(Place {
-                node,
+        let nodes = NODES.into_iter().map(|node| {
+            Ok(DemoNode {
+                name: node,
                 client: cluster.pod([SHOP, "app=client"], node, "uid")?,
                 table: Table::default(),
             })
@@ -103,21 +101,21 @@ impl<'a> Demo<'a> {
             cluster,
             connections,
             target,
-            places: places.collect::<anyhow::Result<_>>()?,
-            judge: Judge::new(Expected {
+            nodes: nodes.collect::<anyhow::Result<_>>()?,
+            verifier: Verifier::new(Expectations {
                 connections,
                 ..EXPECTED
             }),
         };
-        let step = Step::begin("waiting for every node's kernel");
+        let step = ProgressLine::begin("waiting for every node's kernel");
         demo.wait_for_kernels(|_, now| weights(now).len() == PODS)?;
         step.done("");
         Ok(demo)
     }
 
-    /// The acts.
-    fn play(mut self) -> anyhow::Result<Judge> {
-        self.picture()?;
+    /// Runs the changes.
+    fn play(mut self) -> anyhow::Result<Verifier> {
+        self.distribution()?;
         let annotate = [
             "annotate",
             "service",
@@ -155,59 +153,59 @@ impl<'a> Demo<'a> {
             |cluster| cluster.kubectl(&["delete", "topologydrain", "z3"]),
             |_, now| weights(now).len() == PODS,
         )?;
-        self.proofs()?;
-        Ok(self.judge)
+        self.command_outputs()?;
+        Ok(self.verifier)
     }
 
-    /// Does something under load, waits until every node's kernel is as `is_done` says, and tells what the clients noticed.
+    /// Calls `act` under load, waits until `is_done` holds for every node's kernel, and prints the clients' requests.
     fn change(
         &mut self,
         what: &str,
         act: impl FnOnce(&Cluster) -> anyhow::Result<String>,
         is_done: impl Fn(&Table, &Table) -> bool,
     ) -> anyhow::Result<()> {
-        let step = Step::begin(format!("under load: {what}"));
-        let places = self.places.iter();
-        let clients = places.map(|place| {
+        let step = ProgressLine::begin(format!("under load: {what}"));
+        let nodes = self.nodes.iter();
+        let clients = nodes.map(|node| {
             self.cluster
-                .keep_sending([place.node, &place.client], self.target)
+                .keep_sending([node.name, &node.client], self.target)
         });
-        let clients = clients.collect::<anyhow::Result<Vec<Client>>>()?;
+        let clients = clients.collect::<anyhow::Result<Vec<LoadClient>>>()?;
         act(self.cluster)?;
         let began = Instant::now();
         self.wait_for_kernels(is_done)?;
         let milliseconds = began.elapsed().as_secs_f64() * 1000.0;
         std::thread::sleep(AFTERWARDS);
-        let mut sum = Tally::default();
+        let mut sum = RequestCounts::default();
         for client in clients {
             let tally = client.finish()?;
             sum.seconds = sum.seconds.max(tally.seconds);
             sum.add(tally);
         }
         step.done("");
-        let change = Change {
+        let change = ClusterChange {
             what: what.to_owned(),
             milliseconds,
-            load: Load::from(&sum),
+            load: LoadSummary::from(&sum),
         };
         anstream::println!("{}", draw::change(&change));
-        self.judge.change(change);
-        self.picture()
+        self.verifier.change(change);
+        self.distribution()
     }
 
-    /// Waits for the kernel of every node, given what it held before and holds now.
+    /// Waits until `is_done` holds for the tables before and now of every node's kernel.
     fn wait_for_kernels(&mut self, is_done: impl Fn(&Table, &Table) -> bool) -> anyhow::Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        for place in &mut self.places {
-            place.table = loop {
-                let now = self.cluster.table(place.node, self.target)?;
-                if is_done(&place.table, &now) {
+        let deadline = Instant::now() + TIMEOUT;
+        for node in &mut self.nodes {
+            node.table = loop {
+                let now = self.cluster.table(node.name, self.target)?;
+                if is_done(&node.table, &now) {
                     break now;
                 }
                 if Instant::now() > deadline {
                     bail!(
-                        "after {PATIENCE:?} the kernel of {} holds {now:?}",
-                        place.node
+                        "after {TIMEOUT:?} the kernel of {} holds {now:?}",
+                        node.name
                     );
                 }
             };
@@ -215,48 +213,48 @@ impl<'a> Demo<'a> {
         Ok(())
     }
 
-    /// Sends the connections from every node, and tells who answered.
-    fn picture(&mut self) -> anyhow::Result<()> {
-        let step = Step::begin(format!(
+    /// Opens the connections from every node, and prints which pods answered.
+    fn distribution(&mut self) -> anyhow::Result<()> {
+        let step = ProgressLine::begin(format!(
             "sending {} connections from each node",
             self.connections
         ));
         let views = self.settled_views()?;
-        let places = self.places.iter();
-        let clients = places.map(|place| {
+        let nodes = self.nodes.iter();
+        let clients = nodes.map(|node| {
             self.cluster
-                .send([place.node, &place.client], self.target, self.connections)
+                .send([node.name, &node.client], self.target, self.connections)
         });
-        let clients = clients.collect::<anyhow::Result<Vec<Client>>>()?;
+        let clients = clients.collect::<anyhow::Result<Vec<LoadClient>>>()?;
         let mut columns = Vec::new();
-        for ((place, view), client) in self.places.iter().zip(&views).zip(clients) {
+        for ((node, view), client) in self.nodes.iter().zip(&views).zip(clients) {
             let tally = client.finish()?;
-            columns.push(Picture::new(place.node, view, &place.table, &tally, &[]));
+            columns.push(Distribution::new(node.name, view, &node.table, &tally, &[]));
         }
         step.done("");
-        anstream::println!("{}", draw::picture(&columns));
-        self.judge.picture(columns);
+        anstream::println!("{}", draw::distributions(&columns));
+        self.verifier.distribution(columns);
         Ok(())
     }
 
-    /// What the agent of each node wants, once its kernel holds it: one that has begun to change
-    /// may be read between two of its agent's messages.
+    /// Reads the view of each node's agent, once its kernel has the same weights: a kernel may be read between two messages
+    /// of the agent.
     fn settled_views(&mut self) -> anyhow::Result<Vec<View>> {
-        let deadline = Instant::now() + PATIENCE;
-        let places = self.places.iter_mut();
-        let views = places.map(|place| {
+        let deadline = Instant::now() + TIMEOUT;
+        let nodes = self.nodes.iter_mut();
+        let views = nodes.map(|node| {
             loop {
-                let view = self.cluster.view(place.node, SERVICE)?;
-                place.table = self.cluster.table(place.node, self.target)?;
-                if view.weights() == weights(&place.table) {
+                let view = self.cluster.view(node.name, SERVICE)?;
+                node.table = self.cluster.table(node.name, self.target)?;
+                if view.weights() == weights(&node.table) {
                     return Ok(view);
                 }
                 if Instant::now() > deadline {
                     bail!(
                         "the agent of {} wants {:?}, its kernel holds {:?}",
-                        place.node,
+                        node.name,
                         view.weights(),
-                        place.table
+                        node.table
                     );
                 }
             }
@@ -264,11 +262,11 @@ impl<'a> Demo<'a> {
         views.collect()
     }
 
-    /// What the agent of a node answers, and what `ipvsadm`, which knows nothing of it, says.
-    fn proofs(&mut self) -> anyhow::Result<()> {
-        let place = self.places.first().context("no node")?;
+    /// Prints the answers of a node's agent, and the output of `ipvsadm`, an independent program.
+    fn command_outputs(&mut self) -> anyhow::Result<()> {
+        let node = self.nodes.first().context("no node")?;
         let agents = [SYSTEM, "app.kubernetes.io/name=ipvs-topo-agent"];
-        let agent = self.cluster.pod(agents, place.node, "name")?;
+        let agent = self.cluster.pod(agents, node.name, "name")?;
         for word in ["status", "explain"] {
             let exec = [
                 "exec",
@@ -280,22 +278,25 @@ impl<'a> Demo<'a> {
                 SERVICE,
             ];
             let text = self.cluster.kubectl(&exec)?;
-            let what = format!("The agent of {} answers", place.node);
+            let what = format!("The agent of {} answers", node.name);
             let command = format!("ipvs-topo {word} {SERVICE}");
-            anstream::println!("{}", draw::proof(&what, &command, &text));
-            self.judge.proof(text);
+            anstream::println!("{}", draw::command_output(&what, &command, &text));
+            self.verifier.command_output(text);
         }
         let command = format!("ipvsadm -Ln -t {}", self.target);
-        let text = self.cluster.lab.output(place.node, &command)?;
-        anstream::println!("{}", draw::proof(draw::KERNEL_VIEW, &command, &text));
-        self.judge.proof(text);
+        let text = self.cluster.lab.output(node.name, &command)?;
+        anstream::println!(
+            "{}",
+            draw::command_output(draw::KERNEL_VIEW, &command, &text)
+        );
+        self.verifier.command_output(text);
         Ok(())
     }
 }
 
-/// The manifests of this project, then the shop; returns when every pod of both is ready.
+/// Applies the manifests of this project, then the shop, and waits until every pod is ready.
 fn install(cluster: &Cluster) -> anyhow::Result<()> {
-    let step = Step::begin("kubectl apply -k manifests/base");
+    let step = ProgressLine::begin("kubectl apply -k manifests/base");
     let base = paths::root().join("manifests/base");
     let namespace = base.join("namespace.yaml");
     cluster.kubectl(&["apply", "-f", &namespace.to_string_lossy()])?;
@@ -316,7 +317,7 @@ fn install(cluster: &Cluster) -> anyhow::Result<()> {
         (SHOP, "deployment/cart-z2"),
         (SHOP, "deployment/cart-z3"),
     ] {
-        let step = Step::begin(format!("waiting for {what}"));
+        let step = ProgressLine::begin(format!("waiting for {what}"));
         rollout(cluster, namespace, what)?;
         step.done("");
     }
@@ -331,7 +332,7 @@ fn scale(cluster: &Cluster, replicas: &str) -> anyhow::Result<String> {
     cluster.kubectl(&["scale", SHOP, "deployment/cart-z2", "--replicas", replicas])
 }
 
-/// A time as Kubernetes writes it.
+/// Returns the time in an hour, as Kubernetes formats it.
 fn in_an_hour() -> anyhow::Result<String> {
     let mut date = Command::new("date");
     let time = output(date.args(["--utc", "--date=+1 hour", "+%FT%TZ"]))?;

@@ -1,17 +1,17 @@
-//! A browser for the test that opens the page of `ipvs-topo simulate`.
+//! Installs a browser for the test that opens the page of `ipvs-topo simulate`.
 
 use std::process::{Command, Stdio};
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use super::step_result::StepResult;
 
-/// Any of these will do.
+/// The names of suitable browsers.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 const ADVICE: &str =
     "no browser: install the Debian package chromium; root may do it by running this again";
 
-/// Installs one if there is none.
+/// Installs a browser if none is installed.
 pub(super) fn ensure() -> StepResult {
     let mut said = String::new();
     for arguments in [
@@ -26,7 +26,7 @@ pub(super) fn ensure() -> StepResult {
         command
             .args(arguments)
             .env("DEBIAN_FRONTEND", "noninteractive");
-        let Finished { output, .. } = run(command);
+        let CommandResult { output, .. } = run(command);
         said.push_str(&output);
     }
     if is_there() {

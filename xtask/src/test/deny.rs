@@ -1,12 +1,12 @@
-//! cargo-deny: licences, banned crates and sources, and advisories where the database can be had.
+//! Runs cargo-deny: licences, banned crates and sources, and advisories if the database can be downloaded.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use super::step_result::StepResult;
-use super::tally::Tally;
 use crate::tools::{self, Tool};
+use testbed::TestCounts;
 use testbed::paths;
 
 const DENY: Tool = Tool {
@@ -15,7 +15,7 @@ const DENY: Tool = Tool {
     arguments: &[],
 };
 
-/// Licences, bans and sources: one gate.
+/// Checks licences, bans and sources.
 pub(super) fn check() -> StepResult {
     let finished = match program() {
         Ok(program) => deny(&program, &["bans", "licenses", "sources"]),
@@ -24,7 +24,7 @@ pub(super) fn check() -> StepResult {
     StepResult::gate(finished.success, finished.output)
 }
 
-/// Advisories: one gate where the database can be fetched, else one line that says so.
+/// Checks advisories. Prints a line and counts no test if the database cannot be downloaded.
 pub(super) fn advisories() -> StepResult {
     let finished = match program() {
         Ok(program) => deny(&program, &["advisories"]),
@@ -37,12 +37,12 @@ pub(super) fn advisories() -> StepResult {
         anstream::println!(
             "test:   the advisory database cannot be fetched from here, so advisories were not checked"
         );
-        return StepResult::of(Tally::default(), String::new());
+        return StepResult::of(TestCounts::default(), String::new());
     }
     StepResult::gate(finished.success, finished.output)
 }
 
-fn deny(program: &PathBuf, checks: &[&str]) -> Finished {
+fn deny(program: &PathBuf, checks: &[&str]) -> CommandResult {
     let mut command = Command::new(program);
     command
         .current_dir(paths::root())
@@ -51,9 +51,9 @@ fn deny(program: &PathBuf, checks: &[&str]) -> Finished {
     run(command)
 }
 
-/// Where cargo-deny is, installed into the cache first if it is missing.
-fn program() -> Result<PathBuf, Finished> {
-    tools::program(&DENY).map_err(|error| Finished {
+/// Returns the path of cargo-deny, and installs it if it is missing.
+fn program() -> Result<PathBuf, CommandResult> {
+    tools::program(&DENY).map_err(|error| CommandResult {
         success: false,
         output: format!("{error:#}\n"),
     })

@@ -1,21 +1,21 @@
-//! What a failing step shows: the log of each test that failed, and of a step that is no test runner its end.
+//! Selects the output of a failed step to print: the log of each failed test, or the end of the output.
 
 use std::path::Path;
 
-/// The end of the output that is shown where no test is named.
+/// Lines of an output without named tests that are printed.
 const SHOWN_LINES: usize = 120;
 
-/// The end of one test's log that is shown.
+/// Lines of a test's log that are printed.
 const TEST_LINES: usize = 400;
 
-/// The lines to show of `output`, all of which is in the file `log`.
+/// Returns the lines of `output` to print. The file `log` contains the whole output.
 pub(super) fn excerpt(output: &str, log: Option<&Path>) -> Vec<String> {
     let logs = logs(output);
     let mut shown: Vec<String> = Vec::new();
     for test in &logs {
         shown.extend(end(test, TEST_LINES, log));
     }
-    // Whatever it is that failed stands at the end then.
+    // Without a named test, the cause is at the end.
     if shown.is_empty() {
         let lines: Vec<&str> = output.lines().collect();
         shown = end(&lines, SHOWN_LINES, log);
@@ -23,7 +23,7 @@ pub(super) fn excerpt(output: &str, log: Option<&Path>) -> Vec<String> {
     shown
 }
 
-/// The last `most` lines, below one that says how many there are before them.
+/// Returns the last `most` lines, below a line with the number of omitted ones.
 fn end(lines: &[&str], most: usize, log: Option<&Path>) -> Vec<String> {
     let cut = lines.len().saturating_sub(most);
     let place = log.filter(|_| cut > 0);
@@ -32,23 +32,23 @@ fn end(lines: &[&str], most: usize, log: Option<&Path>) -> Vec<String> {
     place.into_iter().chain(rest).collect()
 }
 
-/// The log of each failed test: what libtest has below `---- NAME stdout ----`, and what our own suites
-/// indent below `6.12: FAILED NAME`.
+/// Finds the log of each failed test: below `---- NAME stdout ----` of libtest, and indented below `6.12: FAILED NAME`
+/// of our own suites.
 fn logs(output: &str) -> Vec<Vec<&str>> {
     let mut logs: Vec<Vec<&str>> = Vec::new();
-    let mut reading = Reading::Nothing;
+    let mut reading = LogFormat::Nothing;
     for line in output.lines() {
         reading = match reading {
-            Reading::Libtest if line == "failures:" || line.starts_with("test result: ") => {
-                Reading::Nothing
+            LogFormat::Libtest if line == "failures:" || line.starts_with("test result: ") => {
+                LogFormat::Nothing
             }
-            Reading::Own if !line.starts_with("    ") => Reading::Nothing,
+            LogFormat::Own if !line.starts_with("    ") => LogFormat::Nothing,
             same => same,
         };
         let begins = if is_libtest_head(line) {
-            Some(Reading::Libtest)
+            Some(LogFormat::Libtest)
         } else if is_own_head(line) {
-            Some(Reading::Own)
+            Some(LogFormat::Own)
         } else {
             None
         };
@@ -56,11 +56,11 @@ fn logs(output: &str) -> Vec<Vec<&str>> {
             reading = begun;
             logs.push(Vec::new());
         }
-        if let (Reading::Libtest | Reading::Own, Some(log)) = (reading, logs.last_mut()) {
+        if let (LogFormat::Libtest | LogFormat::Own, Some(log)) = (reading, logs.last_mut()) {
             log.push(line);
         }
     }
-    // Our own suites tell their failures twice.
+    // Our own suites print their failures twice.
     let mut once: Vec<Vec<&str>> = Vec::new();
     for log in logs {
         if !once.contains(&log) {
@@ -70,9 +70,9 @@ fn logs(output: &str) -> Vec<Vec<&str>> {
     once
 }
 
-/// Whose log a line is of.
+/// The format of the current log.
 #[derive(Clone, Copy)]
-enum Reading {
+enum LogFormat {
     Nothing,
     Libtest,
     Own,

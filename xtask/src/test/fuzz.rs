@@ -1,29 +1,29 @@
-//! Every fuzz target of the tree, for a minute each, with the stable compiler.
+//! Runs every fuzz target of the tree for a minute, with the stable compiler.
 //!
-//! What `cargo fuzz` adds is the compiler's flags: they are here, so that nothing has to be installed.
-//! `libfuzzer-sys` builds the fuzzer itself with the machine's C++ compiler.
+//! `cargo fuzz` only adds compiler flags, which are here, so that nothing must be installed. `libfuzzer-sys` builds the
+//! fuzzer itself with the machine's C++ compiler.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-use serde::Deserialize;
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use super::step_result::StepResult;
-use super::tally::Tally;
-use testbed::{cargo, paths};
+use testbed::TestCounts;
+use testbed::cargo::Package;
+use testbed::{cargo, paths, tail};
 
 /// How long each target runs.
 const SECONDS: u32 = 60;
 
-/// What an input may take: in seconds, and in MiB.
+/// Limits for one input: seconds, and MiB.
 const LIMITS: [&str; 2] = ["-timeout=20", "-rss_limit_mb=2048"];
 
-/// Counters at every edge and the operands of comparisons, which libFuzzer reads, and our assertions.
+/// Adds counters at every edge and the operands of comparisons for libFuzzer, and enables assertions.
 ///
-/// Without a sanitizer, which only a nightly compiler has: the sources have no `unsafe`.
+/// Sanitizers need a nightly compiler, and the sources have no `unsafe`.
 const FLAGS: [&str; 10] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -34,73 +34,52 @@ const FLAGS: [&str; 10] = [
     "-Ccodegen-units=1",
     "-Cdebug-assertions",
     "-Coverflow-checks",
-    // Without this the linker may drop the tables that the counters belong to.
+    // Without this the linker may drop the tables of the counters.
     "-Clink-dead-code",
 ];
 
 /// A crate of fuzz targets: `crates/NAME/fuzz`.
-struct Crate {
+struct FuzzCrate {
     folder: PathBuf,
-    targets: Vec<Target>,
+    targets: Vec<FuzzTarget>,
 }
 
-/// What cargo says of one.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    targets: Vec<Target>,
-    metadata: Option<Inputs>,
-}
-
-/// `[package.metadata]`: for a target, folders with more inputs than those in `seeds`.
-#[derive(Deserialize)]
-struct Inputs {
-    #[serde(default)]
-    inputs: BTreeMap<String, Vec<PathBuf>>,
-}
-
-#[derive(Deserialize, Clone)]
-struct Target {
+/// A fuzz target.
+struct FuzzTarget {
     name: String,
-    kind: Vec<String>,
-    /// Folders with inputs, in the crate that is fuzzed.
-    #[serde(default)]
+    /// Folders with further inputs, in the crate that is fuzzed.
     more: Vec<PathBuf>,
 }
 
-/// Builds and runs every target; each is one test.
+/// Builds and runs every target. Each is one test.
 pub(super) fn all() -> StepResult {
     let crates = match crates() {
         Ok(crates) => crates,
         Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
     };
-    let mut total = Tally::default();
+    let mut total = TestCounts::default();
     let mut outputs = String::new();
     for fuzzed in &crates {
         let built = build(&fuzzed.folder);
         if !built.success {
-            total.add(Tally::gate(false));
+            total.add(TestCounts::gate(false));
             outputs.push_str(&built.output);
             continue;
         }
         for target in &fuzzed.targets {
-            let (tally, output) = fuzz(fuzzed, target);
-            total.add(tally);
+            let (counts, output) = fuzz(fuzzed, target);
+            total.add(counts);
             outputs.push_str(&output);
         }
     }
-    if total == Tally::default() {
+    if total == TestCounts::default() {
         return StepResult::gate(false, "there is no fuzz target\n".to_owned());
     }
     StepResult::of(total, outputs)
 }
 
-/// Every folder `crates/*/fuzz` with the targets that it has.
-fn crates() -> anyhow::Result<Vec<Crate>> {
+/// Finds every folder `crates/*/fuzz` with its targets.
+fn crates() -> anyhow::Result<Vec<FuzzCrate>> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(paths::root().join("crates"))? {
         let folder = entry?.path().join("fuzz");
@@ -112,44 +91,43 @@ fn crates() -> anyhow::Result<Vec<Crate>> {
     folders.into_iter().map(read).collect()
 }
 
-fn read(folder: PathBuf) -> anyhow::Result<Crate> {
-    let json = cargo::metadata(&folder.join("Cargo.toml"))?;
-    let metadata: Metadata = serde_json::from_slice(&json)?;
-    let package = metadata.packages.into_iter().next();
+fn read(folder: PathBuf) -> anyhow::Result<FuzzCrate> {
+    let packages = cargo::packages_of(&folder.join("Cargo.toml"))?;
+    let package = packages.into_iter().next();
     let package = package.with_context(|| format!("{} has no package", folder.display()))?;
-    let targets = targets(&package);
+    let targets = targets(package)?;
     ensure!(
         !targets.is_empty(),
         "{} has no fuzz target",
         folder.display()
     );
-    Ok(Crate { folder, targets })
+    Ok(FuzzCrate { folder, targets })
 }
 
-fn targets(package: &Package) -> Vec<Target> {
-    let is_binary = |target: &&Target| target.kind.iter().any(|kind| kind == "bin");
-    let with_inputs = |target: &Target| {
-        let inputs = package.metadata.as_ref();
-        let more = inputs.and_then(|metadata| metadata.inputs.get(&target.name));
-        Target {
-            more: more.cloned().unwrap_or_default(),
-            ..target.clone()
-        }
-    };
-    let binaries = package.targets.iter().filter(is_binary);
-    binaries.map(with_inputs).collect()
+/// Returns the programs, with the folders that `package.metadata.inputs` names.
+fn targets(package: Package) -> anyhow::Result<Vec<FuzzTarget>> {
+    let inputs = package.metadata.get("inputs").cloned();
+    let inputs = inputs.map(serde_json::from_value::<BTreeMap<String, Vec<PathBuf>>>);
+    let mut inputs = inputs.transpose()?.unwrap_or_default();
+    let binaries = package.targets.into_iter();
+    let binaries = binaries.filter(|target| target.is_a("bin"));
+    let targets = binaries.map(|target| FuzzTarget {
+        more: inputs.remove(&target.name).unwrap_or_default(),
+        name: target.name,
+    });
+    Ok(targets.collect())
 }
 
-/// Objects of their own: nothing else is built with these flags.
+/// Returns a separate target folder: nothing else is built with these flags.
 fn objects() -> PathBuf {
     paths::root().join("target/fuzz")
 }
 
-fn build(folder: &Path) -> Finished {
+fn build(folder: &Path) -> CommandResult {
     let mut command = cargo::command();
     command
         .args(["build", "--release", "--quiet", "--bins"])
-        // With a target, build scripts and procedural macros do without the flags.
+        // With `--target`, build scripts and procedural macros are built without the flags.
         .args(["--target", cargo::TARGET])
         .arg("--manifest-path")
         .arg(folder.join("Cargo.toml"))
@@ -158,8 +136,8 @@ fn build(folder: &Path) -> Finished {
     run(command)
 }
 
-/// Runs one target from the inputs in the repository; what it finds on the way is not kept.
-fn fuzz(fuzzed: &Crate, target: &Target) -> (Tally, String) {
+/// Runs one target from the inputs in the repository. New inputs are not kept.
+fn fuzz(fuzzed: &FuzzCrate, target: &FuzzTarget) -> (TestCounts, String) {
     let name = &target.name;
     anstream::println!("test:   {name}: {SECONDS} s");
     let work = objects().join("work").join(name);
@@ -168,7 +146,7 @@ fn fuzz(fuzzed: &Crate, target: &Target) -> (Tally, String) {
     drop(std::fs::remove_dir_all(&found));
     if let Err(error) = std::fs::create_dir_all(&found) {
         return (
-            Tally::gate(false),
+            TestCounts::gate(false),
             format!("{}: {error}\n", found.display()),
         );
     }
@@ -181,22 +159,18 @@ fn fuzz(fuzzed: &Crate, target: &Target) -> (Tally, String) {
         .arg(format!("-max_total_time={SECONDS}"))
         .arg(format!("-artifact_prefix={}/", work.display()))
         .args(LIMITS);
-    let Finished { success, output } = run(command);
+    let CommandResult { success, output } = run(command);
     let done = output.lines().rev().find(|line| line.starts_with("Done "));
-    anstream::println!("test:   {name}: {}", done.unwrap_or("did not end well"));
-    // What a minute of fuzzing says is thousands of lines.
-    let lines: Vec<&str> = output.lines().collect();
-    let end = lines
-        .get(lines.len().saturating_sub(60)..)
-        .unwrap_or(&lines);
+    anstream::println!("test:   {name}: {}", done.unwrap_or("failed"));
+    // A minute of fuzzing prints thousands of lines.
     (
-        Tally::gate(success),
-        format!("{name}:\n{}\n", end.join("\n")),
+        TestCounts::gate(success),
+        format!("{name}:\n{}\n", tail(&output, 60)),
     )
 }
 
-/// The folders with inputs that are there.
-fn inputs(fuzzed: &Crate, target: &Target) -> Vec<PathBuf> {
+/// Returns the existing folders with inputs.
+fn inputs(fuzzed: &FuzzCrate, target: &FuzzTarget) -> Vec<PathBuf> {
     let own = ["seeds", "corpus"].map(|folder| fuzzed.folder.join(folder).join(&target.name));
     let more = target.more.iter();
     let more = more.map(|folder| fuzzed.folder.join("..").join(folder));

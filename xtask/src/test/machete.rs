@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use crate::tools::{self, Tool};
 use testbed::paths;
 
@@ -13,7 +13,7 @@ const MACHETE: Tool = Tool {
 };
 
 /// Checks every manifest of the tree, those of the fuzz crates included.
-pub(super) fn check() -> Finished {
+pub(super) fn check() -> CommandResult {
     match tools::program(&MACHETE) {
         Ok(program) => {
             let mut command = Command::new(program);
@@ -23,7 +23,7 @@ pub(super) fn check() -> Finished {
                 .args(["--skip-target-dir", "."]);
             run(command)
         }
-        Err(error) => Finished {
+        Err(error) => CommandResult {
             success: false,
             output: format!("{error:#}\n"),
         },

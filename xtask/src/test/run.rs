@@ -1,37 +1,37 @@
-//! Running one command: its output kept, its progress shown, its time taken.
+//! Runs one command, keeps its output and prints its progress.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A silent command shows a sign of life this often.
+/// Interval of progress lines.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-/// How a command ended.
-pub(super) struct Finished {
+/// The result of a command.
+pub(super) struct CommandResult {
     pub(super) success: bool,
-    /// Its stdout and stderr, in the order they came.
+    /// Its stdout and stderr, in order of arrival.
     pub(super) output: String,
 }
 
-/// Runs a command to its end; a command that cannot be started is a failure with the reason as output.
-pub(super) fn run(command: Command) -> Finished {
+/// Runs a command. A command that cannot be started is a failure with the reason as output.
+pub(super) fn run(command: Command) -> CommandResult {
     let program = command.get_program().to_string_lossy().into_owned();
-    try_run(command).unwrap_or_else(|error| Finished {
+    try_run(command).unwrap_or_else(|error| CommandResult {
         success: false,
         output: format!("`{program}` could not be started: {error}\n"),
     })
 }
 
-fn try_run(mut command: Command) -> std::io::Result<Finished> {
+fn try_run(mut command: Command) -> std::io::Result<CommandResult> {
     let (reader, writer) = std::io::pipe()?;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .spawn()?;
-    // The command holds our ends of the pipe: the reader sees the end only once they are gone.
+    // The command owns writers of the pipe: the reader sees the end only after they are dropped.
     drop(command);
     let (sender, lines) = mpsc::channel();
     let reading = std::thread::spawn(move || {
@@ -49,12 +49,12 @@ fn try_run(mut command: Command) -> std::io::Result<Finished> {
     });
     let output = collect(&lines);
     let success = child.wait()?.success();
-    // The thread ended when the pipe did; a panic in it would have ended `collect` early.
+    // The thread exits at the end of the pipe; a panic in it would end `collect` early.
     let success = success && reading.join().is_ok();
-    Ok(Finished { success, output })
+    Ok(CommandResult { success, output })
 }
 
-/// Gathers lines until the command is done, with a line of our own when it has been silent or busy for long.
+/// Collects lines until the command exits, and prints a progress line at intervals.
 fn collect(lines: &mpsc::Receiver<String>) -> String {
     let started = Instant::now();
     let mut next = HEARTBEAT;
@@ -65,7 +65,10 @@ fn collect(lines: &mpsc::Receiver<String>) -> String {
             Err(RecvTimeoutError::Timeout) => {
                 let last = output.lines().next_back().unwrap_or("no output yet");
                 let seconds = started.elapsed().as_secs();
-                anstream::println!("test:   still at it after {seconds} s: {}", shortened(last));
+                anstream::println!(
+                    "test:   still running after {seconds} s: {}",
+                    shortened(last)
+                );
                 next += HEARTBEAT;
             }
             Err(RecvTimeoutError::Disconnected) => return output,
@@ -73,7 +76,7 @@ fn collect(lines: &mpsc::Receiver<String>) -> String {
     }
 }
 
-/// At most 100 characters of a line.
+/// Shortens a line to 100 characters.
 fn shortened(line: &str) -> String {
     let line = line.trim();
     match line.char_indices().nth(100) {
@@ -86,7 +89,7 @@ fn shortened(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn sh(script: &str) -> Finished {
+    fn sh(script: &str) -> CommandResult {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(command)

@@ -1,33 +1,32 @@
-//! The order of the steps: one after the other, but those that mostly wait beside those that compute.
+//! Runs the steps in their order; steps that mostly wait run beside steps that compute.
 
 use std::sync::{Mutex, PoisonError};
 
-use super::steps::{Company, Reach, Step};
-use super::tally::Tally;
+use super::steps::{Concurrency, Scope, TestStep};
 use super::times::Timed;
+use testbed::TestCounts;
 
-/// What came out of the steps.
+/// The results of the steps.
 #[derive(Default)]
-pub(super) struct Done {
-    pub(super) tally: Tally,
-    /// How long each step took, in the order they ended.
+pub(super) struct RunResults {
+    pub(super) counts: TestCounts,
+    /// The time of each step, in the order in which they ended.
     pub(super) steps: Vec<Timed>,
-    /// How long each test took that tells it.
+    /// The time of each test whose output has one.
     pub(super) tests: Vec<Timed>,
 }
 
-/// Runs `steps`.
-pub(super) fn run(steps: &[&Step], reach: Reach) -> Done {
-    let done = Mutex::new(Done::default());
+pub(super) fn run(steps: &[&TestStep], scope: Scope) -> RunResults {
+    let done = Mutex::new(RunResults::default());
     for [waiting, computing] in groups(steps) {
-        std::thread::scope(|scope| {
+        std::thread::scope(|threads| {
             let lanes = [waiting, computing].map(|lane| {
-                scope.spawn(|| lane.into_iter().for_each(|step| add(&done, step, reach)))
+                threads.spawn(|| lane.into_iter().for_each(|step| add(&done, step, scope)))
             });
             for lane in lanes {
                 if lane.join().is_err() {
                     anstream::println!("test: a step panicked");
-                    change(&done, |done| done.tally.add(Tally::gate(false)));
+                    change(&done, |done| done.counts.add(TestCounts::gate(false)));
                 }
             }
         });
@@ -35,31 +34,32 @@ pub(super) fn run(steps: &[&Step], reach: Reach) -> Done {
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What runs at the same time: steps that wait, one after the other, and beside them steps that compute.
+/// Groups the steps that run concurrently: one lane of waiting steps, and one of computing steps.
 ///
-/// A step that wants the machine for itself is a group of its own.
-fn groups<'a>(steps: &[&'a Step]) -> Vec<[Vec<&'a Step>; 2]> {
-    let together =
-        steps.chunk_by(|one, next| one.company != Company::None && next.company != Company::None);
+/// An exclusive step is a group of its own.
+fn groups<'a>(steps: &[&'a TestStep]) -> Vec<[Vec<&'a TestStep>; 2]> {
+    let together = steps.chunk_by(|one, next| {
+        one.concurrency != Concurrency::Exclusive && next.concurrency != Concurrency::Exclusive
+    });
     let lanes = together.map(|group| {
         let (waiting, computing) = group
             .iter()
-            .partition(|step| step.company == Company::Waits);
+            .partition(|step| step.concurrency == Concurrency::Waiting);
         [waiting, computing]
     });
     lanes.collect()
 }
 
-fn add(done: &Mutex<Done>, step: &Step, reach: Reach) {
-    let ran = step.run(reach);
+fn add(done: &Mutex<RunResults>, step: &TestStep, scope: Scope) {
+    let finished = step.run(scope);
     change(done, |done| {
-        done.tally.add(ran.tally);
-        done.steps.push(ran.time);
-        done.tests.extend(ran.tests);
+        done.counts.add(finished.counts);
+        done.steps.push(finished.time);
+        done.tests.extend(finished.tests);
     });
 }
 
-fn change(done: &Mutex<Done>, change: impl FnOnce(&mut Done)) {
+fn change(done: &Mutex<RunResults>, change: impl FnOnce(&mut RunResults)) {
     change(&mut done.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
@@ -68,27 +68,27 @@ mod tests {
     use super::super::step_result::StepResult;
     use super::*;
 
-    const fn step(name: &'static str, company: Company) -> Step {
-        Step {
+    const fn step(name: &'static str, concurrency: Concurrency) -> TestStep {
+        TestStep {
             name,
             purpose: "",
-            reach: Reach::Gate,
-            company,
+            scope: Scope::Gate,
+            concurrency,
             run: |_| StepResult::gate(true, String::new()),
         }
     }
 
-    static STEPS: [Step; 5] = [
-        step("format", Company::None),
-        step("controlplane", Company::Waits),
-        step("lints", Company::Computes),
-        step("tests", Company::Computes),
-        step("kernels", Company::None),
+    static STEPS: [TestStep; 5] = [
+        step("format", Concurrency::Exclusive),
+        step("controlplane", Concurrency::Waiting),
+        step("lints", Concurrency::CpuBound),
+        step("tests", Concurrency::CpuBound),
+        step("kernels", Concurrency::Exclusive),
     ];
 
     #[test]
     fn a_step_that_waits_runs_beside_those_that_compute_and_others_run_alone() {
-        let steps: Vec<&Step> = STEPS.iter().collect();
+        let steps: Vec<&TestStep> = STEPS.iter().collect();
         let names = groups(&steps)
             .into_iter()
             .map(|lanes| lanes.map(|lane| lane.iter().map(|step| step.name).collect::<Vec<_>>()));
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn every_step_is_counted_and_timed() {
-        let steps: Vec<&Step> = STEPS.iter().collect();
-        let done = run(&steps, Reach::Gate);
+        let steps: Vec<&TestStep> = STEPS.iter().collect();
+        let done = run(&steps, Scope::Gate);
         assert_eq!(
-            done.tally,
-            Tally {
+            done.counts,
+            TestCounts {
                 passed: 5,
                 failed: 0
             }

@@ -1,9 +1,9 @@
-//! Runs cargo-semver-checks: the public items of the libraries beside those of the last release.
+//! Runs cargo-semver-checks, which compares the public items of the libraries with those of the last release.
 
 use std::path::Path;
 use std::process::Command;
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use crate::tools::{self, Tool};
 use testbed::paths;
 
@@ -17,12 +17,12 @@ const SEMVER_CHECKS: Tool = Tool {
 const LIBRARIES: [&str; 3] = ["netlink-pipeline", "ipvs-netlink", "topology-core"];
 
 /// Compares the libraries with the newest tag `v*` before this commit. `None` if there is no such tag.
-pub(super) fn check() -> Option<Finished> {
+pub(super) fn check() -> Option<CommandResult> {
     let tag = last_release(paths::root())?;
     let program = match tools::program(&SEMVER_CHECKS) {
         Ok(program) => program,
         Err(error) => {
-            return Some(Finished {
+            return Some(CommandResult {
                 success: false,
                 output: format!("{error:#}\n"),
             });

@@ -1,22 +1,22 @@
 //! Describes how a step ended.
 
-use super::tally::Tally;
+use testbed::TestCounts;
 
 /// The tests that a step counts, and its output.
 pub(super) struct StepResult {
-    pub(super) tally: Tally,
+    pub(super) counts: TestCounts,
     pub(super) output: String,
 }
 
 impl StepResult {
     /// A step that is one test.
     pub(super) fn gate(success: bool, output: String) -> Self {
-        let tally = Tally::gate(success);
-        Self { tally, output }
+        let counts = TestCounts::gate(success);
+        Self { counts, output }
     }
 
     /// A step that counts several tests.
-    pub(super) fn of(tally: Tally, output: String) -> Self {
-        Self { tally, output }
+    pub(super) fn of(counts: TestCounts, output: String) -> Self {
+        Self { counts, output }
     }
 }

@@ -1,68 +1,66 @@
-//! The steps of `cargo xtask test`, in their order.
+//! Defines the steps of `cargo xtask test` in their order.
 
 use std::process::Command;
 use std::time::Instant;
 
-use super::run::{Finished, run};
+use super::run::{CommandResult, run};
 use super::step_result::StepResult;
-use super::tally::Tally;
 use super::times::{self, Timed};
-use super::{browser, deny, failures, fuzz, machete, semver};
+use super::{browser, deny, failures, fuzz, machete, runner_output, semver};
 use crate::tools;
+use testbed::TestCounts;
 use testbed::vm::suite::LONG;
 use testbed::{cargo, paths};
 
-/// How much of the steps a run has.
+/// The steps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
-    /// What every change waits for.
+pub(super) enum Scope {
+    /// Those that every change must pass.
     Gate,
-    /// What is long, too.
+    /// All, with the long ones.
     All,
 }
 
-/// What may run beside a step.
+/// Which other steps may run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Company {
-    /// Nothing.
-    None,
-    /// Steps that wait: it keeps the processors busy.
-    Computes,
-    /// Steps that compute: it mostly waits.
-    Waits,
+pub(super) enum Concurrency {
+    /// None.
+    Exclusive,
+    /// Waiting ones: this step keeps the processors busy.
+    CpuBound,
+    /// CPU-bound ones: this step mostly waits.
+    Waiting,
 }
 
-/// One step: how it is called, what it proves, what it runs.
-pub(super) struct Step {
+pub(super) struct TestStep {
     pub(super) name: &'static str,
     pub(super) purpose: &'static str,
-    /// The smallest run that has it.
-    pub(super) reach: Reach,
-    pub(super) company: Company,
-    pub(super) run: fn(Reach) -> StepResult,
+    /// The smallest scope that contains it.
+    pub(super) scope: Scope,
+    pub(super) concurrency: Concurrency,
+    pub(super) run: fn(Scope) -> StepResult,
 }
 
-/// A step that ended.
-pub(super) struct Ran {
-    pub(super) tally: Tally,
+pub(super) struct FinishedStep {
+    pub(super) counts: TestCounts,
     pub(super) time: Timed,
     pub(super) tests: Vec<Timed>,
 }
 
-/// Every step in the order they run.
-pub(super) const ALL: &[Step] = &[
-    Step {
+/// The steps in the order in which they run.
+pub(super) const ALL: &[TestStep] = &[
+    TestStep {
         name: "format",
         purpose: "rustfmt has nothing to change",
-        reach: Reach::Gate,
-        company: Company::None,
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
         run: |_| gate(cargo_with(cargo::command(), &["fmt", "--all", "--check"])),
     },
-    Step {
+    TestStep {
         name: "build",
         purpose: "everything that the later steps run on this machine",
-        reach: Reach::Gate,
-        company: Company::None,
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
         run: |_| {
             gate(tests(&[
                 "--no-run",
@@ -73,203 +71,203 @@ pub(super) const ALL: &[Step] = &[
             ]))
         },
     },
-    Step {
+    TestStep {
         name: "controlplane",
         purpose: "what a real API server says, of the newest Kubernetes",
-        reach: Reach::Gate,
-        company: Company::Waits,
-        run: |reach| controlplane("newest", reach),
+        scope: Scope::Gate,
+        concurrency: Concurrency::Waiting,
+        run: |scope| controlplane("newest", scope),
     },
-    Step {
+    TestStep {
         name: "oldest",
         purpose: "the same of the oldest Kubernetes that we support",
-        reach: Reach::All,
-        company: Company::Waits,
-        run: |reach| controlplane("oldest", reach),
+        scope: Scope::All,
+        concurrency: Concurrency::Waiting,
+        run: |scope| controlplane("oldest", scope),
     },
-    // These three do not wait for cargo's lock, so that the step beside them finds its tests built meanwhile.
-    Step {
+    // These three do not need cargo's lock, so that the step beside them can build its tests.
+    TestStep {
         name: "browser",
         purpose: "a browser is here for the page of simulate, or is installed",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| browser::ensure(),
     },
-    Step {
+    TestStep {
         name: "dependencies",
         purpose: "licences, banned crates and sources of every dependency, and that each is used",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| dependencies(),
     },
-    Step {
+    TestStep {
         name: "advisories",
         purpose: "known security advisories, where the database can be had",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| deny::advisories(),
     },
-    Step {
+    TestStep {
         name: "lints",
         purpose: "clippy has no warning, in every target and feature",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| gate(clippy()),
     },
-    Step {
+    TestStep {
         name: "alone",
         purpose: "each crate builds with its own manifest only",
-        reach: Reach::All,
-        company: Company::Computes,
+        scope: Scope::All,
+        concurrency: Concurrency::CpuBound,
         run: |_| alone(),
     },
-    Step {
+    TestStep {
         name: "tests",
         purpose: "unit, property and golden tests",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| plain_tests(),
     },
-    Step {
+    TestStep {
         name: "doctests",
         purpose: "the examples in the documentation of public items",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| runner(tests(&["--doc"])),
     },
-    Step {
+    TestStep {
         name: "rustdoc",
         purpose: "the documentation builds without a warning",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| gate(rustdoc()),
     },
-    Step {
+    TestStep {
         name: "tidy",
         purpose: "tree, documents and dependency edges say the same thing",
-        reach: Reach::Gate,
-        company: Company::Computes,
+        scope: Scope::Gate,
+        concurrency: Concurrency::CpuBound,
         run: |_| gate(xtask(&["tidy"])),
     },
-    Step {
+    TestStep {
         name: "book",
         purpose: "the pages of `docs` build as a website, and its links lead somewhere",
-        reach: Reach::All,
-        company: Company::Computes,
+        scope: Scope::All,
+        concurrency: Concurrency::CpuBound,
         run: |_| gate(xtask(&["book"])),
     },
-    Step {
+    TestStep {
         name: "semver",
         purpose: "the libraries break nothing that their last release promised",
-        reach: Reach::All,
-        company: Company::Computes,
+        scope: Scope::All,
+        concurrency: Concurrency::CpuBound,
         run: |_| semver(),
     },
-    Step {
+    TestStep {
         name: "oracle",
         purpose: "two engines on random clusters, many more than in `tests`",
-        reach: Reach::All,
-        company: Company::Computes,
+        scope: Scope::All,
+        concurrency: Concurrency::CpuBound,
         run: |_| oracle(),
     },
-    Step {
+    TestStep {
         name: "fuzz",
         purpose: "each fuzz target for a minute",
-        reach: Reach::All,
-        company: Company::None,
+        scope: Scope::All,
+        concurrency: Concurrency::Exclusive,
         run: |_| fuzz::all(),
     },
-    Step {
+    TestStep {
         name: "kernels",
         purpose: "the kernel tests on Linux 6.1, 6.12 and Debian's newest, side by side",
-        reach: Reach::Gate,
-        company: Company::None,
-        run: |reach| kernels(reach),
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
+        run: |scope| kernels(scope),
     },
-    Step {
+    TestStep {
         name: "images",
         purpose: "the container images come out the same twice, byte for byte",
-        reach: Reach::Gate,
-        company: Company::None,
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
         run: |_| runner(xtask(&["image", "--profile", "guest", "--check"])),
     },
-    Step {
+    TestStep {
         name: "lab",
         purpose: "our images as real pods on three real nodes",
-        reach: Reach::Gate,
-        company: Company::None,
-        run: |reach| lab("newest", reach),
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
+        run: |scope| lab("newest", scope),
     },
-    Step {
+    TestStep {
         name: "lab-oldest",
         purpose: "the same with the oldest Kubernetes that we support, kubelets included",
-        reach: Reach::All,
-        company: Company::None,
-        run: |reach| lab("oldest", reach),
+        scope: Scope::All,
+        concurrency: Concurrency::Exclusive,
+        run: |scope| lab("oldest", scope),
     },
-    Step {
+    TestStep {
         name: "demo",
         purpose: "the demo's own assertions, on Linux 6.12",
-        reach: Reach::Gate,
-        company: Company::None,
+        scope: Scope::Gate,
+        concurrency: Concurrency::Exclusive,
         run: |_| runner(xtask(&["demo"])),
     },
 ];
 
-impl Step {
-    /// Runs the step and prints one line about it, and its output if it failed.
-    pub(super) fn run(&self, reach: Reach) -> Ran {
+impl TestStep {
+    /// Runs the step, prints its result, and its output if it failed.
+    pub(super) fn run(&self, scope: Scope) -> FinishedStep {
         anstream::println!("test: {} ({})", self.name, self.purpose);
         let started = Instant::now();
-        let StepResult { tally, output } = (self.run)(reach);
+        let StepResult { counts, output } = (self.run)(scope);
         let seconds = started.elapsed().as_secs_f64();
-        if tally.failed > 0 {
+        if counts.failed > 0 {
             show(self.name, &output);
         }
-        let verdict = if tally.failed == 0 { "ok" } else { "FAILED" };
-        anstream::println!("test: {} {verdict}: {tally} in {seconds:.1} s", self.name);
+        let verdict = if counts.failed == 0 { "ok" } else { "FAILED" };
+        anstream::println!("test: {} {verdict}: {counts} in {seconds:.1} s", self.name);
         let name = self.name.to_owned();
-        Ran {
-            tally,
+        FinishedStep {
+            counts,
             time: Timed { name, seconds },
             tests: times::of_tests(self.name, &output),
         }
     }
 }
 
-/// Prints what a failing step says of its failures, and keeps all of its output in a file.
+/// Prints the failures in the output of a failed step, and stores the whole output in a file.
 fn show(name: &str, output: &str) {
     let log = paths::cache().join(format!("test-{name}.log"));
     let kept = std::fs::create_dir_all(paths::cache()).and_then(|()| std::fs::write(&log, output));
-    // One text: another step may print, too.
+    // One call, because another step may print at the same time.
     let lines = failures::excerpt(output, kept.is_ok().then_some(&*log));
     anstream::println!("  | {}", lines.join("\n  | "));
 }
 
 fn gate(command: Command) -> StepResult {
-    let Finished { success, output } = run(command);
+    let CommandResult { success, output } = run(command);
     StepResult::gate(success, output)
 }
 
 fn runner(command: Command) -> StepResult {
-    let Finished { success, output } = run(command);
-    StepResult::of(Tally::of_runner(&output, success), output)
+    let CommandResult { success, output } = run(command);
+    StepResult::of(runner_output::count(&output, success), output)
 }
 
-/// This command of cargo with more arguments, and without colours.
+/// Adds arguments to a cargo command, and turns colours off.
 fn cargo_with(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments).env("CARGO_TERM_COLOR", "never");
     command
 }
 
-/// Another command of ours, by the program that is running.
+/// Returns another command of this program.
 fn xtask(arguments: &[&str]) -> Command {
     let mut command = Command::new(tools::own_program());
     command.args(arguments).current_dir(paths::root());
     command
 }
 
-/// `-D warnings` reaches our crates only, so the dependencies are built once for lints and tests.
+/// Passes `-D warnings` to our crates only, so that dependencies are built once for lints and tests.
 fn clippy() -> Command {
     let mut command = cargo_with(cargo::whole("clippy"), &["--all-targets", "--keep-going"]);
     command.args(["--quiet", "--", "-D", "warnings"]);
@@ -278,12 +276,12 @@ fn clippy() -> Command {
 
 fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo_with(cargo::whole("test"), &["--no-fail-fast"]);
-    // A golden that differs fails; it is never written by the test run.
+    // A test run never updates snapshots.
     command.args(arguments).env("INSTA_UPDATE", "no");
     command
 }
 
-/// The tests that need nothing but this machine, each with its time.
+/// Runs the tests that need only this machine, with the time of each.
 fn plain_tests() -> StepResult {
     let targets = match cargo::plain_targets() {
         Ok(targets) => targets,
@@ -298,7 +296,7 @@ fn plain_tests() -> StepResult {
     runner(command)
 }
 
-/// Lets cargo start test binaries with the variable that lets them tell times; the compiler does not get it.
+/// Makes cargo start test binaries, but not the compiler, with the variable that enables `--report-time`.
 fn runner_config() -> String {
     let variable = cargo::REPORTS_TIME;
     format!("target.'cfg(all())'.runner = ['env', '{variable}=1']")
@@ -316,10 +314,10 @@ fn rustdoc() -> Command {
     command
 }
 
-/// Clusters for each of the oracle's tests; they take about a minute together.
+/// Clusters for each of the oracle's tests; together they take about a minute.
 const ORACLE_CASES: &str = "20000";
 
-/// Other clusters every day.
+/// Runs the oracle on other clusters every day.
 fn oracle() -> StepResult {
     let seed = std::time::UNIX_EPOCH
         .elapsed()
@@ -332,49 +330,49 @@ fn oracle() -> StepResult {
     runner(command)
 }
 
-/// Two gates: what cargo-deny checks, and that no manifest names a dependency that no source line uses.
+/// Runs cargo-deny and cargo-machete.
 fn dependencies() -> StepResult {
     let StepResult {
-        mut tally,
+        mut counts,
         mut output,
     } = deny::check();
     let unused = machete::check();
-    tally.add(Tally::gate(unused.success));
+    counts.add(TestCounts::gate(unused.success));
     output.push_str(&unused.output);
-    StepResult::of(tally, output)
+    StepResult::of(counts, output)
 }
 
-/// One gate, or one line that says that there is no release to compare with.
+/// Runs cargo-semver-checks, or prints a line if there is no release to compare with.
 fn semver() -> StepResult {
-    let Some(Finished { success, output }) = semver::check() else {
+    let Some(CommandResult { success, output }) = semver::check() else {
         anstream::println!(
             "test:   no tag v* is an ancestor, so there is no release to compare with"
         );
-        return StepResult::of(Tally::default(), String::new());
+        return StepResult::of(TestCounts::default(), String::new());
     };
     StepResult::gate(success, output)
 }
 
-fn controlplane(version: &str, reach: Reach) -> StepResult {
+fn controlplane(version: &str, scope: Scope) -> StepResult {
     let mut command = xtask(&["controlplane", "--version", version, "test"]);
-    if reach == Reach::Gate {
+    if scope == Scope::Gate {
         command.args(["--skip", LONG]);
     }
     runner(command)
 }
 
-fn kernels(reach: Reach) -> StepResult {
+fn kernels(scope: Scope) -> StepResult {
     let mut command = xtask(&["vm", "test"]);
-    if reach == Reach::Gate {
+    if scope == Scope::Gate {
         command.arg("--gate");
     }
     runner(command)
 }
 
-/// Scenes that take minutes each are not in the gate.
-fn lab(version: &str, reach: Reach) -> StepResult {
+/// Runs the tests in the lab. The gate skips scenes that take minutes.
+fn lab(version: &str, scope: Scope) -> StepResult {
     let mut command = xtask(&["lab", "test", "--version", version]);
-    if reach == Reach::Gate {
+    if scope == Scope::Gate {
         command.args([
             "--skip",
             LONG,
@@ -389,21 +387,21 @@ fn lab(version: &str, reach: Reach) -> StepResult {
     runner(command)
 }
 
-/// One gate for each package: features and dependencies that only a neighbour asks for do not help it here.
+/// Checks that each package builds with only the features and dependencies of its own manifest.
 fn alone() -> StepResult {
     let packages = match cargo::packages() {
         Ok(packages) => packages,
         Err(error) => return StepResult::gate(false, format!("{error:#}\n")),
     };
-    let mut total = Tally::default();
+    let mut total = TestCounts::default();
     let mut outputs = String::new();
     for name in &packages {
         let check = cargo_with(cargo::command(), &["check", "--quiet", "--package", name]);
-        let StepResult { tally, output } = gate(check);
-        if tally.failed > 0 {
+        let StepResult { counts, output } = gate(check);
+        if counts.failed > 0 {
             outputs.extend([name, " does not build alone:\n", &output]);
         }
-        total.add(tally);
+        total.add(counts);
     }
     StepResult::of(total, outputs)
 }

@@ -1,21 +1,20 @@
-//! How long every step and every test took: what the table at the end of a run says.
+//! Reads the times of tests, and formats the table at the end of a run.
 
-/// So many of the slowest tests are named.
+/// Number of slowest tests in the table.
 const SLOWEST: usize = 50;
 
-/// Something that took its time.
+/// The time of a step or a test.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Timed {
-    /// A step's name, or a test's behind that of its step.
+    /// The step's name, or those of step and test.
     pub(super) name: String,
-    /// How long it took.
     pub(super) seconds: f64,
 }
 
-/// The tests that the output of the step `step` tells the time of.
+/// Reads the times of tests from the output of the step `step`.
 ///
-/// Two kinds of line do: those of libtest with `--report-time`, and those of our own suites
-/// (`6.12: ok agent::wrr (3.21 s)`). A binary's name comes from cargo's `Running` line before its tests.
+/// Two kinds of lines have times: those of libtest with `--report-time`, and those of our own suites
+/// (`6.12: ok agent::wrr (3.21 s)`). The binary's name is in cargo's `Running` line before its tests.
 pub(super) fn of_tests(step: &str, output: &str) -> Vec<Timed> {
     let mut binary = String::new();
     let mut begun = None;
@@ -46,16 +45,16 @@ pub(super) fn of_tests(step: &str, output: &str) -> Vec<Timed> {
     tests
 }
 
-/// `unittests src/lib.rs (target/debug/deps/agent-0123456789abcdef)` is `agent::`.
+/// Parses `unittests src/lib.rs (target/debug/deps/agent-0123456789abcdef)` as `agent::`.
 fn binary_of(running: &str) -> String {
     let file = running.rsplit('/').next().unwrap_or_default();
     let name = file.rsplit_once('-').map_or(file, |(name, _hash)| name);
     format!("{name}::")
 }
 
-/// The seconds at the end of libtest's `ok <0.123s>` or `FAILED <0.123s>`.
+/// Parses the seconds at the end of libtest's `ok <0.123s>` or `FAILED <0.123s>`.
 ///
-/// What a test wrote itself may stand between its name and that.
+/// Output of the test may be between its name and the result.
 fn libtest(line: &str) -> Option<f64> {
     let (before, time) = line.strip_suffix("s>")?.rsplit_once('<')?;
     let verdict = before.trim_end();
@@ -64,7 +63,7 @@ fn libtest(line: &str) -> Option<f64> {
         .flatten()
 }
 
-/// `6.12: ok agent::wrr (3.21 s)`: name, with the kernel behind it, and seconds.
+/// Parses `6.12: ok agent::wrr (3.21 s)` as name, with the kernel, and seconds.
 fn own(line: &str) -> Option<(String, f64)> {
     let (kernel, rest) = line.split_once(": ")?;
     let test = ["ok ", "FAILED ", "FAILED (time limit) "]
@@ -75,7 +74,7 @@ fn own(line: &str) -> Option<(String, f64)> {
     Some((format!("{name} on {kernel}"), time.parse().ok()?))
 }
 
-/// The table: every step as it came, then the slowest tests.
+/// Formats the table: every step in order, then the slowest tests.
 pub(super) fn table(steps: &[Timed], mut tests: Vec<Timed>) -> String {
     let total: f64 = tests.iter().map(|test| test.seconds).sum();
     let count = tests.len();

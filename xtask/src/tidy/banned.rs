@@ -1,10 +1,10 @@
-//! Rule: calls that would break an invariant appear only where they are meant to.
+//! Rule: calls that can break an invariant appear only in the files that may use them.
 
 use super::names::names;
 use super::problem::Problem;
 use super::source::Source;
 
-/// One call, and where it may stand.
+/// A banned call.
 struct Ban {
     /// The last segments of the path.
     call: &'static [&'static str],
@@ -85,7 +85,7 @@ const BANS: &[Ban] = &[
     },
 ];
 
-/// What only `topology-core` may not name at all.
+/// Items that `topology-core` must not name.
 const IMPURE: &[&[&str]] = &[
     &["std", "fs"],
     &["std", "io"],
@@ -102,13 +102,13 @@ pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for source in sources {
         for (line, path) in names(source) {
-            problems.extend(verdict(source, line, &path));
+            problems.extend(violation(source, line, &path));
         }
     }
     problems
 }
 
-fn verdict(source: &Source, line: usize, path: &[String]) -> Option<Problem> {
+fn violation(source: &Source, line: usize, path: &[String]) -> Option<Problem> {
     let ends_with = |call: &[&str]| {
         let start = path.len().checked_sub(call.len());
         start

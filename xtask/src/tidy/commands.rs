@@ -10,16 +10,16 @@ use crate::tools;
 
 /// One command: its flags, and the commands under it.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct CommandHelp {
     /// `--long` and `-s`.
     pub(super) flags: BTreeSet<String>,
-    pub(super) under: BTreeMap<String, Node>,
+    pub(super) under: BTreeMap<String, CommandHelp>,
 }
 
-/// The programs whose command lines documents may show, by the words a command line begins with.
+/// The programs in documents, by the first words of their command lines.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    pub(super) programs: BTreeMap<String, Node>,
+    pub(super) programs: BTreeMap<String, CommandHelp>,
 }
 
 impl Commands {
@@ -35,7 +35,7 @@ impl Commands {
 }
 
 /// Reads `program words... --help`, and the help of every command it lists.
-fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<Node> {
+fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<CommandHelp> {
     let output = Command::new(program)
         .args(words)
         .arg("--help")
@@ -54,7 +54,7 @@ fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<Node> {
         under.insert(name.to_owned(), from_help(program, &path)?);
     }
     let flags = listed_flags(&help);
-    Ok(Node { flags, under })
+    Ok(CommandHelp { flags, under })
 }
 
 /// The names under `Commands:`; `help` itself is left out.

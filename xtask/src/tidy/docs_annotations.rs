@@ -9,7 +9,7 @@ const PREFIX: &str = "topology.ipvs-topo.io/";
 /// Where they are read.
 const READERS: &str = "crates/topology-core/src/";
 
-/// Finds annotations nobody reads.
+/// Finds annotations that no code reads.
 pub(super) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     let readers = sources
         .iter()

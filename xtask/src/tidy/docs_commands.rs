@@ -1,6 +1,6 @@
 //! Rule: every command line of ours in a document names commands, flags and targets that exist.
 
-use super::commands::{Commands, Node};
+use super::commands::{CommandHelp, Commands};
 use super::markdown;
 use super::members::Member;
 use super::problem::Problem;
@@ -91,9 +91,9 @@ fn unquoted(command: &str, is_block: bool, commands: &Commands) -> Option<String
     ))
 }
 
-fn first_unknown<'a>(program: &Node, words: &[&'a str]) -> Option<&'a str> {
+fn first_unknown<'a>(program: &CommandHelp, words: &[&'a str]) -> Option<&'a str> {
     let mut node = program;
-    let mut flags: Vec<&Node> = vec![program];
+    let mut flags: Vec<&CommandHelp> = vec![program];
     for word in words {
         let name = word.split('=').next().unwrap_or(word);
         if name.starts_with('-') {
@@ -144,8 +144,8 @@ mod tests {
     use super::super::problem::texts;
     use super::*;
 
-    fn node(flags: &[&str], under: Vec<(&str, Node)>) -> Node {
-        Node {
+    fn node(flags: &[&str], under: Vec<(&str, CommandHelp)>) -> CommandHelp {
+        CommandHelp {
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             under: under
                 .into_iter()

@@ -4,26 +4,26 @@ use super::members::Member;
 use super::problem::Problem;
 use super::tree::Tree;
 
-/// What one package may depend on.
-struct Room {
+/// The dependencies that a package may have.
+struct CrateRule {
     package: &'static str,
-    /// Packages of this workspace it may name (tests may name no others either).
+    /// Packages of this workspace, also for tests.
     inside: &'static [&'static str],
-    /// The only outside crates it may name, where that is part of the design.
+    /// Other crates, if the design restricts them.
     outside: Option<&'static [&'static str]>,
-    /// Why, for the sentence that a breach prints.
+    /// The reason, for the error message.
     invariant: &'static str,
 }
 
-/// The whole graph. A package that is not here is a problem of its own.
-const ROOMS: &[Room] = &[
-    Room {
+/// The whole graph. A package that is not in it is a problem.
+const CRATE_RULES: &[CrateRule] = &[
+    CrateRule {
         package: "topology-core",
         inside: &[],
         outside: Some(&["ipnetwork", "rustc-hash", "smallvec", "thiserror"]),
         invariant: "topology-core has no I/O, clock, async, logging, serde or Kubernetes types",
     },
-    Room {
+    CrateRule {
         package: "netlink-pipeline",
         inside: &[],
         outside: Some(&[
@@ -36,19 +36,19 @@ const ROOMS: &[Room] = &[
         ]),
         invariant: "netlink-pipeline moves messages of any netlink protocol and knows no family but the controller",
     },
-    Room {
+    CrateRule {
         package: "ipvs-netlink",
         inside: &["netlink-pipeline"],
         outside: Some(&["libc", "thiserror"]),
         invariant: "ipvs-netlink knows the kernel's IPVS and nothing of Kubernetes or topology",
     },
-    Room {
+    CrateRule {
         package: "subprocess",
         inside: &[],
         outside: Some(&["rustix", "thiserror", "tokio"]),
         invariant: "subprocess runs any program and knows none",
     },
-    Room {
+    CrateRule {
         package: "cluster",
         inside: &[
             "crd",
@@ -60,25 +60,25 @@ const ROOMS: &[Room] = &[
         outside: None,
         invariant: "cluster turns objects into topology-core values and never touches the kernel",
     },
-    Room {
+    CrateRule {
         package: "crd",
         inside: &["object-tree", "safe-text", "topology-core"],
         outside: Some(&["jiff", "serde", "serde_json"]),
         invariant: "crd describes our kinds and nothing of how they are read or written",
     },
-    Room {
+    CrateRule {
         package: "object-tree",
         inside: &["safe-text"],
         outside: Some(&["granit-parser", "rustc-hash", "thiserror"]),
         invariant: "object-tree knows fields and lines and no kind of object",
     },
-    Room {
+    CrateRule {
         package: "safe-text",
         inside: &[],
         outside: Some(&["serde_json"]),
         invariant: "safe-text knows characters and nothing of what they are about",
     },
-    Room {
+    CrateRule {
         package: "telemetry",
         inside: &["safe-text"],
         outside: Some(&[
@@ -94,7 +94,7 @@ const ROOMS: &[Room] = &[
         ]),
         invariant: "telemetry knows log lines, figures and connections, and nothing of what they are about",
     },
-    Room {
+    CrateRule {
         package: "dataplane",
         inside: &[
             "ipvs-netlink",
@@ -105,13 +105,13 @@ const ROOMS: &[Room] = &[
         outside: None,
         invariant: "dataplane holds one node's kernel and nothing of Kubernetes objects",
     },
-    Room {
+    CrateRule {
         package: "agent-api",
         inside: &["cluster", "topology-core"],
         outside: None,
         invariant: "agent-api is what the agent answers, and knows neither a kernel nor the loop",
     },
-    Room {
+    CrateRule {
         package: "agent",
         inside: &[
             "agent-api",
@@ -126,49 +126,49 @@ const ROOMS: &[Room] = &[
         outside: None,
         invariant: "agent is where the libraries meet",
     },
-    Room {
+    CrateRule {
         package: "load-balancer",
         inside: &["ipvs-netlink"],
         outside: Some(&["anyhow", "clap", "serde", "toml"]),
         invariant: "load-balancer shows what ipvs-netlink does without the rest of this workspace",
     },
-    Room {
+    CrateRule {
         package: "controller",
         inside: &["cluster", "crd", "telemetry", "topology-core"],
         outside: None,
         invariant: "controller knows the API server and nothing of a node's kernel",
     },
-    Room {
+    CrateRule {
         package: "testbed",
         inside: &["guest-wire"],
         outside: None,
         invariant: "testbed builds in seconds because it depends on none of the crates it runs",
     },
-    Room {
+    CrateRule {
         package: "xtask",
         inside: &["guest-wire", "testbed"],
         outside: None,
         invariant: "xtask builds in seconds because it depends on none of the crates it runs",
     },
-    Room {
+    CrateRule {
         package: "guest-wire",
         inside: &[],
         outside: None,
         invariant: "guest-wire is only the words that guest and xtask exchange",
     },
-    Room {
+    CrateRule {
         package: "guest",
         inside: &["benches", "guest-wire", "ipvs-netlink", "netlink-pipeline"],
         outside: None,
         invariant: "guest stands for pods and clients, never for the agent",
     },
-    Room {
+    CrateRule {
         package: "which-endpoint",
         inside: &["topology-core"],
         outside: None,
         invariant: "which-endpoint shows topology-core alone, without a kernel and a cluster",
     },
-    Room {
+    CrateRule {
         package: "benches",
         inside: &[
             "cluster",
@@ -181,21 +181,21 @@ const ROOMS: &[Room] = &[
     },
 ];
 
-/// Finds dependencies the design does not have, and manifests that leave the workspace's lints.
+/// Finds dependencies that the design does not allow, and manifests without the workspace's lints.
 pub(super) fn check(tree: &Tree, members: &[Member]) -> Vec<Problem> {
     let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let mut problems = Vec::new();
     for member in members {
         let manifest = format!("{}/Cargo.toml", member.folder);
-        match ROOMS.iter().find(|room| room.package == member.name) {
-            Some(room) => {
-                problems.extend(breaches(member, room, &names, &manifest));
+        match CRATE_RULES.iter().find(|rule| rule.package == member.name) {
+            Some(rule) => {
+                problems.extend(breaches(member, rule, &names, &manifest));
                 problems.extend(lints(tree, &manifest));
             }
             // A fuzz crate is a workspace of its own that depends on the crate around it.
             None if member.folder.ends_with("/fuzz") => {}
             None => {
-                let message = "this package has no room in the design; add it to ROOMS in xtask/src/tidy/edges.rs and to docs/architecture.md";
+                let message = "this package is not in the design; add it to CRATE_RULES in xtask/src/tidy/edges.rs and to docs/architecture.md";
                 problems.push(Problem::in_file(&manifest, message));
             }
         }
@@ -203,20 +203,20 @@ pub(super) fn check(tree: &Tree, members: &[Member]) -> Vec<Problem> {
     problems
 }
 
-fn breaches(member: &Member, room: &Room, names: &[&str], manifest: &str) -> Vec<Problem> {
+fn breaches(member: &Member, rule: &CrateRule, names: &[&str], manifest: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     for dependency in &member.dependencies {
         let name = dependency.name.as_str();
         let ordinary = dependency.kind.is_none();
         let forbidden = if names.contains(&name) {
-            !room.inside.contains(&name) && name != member.name
+            !rule.inside.contains(&name) && name != member.name
         } else {
-            ordinary && room.outside.is_some_and(|allowed| !allowed.contains(&name))
+            ordinary && rule.outside.is_some_and(|allowed| !allowed.contains(&name))
         };
         if forbidden {
             let message = format!(
                 "`{}` depends on `{name}`, but {}; move the code that needs it, or change the design first (docs/decisions)",
-                member.name, room.invariant
+                member.name, rule.invariant
             );
             problems.push(Problem::in_file(manifest, message));
         }
@@ -254,16 +254,16 @@ mod tests {
 
     #[test]
     fn the_design_has_no_circle() {
-        let mut left: Vec<&Room> = ROOMS.iter().collect();
+        let mut left: Vec<&CrateRule> = CRATE_RULES.iter().collect();
         loop {
-            let names: Vec<&str> = left.iter().map(|room| room.package).collect();
+            let names: Vec<&str> = left.iter().map(|rule| rule.package).collect();
             let before = left.len();
-            left.retain(|room| room.inside.iter().any(|name| names.contains(name)));
+            left.retain(|rule| rule.inside.iter().any(|name| names.contains(name)));
             if left.len() == before {
                 break;
             }
         }
-        let names: Vec<&str> = left.iter().map(|room| room.package).collect();
+        let names: Vec<&str> = left.iter().map(|rule| rule.package).collect();
         assert!(names.is_empty(), "{names:?}");
     }
 
@@ -299,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn a_package_without_a_room_and_a_manifest_without_lints_are_problems() {
+    fn a_package_without_a_rule_and_a_manifest_without_lints_are_problems() {
         let problems = problems_of(&[member("cluster", &[]), member("attic", &[])]);
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].contains("the workspace's lints do not reach this package"));
-        assert!(problems[1].contains("no room in the design"));
+        assert!(problems[1].contains("not in the design"));
     }
 }

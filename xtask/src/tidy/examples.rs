@@ -1,4 +1,4 @@
-//! Rule: every example in `manifests/examples` renders, on every node it names, without a word of complaint.
+//! Rule: every example in `manifests/examples` renders on every node that it names, without a warning.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,13 +8,13 @@ use super::problem::Problem;
 use super::tree::Tree;
 use testbed::paths;
 
-/// Where the examples are; each child is one cluster, a folder or a file.
+/// The folder of the examples; each child is one cluster, a folder or a file.
 const FOLDER: &str = "manifests/examples/";
 
-/// When they are looked at: while the drain of one of them is in force.
+/// The time for which they are rendered: while the drain in one of them is in force.
 const NOW: &str = "2026-11-22T09:00:00Z";
 
-/// What a run of `ipvs-topo render` came to.
+/// The result of `ipvs-topo render`.
 struct Rendered {
     success: bool,
     output: String,

@@ -1,11 +1,11 @@
 //! Rule: the base pulls no image, and what overlays and components pull has a digest.
 //!
-//! The names of images in the base are nobody's registry: whoever owned that name would run code on every node.
+//! The names of images in the base belong to no registry: an owner of that name could run code on every node.
 
 use super::problem::Problem;
 use super::tree::Tree;
 
-/// Finds images that a node would pull by a name alone.
+/// Finds images that a node would pull by name without a digest.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let base = tree.under("manifests/base/").flat_map(pulled);
     let others = ["manifests/overlays/", "manifests/components/"];

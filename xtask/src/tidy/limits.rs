@@ -16,7 +16,7 @@ const FILE_LINES: usize = 450;
 /// Lines of one function that hold code (not blank, not only a comment).
 const FUNCTION_LINES: usize = 60;
 
-/// Finds files and functions that are too long. Test files are free.
+/// Finds files and functions that are too long. Test files have no limit.
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test()) {

@@ -1,4 +1,4 @@
-//! The parts of a Markdown document that name things: code spans, code blocks, links, headings.
+//! Reads the parts of a Markdown document that name things: code spans, code blocks, links, headings.
 
 use super::tree::Tree;
 
@@ -8,11 +8,11 @@ pub(super) struct Code<'a> {
     /// From 1.
     pub(super) line: usize,
     pub(super) text: &'a str,
-    /// Whether it is a line of a fenced block (else it stands between backticks).
+    /// Whether it is a line of a fenced block; otherwise it is a code span.
     pub(super) block: bool,
 }
 
-/// The documents that describe the present: they must not name what is gone.
+/// Returns the documents that describe the present: they must not name what no longer exists.
 ///
 /// Changelog and decisions describe the past as well, so only their links are checked.
 pub(super) fn living(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {

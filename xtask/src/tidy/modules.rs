@@ -1,4 +1,4 @@
-//! The modules of one crate: the file of each, what it defines, and where a path of it leads.
+//! Resolves the modules of one crate: the file of each, its items, and the file that a path refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

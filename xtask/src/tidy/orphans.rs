@@ -1,6 +1,6 @@
 //! Rule: every Rust file is reached from a crate root through `mod` lines.
 //!
-//! A file that no `mod` line names is never compiled: its tests never run, and nobody is told.
+//! A file that no `mod` line names is never compiled: its tests never run, and there is no warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What a rule reports: where, what is wrong, and what to do.
+//! Describes a problem that a rule found: where, what is wrong, and what to do.
 
 use std::fmt;
 

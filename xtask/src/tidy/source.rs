@@ -1,4 +1,4 @@
-//! Rust files, parsed once for every rule that reads code.
+//! Parses each Rust file once, for every rule that reads code.
 
 use anyhow::Context as _;
 use proc_macro2::Span;

@@ -1,4 +1,4 @@
-//! The source tree as the rules see it: paths and text, so that a test can make one up.
+//! Reads the source tree as paths and text, so that a test can construct one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Every file git would commit, by its path from the root.
+/// Every file that git would commit, by its path from the root.
 #[derive(Default)]
 pub(super) struct Tree {
     files: BTreeMap<String, String>,
 }
 
 impl Tree {
-    /// Reads what git tracks or would track (ignored files are no part of the tree).
+    /// Reads files that git tracks or would track; skips ignored files.
     pub(super) fn read(root: &Path) -> anyhow::Result<Self> {
         let listing = Command::new("git")
             .args([
@@ -35,7 +35,7 @@ impl Tree {
         let names = String::from_utf8_lossy(&listing.stdout).into_owned();
         let mut files = BTreeMap::new();
         for name in names.split('\0').filter(|name| !name.is_empty()) {
-            // A file deleted but not yet committed is still listed.
+            // git still lists a deleted file until the deletion is committed.
             if let Ok(bytes) = std::fs::read(root.join(name)) {
                 files.insert(
                     name.to_owned(),

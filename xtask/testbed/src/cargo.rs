@@ -1,22 +1,22 @@
-//! Cargo, run for us: building binaries and asking for metadata.
+//! Runs cargo: builds binaries and reads metadata.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::paths;
 
-/// A `cargo` command in the source tree, with the cargo that runs us.
+/// Returns a `cargo` command in the source tree, with the cargo that runs this program.
 pub fn command() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    // With this set, which test binaries get for the times of their tests, cargo builds everything again.
+    // Test binaries get this variable to report times. With it, cargo would build everything again.
     command.current_dir(paths::root()).env_remove(REPORTS_TIME);
-    // What `cargo xtask` says of this package. The build script of `ring` depends on it, so that a build from here
-    // and one from a shell would each undo the other's.
+    // `cargo xtask` sets these for this package. The build script of `ring` depends on them, so builds from here and
+    // from a shell would each invalidate the other.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_of_a_package) {
             command.env_remove(name);
@@ -25,58 +25,73 @@ pub fn command() -> Command {
     command
 }
 
-/// Whether cargo sets a variable of this name for the program of a package that it runs.
+/// Returns whether cargo sets a variable of this name when it runs the program of a package.
 fn is_of_a_package(name: &str) -> bool {
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
-/// The variable with which libtest of a stable toolchain takes `--report-time`.
+/// With this variable, libtest of a stable toolchain accepts `--report-time`.
 pub const REPORTS_TIME: &str = "RUSTC_BOOTSTRAP";
 
-/// What our programs are built for; with glibc and `crt-static`, because it is there wherever Rust is.
+/// The target of our programs: glibc with `crt-static`, because every Rust toolchain has it.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// `cargo SUBCOMMAND` over the whole workspace with every feature.
+/// Returns `cargo SUBCOMMAND` for the whole workspace with every feature.
 ///
-/// What a command selects decides which features the dependencies get, and every other set of
-/// features builds a hundred crates once more.
+/// The selected packages decide which features the dependencies get. Every other set of features builds a hundred
+/// crates once more.
 pub fn whole(subcommand: &str) -> Command {
     let mut command = command();
     command.args([subcommand, "--workspace", "--all-features"]);
     command
 }
 
-/// The same for what runs in guests and images.
+/// Returns the same command for programs that run in guests and images.
 pub(crate) fn whole_for_guests(subcommand: &str) -> Command {
     let mut command = whole(subcommand);
     as_for_guests(&mut command);
     command
 }
 
-/// Lets a build be static, so that a guest needs none of the host's libraries, and optimised a little.
+/// Makes a build static, so that a guest needs none of the host's libraries, and slightly optimised.
 pub(crate) fn as_for_guests(command: &mut Command) {
     command
         .args(["--profile", "guest", "--target", TARGET, "--locked"])
         .env("CARGO_ENCODED_RUSTFLAGS", STATIC);
 }
 
-/// The flags for programs without libraries, as `CARGO_ENCODED_RUSTFLAGS` has them.
+/// The flags for static programs in the format of `CARGO_ENCODED_RUSTFLAGS`.
 pub(crate) const STATIC: &str = "-C\u{1f}target-feature=+crt-static";
 
-/// One line of `--message-format=json` that names a finished executable.
+/// One line of `--message-format=json`.
 #[derive(Deserialize)]
 struct Message {
     executable: Option<PathBuf>,
-    target: Option<MessageTarget>,
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
 }
 
-#[derive(Deserialize)]
-struct MessageTarget {
-    name: String,
-    src_path: PathBuf,
+/// An executable that cargo built.
+pub(crate) struct Executable {
+    pub(crate) path: PathBuf,
+    /// The name of its package, which is the name of its folder in this workspace.
+    pub(crate) package: String,
+    pub(crate) target: Target,
 }
 
-/// Builds the binary `ipvs-topo` with the dev profile and returns where it is.
+impl Executable {
+    fn new(message: Message) -> Option<Self> {
+        let manifest = message.manifest_path?;
+        let folder = manifest.parent()?.file_name()?;
+        Some(Self {
+            path: message.executable?,
+            package: folder.to_string_lossy().into_owned(),
+            target: message.target?,
+        })
+    }
+}
+
+/// Builds the binary `ipvs-topo` with the dev profile and returns its path.
 pub fn build_agent() -> anyhow::Result<PathBuf> {
     build(whole("build").args(["--bin", "ipvs-topo"]), "ipvs-topo")
 }
@@ -85,13 +100,15 @@ pub fn build_agent() -> anyhow::Result<PathBuf> {
 ///
 /// The compiler's messages are part of the error; a build that succeeds is silent.
 pub fn build(cargo: &mut Command, name: &str) -> anyhow::Result<PathBuf> {
-    match &*build_all(cargo, &|target| target.name == name)? {
-        [path, ..] => Ok(path.clone()),
-        [] => bail!("cargo built no executable {name}"),
-    }
+    let built = executables(cargo.arg("--quiet"))?.into_iter();
+    let mut built = built.filter(|built| built.target.name == name);
+    let built = built.next();
+    Ok(built
+        .with_context(|| format!("cargo built no executable {name}"))?
+        .path)
 }
 
-/// The executables of a build of the test targets that `wanted` names.
+/// Builds the test targets `wanted` and returns their executables.
 pub(crate) fn build_tests(wanted: &[TestTarget]) -> anyhow::Result<Vec<PathBuf>> {
     let mut cargo = whole("test");
     cargo.arg("--no-run");
@@ -101,15 +118,15 @@ pub(crate) fn build_tests(wanted: &[TestTarget]) -> anyhow::Result<Vec<PathBuf>>
     }
     // Targets of other packages may have the same name.
     let sources: Vec<&Path> = wanted.iter().map(|target| &*target.source).collect();
-    build_all(&mut cargo, &|target| sources.contains(&&*target.src_path))
+    let built = executables(cargo.arg("--quiet"))?.into_iter();
+    let built = built.filter(|built| sources.contains(&&*built.target.src_path));
+    Ok(built.map(|built| built.path).collect())
 }
 
-fn build_all(
-    cargo: &mut Command,
-    is_wanted: &dyn Fn(&MessageTarget) -> bool,
-) -> anyhow::Result<Vec<PathBuf>> {
+/// Runs a cargo build and returns the executables. The error contains standard error, unless that is inherited.
+pub(crate) fn executables(cargo: &mut Command) -> anyhow::Result<Vec<Executable>> {
     let output = cargo
-        .args(["--quiet", "--message-format=json-render-diagnostics"])
+        .arg("--message-format=json-render-diagnostics")
         .output()
         .context("running cargo")?;
     ensure!(
@@ -118,14 +135,13 @@ fn build_all(
         String::from_utf8_lossy(&output.stderr)
     );
     let messages = String::from_utf8_lossy(&output.stdout);
-    let messages = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter(|message| message.target.as_ref().is_some_and(is_wanted));
-    Ok(messages.filter_map(|message| message.executable).collect())
+    let messages = messages.lines().map(serde_json::from_str::<Message>);
+    Ok(messages
+        .filter_map(|message| Executable::new(message.ok()?))
+        .collect())
 }
 
-/// `cargo metadata --no-deps` of one workspace, as JSON.
+/// Returns the JSON of `cargo metadata --no-deps` for one workspace.
 pub fn metadata(manifest: &Path) -> anyhow::Result<Vec<u8>> {
     let output = command()
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -146,56 +162,65 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
+/// A package in the output of `cargo metadata`.
 #[derive(Deserialize)]
-struct Package {
-    name: String,
-    targets: Vec<Target>,
+pub struct Package {
+    pub name: String,
+    pub targets: Vec<Target>,
+    /// The table `package.metadata`.
+    #[serde(default)]
+    pub metadata: serde_json::Value,
 }
 
+/// A target of a package.
 #[derive(Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-    src_path: PathBuf,
+pub struct Target {
+    pub name: String,
+    pub kind: Vec<String>,
+    pub src_path: PathBuf,
     #[serde(default, rename = "required-features")]
-    required_features: Vec<String>,
+    pub required_features: Vec<String>,
 }
 
-/// A test target and the package it is of.
+impl Target {
+    pub fn is_a(&self, kind: &str) -> bool {
+        self.kind.iter().any(|known| known == kind)
+    }
+}
+
+/// A test target and its package.
 pub(crate) struct TestTarget {
-    /// The package's name.
     pub(crate) package: String,
-    /// The target's name.
     pub(crate) name: String,
     /// Its root file.
     source: PathBuf,
 }
 
-/// The names of the programs of the packages `names`.
+/// Returns the names of the programs of the packages `names`.
 pub(crate) fn programs(names: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut programs = Vec::new();
-    for package in workspace()?.packages {
+    for package in workspace()? {
         if names.contains(&&*package.name) {
             let targets = package.targets.into_iter();
-            let is_program = |target: &Target| target.kind.iter().any(|kind| kind == "bin");
-            programs.extend(targets.filter(is_program).map(|target| target.name));
+            let programs_of = targets.filter(|target| target.is_a("bin"));
+            programs.extend(programs_of.map(|target| target.name));
         }
     }
     Ok(programs)
 }
 
-/// The names of the workspace's packages.
+/// Returns the names of the workspace's packages.
 pub fn packages() -> anyhow::Result<Vec<String>> {
-    let packages = workspace()?.packages.into_iter();
+    let packages = workspace()?.into_iter();
     Ok(packages.map(|package| package.name).collect())
 }
 
-/// Every test target of the workspace with `required-features` naming `feature`.
+/// Returns every test target of the workspace whose `required-features` name `feature`.
 pub(crate) fn targets_with(feature: &str) -> anyhow::Result<Vec<TestTarget>> {
     test_targets(&|required| required.iter().any(|name| name == feature))
 }
 
-/// The names of the test targets that need nothing but this machine.
+/// Returns the names of the test targets without `required-features`, which need only this machine.
 pub fn plain_targets() -> anyhow::Result<BTreeSet<String>> {
     let found = test_targets(&<[String]>::is_empty)?.into_iter();
     Ok(found.map(|target| target.name).collect())
@@ -203,10 +228,9 @@ pub fn plain_targets() -> anyhow::Result<BTreeSet<String>> {
 
 fn test_targets(is_wanted: &dyn Fn(&[String]) -> bool) -> anyhow::Result<Vec<TestTarget>> {
     let mut found = Vec::new();
-    for package in workspace()?.packages {
+    for package in workspace()? {
         for target in package.targets {
-            let is_test = target.kind.iter().any(|kind| kind == "test");
-            if is_test && is_wanted(&target.required_features) {
+            if target.is_a("test") && is_wanted(&target.required_features) {
                 found.push(TestTarget {
                     package: package.name.clone(),
                     name: target.name,
@@ -218,7 +242,13 @@ fn test_targets(is_wanted: &dyn Fn(&[String]) -> bool) -> anyhow::Result<Vec<Tes
     Ok(found)
 }
 
-fn workspace() -> anyhow::Result<Metadata> {
-    let json = metadata(&paths::root().join("Cargo.toml"))?;
-    serde_json::from_slice(&json).context("reading cargo metadata")
+fn workspace() -> anyhow::Result<Vec<Package>> {
+    packages_of(&paths::root().join("Cargo.toml"))
+}
+
+/// Reads the packages of the workspace of a manifest.
+pub fn packages_of(manifest: &Path) -> anyhow::Result<Vec<Package>> {
+    let json = metadata(manifest)?;
+    let metadata: Metadata = serde_json::from_slice(&json).context("reading cargo metadata")?;
+    Ok(metadata.packages)
 }

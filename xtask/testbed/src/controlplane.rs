@@ -1,13 +1,13 @@
-//! `cargo xtask controlplane`: a real Kubernetes control plane on the loopback of this machine, without containers.
+//! `cargo xtask controlplane`: runs a real Kubernetes control plane on the loopback of this machine, without containers.
 
+pub(crate) mod config;
 pub(crate) mod folder;
 mod go;
-mod own;
 pub(crate) mod parts;
 pub(crate) mod process;
 pub(crate) mod program;
-pub(crate) mod record;
-pub(crate) mod site;
+mod scoped;
+pub(crate) mod state_file;
 pub(crate) mod suite;
 
 use std::os::unix::process::CommandExt as _;
@@ -15,12 +15,12 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 
+pub use config::FROM_GUEST;
+use config::{ControlPlaneConfig, ControlPlanePart};
 use folder::Folder;
-pub use own::Own;
-use process::Ending;
+use process::StopMode;
 pub use program::Version;
-pub use site::FROM_GUEST;
-use site::{Part, Site};
+pub use scoped::ScopedControlPlane;
 
 /// Options of `cargo xtask controlplane`.
 #[derive(clap::Args)]
@@ -34,9 +34,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Build it if need be, start it, and return when it is ready.
+    /// Build it if necessary, start it, and wait until it is ready.
     Up,
-    /// End it and remove what it kept.
+    /// Stop it and remove its data.
     Down,
     /// Print the path of the administrator's kubeconfig.
     Kubeconfig,
@@ -46,24 +46,24 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// End one part, and keep what it stored.
+    /// Stop one part and keep its data.
     Stop {
-        /// Which.
-        part: Part,
-        /// As a crash would: at once, without a word.
+        /// The part.
+        part: ControlPlanePart,
+        /// Kill it, as a crash does.
         #[arg(long)]
         kill: bool,
     },
-    /// Start one part again, and return when it is ready.
+    /// Start one part again, and wait until it is ready.
     Start {
-        /// Which.
-        part: Part,
+        /// The part.
+        part: ControlPlanePart,
     },
-    /// Run the integration tests of every package against one that is started for them and ended after them.
+    /// Start a control plane, run the integration tests of every package against it, and stop it.
     Test(suite::Args),
 }
 
-/// Does what was asked.
+/// Runs `cargo xtask controlplane`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.what {
         What::Up => up(args.version)?,
@@ -76,7 +76,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Err(kubectl.args(arguments).exec().into());
         }
         What::Stop { part, kill } => {
-            let how = if *kill { Ending::Killed } else { Ending::Asked };
+            let how = if *kill {
+                StopMode::Kill
+            } else {
+                StopMode::Terminate
+            };
             parts::stop(&running(args.version)?, *part, how)?;
         }
         What::Start { part } => parts::start(&Folder::of(args.version), *part)?,
@@ -92,7 +96,7 @@ fn up(version: Version) -> anyhow::Result<()> {
         return Ok(());
     }
     let program = program::build(version)?;
-    folder.create(Site::loopback()?, &program, None)?;
+    folder.create(ControlPlaneConfig::loopback()?, &program, None)?;
     parts::start_all(&folder)
 }
 

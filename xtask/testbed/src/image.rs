@@ -1,7 +1,7 @@
-//! `cargo xtask image`: the container images as OCI archives, without a container daemon.
+//! `cargo xtask image`: writes the container images as OCI archives, without a container daemon.
 //!
-//! One layer each: static binaries, and for the agent the smallest closure of `nft` from Debian's
-//! packages. The same sources, packages and compiler give the same bytes.
+//! Each image has one layer: static binaries, and for the agent `nft` with its libraries from Debian's packages. The
+//! same sources, packages and compiler give the same bytes.
 
 mod archive;
 mod component;
@@ -19,38 +19,34 @@ use crate::paths;
 use crate::vm::Machines;
 use crate::vm::build::{self, Profile};
 use crate::vm::image::Addition;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 use contents::Contents;
 
 /// Options of `cargo xtask image`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder for the archives; one in the cache when left out.
+    /// The folder for the archives; by default one in the cache.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// How the programs are built.
+    /// The build profile of the programs.
     #[arg(long, value_enum, default_value = "release")]
     profile: Profile,
-    /// Write every image twice, compare them byte for byte, and end with `N passed, N failed`.
+    /// Write every image twice, compare the bytes, and print `N passed, N failed`.
     #[arg(long)]
     check: bool,
 }
 
-/// An image: how it is called and what it is made of.
 struct Image {
-    /// The last part of its name.
+    /// The last part of the image's name.
     name: &'static str,
-    /// The package of its program.
     package: &'static str,
-    /// The program, which is the entry point.
+    /// The entry point.
     program: &'static str,
-    /// The arguments it gets when nobody gives it others.
+    /// The default arguments of the entry point.
     arguments: &'static [&'static str],
-    /// Whether the program starts `nft`.
     nft: bool,
 }
 
-/// Every image.
 const ALL: [Image; 3] = [
     Image {
         name: "agent",
@@ -66,7 +62,7 @@ const ALL: [Image; 3] = [
         arguments: &[],
         nft: false,
     },
-    // What stands for pods and clients in the tests.
+    // Pods and clients in the tests.
     Image {
         name: "guest",
         package: "guest",
@@ -76,7 +72,7 @@ const ALL: [Image; 3] = [
     },
 ];
 
-/// Writes every image, and tells where it is.
+/// Writes every image and prints its path.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let out = match &args.out {
         Some(out) => std::path::absolute(out)?,
@@ -103,18 +99,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Builds the programs and writes each image into `folder`; the archives.
+/// Builds the programs, writes each image into `folder`, and returns the archives.
 pub(crate) fn write_all(folder: &Path, profile: Profile) -> anyhow::Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
-    let lab = Machines::open()?;
+    let machines = Machines::open()?;
     let packages = ALL.map(|image| image.package);
     let programs = build::some_programs(&packages, profile)?;
     let mut archives = Vec::new();
     for image in &ALL {
-        let step = Step::begin(format!("writing the image {}", image.name));
+        let step = ProgressLine::begin(format!("writing the image {}", image.name));
         let mut contents = contents_of(image, &programs)?;
         if image.nft {
-            nft::add(&mut contents, &lab)?;
+            nft::add(&mut contents, &machines)?;
         }
         let archive = archive::write(&contents, folder)?;
         step.done(&format!("({:.1} MB)", megabytes(&archive)?));

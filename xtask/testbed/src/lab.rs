@@ -1,7 +1,7 @@
-//! `cargo xtask lab`: a real Kubernetes cluster on this machine: a control plane and three nodes in QEMU guests.
+//! `cargo xtask lab`: runs a real Kubernetes cluster on this machine: a control plane, and three nodes in QEMU guests.
 //!
-//! Everything runs inside a network namespace of its own, as nobody but the caller: no root, no
-//! address and no port of this machine. Node n1 is in zone z1, and so on.
+//! Everything runs in a separate network namespace as the calling user. It needs no root and uses no address and no port
+//! of this machine. Node n1 is in zone z1, and so on.
 
 mod disk;
 mod folder;
@@ -28,7 +28,7 @@ use folder::Folder;
 use network::Network;
 pub use node::NODES;
 
-/// The `ConfigMap` that tells agents where the API server is; the tests in the lab read it too.
+/// The `ConfigMap` with the API server's address for agents; the tests in the lab read it too.
 pub const API_SERVER: &str = include_str!("lab/api-server.yaml");
 
 /// Options of `cargo xtask lab`.
@@ -40,19 +40,19 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Start it, and return when every node is ready.
+    /// Start it, and wait until every node is ready.
     Up {
-        /// The kernel of every node; without it each has another.
+        /// The kernel of every node; by default each node has a different one.
         #[arg(long)]
         kernel: Option<Line>,
         /// The Kubernetes minor, nodes included: the newest, or the oldest that we support.
         #[arg(long, value_enum, default_value = "newest")]
         version: Version,
-        /// How the images of our own programs are built.
+        /// The build profile of our images.
         #[arg(long, value_enum, default_value = "guest")]
         profile: Profile,
     },
-    /// End it and remove what it kept.
+    /// Stop it and remove its data.
     Down,
     /// Show the nodes and the pods.
     Status,
@@ -62,7 +62,7 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Start it, run the tests of every package that need it, and end it.
+    /// Start it, run the tests of every package that need it, and stop it.
     Test {
         /// The Kubernetes minor, nodes included: the newest, or the oldest that we support.
         #[arg(long, value_enum, default_value = "newest")]
@@ -75,7 +75,7 @@ enum What {
         /// The node's name.
         node: String,
     },
-    /// Run one line of shell on a node, print what it prints, and end with its exit status.
+    /// Run one shell line on a node, print its output, and exit with its status.
     Run {
         /// The node's name.
         node: String,
@@ -83,19 +83,19 @@ enum What {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         line: Vec<String>,
     },
-    /// Turn a node off, as when its plug is pulled.
+    /// Turn a node off, as a power failure does.
     Stop {
         /// The node's name.
         node: String,
     },
-    /// Turn a node on again, and return when it is ready.
+    /// Turn a node on again, and wait until it is ready.
     Start {
         /// The node's name.
         node: String,
     },
 }
 
-/// Does what was asked.
+/// Runs `cargo xtask lab`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let folder = Folder::here();
     match &args.what {
@@ -123,46 +123,45 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A lab that runs.
-pub struct Running {
+/// A running lab.
+pub struct RunningLab {
     folder: Folder,
 }
 
-impl Running {
-    /// The one of this work tree, if there is one.
+impl RunningLab {
+    /// Finds the lab of this work tree.
     pub fn find() -> Option<Self> {
         let folder = Folder::here();
         folder.is_running().then_some(Self { folder })
     }
 
-    /// A new one, which is nobody's once this process is gone.
+    /// Starts a lab that the next command removes when this process has exited.
     pub fn start() -> anyhow::Result<Self> {
         let folder = Folder::of_test()?;
         up::up(&folder, Version::Newest, None, Profile::Guest)?;
         Ok(Self { folder })
     }
 
-    /// kubectl as its administrator.
+    /// Returns kubectl with the administrator's kubeconfig.
     pub fn kubectl(&self) -> anyhow::Result<Command> {
         self.folder.controlplane().kubectl()
     }
 
-    /// What a line of shell prints on a node.
+    /// Runs a shell line on a node and returns its output.
     pub fn output(&self, node: &str, line: &str) -> anyhow::Result<String> {
         remote::output(&self.folder, node, line)
     }
 
-    /// What takes lines of shell for a node, and prints what they print.
+    /// Returns a command that runs the shell lines of its standard input on a node.
     pub fn session(&self, node: &str) -> anyhow::Result<Command> {
         remote::session(&self.folder, node)
     }
 
-    /// Lets it run on when this process is gone.
+    /// Keeps it running after this process.
     pub fn keep(&self) -> anyhow::Result<()> {
         self.folder.disown()
     }
 
-    /// Ends it.
     pub fn end(&self) -> anyhow::Result<()> {
         self.folder.end()
     }
@@ -172,13 +171,10 @@ fn test(folder: &Folder, version: Version, args: &suite::Args) -> anyhow::Result
     let suite = Suite::build("lab-tests", args)?;
     up::up(folder, version, None, Profile::Guest)?;
     let controlplane = folder.controlplane();
-    let launch = Network::of(&folder.record()?.holder).launch().join(" ");
+    let launch = Network::of(&folder.state()?.holder).launch().join(" ");
     let environment = [
         ("KUBECONFIG", controlplane.kubeconfig().into()),
-        (
-            "CONTROLPLANE_PROGRAM",
-            controlplane.record()?.program.into(),
-        ),
+        ("CONTROLPLANE_PROGRAM", controlplane.state()?.program.into()),
         (CONTROLPLANE_FOLDER, controlplane.path().into()),
         ("LAB_LAUNCH", launch.into()),
         ("LAB_XTASK", std::env::current_exe()?.into()),

@@ -1,4 +1,4 @@
-//! Real kernels in QEMU, a real Kubernetes control plane, and a cluster made of both, for tests and benchmarks.
+//! Runs real kernels in QEMU, a real Kubernetes control plane, and a cluster of both, for tests and benchmarks.
 #![allow(missing_docs, reason = "xtask is the only user")]
 
 pub mod cargo;
@@ -6,4 +6,9 @@ pub mod controlplane;
 pub mod image;
 pub mod lab;
 pub mod paths;
+mod tail;
+mod test_counts;
 pub mod vm;
+
+pub use tail::tail;
+pub use test_counts::TestCounts;

@@ -1,9 +1,9 @@
-//! Where things are: the source tree, and the cache outside it.
+//! Finds the source tree and the cache folder outside it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The root of the source tree (the folder of the workspace's `Cargo.toml`).
+/// Returns the folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -11,13 +11,13 @@ pub fn root() -> &'static Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Downloads and tools that survive `cargo clean`: `$XDG_CACHE_HOME/ipvs-topo`, else `~/.cache/ipvs-topo`.
+/// Returns the folder for downloads and tools: `$XDG_CACHE_HOME/ipvs-topo`, else `~/.cache/ipvs-topo`.
 pub fn cache() -> PathBuf {
     cache_in(&|name| std::env::var_os(name))
 }
 
 fn cache_in(variable: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
-    // An empty or relative one counts as unset, as the XDG specification has it.
+    // The XDG specification treats an empty or relative path as unset.
     let folder = |name| {
         variable(name)
             .map(PathBuf::from)

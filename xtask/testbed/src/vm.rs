@@ -1,7 +1,7 @@
-//! `cargo xtask vm`: real kernels on any machine, under QEMU without KVM.
+//! `cargo xtask vm`: boots real kernels on any machine, in QEMU without KVM.
 //!
-//! Nothing is installed and no root is needed: kernels, QEMU and the guests' programs are Debian
-//! packages, found through the package index and unpacked into the cache folder.
+//! It installs nothing and needs no root: kernels, QEMU and the guests' programs are Debian packages, which it finds
+//! through the package index and unpacks into the cache folder.
 
 pub(crate) mod archive;
 pub mod build;
@@ -36,13 +36,12 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Run every package's kernel tests on real kernels.
     Test(suite::Args),
-    /// A shell in a guest with the agent, ipvsadm, nft, ip, curl and the examples.
+    /// Open a shell in a guest with the agent, ipvsadm, nft, ip, curl and the examples.
     Shell(shell::Guest),
     /// Run one command in a guest: `cargo xtask vm run -- ipvsadm -Ln`.
     Run(shell::RunArgs),
-    /// Ask the package index again, and fetch the newest kernels and tools.
+    /// Update the package index and download the newest kernels and tools.
     Update,
 }
 

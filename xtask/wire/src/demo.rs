@@ -1,41 +1,38 @@
-//! What the demo in the guest tells the host that draws it.
+//! Records that the demo in the guest sends to the host, which prints and verifies them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::Real;
-use crate::{Endpoint, Tally, View};
+use crate::proc_ip_vs::RealServer;
+use crate::{Endpoint, RequestCounts, View};
 
-/// Where the connections of one client went.
+/// The endpoints to which the connections of one client went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Picture {
-    /// The node of the client.
+pub struct Distribution {
     pub client: String,
     /// The Service, `namespace/name`.
     pub service: String,
-    /// Its virtual address and port.
     pub address: String,
-    /// Its policy in words.
+    /// Its policy as text.
     pub policy: String,
-    /// The connections behind the hits.
-    pub load: Load,
-    /// Every endpoint, nearest level first, then those that take nothing.
-    pub servers: Vec<Server>,
+    pub load: LoadSummary,
+    /// Every endpoint, nearest level first, then those without connections.
+    pub servers: Vec<EndpointHits>,
 }
 
-impl Picture {
-    /// What `view` wants, what the kernel's `table` holds, and what the client on the node `client`
-    /// counted; `absent` endpoints were there before.
+impl Distribution {
+    /// Combines the desired shares of `view`, the kernel's `table` and the counts of the client on the node `client`.
+    /// `absent` endpoints existed before.
     pub fn new(
         client: &str,
         view: &View,
-        table: &BTreeMap<SocketAddr, Real>,
-        tally: &Tally,
+        table: &BTreeMap<SocketAddr, RealServer>,
+        tally: &RequestCounts,
         absent: &[&Endpoint],
     ) -> Self {
-        let server = |endpoint: &Endpoint, level: Option<&str>, wanted| Server {
+        let server = |endpoint: &Endpoint, level: Option<&str>, wanted| EndpointHits {
             address: endpoint.address().to_string(),
             node: endpoint.node().to_owned(),
             zone: endpoint.zone().to_owned(),
@@ -53,46 +50,41 @@ impl Picture {
             service: view.service().to_owned(),
             address: view.target().to_string(),
             policy: view.policy().to_owned(),
-            load: Load::from(tally),
+            load: LoadSummary::from(tally),
             servers: present.chain(absent).collect(),
         }
     }
 }
 
-/// One endpoint in a [`Picture`].
+/// One endpoint in a [`Distribution`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Server {
-    /// Address and port.
+pub struct EndpointHits {
     pub address: String,
-    /// Its node.
     pub node: String,
-    /// Its zone.
     pub zone: String,
-    /// The level that took it in; `None` when it is out.
+    /// The level that selected it; `None` if none did.
     pub level: Option<String>,
     /// Its weight in the kernel; `None` when the kernel has no such real server.
     pub weight: Option<u32>,
-    /// Share of new connections that the policy wants for it, 0 to 1.
+    /// The share of new connections that the policy gives it, 0 to 1.
     pub wanted: f64,
-    /// Connections it answered.
     pub hits: u64,
 }
 
 /// Requests of one client, one new connection each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// How many.
+pub struct LoadSummary {
     pub requests: u64,
-    /// How many gave no whole answer.
+    /// Requests without a complete answer.
     pub failed: u64,
-    /// Why, with counts.
+    /// Causes of failures with counts.
     pub errors: Vec<String>,
-    /// How long all of them took.
+    /// Duration of all of them together.
     pub seconds: f64,
 }
 
-impl From<&Tally> for Load {
-    fn from(tally: &Tally) -> Self {
+impl From<&RequestCounts> for LoadSummary {
+    fn from(tally: &RequestCounts) -> Self {
         let errors = tally.errors.iter();
         Self {
             requests: tally.requests,
@@ -107,11 +99,11 @@ impl From<&Tally> for Load {
 
 /// A change of the cluster under load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    /// What happened, as a heading.
+pub struct ClusterChange {
+    /// A heading that says what changed.
     pub what: String,
-    /// From the change of the file to the last weight in the kernel.
+    /// From the changed file to the last changed weight in the kernel.
     pub milliseconds: f64,
-    /// The requests of the client from before the change until after it.
-    pub load: Load,
+    /// The client's requests from before the change until after it.
+    pub load: LoadSummary,
 }

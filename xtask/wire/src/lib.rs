@@ -1,122 +1,101 @@
-//! The lines in which a QEMU guest tells its host what happened.
+//! Defines the lines with which a QEMU guest reports to its host.
 //!
-//! A guest has one serial port for its job. What a person reads and what the host reads share it:
-//! a *record* is one line that begins with the record separator (RFC 7464) and goes on as JSON;
-//! everything else is text to be shown.
+//! A guest has one serial port for its job, for text and for records. A *record* is one line that begins with the record
+//! separator (RFC 7464) and continues as JSON. Every other line is text to print.
 //!
 //! This crate never does I/O.
 
 #![forbid(unsafe_code)]
+#![allow(missing_docs, reason = "guest, testbed and xtask are the only users")]
 
 mod demo;
+pub mod proc_ip_vs;
 mod proxy;
 pub mod report;
-pub mod table;
-mod tally;
+mod request_counts;
 mod view;
 
 use serde::{Deserialize, Serialize};
 
-pub use demo::{Change, Load, Picture, Server};
+pub use demo::{ClusterChange, Distribution, EndpointHits, LoadSummary};
 pub use proxy::ProxyKind;
-pub use tally::Tally;
+pub use request_counts::RequestCounts;
 pub use view::{Endpoint, View};
 
-/// The byte a record begins with: RS, as in RFC 7464.
+/// The first byte of a record: RS of RFC 7464.
 pub const SEPARATOR: char = '\u{1e}';
 
-/// Something that happened in a guest.
+/// What a guest reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Record {
-    /// A suite is about to run that many tests. Comes once, before the first [`Record::Test`].
-    Plan {
-        /// How many.
-        tests: usize,
-    },
-    /// A test ended.
+    /// The number of tests that a suite will run. Sent once, before the first [`Record::Test`].
+    Plan { tests: usize },
     Test {
-        /// The test's name: binary and path.
+        /// Binary and path.
         name: String,
-        /// How it ended.
-        outcome: Outcome,
-        /// How long it took.
+        outcome: TestOutcome,
         milliseconds: u64,
-        /// What it wrote, when it failed.
+        /// What it printed, if it failed.
         output: String,
     },
-    /// The suite ended. Comes once; a suite without it has crashed.
-    End {
-        /// How many tests passed.
-        passed: usize,
-        /// How many did not.
-        failed: usize,
-    },
-    /// The demo is busy with something that takes a while.
-    Progress {
-        /// With what.
-        text: String,
-    },
-    /// The demo measured where connections go. Comes after the [`Record::Change`] it follows from.
-    Picture(Picture),
-    /// The demo changed the cluster and saw the kernel follow.
-    Change(Change),
-    /// What a program that knows nothing of us says, word for word.
-    Proof {
-        /// The command a person would type.
+    /// The suite ended. Sent once; without it, the suite has crashed.
+    End { passed: usize, failed: usize },
+    /// The demo begins something that takes a while.
+    Progress { text: String },
+    /// The demo measured to which endpoints connections go, at the start and after each [`Record::Change`].
+    Distribution(Distribution),
+    /// The demo changed the cluster, and the kernel has followed.
+    Change(ClusterChange),
+    /// The output of an independent program.
+    CommandOutput {
+        /// The command line.
         command: String,
-        /// What it printed.
         text: String,
     },
-    /// The host is to note how long it has run the guest's processors: what is measured lies between two of these.
+    /// Requests that the host reads the CPU time that it has given to the guest. A measurement lies between two marks.
     Mark,
-    /// What was measured; once, by `guest bench all`.
+    /// The readings of `guest bench all`, sent once.
     Report(Box<report::Report>),
-    /// What was measured of one node proxy; once, by `guest bench rival`.
-    Rival(Box<report::Rival>),
-    /// The job ended; the last record of every guest.
-    Exit {
-        /// Its exit status.
-        status: i32,
-    },
+    /// The readings of `guest bench proxy`, sent once.
+    Proxy(Box<report::ProxyReport>),
+    /// The job ended. The last record of every guest.
+    Exit { status: i32 },
 }
 
-/// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Its process ended with status 0.
+pub enum TestOutcome {
+    /// Its process exited with status 0.
     Passed,
-    /// Its process ended otherwise.
     Failed,
-    /// It did not end in time and was killed.
+    /// It exceeded its time limit and was killed.
     TimedOut,
 }
 
 impl Record {
-    /// The line of this record, without the newline.
+    /// Returns the line of this record, without the newline.
     ///
     /// # Errors
-    /// Never for the records above; JSON's writer says so only for maps with odd keys.
+    /// None for the records above: serialization fails only for maps with keys that are no strings.
     pub fn to_line(&self) -> serde_json::Result<String> {
         Ok(format!("{SEPARATOR}{}", serde_json::to_string(self)?))
     }
 }
 
-/// One line of a guest's job, told apart.
+/// One parsed line of a guest's job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
-    /// Text to be shown.
+    /// Text to print.
     Text(String),
-    /// A record, and the text that stood before it on the same line, if any.
+    /// A record, and the text before it on the same line, if any.
     Record(Option<String>, Record),
-    /// A line that begins as a record and cannot be read: the guest was cut short or two writers
-    /// met. Never to be taken for success.
+    /// A line that begins as a record and cannot be parsed: the guest was stopped, or two writers wrote at the same time.
+    /// It never counts as success.
     Broken(String),
 }
 
 impl Line {
-    /// Tells what `line` is.
     pub fn parse(line: &str) -> Self {
         let Some((before, json)) = line.split_once(SEPARATOR) else {
             return Self::Text(line.to_owned());

@@ -1,53 +1,47 @@
-//! What a guest that measured tells: raw readings, no judgement.
+//! Raw readings of a guest that measures. The host derives figures from them.
 //!
-//! Durations are seconds unless a name says otherwise. Where something was measured several
-//! times, all readings are kept; which of them counts is the host's business.
+//! Durations are in seconds unless a name says otherwise. Repeated measurements keep all their readings.
 
 use serde::{Deserialize, Serialize};
 
-/// Everything one run measured.
+/// The readings of `guest bench all`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The kernel's release, as `uname -r` says it.
+    /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
     /// Number of endpoints of each Service.
     pub endpoints: u32,
-    /// One entry for each cluster size, smallest first.
-    pub sizes: Vec<Size>,
+    /// The readings of each cluster size, smallest first.
+    pub sizes: Vec<SizeReport>,
 }
 
-/// What was measured at one cluster size.
+/// The readings of one cluster size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Size {
+pub struct SizeReport {
     /// Number of Services, each with one virtual server.
     pub services: u32,
-    /// Loading an empty kernel.
-    pub load: Load,
-    /// One endpoint leaving and coming back.
-    pub change: Change,
-    /// Starting again on a kernel that is correct.
+    pub load: ColdLoad,
+    pub change: ChangeCost,
     pub restart: Restart,
-    /// Nothing happening.
     pub idle: Idle,
     /// Resident memory with the cluster in one file.
-    pub memory_file: Memory,
+    pub memory_file: ResidentMemory,
     /// Resident memory with the cluster in a folder, one file for each Service.
-    pub memory_folder: Memory,
+    pub memory_folder: ResidentMemory,
 }
 
-/// Loading an empty kernel, in a fresh network namespace each time; the two alternate.
+/// Times to fill an empty kernel, each in a fresh network namespace; agent and bare loop alternate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// The bare loop: from the first send to the last acknowledgement.
+pub struct ColdLoad {
+    /// Times of the bare loop: from the first send to the last acknowledgement.
     pub floor: Vec<f64>,
-    /// The agent, start by start.
-    pub agent: Vec<Start>,
+    pub agent: Vec<AgentStart>,
 }
 
-/// One start of the agent, told by its own clock and seen from outside.
+/// One start of the agent, measured by its own clock and from outside.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Start {
-    /// From the start of the process to the end of the first full read: program start and YAML.
+pub struct AgentStart {
+    /// From the start of the process to the end of the first full read of the YAML.
     pub read: f64,
     /// Reading what the kernel holds.
     pub dump: f64,
@@ -57,42 +51,41 @@ pub struct Start {
     pub apply: f64,
     /// From the end of the first full read to the end of the first pass, routes and nftables included.
     pub pass: f64,
-    /// From the start of the process until it says that it serves, seen from outside.
+    /// From the start of the process until `/healthz` answers 200, measured from outside.
     pub ready: f64,
     /// Commands sent to IPVS.
     pub writes: u64,
 }
 
-/// One endpoint leaving and coming back, again and again.
+/// The costs of one endpoint that leaves and comes back repeatedly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    /// CPU time of the agent's loop for each change, from the event on, in milliseconds; sorted.
+pub struct ChangeCost {
+    /// CPU time of the agent's loop for each change, in milliseconds; sorted.
     pub cpu_ms: Vec<f64>,
     /// CPU time of the threads that notice and read the changed file, in milliseconds; sorted.
     pub reading_cpu_ms: Vec<f64>,
-    /// From the file's replacement until the kernel shows it, in milliseconds, seen from outside; sorted.
+    /// From the file's replacement until the kernel has changed, in milliseconds, measured from outside; sorted.
     pub wall_ms: Vec<f64>,
-    /// Mean of what the agent itself says from event to acknowledgement, in milliseconds.
+    /// Mean time from event to acknowledgement by the agent's own metric, in milliseconds.
     pub latency_ms: f64,
 }
 
-/// Starting again on a kernel that is correct; the two alternate.
+/// Restarts on a correct kernel; agent and bare loop alternate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
-    /// The bare loop dumping every virtual server and real server, uninterpreted.
+    /// Times in which the bare loop dumps every virtual server and real server without parsing them.
     pub dump: Vec<f64>,
-    /// The agent, start by start.
-    pub agent: Vec<Start>,
+    pub agent: Vec<AgentStart>,
 }
 
-/// A settled agent that is left alone.
+/// The costs of an idle agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
-    /// How long it was watched with no periodic check due.
+    /// How long it was observed with no periodic check due.
     pub quiet_seconds: f64,
-    /// How often any of its threads woke in that time.
+    /// Wake-ups of all its threads in that time.
     pub quiet_wakeups: u64,
-    /// How long it was watched with periodic checks.
+    /// How long it was observed with periodic checks.
     pub checked_seconds: f64,
     /// Periodic checks in that time.
     pub checks: u64,
@@ -102,63 +95,62 @@ pub struct Idle {
 
 /// Resident memory in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
-    /// `VmRSS` of the settled agent.
+pub struct ResidentMemory {
+    /// `VmRSS`.
     pub resident_kib: u64,
-    /// `VmHWM`: at most, since it started.
+    /// `VmHWM`: the peak since its start.
     pub peak_kib: u64,
 }
 
-/// One node proxy on a real API server, in a guest of its own.
+/// The readings of one node proxy on a real API server, alone in a guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rival {
-    /// What tables call it.
+pub struct ProxyReport {
+    /// The name in tables.
     pub name: String,
     /// Number of Services.
     pub services: u32,
     /// Number of endpoints of each.
     pub endpoints: u32,
-    /// From the start of the process until every Service is in an empty kernel.
+    /// From the start of the process until an empty kernel holds every Service.
     pub start: f64,
-    /// The same on a kernel that is correct.
+    /// The same on a correct kernel.
     pub restart: f64,
-    /// One endpoint replaced, again and again.
-    pub changes: Vec<RivalChange>,
+    /// The costs of each replaced endpoint.
+    pub changes: Vec<ProxyChange>,
     /// Resident memory after the start.
-    pub memory: Memory,
-    /// Requests to the API server until it rested after the start.
+    pub memory: ResidentMemory,
+    /// Requests to the API server until it was idle after the start.
     pub requests: f64,
-    /// Bytes to and from the API server meanwhile, TLS and TCP included.
+    /// Bytes to and from the API server in that time, with TLS and TCP.
     pub bytes: u64,
-    /// Rolling updates, if they were asked for.
+    /// Rolling updates, if they were measured.
     pub churn: Option<Churn>,
 }
 
-/// One endpoint replaced.
+/// The costs of one replaced endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RivalChange {
-    /// From the API server's answer to the write until a new connection reaches the new endpoint.
+pub struct ProxyChange {
+    /// From the API server's answer to the write until a new connection reached the new endpoint.
     pub seconds: f64,
-    /// The proxy's CPU time until it rested again, children included.
+    /// The proxy's CPU time until it was idle again, with its children.
     pub cpu: f64,
 }
 
-/// Rolling updates at a steady pace.
+/// The costs of rolling updates at a constant rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Churn {
-    /// How long they went on.
     pub seconds: f64,
-    /// EndpointSlices whose endpoints were all replaced.
+    /// Written EndpointSlices; each write replaced all endpoints.
     pub changes: u32,
-    /// Endpoints replaced.
     pub replaced: f64,
-    /// The proxy's CPU time meanwhile by the guest's clock, which counts when its processors waited for one of the host's.
+    /// The proxy's CPU time by the guest's clock, which also counts time in which its processors waited for the host's.
     pub cpu: f64,
-    /// How much of their time the guest's processors had one of the host's when they wanted it, from 0 to 1; filled in by
-    /// the host.
-    pub given: f64,
-    /// The CPU time that a bare loop needs for the same real servers, each of which it deletes at once.
-    pub eager: f64,
-    /// From the API server's answer until new connections reached the probed endpoint's new place, move by move.
+    /// The share of that time in which the guest's processors ran on the host, from 0 to 1. The host sets it.
+    #[serde(rename = "given")]
+    pub cpu_share: f64,
+    /// The CPU time of a bare loop that replaces the same real servers and deletes each immediately.
+    #[serde(rename = "eager")]
+    pub immediate_delete: f64,
+    /// For each move of the probed endpoint, the time from the API server's answer until a new connection reached it.
     pub lags: Vec<f64>,
 }

@@ -1,30 +1,30 @@
-//! One virtual server as the agent's program tells it: `render -o json` without a kernel, `status -o json` on a node.
+//! Parses the virtual servers in the output of `ipvs-topo render -o json` and `ipvs-topo status -o json`.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Deserialize;
 
-/// A virtual server and its endpoints, as one node sees them.
+/// A virtual server and its endpoints on one node.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct View {
     service: String,
     address: IpAddr,
     port: u16,
-    policy: Policy,
+    policy: PolicyText,
     real_servers: Vec<Endpoint>,
     excluded: Vec<Endpoint>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct JsonOutput {
     virtual_servers: Vec<View>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Policy {
+struct PolicyText {
     words: String,
     levels: Vec<Level>,
 }
@@ -33,13 +33,13 @@ struct Policy {
 struct Level {
     #[serde(rename = "level")]
     name: String,
-    /// Endpoints in it that take connections.
+    /// Endpoints of this level that accept connections.
     usable: u32,
-    /// Its share once empty levels have given theirs away, 0 to 1.
+    /// Its share after the shares of empty levels are distributed, 0 to 1.
     share: f64,
 }
 
-/// One endpoint, chosen or not.
+/// One endpoint, selected or not.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Endpoint {
     address: IpAddr,
@@ -55,36 +55,35 @@ pub struct Endpoint {
 }
 
 impl View {
-    /// Every virtual server in what the program told.
+    /// Parses every virtual server.
     ///
     /// # Errors
-    /// When the program's JSON is another than these fields are read from.
-    pub fn all(told: &[u8]) -> serde_json::Result<Vec<Self>> {
-        Ok(serde_json::from_slice::<Told>(told)?.virtual_servers)
+    /// If the JSON does not have these fields.
+    pub fn all(output: &[u8]) -> serde_json::Result<Vec<Self>> {
+        Ok(serde_json::from_slice::<JsonOutput>(output)?.virtual_servers)
     }
 
-    /// The virtual address and port.
     pub fn target(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
 
-    /// The Service, `namespace/name`.
+    /// Returns `namespace/name` of the Service.
     pub fn service(&self) -> &str {
         &self.service
     }
 
-    /// The policy in words.
+    /// Returns the policy as text.
     pub fn policy(&self) -> &str {
         &self.policy.words
     }
 
-    /// Chosen endpoints first, nearest level first, then those that are out.
+    /// Returns selected endpoints, nearest level first, then excluded ones.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.real_servers.iter().chain(&self.excluded)
     }
 
-    /// The share of new connections that the policy wants for `endpoint`, 0 to 1; not what its
-    /// weight gives, which is what the demo is to show.
+    /// Returns the share of new connections that the policy gives `endpoint`, 0 to 1. The weight is not used: the demo
+    /// verifies it.
     pub fn wanted(&self, endpoint: &Endpoint) -> f64 {
         let Some(name) = endpoint.level.as_deref().filter(|_| endpoint.weight > 0) else {
             return 0.0;
@@ -96,7 +95,7 @@ impl View {
             .map_or(0.0, |level| level.share / f64::from(level.usable.max(1)))
     }
 
-    /// The weights that the kernel is to hold.
+    /// Returns the weights that the kernel should hold, without those of 0.
     pub fn weights(&self) -> BTreeMap<SocketAddr, u32> {
         self.real_servers
             .iter()
@@ -105,12 +104,10 @@ impl View {
             .collect()
     }
 
-    /// The endpoints on the node `name`.
     pub fn on(&self, name: &str) -> Vec<SocketAddr> {
         self.pick(|endpoint| endpoint.node() == name)
     }
 
-    /// The endpoints in the zone `name`.
     pub fn in_zone(&self, name: &str) -> Vec<SocketAddr> {
         self.pick(|endpoint| endpoint.zone() == name)
     }
@@ -124,22 +121,19 @@ impl View {
 }
 
 impl Endpoint {
-    /// Address and port.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
 
-    /// Its node's name.
     pub fn node(&self) -> &str {
         self.node.as_deref().unwrap_or_default()
     }
 
-    /// Its zone's name.
     pub fn zone(&self) -> &str {
         self.zone.as_deref().unwrap_or_default()
     }
 
-    /// The level that took it in.
+    /// Returns the level that selected it.
     pub fn level(&self) -> Option<&str> {
         self.level.as_deref()
     }

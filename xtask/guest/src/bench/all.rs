@@ -1,4 +1,4 @@
-//! The whole run: every cluster size, every measurement in a fresh network namespace.
+//! Measures every cluster size, each measurement in a fresh network namespace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use benches::{Shape, write_cluster, write_folder};
 use guest_wire::Record;
-use guest_wire::report::{Load, Memory, Report, Size};
+use guest_wire::report::{ColdLoad, Report, ResidentMemory, SizeReport};
 use serde::de::DeserializeOwned;
 
 use super::cold::Cold;
@@ -24,10 +24,10 @@ pub(crate) struct AllArgs {
     /// Numbers of virtual servers, smallest first.
     #[arg(long, value_delimiter = ',', default_value = "1000,5000,10000")]
     sizes: Vec<u32>,
-    /// How many times what alternates is measured.
+    /// Number of repetitions of the measurements that alternate.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
-    /// How many endpoints leave and come back.
+    /// Number of endpoints that leave and come back.
     #[arg(long, default_value_t = 25)]
     changes: u32,
     /// A folder in memory for the clusters.
@@ -35,7 +35,7 @@ pub(crate) struct AllArgs {
     scratch: PathBuf,
 }
 
-/// The cluster with that many Services.
+/// Describes the cluster with this number of Services.
 pub(crate) fn shape(services: u32) -> Shape {
     Shape {
         services,
@@ -44,7 +44,7 @@ pub(crate) fn shape(services: u32) -> Shape {
     }
 }
 
-/// Measures everything and tells the report as one record.
+/// Measures everything and prints the report as one record.
 pub(crate) fn all(args: &AllArgs) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let mut report = Report {
@@ -60,7 +60,7 @@ pub(crate) fn all(args: &AllArgs) -> Result<()> {
     print_record(&Record::Report(Box::new(report)))
 }
 
-fn size(args: &AllArgs, services: u32) -> Result<Size> {
+fn size(args: &AllArgs, services: u32) -> Result<SizeReport> {
     let shape = shape(services);
     let (load, memory_file) = load(args, &shape)?;
     log(&format!("{services}: changes, idle, restarts"));
@@ -89,7 +89,7 @@ fn size(args: &AllArgs, services: u32) -> Result<Size> {
         idle,
         memory,
     } = steady;
-    Ok(Size {
+    Ok(SizeReport {
         services,
         load,
         change,
@@ -100,9 +100,9 @@ fn size(args: &AllArgs, services: u32) -> Result<Size> {
     })
 }
 
-/// The agent and the bare loop take turns at filling empty kernels.
-fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
-    // The agent watches the folder around a file, so nothing else is written there.
+/// Lets the agent and the bare loop fill empty kernels, in turns.
+fn load(args: &AllArgs, shape: &Shape) -> Result<(ColdLoad, ResidentMemory)> {
+    // The agent watches the folder of the file, so nothing else is written there.
     let around = args.scratch.join("file");
     fs::create_dir_all(&around)?;
     let cluster = around.join("cluster.yaml");
@@ -110,8 +110,8 @@ fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
     let mut file = std::io::BufWriter::new(fs::File::create(&cluster)?);
     write_cluster(shape, &mut file)?;
     file.into_inner()?;
-    let mut load = Load::default();
-    let mut memory = Memory::default();
+    let mut load = ColdLoad::default();
+    let mut memory = ResidentMemory::default();
     for round in 1..=args.repeat {
         log(&format!(
             "{}: cold load {round} of {}",
@@ -136,7 +136,7 @@ fn load(args: &AllArgs, shape: &Shape) -> Result<(Load, Memory)> {
     Ok((load, memory))
 }
 
-/// Runs one measurement in a network namespace of its own.
+/// Runs one measurement in its own network namespace.
 fn measure<T: DeserializeOwned>(arguments: &[&str]) -> Result<T> {
     namespace::settle()?;
     let what = arguments.first().copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An empty kernel, and how long it takes to fill it: by the agent, and by the bare loop.
+//! Measures how long the agent and the bare loop take to fill an empty kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use guest_wire::report::{Memory, Start};
+use guest_wire::report::{AgentStart, ResidentMemory};
 use serde::{Deserialize, Serialize};
 
 use super::agent::{self, Agent};
-use super::bare::Bare;
+use super::bare_socket::BareSocket;
 use super::{messages, namespace, process};
 
 /// `guest bench cold`: the agent fills an empty kernel.
@@ -22,7 +22,7 @@ pub(crate) struct ColdArgs {
     /// The cluster.
     #[arg(long)]
     cluster: PathBuf,
-    /// Where to leave what the kernel then holds, as messages for the bare loop.
+    /// File for the messages with which the bare loop makes the same tables.
     #[arg(long)]
     messages: PathBuf,
 }
@@ -30,24 +30,22 @@ pub(crate) struct ColdArgs {
 /// `guest bench floor`: the bare loop fills an empty kernel.
 #[derive(clap::Args)]
 pub(crate) struct FloorArgs {
-    /// What `guest bench cold` left.
+    /// The file that `guest bench cold` wrote.
     #[arg(long)]
     messages: PathBuf,
 }
 
-/// What `guest bench cold` found.
+/// The readings of `guest bench cold`.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Cold {
-    /// The start.
-    pub(crate) start: Start,
-    /// Memory of the settled agent.
-    pub(crate) memory: Memory,
+    pub(crate) start: AgentStart,
+    pub(crate) memory: ResidentMemory,
 }
 
-/// Lets the agent fill this namespace's empty table.
+/// Starts the agent on the empty table of this namespace.
 pub(crate) fn cold(args: &ColdArgs) -> Result<Cold> {
     namespace::prepare()?;
-    let agent = Agent::start(&agent::Start {
+    let agent = Agent::start(&agent::StartOptions {
         binary: &args.agent,
         cluster: &args.cluster,
         check_seconds: agent::NO_CHECK,
@@ -57,21 +55,21 @@ pub(crate) fn cold(args: &ColdArgs) -> Result<Cold> {
     if !args.messages.exists() {
         capture(&args.messages, start.writes)?;
     }
-    // What was allocated for the start only has a moment to be given back.
+    // The allocator needs a moment to return memory that only the start used.
     sleep(Duration::from_secs(1));
     let memory = process::memory(agent.pid())?;
-    agent.kill()?;
+    drop(agent);
     Ok(Cold { start, memory })
 }
 
-/// Lets the bare loop fill this namespace's empty table; seconds.
+/// Fills the empty table of this namespace with the bare loop and returns the seconds it took.
 pub(crate) fn floor(args: &FloorArgs) -> Result<f64> {
     namespace::prepare()?;
     let datagrams = messages::read(&args.messages)?;
-    Ok(Bare::open()?.send(&datagrams)?.as_secs_f64())
+    Ok(BareSocket::open()?.send(&datagrams)?.as_secs_f64())
 }
 
-/// Writes what the kernel holds as the messages that would make it so again, in the agent's own order.
+/// Writes the messages that make an empty kernel equal to this one, in the order in which the agent sends them.
 fn capture(path: &Path, writes: u64) -> Result<()> {
     let (datagrams, commands) = messages::capture()?;
     ensure!(

@@ -1,4 +1,4 @@
-//! Finished netlink messages for the bare loop: made from what the kernel holds, kept in a file.
+//! Encodes the kernel's tables as netlink messages for the bare loop, and stores them in a file.
 
 use std::fs;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use ipvs_netlink::{Client, Command, ServiceId};
 use netlink_pipeline::{Datagram, Limits, Request};
 
-use super::bare::Finished;
+use super::bare_socket::EncodedDatagram;
 
 /// `IPVS_CMD_GET_SERVICE` of `linux/ip_vs.h`.
 const GET_SERVICE: u8 = 4;
@@ -22,13 +22,13 @@ const ATTR_SERVICE: u16 = 1;
 const FLAG_DUMP: u16 = 0x300;
 /// `AF_INET` of `linux/socket.h`.
 const AF_INET: u16 = 2;
-/// Bytes of the number before each datagram in the file.
+/// Bytes of the length before each datagram in the file.
 const LENGTH: usize = 4;
 
-/// The messages that would make an empty kernel what this one is, and how many they are.
+/// Encodes the messages that make an empty kernel equal to this one, and counts the commands in them.
 ///
-/// They are in the order of the virtual servers' addresses, each followed by its real servers.
-pub(crate) fn capture() -> Result<(Vec<Finished>, u64)> {
+/// Virtual servers are sorted by address, each followed by its real servers.
+pub(crate) fn capture() -> Result<(Vec<EncodedDatagram>, u64)> {
     let mut client = Client::open()?;
     let mut entries = client.dump()?;
     entries.sort_by_key(|(entry, _)| entry.service.id);
@@ -39,12 +39,15 @@ pub(crate) fn capture() -> Result<(Vec<Finished>, u64)> {
         let reals = destinations.into_iter().map(|entry| entry.destination);
         commands.extend(reals.map(|real| Command::NewDest(id, real)));
     }
-    let datagrams = client.encode(&commands, 1).into_iter().map(Finished::new);
+    let datagrams = client
+        .encode(&commands, 1)
+        .into_iter()
+        .map(EncodedDatagram::new);
     Ok((datagrams.collect(), u64::try_from(commands.len())?))
 }
 
-/// The requests of a whole dump: the virtual servers, then the real servers of each.
-pub(crate) fn dump_requests() -> Result<Vec<Finished>> {
+/// Encodes the requests of a full dump: the virtual servers, then the real servers of each.
+pub(crate) fn dump_requests() -> Result<Vec<EncodedDatagram>> {
     let mut client = Client::open()?;
     let family = client.family_id();
     let mut sequence = 1;
@@ -81,14 +84,14 @@ fn request(
     family: u16,
     sequence: u32,
     fill: impl FnOnce(&mut netlink_pipeline::Writer<'_>),
-) -> Result<Finished> {
+) -> Result<EncodedDatagram> {
     let mut datagram = Datagram::new(Limits::default(), usize::MAX);
     datagram.push(Request::new(family, FLAG_DUMP), fill)?;
-    Ok(Finished::new(datagram.seal(sequence).to_vec()))
+    Ok(EncodedDatagram::new(datagram.seal(sequence).to_vec()))
 }
 
-/// Keeps datagrams in a file.
-pub(crate) fn write(path: &Path, datagrams: &[Finished]) -> Result<()> {
+/// Writes datagrams to a file.
+pub(crate) fn write(path: &Path, datagrams: &[EncodedDatagram]) -> Result<()> {
     let mut file = Vec::new();
     for datagram in datagrams {
         file.extend(u32::try_from(datagram.bytes.len())?.to_ne_bytes());
@@ -97,8 +100,8 @@ pub(crate) fn write(path: &Path, datagrams: &[Finished]) -> Result<()> {
     fs::write(path, file).with_context(|| path.display().to_string())
 }
 
-/// Reads what [`write()`] kept.
-pub(crate) fn read(path: &Path) -> Result<Vec<Finished>> {
+/// Reads the file that [`write()`] wrote.
+pub(crate) fn read(path: &Path) -> Result<Vec<EncodedDatagram>> {
     let file = fs::read(path).with_context(|| path.display().to_string())?;
     let mut rest = file.as_slice();
     let mut datagrams = Vec::new();
@@ -106,7 +109,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Finished>> {
         let length = usize::try_from(u32::from_ne_bytes(*length))?;
         ensure!(length <= behind.len(), "{} is cut short", path.display());
         let (bytes, behind) = behind.split_at(length);
-        datagrams.push(Finished::new(bytes.to_vec()));
+        datagrams.push(EncodedDatagram::new(bytes.to_vec()));
         rest = behind;
     }
     Ok(datagrams)
@@ -128,7 +131,7 @@ mod tests {
         }
         let datagrams: Vec<_> = codec::encode(&commands, 0x1c, Limits::default(), 1)
             .into_iter()
-            .map(Finished::new)
+            .map(EncodedDatagram::new)
             .collect();
         assert_eq!(
             datagrams.last().unwrap().last,

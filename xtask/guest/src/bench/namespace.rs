@@ -1,4 +1,4 @@
-//! The network namespace that a measurement runs in, and a quiet machine around it.
+//! Prepares the network namespace of a measurement, and waits until the machine is idle.
 
 use std::process::Command;
 use std::thread::sleep;
@@ -9,17 +9,16 @@ use benches::Shape;
 
 use super::process;
 
-/// How long one look at the machine's idleness takes.
-const LOOK: Duration = Duration::from_millis(200);
-/// Waiting longer than this for a quiet machine is pointless.
+/// Length of one sample of the idle time.
+const SAMPLE: Duration = Duration::from_millis(200);
+/// The measurement starts after this time even if the machine is busy.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The node that the measured agent is.
 pub(crate) fn node_name() -> String {
     Shape::default().node(0).name
 }
 
-/// Brings `lo` up and gives it the node's address, from which the agent's routes send.
+/// Brings `lo` up and adds the node's address, the source address of the agent's routes.
 pub(crate) fn prepare() -> Result<()> {
     let address = Shape::default().node(0).address;
     ip(&["link", "set", "lo", "up"])?;
@@ -27,14 +26,14 @@ pub(crate) fn prepare() -> Result<()> {
     settle()
 }
 
-/// Waits until the machine is idle: a namespace that was left is emptied by the kernel in the background.
+/// Waits until the machine is idle: the kernel cleans up the previous namespace in the background.
 pub(crate) fn settle() -> Result<()> {
     let begin = Instant::now();
     while begin.elapsed() < LIMIT {
         let before = process::idle_ticks()?;
-        sleep(LOOK);
+        sleep(SAMPLE);
         let ticks = process::idle_ticks()?.saturating_sub(before);
-        // Two CPUs at 100 ticks a second give 40 ticks in this time when both are idle.
+        // Two idle CPUs at 100 ticks a second count 40 ticks in this time.
         if ticks >= 36 {
             break;
         }

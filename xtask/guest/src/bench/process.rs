@@ -1,25 +1,25 @@
-//! What /proc says about a running process: CPU time, context switches, memory.
+//! Reads CPU time, context switches and memory of a process from /proc.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use guest_wire::report::Memory;
+use guest_wire::report::ResidentMemory;
 
-/// One reading of a process; two of them make a figure.
+/// What a process has used since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
-    /// Time spent on a CPU by the first thread, on which the agent's loop runs, in nanoseconds.
+pub(crate) struct ProcessUsage {
+    /// CPU time of the first thread, which runs the agent's loop, in nanoseconds.
     pub(crate) first_ns: u64,
-    /// Time spent on a CPU by the other threads that live, in nanoseconds.
+    /// CPU time of the other threads that still run, in nanoseconds.
     pub(crate) others_ns: u64,
-    /// Voluntary context switches of all threads that live: each is a sleep, so the next wake-up is one too.
+    /// Voluntary context switches of all threads that still run, so the number of wake-ups.
     pub(crate) sleeps: u64,
 }
 
-impl Reading {
-    /// What happened between `earlier` and this reading.
+impl ProcessUsage {
+    /// Returns what was used since `earlier`.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             first_ns: self.first_ns.saturating_sub(earlier.first_ns),
@@ -28,52 +28,50 @@ impl Reading {
         }
     }
 
-    /// CPU time of the first thread.
     pub(crate) fn first(self) -> Duration {
         Duration::from_nanos(self.first_ns)
     }
 
-    /// CPU time of the other threads.
     pub(crate) fn others(self) -> Duration {
         Duration::from_nanos(self.others_ns)
     }
 }
 
 /// Reads CPU time and context switches of process `pid`.
-pub(crate) fn read(pid: u32) -> Result<Reading> {
-    let mut reading = Reading::default();
+pub(crate) fn read(pid: u32) -> Result<ProcessUsage> {
+    let mut usage = ProcessUsage::default();
     for thread in threads(pid)? {
         let (cpu, sleeps) = match of_thread(&thread) {
-            // It has ended since it was listed.
+            // The thread has exited since it was listed.
             Err(_) if !thread.exists() => continue,
             found => found?,
         };
         if thread.ends_with(pid.to_string()) {
-            reading.first_ns += cpu;
+            usage.first_ns += cpu;
         } else {
-            reading.others_ns += cpu;
+            usage.others_ns += cpu;
         }
-        reading.sleeps += sleeps;
+        usage.sleeps += sleeps;
     }
-    Ok(reading)
+    Ok(usage)
 }
 
-/// CPU time of a thread in nanoseconds, and its voluntary context switches.
+/// Reads CPU time in nanoseconds and voluntary context switches of a thread.
 fn of_thread(thread: &Path) -> Result<(u64, u64)> {
     let sleeps = field(&text(&thread.join("status"))?, "voluntary_ctxt_switches:")?;
     Ok((cpu_of(thread)?, sleeps))
 }
 
 /// Reads the resident memory of process `pid`.
-pub(crate) fn memory(pid: u32) -> Result<Memory> {
+pub(crate) fn memory(pid: u32) -> Result<ResidentMemory> {
     let status = text(&PathBuf::from(format!("/proc/{pid}/status")))?;
-    Ok(Memory {
+    Ok(ResidentMemory {
         resident_kib: field(&status, "VmRSS:")?,
         peak_kib: field(&status, "VmHWM:")?,
     })
 }
 
-/// Idle time of all CPUs together since boot, in clock ticks (`/proc/stat`, fields 4 and 5 of `cpu`).
+/// Reads the idle time of all CPUs since boot, in clock ticks (`/proc/stat`, fields 4 and 5 of `cpu`).
 pub(crate) fn idle_ticks() -> Result<u64> {
     let stat = text(Path::new("/proc/stat"))?;
     let line = stat.lines().next().context("/proc/stat is empty")?;
@@ -93,7 +91,7 @@ fn threads(pid: u32) -> Result<Vec<PathBuf>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// The first field of `schedstat` is time on a CPU in ns (Documentation/scheduler/sched-stats.rst).
+/// Reads the first field of `schedstat`: CPU time in ns (Documentation/scheduler/sched-stats.rst).
 fn cpu_of(thread: &Path) -> Result<u64> {
     let path = thread.join("schedstat");
     text(&path)?
@@ -107,7 +105,7 @@ fn text(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
-/// The number after `name` at the beginning of a line.
+/// Returns the number after `name` at the beginning of a line.
 fn field(status: &str, name: &str) -> Result<u64> {
     status
         .lines()
@@ -130,7 +128,7 @@ mod tests {
             sum = std::hint::black_box(sum ^ number);
         }
         let used = read(pid).unwrap().since(before);
-        // A test runs on a thread of its own.
+        // A test does not run on the first thread.
         assert!(used.others() > Duration::from_micros(100), "{used:?} {sum}");
         let memory = memory(pid).unwrap();
         assert!(memory.resident_kib > 0 && memory.peak_kib >= memory.resident_kib);

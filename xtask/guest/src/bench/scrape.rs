@@ -1,4 +1,4 @@
-//! Reads the agent's metrics, as a monitoring system would.
+//! Reads metrics over HTTP, as a monitoring system does.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Every sample of one scrape: `name{labels}` to value.
+/// The samples of one scrape by `name{labels}`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(BTreeMap<String, f64>);
 
 impl Samples {
-    /// The sample with this name and these labels, exactly as the agent prints them.
+    /// Returns the sample with exactly this name and these labels.
     pub(crate) fn get(&self, series: &str) -> Result<f64> {
         self.0
             .get(series)
@@ -20,7 +20,7 @@ impl Samples {
             .with_context(|| format!("the agent has no metric `{series}`"))
     }
 
-    /// The sum of all samples with this name, whatever their labels; 0 if there is none.
+    /// Returns the sum of all samples with this name and any labels; 0 if there is none.
     pub(crate) fn sum(&self, name: &str) -> f64 {
         self.0
             .iter()
@@ -35,7 +35,7 @@ pub(crate) fn metrics(address: SocketAddr) -> Result<Samples> {
     Ok(parse(&get(address, "/metrics")?))
 }
 
-/// The body of a GET; an error unless the answer is 200.
+/// Returns the body of a GET; an error unless the status is 200.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -60,7 +60,7 @@ fn parse(exposition: &str) -> Samples {
     Samples(
         samples
             .filter_map(|line| {
-                // Labels may hold spaces; the value never does, and no exemplar or timestamp is exposed.
+                // Labels may contain spaces, the value never does. The agent exposes no exemplars and timestamps.
                 let (series, value) = line.rsplit_once(' ')?;
                 Some((series.to_owned(), value.parse().ok()?))
             })

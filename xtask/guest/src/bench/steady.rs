@@ -1,4 +1,4 @@
-//! A full kernel: one endpoint changes, nothing changes, the agent starts again.
+//! Measures one changed endpoint, an idle agent, and restarts, all on a full kernel.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,28 +7,26 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use benches::{Shape, service_file, write_service};
-use guest_wire::report::{Change, Idle, Memory, Restart};
+use guest_wire::report::{ChangeCost, Idle, ResidentMemory, Restart};
 use ipvs_netlink::{Client, Protocol, ServiceId};
 use serde::{Deserialize, Serialize};
 
 use super::agent::{self, Agent};
-use super::bare::Bare;
+use super::bare_socket::BareSocket;
 use super::{messages, namespace, process};
 
-/// How long the settled agent is watched while no check is due.
+/// How long the idle agent is observed while no check is due.
 const QUIET: Duration = Duration::from_secs(10);
-/// The period of the checks that are then watched, in seconds.
+/// The period of the observed checks, in seconds.
 const CHECK_SECONDS: u32 = 5;
-/// How many of them.
+/// The number of observed checks.
 const CHECKS: u32 = 3;
-/// How often the kernel is asked whether it has changed.
-const LOOK: Duration = Duration::from_micros(500);
-/// A change that takes longer than this has failed.
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 const CHANGE_LIMIT: Duration = Duration::from_secs(10);
-/// Left to the agent after each change, to finish what follows it.
+/// Time for the agent to finish the work that follows a change.
 const AFTERMATH: Duration = Duration::from_millis(150);
 
-/// `guest bench steady`: everything that is measured on a full kernel.
+/// `guest bench steady`: measures on a full kernel.
 #[derive(clap::Args)]
 pub(crate) struct SteadyArgs {
     /// The agent's binary.
@@ -43,35 +41,30 @@ pub(crate) struct SteadyArgs {
     /// The number of Services in it.
     #[arg(long)]
     services: u32,
-    /// How many endpoints leave and come back.
+    /// Number of endpoints that leave and come back.
     #[arg(long)]
     changes: u32,
-    /// How many times the agent starts again.
+    /// Number of restarts of the agent.
     #[arg(long)]
     repeat: u32,
 }
 
 impl SteadyArgs {
-    /// The number of Services in the cluster.
     pub(crate) fn services(&self) -> u32 {
         self.services
     }
 }
 
-/// What `guest bench steady` found.
+/// The readings of `guest bench steady`.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Steady {
-    /// One endpoint leaving and coming back.
-    pub(crate) change: Change,
-    /// Starting again.
+    pub(crate) change: ChangeCost,
     pub(crate) restart: Restart,
-    /// Nothing happening.
     pub(crate) idle: Idle,
-    /// Memory of the settled agent.
-    pub(crate) memory: Memory,
+    pub(crate) memory: ResidentMemory,
 }
 
-/// Fills this namespace's table and measures on it.
+/// Fills the table of this namespace and measures on it.
 pub(crate) fn steady(args: &SteadyArgs, shape: &Shape) -> Result<Steady> {
     namespace::prepare()?;
     let agent = start(args, agent::NO_CHECK)?;
@@ -79,7 +72,7 @@ pub(crate) fn steady(args: &SteadyArgs, shape: &Shape) -> Result<Steady> {
     let memory = process::memory(agent.pid())?;
     let (quiet_seconds, quiet_wakeups) = quiet(&agent)?;
     let change = change(args, shape, &agent)?;
-    agent.kill()?;
+    drop(agent);
     let restart = restart(args)?;
     let agent = start(args, CHECK_SECONDS)?;
     let idle = Idle {
@@ -87,7 +80,7 @@ pub(crate) fn steady(args: &SteadyArgs, shape: &Shape) -> Result<Steady> {
         quiet_wakeups,
         ..checks(&agent)?
     };
-    agent.kill()?;
+    drop(agent);
     Ok(Steady {
         change,
         restart,
@@ -97,7 +90,7 @@ pub(crate) fn steady(args: &SteadyArgs, shape: &Shape) -> Result<Steady> {
 }
 
 fn start(args: &SteadyArgs, check_seconds: u32) -> Result<Agent> {
-    Agent::start(&agent::Start {
+    Agent::start(&agent::StartOptions {
         binary: &args.agent,
         cluster: &args.folder,
         check_seconds,
@@ -105,7 +98,7 @@ fn start(args: &SteadyArgs, check_seconds: u32) -> Result<Agent> {
     })
 }
 
-/// Watches an agent to which nothing happens: for how long, and how often it woke.
+/// Observes an idle agent; returns for how long, and how often it woke.
 fn quiet(agent: &Agent) -> Result<(f64, u64)> {
     let before = process::read(agent.pid())?;
     let begin = Instant::now();
@@ -114,7 +107,7 @@ fn quiet(agent: &Agent) -> Result<(f64, u64)> {
     Ok((begin.elapsed().as_secs_f64(), seen.sleeps))
 }
 
-/// Watches some periodic checks.
+/// Observes some periodic checks.
 fn checks(agent: &Agent) -> Result<Idle> {
     let length = Duration::from_secs(u64::from(CHECK_SECONDS * CHECKS));
     let before = process::read(agent.pid())?;
@@ -129,10 +122,10 @@ fn checks(agent: &Agent) -> Result<Idle> {
     })
 }
 
-/// Takes one endpoint away and gives it back, in Services all over the cluster.
-fn change(args: &SteadyArgs, shape: &Shape, agent: &Agent) -> Result<Change> {
-    let mut watcher = Watcher::open()?;
-    let mut change = Change::default();
+/// Removes and adds one endpoint at a time, in Services spread over the cluster.
+fn change(args: &SteadyArgs, shape: &Shape, agent: &Agent) -> Result<ChangeCost> {
+    let mut watcher = KernelWatcher::open()?;
+    let mut change = ChangeCost::default();
     let before = agent.metrics()?;
     for round in 0..args.changes {
         let index = round.wrapping_mul(7_919) % args.services;
@@ -157,26 +150,26 @@ fn change(args: &SteadyArgs, shape: &Shape, agent: &Agent) -> Result<Change> {
     Ok(change)
 }
 
-/// Whether the last endpoint of a Service is there.
+/// Whether a Service has its last endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Present {
     Yes,
     No,
 }
 
-/// Changes a file and sees when the kernel follows.
-struct Watcher {
+/// Changes a file and waits for the kernel.
+struct KernelWatcher {
     client: Client,
 }
 
-impl Watcher {
+impl KernelWatcher {
     fn open() -> Result<Self> {
         Ok(Self {
             client: Client::open()?,
         })
     }
 
-    /// Replaces the file of a Service; how long until the kernel shows its last endpoint come or gone.
+    /// Replaces the file of a Service and returns the time until the kernel has added or removed its last endpoint.
     fn replace(
         &mut self,
         args: &SteadyArgs,
@@ -193,7 +186,7 @@ impl Watcher {
         }
         let mut text = Vec::new();
         write_service(shape, &service, &mut text)?;
-        // Written where nobody looks, so that the agent sees one rename and nothing before it.
+        // Written outside the watched folder, so that the agent sees only one rename.
         let fresh = args.aside.join("fresh.yaml");
         fs::write(&fresh, text)?;
         let id = ServiceId::address(
@@ -210,12 +203,12 @@ impl Watcher {
                     service.name
                 );
             }
-            sleep(LOOK);
+            sleep(POLL_INTERVAL);
         }
         Ok(begin.elapsed())
     }
 
-    /// Whether this address takes new connections for the virtual server.
+    /// Returns whether this real server accepts new connections of the virtual server.
     fn serves(&mut self, id: &ServiceId, address: std::net::IpAddr) -> Result<Present> {
         let entries = self.client.destinations(id)?;
         let serves = entries
@@ -225,17 +218,17 @@ impl Watcher {
     }
 }
 
-/// Starts the agent again on the kernel that it left correct, alternating with a bare dump.
+/// Restarts the agent on a correct kernel, alternating with a bare dump.
 fn restart(args: &SteadyArgs) -> Result<Restart> {
     let requests = messages::dump_requests()?;
     let mut restart = Restart::default();
     for _ in 0..args.repeat {
         namespace::settle()?;
-        let (dump, _) = Bare::open()?.dump(&requests)?;
+        let (dump, _) = BareSocket::open()?.dump(&requests)?;
         restart.dump.push(dump.as_secs_f64());
         let agent = start(args, agent::NO_CHECK)?;
         restart.agent.push(agent.start_report()?);
-        agent.kill()?;
+        drop(agent);
     }
     Ok(restart)
 }

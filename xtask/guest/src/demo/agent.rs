@@ -1,19 +1,17 @@
-//! The agent, as a person would start it.
+//! Starts the agent as an operator does.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::world;
+use super::network;
+use crate::child::KillOnDrop;
+use crate::output;
 
-/// Lines of its log that are shown when the demo fails.
-const TAIL: usize = 60;
-
-/// The running agent.
 pub(super) struct Agent {
-    child: Child,
+    _child: KillOnDrop,
     log: PathBuf,
 }
 
@@ -23,34 +21,22 @@ impl Agent {
         let log = std::env::temp_dir().join("agent.log");
         let output = File::create(&log)?;
         let child = Command::new("ipvs-topo")
-            .args(["agent", "--node-name", world::HERE, "--cluster"])
+            .args(["agent", "--node-name", network::NODE, "--cluster"])
             .arg(folder)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             .spawn()
             .context("cannot start `ipvs-topo agent`")?;
-        Ok(Self { child, log })
+        Ok(Self {
+            _child: KillOnDrop(child),
+            log,
+        })
     }
 
-    /// Shows the end of the agent's log to the person.
+    /// Prints the end of the agent's log.
     pub(super) fn show_log(&self) {
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        crate::output::log("the end of the agent's log:");
-        for line in lines
-            .get(lines.len().saturating_sub(TAIL)..)
-            .unwrap_or_default()
-        {
-            crate::output::log(line);
-        }
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        // The guest is powered off next.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        output::log("the end of the agent's log:");
+        output::log(&output::tail(&self.log));
     }
 }

@@ -1,4 +1,4 @@
-//! The processes in the pods: servers behind the endpoints, and the client.
+//! Runs the processes in the pods: a server for each endpoint, and the client.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -6,20 +6,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use guest_wire::Tally;
+use guest_wire::RequestCounts;
 
-use super::world;
+use super::network;
+use crate::child::KillOnDrop;
 
-/// How long a server may take until it answers.
+/// Limit for a server to answer its first connection.
 const START: Duration = Duration::from_secs(60);
 
-/// Connections under way at the same time.
+/// Concurrent connections of the client.
 const PARALLEL: &str = "4";
 
-/// The servers that run, by address.
+/// The running servers by address.
 #[derive(Default)]
 pub(super) struct Pods {
-    servers: BTreeMap<SocketAddr, Child>,
+    servers: BTreeMap<SocketAddr, KillOnDrop>,
 }
 
 impl Pods {
@@ -29,11 +30,11 @@ impl Pods {
             return Ok(());
         }
         let name = address.to_string();
-        let child = inside(&world::namespace(address))
+        let child = inside(&network::namespace(address))
             .args(["guest", "serve", "--listen", &name, "--name", &name])
             .spawn()
             .with_context(|| format!("cannot start the server at {name}"))?;
-        self.servers.insert(address, child);
+        self.servers.insert(address, KillOnDrop(child));
         let deadline = Instant::now() + START;
         while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             if Instant::now() > deadline {
@@ -44,35 +45,19 @@ impl Pods {
         Ok(())
     }
 
-    /// Ends the servers at `addresses`, at once and without a word to their clients.
-    pub(super) fn stop(&mut self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
-        for address in addresses {
-            if let Some(mut child) = self.servers.remove(address) {
-                child.kill()?;
-                child.wait()?;
-            }
-        }
-        Ok(())
+    /// Kills the servers at `addresses` without a warning to their clients.
+    pub(super) fn stop(&mut self, addresses: &[SocketAddr]) {
+        self.servers
+            .retain(|address, _| !addresses.contains(address));
     }
 }
 
-impl Drop for Pods {
-    fn drop(&mut self) {
-        for child in self.servers.values_mut() {
-            // The guest is powered off next.
-            drop(child.kill());
-            drop(child.wait());
-        }
-    }
-}
-
-/// A client that goes on until it is stopped.
+/// A client that sends until it is stopped.
 pub(super) struct Background {
     child: Child,
 }
 
 impl Background {
-    /// Starts the client.
     pub(super) fn start(target: SocketAddr) -> anyhow::Result<Self> {
         let child = client(target)
             .stdin(Stdio::piped())
@@ -82,15 +67,15 @@ impl Background {
         Ok(Self { child })
     }
 
-    /// Stops it after the requests under way; what they came to.
-    pub(super) fn stop(mut self) -> anyhow::Result<Tally> {
+    /// Lets it finish the current requests, and returns its counts.
+    pub(super) fn stop(mut self) -> anyhow::Result<RequestCounts> {
         drop(self.child.stdin.take());
         read(&self.child.wait_with_output()?.stdout)
     }
 }
 
 /// Sends `connections` requests from the client pod.
-pub(super) fn measure(target: SocketAddr, connections: u64) -> anyhow::Result<Tally> {
+pub(super) fn measure(target: SocketAddr, connections: u64) -> anyhow::Result<RequestCounts> {
     let done = client(target)
         .args(["--connections", &connections.to_string()])
         .output()
@@ -105,18 +90,18 @@ pub(super) fn measure(target: SocketAddr, connections: u64) -> anyhow::Result<Ta
     Ok(tally)
 }
 
-fn read(output: &[u8]) -> anyhow::Result<Tally> {
+fn read(output: &[u8]) -> anyhow::Result<RequestCounts> {
     serde_json::from_slice(output).context("the client ended without a result")
 }
 
 fn client(target: SocketAddr) -> Command {
-    let mut command = inside(world::CLIENT);
+    let mut command = inside(network::CLIENT);
     command.args(["guest", "load", "--target", &target.to_string()]);
     command.args(["--parallel", PARALLEL, "--output", "json"]);
     command
 }
 
-/// A command inside a network namespace.
+/// Returns a command that runs in a network namespace.
 fn inside(namespace: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]);

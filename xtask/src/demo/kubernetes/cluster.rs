@@ -1,4 +1,4 @@
-//! The lab's cluster as the demo uses it: kubectl, the clients, the kernels, the agents.
+//! Accesses the lab's cluster: kubectl, clients, kernels and agents.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,32 +6,32 @@ use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use guest_wire::table::{self, Real};
-use guest_wire::{Tally, View};
+use guest_wire::proc_ip_vs::{self, RealServer};
+use guest_wire::{RequestCounts, View};
 
-use testbed::lab::Running;
+use testbed::lab::RunningLab;
 
-/// Connections a second of each client while something changes.
+/// Connections per second of each client during a change.
 const RATE: &str = "20";
 
-/// The agent's program on a node, which its container has and the node has not.
+/// The path of the agent's program on a node, in the file system of its container.
 const PROGRAM: &str = "/proc/$(pidof ipvs-topo)/root/usr/bin/ipvs-topo";
 
 /// Real servers by their address.
-pub(super) type Table = BTreeMap<SocketAddr, Real>;
+pub(super) type Table = BTreeMap<SocketAddr, RealServer>;
 
 /// The cluster.
 pub(super) struct Cluster {
-    pub(super) lab: Running,
+    pub(super) lab: RunningLab,
 }
 
 impl Cluster {
-    /// What kubectl prints.
+    /// Runs kubectl and returns its output.
     pub(super) fn kubectl(&self, words: &[&str]) -> anyhow::Result<String> {
         self.kubectl_with("", words)
     }
 
-    /// The same, with `input` on its standard input.
+    /// Runs kubectl with `input` on its standard input.
     pub(super) fn kubectl_with(&self, input: &str, words: &[&str]) -> anyhow::Result<String> {
         let mut child = self
             .lab
@@ -50,7 +50,7 @@ impl Cluster {
         Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
-    /// Which pod with the label `app` in `namespace` runs on `node`, in the words of `column`.
+    /// Returns the metadata field `column` of the running pod on `node` that `app` selects in `namespace`.
     pub(super) fn pod(
         &self,
         [namespace, app]: [&str; 2],
@@ -62,15 +62,15 @@ impl Cluster {
         self.kubectl(&["get", "pods", namespace, "--selector", app, &here, &column])
     }
 
-    /// What the kernel of `node` holds of the virtual server `target`.
+    /// Reads the real servers of the virtual server `target` from the kernel of `node`.
     pub(super) fn table(&self, node: &str, target: SocketAddr) -> anyhow::Result<Table> {
         let text = self.lab.output(node, "cat /proc/net/ip_vs")?;
-        Ok(table::parse(&text, target))
+        Ok(proc_ip_vs::parse(&text, target))
     }
 
-    /// What the agent of `node` wants for the Service, which has one virtual server.
+    /// Asks the agent of `node` for the Service's virtual server.
     pub(super) fn view(&self, node: &str, service: &str) -> anyhow::Result<View> {
-        // `status` ends with 1 while the kernel is not as wanted yet.
+        // `status` exits with 1 while the kernel does not match yet.
         let line = format!("{PROGRAM} status {service} -o json || true");
         let told = self.lab.output(node, &line)?;
         let views = View::all(told.as_bytes()).context("`ipvs-topo status -o json` changed")?;
@@ -78,28 +78,28 @@ impl Cluster {
         view.with_context(|| format!("no virtual server of {service}"))
     }
 
-    /// Starts to connect from the pod `uid` on `node`, in the words of `how`.
+    /// Starts `guest load` with the arguments `how` in the pod `uid` on `node`.
     fn client(
         &self,
         [node, uid]: [&str; 2],
         target: SocketAddr,
         how: &str,
-    ) -> anyhow::Result<Client> {
-        // In the pod's network, with its own program; an emulated node takes seconds for `kubectl exec`.
+    ) -> anyhow::Result<LoadClient> {
+        // `nsenter` instead of `kubectl exec`, which takes seconds on an emulated node.
         let line = format!(
             "pid=$(grep -l {uid} /proc/[0-9]*/cgroup | head -n 1 | cut -d / -f 3); \
              exec nsenter -t $pid -n /proc/$pid/root/usr/bin/guest load --target {target} -o json {how}"
         );
-        Client::start(self.lab.session(node)?, &line)
+        LoadClient::start(self.lab.session(node)?, &line)
     }
 
-    /// Starts to send `connections`.
+    /// Starts a client that opens `connections`.
     pub(super) fn send(
         &self,
         from: [&str; 2],
         target: SocketAddr,
         connections: u64,
-    ) -> anyhow::Result<Client> {
+    ) -> anyhow::Result<LoadClient> {
         self.client(
             from,
             target,
@@ -107,25 +107,25 @@ impl Cluster {
         )
     }
 
-    /// Connects again and again; returns when it does.
+    /// Starts a client that connects until it is stopped, and waits for its first counts.
     pub(super) fn keep_sending(
         &self,
         from: [&str; 2],
         target: SocketAddr,
-    ) -> anyhow::Result<Client> {
+    ) -> anyhow::Result<LoadClient> {
         let mut client = self.client(from, target, &format!("--rate {RATE} --every 1"))?;
         client.tally()?;
         Ok(client)
     }
 }
 
-/// A client at work.
-pub(super) struct Client {
+/// A running client.
+pub(super) struct LoadClient {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-impl Client {
+impl LoadClient {
     fn start(mut session: Command, line: &str) -> anyhow::Result<Self> {
         session.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = session.spawn()?;
@@ -135,15 +135,15 @@ impl Client {
         Ok(Self { child, lines })
     }
 
-    /// The next count that it tells.
-    fn tally(&mut self) -> anyhow::Result<Tally> {
+    /// Reads its next counts.
+    fn tally(&mut self) -> anyhow::Result<RequestCounts> {
         let mut line = String::new();
         self.lines.read_line(&mut line)?;
         serde_json::from_str(&line).context("a client ended without a result")
     }
 
-    /// Lets it finish; the last count that it told. One without a number of connections is stopped.
-    pub(super) fn finish(mut self) -> anyhow::Result<Tally> {
+    /// Lets it finish and returns its last counts. Stops a client without a number of connections.
+    pub(super) fn finish(mut self) -> anyhow::Result<RequestCounts> {
         drop(self.child.stdin.take());
         let mut last = self.tally()?;
         while !self.lines.fill_buf()?.is_empty() {

@@ -1,4 +1,4 @@
-//! Where one control plane keeps its data, its keys, its logs and who its processes are.
+//! The folder of one control plane: its data, keys, logs, and the list of its processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,35 +8,34 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
+use super::config::{ControlPlaneConfig, ControlPlanePart};
 use super::process::Process;
 use super::program::Version;
-use super::record;
-use super::site::{Part, Site};
+use super::state_file;
 use crate::paths;
 use crate::vm::store::fingerprint;
 
-/// Names the folder to commands that a test starts.
+/// The variable that names the folder to commands that a test starts.
 pub(crate) const VARIABLE: &str = "CONTROLPLANE_FOLDER";
 
-/// What is written down about a control plane.
+/// The stored state of a control plane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) site: Site,
+pub(crate) struct ControlPlaneState {
+    pub(crate) config: ControlPlaneConfig,
     pub(crate) program: PathBuf,
-    /// The test run it belongs to: when that is gone, the control plane is a leftover.
+    /// The test run that started it. When that process has exited, the next run removes the control plane.
     pub(crate) owner: Option<Process>,
-    /// The parts that were started and not stopped.
-    pub(crate) processes: BTreeMap<Part, Process>,
+    /// The parts that run.
+    pub(crate) processes: BTreeMap<ControlPlanePart, Process>,
 }
 
-/// The folder of one control plane.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// That of `version` in this work tree, or the one that the environment names.
+    /// Returns the folder of `version` in this work tree, or the one that the environment names.
     pub(crate) fn of(version: Version) -> Self {
         let work_tree = fingerprint(paths::root());
         let own = || runs().join(format!("{}-{work_tree}", version.name()));
@@ -45,51 +44,48 @@ impl Folder {
         }
     }
 
-    /// The one at `path`.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// One for a test run of this process.
+    /// Returns a folder for a test run of this process.
     pub(crate) fn of_test() -> Self {
         Self {
             path: runs().join(format!("test-{}", std::process::id())),
         }
     }
 
-    /// The folder itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The administrator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path.join("admin.kubeconfig")
     }
 
-    /// What `part` says.
-    pub(crate) fn log(&self, part: Part) -> PathBuf {
+    /// Returns the log file of `part`.
+    pub(crate) fn log(&self, part: ControlPlanePart) -> PathBuf {
         self.path.join(format!("{}.log", part.name()))
     }
 
-    /// kubectl as the administrator.
+    /// Returns kubectl with the administrator's kubeconfig.
     pub(crate) fn kubectl(&self) -> anyhow::Result<Command> {
-        let record = self.record()?;
-        let mut kubectl = record.site.command(&record.program);
+        let state = self.state()?;
+        let mut kubectl = state.config.command(&state.program);
         kubectl.arg("kubectl").env("KUBECONFIG", self.kubeconfig());
         Ok(kubectl)
     }
 
-    /// Whether any process of it runs.
+    /// Returns whether any of its processes runs.
     pub(crate) fn is_running(&self) -> bool {
-        let record = self.record();
-        record.is_ok_and(|record| record.processes.values().any(Process::is_running))
+        let state = self.state();
+        state.is_ok_and(|state| state.processes.values().any(Process::is_running))
     }
 
-    /// Makes it anew, empty and for nobody else's eyes, after a look for what others left behind.
+    /// Creates it, empty and readable only by this user, and removes control planes whose test run was killed.
     pub(crate) fn create(
         &self,
-        site: Site,
+        config: ControlPlaneConfig,
         program: &Path,
         owner: Option<Process>,
     ) -> anyhow::Result<()> {
@@ -98,46 +94,50 @@ impl Folder {
         }
         self.end()?;
         sweep(&runs())?;
-        record::make_folder(&self.path)?;
-        self.write(&Record {
-            site,
+        state_file::make_folder(&self.path)?;
+        self.write(&ControlPlaneState {
+            config,
             program: program.to_owned(),
             owner,
             processes: BTreeMap::new(),
         })
     }
 
-    /// What is written down.
-    pub(crate) fn record(&self) -> anyhow::Result<Record> {
-        record::read(&self.path).context("no control plane here")
+    /// Reads the stored state.
+    pub(crate) fn state(&self) -> anyhow::Result<ControlPlaneState> {
+        state_file::read(&self.path).context("no control plane here")
     }
 
-    /// Writes down that `part` is `process`; before it is waited for, so that none is ever lost.
-    pub(crate) fn remember(&self, part: Part, process: Process) -> anyhow::Result<()> {
-        let mut record = self.record()?;
-        record.processes.insert(part, process);
-        self.write(&record)
+    /// Stores the process of `part`, before anything waits for it, so that no process is lost.
+    pub(crate) fn add_process(
+        &self,
+        part: ControlPlanePart,
+        process: Process,
+    ) -> anyhow::Result<()> {
+        let mut state = self.state()?;
+        state.processes.insert(part, process);
+        self.write(&state)
     }
 
-    /// Writes down that `part` was stopped.
-    pub(crate) fn forget(&self, part: Part) -> anyhow::Result<()> {
-        let mut record = self.record()?;
-        record.processes.remove(&part);
-        self.write(&record)
+    /// Stores that `part` was stopped.
+    pub(crate) fn remove_process(&self, part: ControlPlanePart) -> anyhow::Result<()> {
+        let mut state = self.state()?;
+        state.processes.remove(&part);
+        self.write(&state)
     }
 
-    /// Ends every process and removes the folder.
+    /// Stops every process and removes the folder.
     pub(crate) fn end(&self) -> anyhow::Result<()> {
-        record::end_processes(&self.path)?;
-        record::remove(&self.path)
+        state_file::end_processes(&self.path)?;
+        state_file::remove(&self.path)
     }
 
-    fn write(&self, record: &Record) -> anyhow::Result<()> {
-        record::write(&self.path, record)
+    fn write(&self, state: &ControlPlaneState) -> anyhow::Result<()> {
+        state_file::write(&self.path, state)
     }
 
     fn is_leftover(&self) -> bool {
-        let owner = self.record().ok().and_then(|record| record.owner);
+        let owner = self.state().ok().and_then(|state| state.owner);
         owner.is_some_and(|owner| !owner.is_running())
     }
 }
@@ -146,7 +146,7 @@ fn runs() -> PathBuf {
     paths::cache().join("controlplane/runs")
 }
 
-/// Ends the control planes of test runs that were killed before they could do it themselves.
+/// Stops the control planes of test runs that were killed.
 fn sweep(runs: &Path) -> anyhow::Result<()> {
     let Ok(entries) = fs::read_dir(runs) else {
         return Ok(());

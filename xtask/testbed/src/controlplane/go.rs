@@ -1,4 +1,4 @@
-//! The Go that builds the control plane: the machine's own, or Debian's where that is missing or too old.
+//! Finds the Go that builds the control plane: the machine's own, or Debian's if that is missing or too old.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,17 +9,17 @@ use crate::vm::command::output;
 use crate::vm::store::Store;
 use crate::vm::tools::Tools;
 
-/// The suite whose Go is new enough.
+/// The Debian suite whose Go is new enough.
 const SUITE: &str = "sid";
 
-/// A release of Go: `1.26`. What comes behind is not compared, since modules ask for the first of a minor.
+/// A release of Go: `1.26`. The patch release is not compared, since modules require the first of a minor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Release {
     major: u32,
     minor: u32,
 }
 
-/// A command that runs the Go that `modules`, the text of a module file, asks for, or a newer one.
+/// Returns a command that runs the Go release that the module file `modules` requires, or a newer one.
 pub(super) fn command(modules: &str) -> anyhow::Result<Command> {
     let wanted = modules.lines().find_map(|line| line.strip_prefix("go "));
     let wanted = wanted.and_then(parse);
@@ -33,14 +33,14 @@ pub(super) fn command(modules: &str) -> anyhow::Result<Command> {
     Ok(go)
 }
 
-/// The release on the `PATH`, as it is, without one that it would fetch.
+/// Returns the release on the `PATH`, not one that Go would download.
 fn of_machine() -> Option<Release> {
     let mut go = Command::new("go");
     let told = output(go.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local"));
     parse(told.ok()?.trim().strip_prefix("go")?)
 }
 
-/// The folder of Debian's. Its programs are static, so they need nothing of the machine.
+/// Returns the folder of Debian's Go. Its programs are static, so they need none of the machine's libraries.
 fn fetched(Release { major, minor }: Release) -> anyhow::Result<PathBuf> {
     let name = format!("go-{major}.{minor}");
     let package = format!("golang-{major}.{minor}-go");

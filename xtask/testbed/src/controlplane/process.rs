@@ -1,4 +1,4 @@
-//! One process of ours, known by its number and its start, so that a stranger is never ended in its place.
+//! Identifies a process by PID and start time, so that no other process with the same PID is ever killed.
 
 use std::fs;
 use std::process::Command;
@@ -9,46 +9,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::vm::command::output;
 
-/// How long a process may take to end after it was asked to.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Limit for a process to exit after SIGTERM.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a process ends.
+/// How a process is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// It is asked to, and killed when it takes too long.
-    Asked,
-    /// It is killed at once.
-    Killed,
+pub(crate) enum StopMode {
+    /// With SIGTERM, and with SIGKILL after the timeout.
+    Terminate,
+    /// With SIGKILL.
+    Kill,
 }
 
-/// A process. Its start tells it from a stranger that got the same number later.
+/// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
     pid: u32,
-    /// When it began, in the kernel's clock ticks since boot (`/proc/PID/stat`, field 22).
+    /// Its start time in clock ticks since boot (`/proc/PID/stat`, field 22).
     began: u64,
 }
 
 impl Process {
-    /// The process `pid`, which runs.
+    /// Identifies the running process `pid`.
     pub(crate) fn new(pid: u32) -> anyhow::Result<Self> {
         let began = began(pid).context("it ended at once")?;
         Ok(Self { pid, began })
     }
 
-    /// Its number.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Whether it still runs.
     pub(crate) fn is_running(&self) -> bool {
         began(self.pid) == Some(self.began)
     }
 
-    /// Ends it, and returns when it is gone.
-    pub(crate) fn end(&self, how: Ending) -> anyhow::Result<()> {
-        if how == Ending::Asked {
+    /// Stops it and waits until it has exited.
+    pub(crate) fn end(&self, how: StopMode) -> anyhow::Result<()> {
+        if how == StopMode::Terminate {
             self.signal("-TERM")?;
             self.wait();
         }
@@ -58,7 +56,7 @@ impl Process {
     }
 
     fn wait(&self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.is_running() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -69,7 +67,7 @@ impl Process {
             return Ok(());
         }
         let sent = output(Command::new("kill").args([signal, &self.pid.to_string()]));
-        // One that ended in between is ended all the same.
+        // It may have exited in between.
         sent.map(drop).or_else(|error| {
             if self.is_running() {
                 Err(error)
@@ -80,12 +78,12 @@ impl Process {
     }
 }
 
-/// When the process began; none if there is none, or only what is left of it.
+/// Returns the start time of the process; `None` if there is none, or only a zombie.
 fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    // What is left of one whose other threads still end holds its files and ports until they have.
+    // A zombie whose other threads still exit holds its files and ports until they have.
     let threads: u32 = fields.get(17)?.parse().ok()?;
     if *fields.first()? == "Z" && threads <= 1 {
         return None;
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_process_that_ended_is_not_running_even_if_nobody_asked_for_its_status() {
-        for how in [Ending::Asked, Ending::Killed] {
+        for how in [StopMode::Terminate, StopMode::Kill] {
             let mut child = Command::new("sleep").arg("60").spawn().unwrap();
             let process = Process::new(child.id()).unwrap();
             process.end(how).unwrap();

@@ -1,4 +1,4 @@
-//! The program that holds every part of the control plane, built with Go once for each version and source.
+//! Builds the program that contains every part of the control plane, once for each version and source.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use anyhow::{Context as _, bail};
 
 use super::go;
 use crate::paths;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 use crate::vm::store::{fingerprint, remove_old};
 
-/// A build shows a sign of life this often.
+/// Interval of progress lines during a build.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// A minor of Kubernetes.
@@ -25,7 +25,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// What folders are called after it.
+    /// The name in folder names.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Newest => "newest",
@@ -33,7 +33,7 @@ impl Version {
         }
     }
 
-    /// The file with its modules.
+    /// Its module file.
     fn modules(self) -> &'static str {
         match self {
             Self::Newest => "go.mod",
@@ -41,19 +41,17 @@ impl Version {
         }
     }
 
-    /// What Kubernetes calls it: `v1.36.3`.
+    /// Reads its release, such as `v1.36.3`.
     pub fn release(self) -> anyhow::Result<String> {
         let modules = fs::read_to_string(source().join(self.modules()))?;
         release(&modules)
     }
 }
 
-/// What Go builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
-    /// Every part of the control plane.
+    /// All parts of the control plane in one program.
     ControlPlane,
-    /// What runs pods on a node.
     Kubelet,
 }
 
@@ -65,7 +63,6 @@ impl Program {
         }
     }
 
-    /// Its Go package.
     fn package(self) -> &'static str {
         match self {
             Self::ControlPlane => ".",
@@ -73,7 +70,7 @@ impl Program {
         }
     }
 
-    /// Its sources, beside the module file and its checksums.
+    /// Its sources, without the module file and its checksums.
     fn sources(self) -> &'static [&'static str] {
         match self {
             Self::ControlPlane => &["main.go", "certify.go", "etcd.go", "fill.go", "pki.go"],
@@ -82,12 +79,12 @@ impl Program {
     }
 }
 
-/// The path of the program with every part; it is built first if there is none of this source.
+/// Returns the path of the program with every part, and builds it if its sources have changed.
 pub(crate) fn build(version: Version) -> anyhow::Result<PathBuf> {
     build_one(Program::ControlPlane, version)
 }
 
-/// The path of the kubelet, likewise.
+/// Returns the path of the kubelet in the same way.
 pub(crate) fn build_kubelet(version: Version) -> anyhow::Result<PathBuf> {
     build_one(Program::Kubelet, version)
 }
@@ -103,7 +100,7 @@ fn build_one(what: Program, version: Version) -> anyhow::Result<PathBuf> {
     }
     let name = format!("{}-{release}-{}", what.name(), fingerprint(&parts));
     let program = home.join(name);
-    // Two that start together build it once.
+    // Concurrent commands build it once.
     let lock = File::create(home.with_extension("lock"))?;
     lock.lock()?;
     if !program.exists() {
@@ -115,7 +112,7 @@ fn build_one(what: Program, version: Version) -> anyhow::Result<PathBuf> {
 
 fn compile(what: Program, version: Version, program: &Path) -> anyhow::Result<()> {
     let release = version.release()?;
-    let step = Step::begin(format!(
+    let step = ProgressLine::begin(format!(
         "building {} {release} from Go modules (once, some minutes)",
         what.name()
     ));
@@ -134,7 +131,7 @@ fn compile(what: Program, version: Version, program: &Path) -> anyhow::Result<()
     Ok(())
 }
 
-/// No symbols, and the version that the program tells.
+/// Strips symbols and sets the version that the program reports.
 fn linker_flags(release: &str) -> String {
     let package = "k8s.io/component-base/version";
     let minor: Vec<&str> = release.trim_start_matches('v').split('.').collect();
@@ -146,7 +143,7 @@ fn linker_flags(release: &str) -> String {
     )
 }
 
-fn wait(mut go: Child, step: &Step) -> anyhow::Result<()> {
+fn wait(mut go: Child, step: &ProgressLine) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut next = HEARTBEAT;
     loop {
@@ -168,7 +165,7 @@ fn source() -> PathBuf {
     paths::root().join("xtask/controlplane")
 }
 
-/// The version of Kubernetes that the modules name.
+/// Returns the version of Kubernetes that the module file requires.
 fn release(modules: &str) -> anyhow::Result<String> {
     let version = modules
         .lines()

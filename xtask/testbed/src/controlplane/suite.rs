@@ -1,4 +1,4 @@
-//! The integration tests that need something outside of them: found by a feature, built, and run with its whereabouts.
+//! Builds and runs the integration tests that require a feature, with environment variables for what they need.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,35 +8,35 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 
 use super::folder::VARIABLE;
-use super::own::Own;
 use super::program::Version;
+use super::scoped::ScopedControlPlane;
 use crate::cargo;
 use crate::vm::command::output;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 
-/// A test with this word in its path runs after the others, one at a time.
+/// Tests with this word in their path run after the others, one at a time.
 const ALONE: &str = "alone";
 
-/// So many of the others run at a time: most of what they do is to wait, whatever the number of processors.
+/// Concurrent tests, on any number of processors: the tests mostly wait.
 const SIDE_BY_SIDE: usize = 6;
 
-/// Which tests.
+/// Selects tests.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Build and run only this package's tests; may be given again.
+    /// Build and run only this package's tests; repeatable.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
-    /// Leave out tests whose name contains this; may be given again.
+    /// Skip tests whose name contains this; repeatable.
     #[arg(long, value_name = "WORD")]
     skip: Vec<String>,
     /// Run only tests whose name contains this.
     filter: Option<String>,
 }
 
-/// `cargo xtask controlplane test`: starts a control plane for the tests, and ends it after them.
+/// `cargo xtask controlplane test`: starts a control plane, runs the tests, and stops it.
 pub(super) fn run(args: &Args, version: Version) -> anyhow::Result<ExitCode> {
     let suite = Suite::build("controlplane-tests", args)?;
-    let plane = Own::start(version)?;
+    let plane = ScopedControlPlane::start(version)?;
     let environment = [
         ("KUBECONFIG", plane.kubeconfig().into()),
         ("CONTROLPLANE_PROGRAM", plane.program().into()),
@@ -49,12 +49,12 @@ pub(super) fn run(args: &Args, version: Version) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!passed?)))
 }
 
-/// Tests that are built.
+/// The built tests.
 pub(crate) struct Suite {
     binaries: Vec<Binary>,
 }
 
-/// The tests of one binary that match.
+/// The selected tests of one binary.
 struct Binary {
     program: PathBuf,
     shared: Vec<String>,
@@ -62,7 +62,7 @@ struct Binary {
 }
 
 impl Suite {
-    /// Builds the test targets that require `feature`.
+    /// Builds the test targets that require `feature`, and lists their tests.
     pub(crate) fn build(feature: &str, args: &Args) -> anyhow::Result<Self> {
         let programs = build(feature, &args.package)?;
         let binaries = programs.into_iter().map(|program| list(program, args));
@@ -78,7 +78,7 @@ impl Suite {
         binaries.map(|one| one.shared.len() + one.alone.len()).sum()
     }
 
-    /// Runs those that share first, so many at a time; whether all passed.
+    /// Runs the shared tests, `at_a_time` at a time, then the others. Returns whether all passed.
     pub(crate) fn run(
         &self,
         at_a_time: usize,
@@ -98,9 +98,9 @@ impl Suite {
     }
 }
 
-/// Builds the test binaries of the packages `only`, of all when empty.
+/// Builds the test binaries of the packages `only`, of all packages if it is empty.
 fn build(feature: &str, only: &[String]) -> anyhow::Result<Vec<PathBuf>> {
-    let step = Step::begin(format!("building the tests that need {feature}"));
+    let step = ProgressLine::begin(format!("building the tests that need {feature}"));
     let mut targets = cargo::targets_with(feature)?;
     for name in only {
         let known = targets.iter().any(|target| target.package == *name);

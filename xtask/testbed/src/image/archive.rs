@@ -1,6 +1,6 @@
-//! An image as an OCI archive: layout, index, manifest, configuration and one layer in a tar file.
+//! Writes an image as an OCI archive: layout, index, manifest, configuration and one layer in a tar file.
 //!
-//! Nothing in it depends on when or where it was written: no times, no owners, sorted names.
+//! The bytes do not depend on time or machine: no times, no owners, sorted names.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use tar::{Builder, EntryType, Header};
 
-use super::contents::{Contents, Entry};
+use super::contents::{Contents, LayerEntry};
 use super::sbom;
 
-/// Where the images belong; the name under which they are known once imported.
+/// The registry part of the image names.
 const HOME: &str = "ipvs-topo.io";
 
-/// Where the list of what an image is made of is in it.
+/// The path of the list of components in the image.
 const SBOM: &str = "usr/share/ipvs-topo/sbom.cdx.json";
 
-/// Writes the image into `folder`, with its list of components beside it; the archive.
+/// Writes the image and its list of components into `folder`, and returns the archive.
 pub(super) fn write(contents: &Contents, folder: &Path) -> anyhow::Result<PathBuf> {
     let sbom = serde_json::to_vec_pretty(&sbom::document(contents))?;
     let mut contents = contents.clone();
@@ -31,7 +31,6 @@ pub(super) fn write(contents: &Contents, folder: &Path) -> anyhow::Result<PathBu
     Ok(file)
 }
 
-/// The archive.
 fn bytes(contents: &Contents) -> anyhow::Result<Vec<u8>> {
     let layer = layer(contents)?;
     let layer_digest = digest(&layer)?;
@@ -97,7 +96,7 @@ fn descriptor(kind: &str, digest: &str, blob: &[u8]) -> Value {
     json!({"mediaType": kind, "digest": format!("sha256:{digest}"), "size": blob.len()})
 }
 
-/// The files as a tar: folders first, so that each exists before what is in it.
+/// Writes the files as a tar. Folders come first, so that each exists before its files.
 fn layer(contents: &Contents) -> anyhow::Result<Vec<u8>> {
     let mut layer = Tar::new();
     for folder in contents.folders() {
@@ -105,15 +104,15 @@ fn layer(contents: &Contents) -> anyhow::Result<Vec<u8>> {
     }
     for (path, entry) in &contents.files {
         match entry {
-            Entry::Program(bytes) => layer.file(path, 0o755, bytes)?,
-            Entry::Text(bytes) => layer.file(path, 0o644, bytes)?,
-            Entry::Link(target) => layer.link(path, target)?,
+            LayerEntry::Program(bytes) => layer.file(path, 0o755, bytes)?,
+            LayerEntry::Text(bytes) => layer.file(path, 0o644, bytes)?,
+            LayerEntry::Link(target) => layer.link(path, target)?,
         }
     }
     layer.end()
 }
 
-/// A tar in which everything belongs to root and is as old as time.
+/// A tar in which every entry belongs to root and has the time 0.
 struct Tar(Builder<Vec<u8>>);
 
 impl Tar {
@@ -122,7 +121,7 @@ impl Tar {
     }
 
     fn folder(&mut self, path: &str) -> anyhow::Result<()> {
-        // `/tmp` is everybody's.
+        // Everyone may write to `/tmp`.
         let mode = if path == "tmp" { 0o1777 } else { 0o755 };
         let mut header = header(EntryType::Directory, mode, 0);
         Ok(self
@@ -156,7 +155,7 @@ fn header(kind: EntryType, mode: u32, size: u64) -> Header {
     header
 }
 
-/// SHA-256 in hexadecimal, by the program that every Debian machine has.
+/// Returns the SHA-256 in hexadecimal, by the program that every Debian machine has.
 fn digest(bytes: &[u8]) -> anyhow::Result<String> {
     let mut child = Command::new("sha256sum")
         .stdin(Stdio::piped())

@@ -5,8 +5,8 @@
 pub(super) struct Component {
     pub(super) name: String,
     pub(super) version: String,
-    /// Its package URL, which says where it is from.
+    /// Its package URL.
     pub(super) url: String,
-    /// An SPDX expression; none where the licence is a text in the image.
+    /// An SPDX expression; `None` if the image contains the licence text.
     pub(super) licence: Option<String>,
 }

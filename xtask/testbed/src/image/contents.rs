@@ -1,37 +1,32 @@
-//! What an image holds, in an order that does not depend on how it was gathered.
+//! Collects the files of an image in a fixed order.
 
 use std::collections::BTreeMap;
 
 use super::component::Component;
 
-/// One file of the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Entry {
-    /// A program.
+pub(super) enum LayerEntry {
     Program(Vec<u8>),
-    /// A file that is only read.
+    /// A file that is not executable.
     Text(Vec<u8>),
     /// A symbolic link.
     Link(String),
 }
 
-/// The files of one image, and where they come from.
+/// The files of one image, and the components that they are built from.
 #[derive(Debug, Clone)]
 pub(super) struct Contents {
     /// The last part of the image's name.
     pub(super) name: &'static str,
-    /// The program that a container runs.
     pub(super) entrypoint: String,
-    /// The arguments it gets when nobody gives it others.
+    /// The default arguments of the entry point.
     pub(super) arguments: &'static [&'static str],
     /// Files by their path without the leading slash.
-    pub(super) files: BTreeMap<String, Entry>,
-    /// What the files were made of.
+    pub(super) files: BTreeMap<String, LayerEntry>,
     pub(super) components: Vec<Component>,
 }
 
 impl Contents {
-    /// An image without files.
     pub(super) fn new(
         name: &'static str,
         entrypoint: &str,
@@ -46,23 +41,21 @@ impl Contents {
         }
     }
 
-    /// Adds a program.
     pub(super) fn program(&mut self, path: &str, bytes: Vec<u8>) {
-        self.files.insert(path.to_owned(), Entry::Program(bytes));
+        self.files
+            .insert(path.to_owned(), LayerEntry::Program(bytes));
     }
 
-    /// Adds a file that is only read.
     pub(super) fn text(&mut self, path: &str, bytes: Vec<u8>) {
-        self.files.insert(path.to_owned(), Entry::Text(bytes));
+        self.files.insert(path.to_owned(), LayerEntry::Text(bytes));
     }
 
-    /// Adds a symbolic link.
     pub(super) fn link(&mut self, path: &str, target: &str) {
-        let target = Entry::Link(target.to_owned());
+        let target = LayerEntry::Link(target.to_owned());
         self.files.insert(path.to_owned(), target);
     }
 
-    /// Every folder above a file, each before what is in it.
+    /// Returns every folder of a file, parents first.
     pub(super) fn folders(&self) -> Vec<String> {
         let mut folders = std::collections::BTreeSet::from(["tmp".to_owned()]);
         for path in self.files.keys() {

@@ -1,4 +1,4 @@
-//! `nft` for the agent's image: the program, the libraries that it is linked with, and nothing else of Debian.
+//! Adds `nft` and the libraries that it is linked with to the agent's image, and nothing else of Debian.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,16 +9,16 @@ use anyhow::Context as _;
 use super::component::Component;
 use super::contents::Contents;
 use crate::vm::Machines;
-use crate::vm::archive::{Owner, owners};
+use crate::vm::archive::{InstalledPackage, installed_packages};
 use crate::vm::tools::{SUITE, Tools};
 
-/// Adds `nft` with all it needs, the licences of that, and the packages it is from.
-pub(super) fn add(contents: &mut Contents, lab: &Machines) -> anyhow::Result<()> {
-    let tools = Tools::of(&lab.store, "image-nftables", SUITE, &["nftables"])?;
+/// Adds `nft`, its libraries, their licences, and the names of their packages.
+pub(super) fn add(contents: &mut Contents, machines: &Machines) -> anyhow::Result<()> {
+    let tools = Tools::of(&machines.store, "image-nftables", SUITE, &["nftables"])?;
     let program = tools.program("nft")?;
     let mut files = vec![program.clone(), tools.loader()?];
     files.extend(tools.libraries(&program)?);
-    let all = owners(tools.root())?;
+    let all = installed_packages(tools.root())?;
     let mut packages = BTreeSet::new();
     for file in &files {
         let name = file.file_name().context("a file without a name")?;
@@ -31,7 +31,7 @@ pub(super) fn add(contents: &mut Contents, lab: &Machines) -> anyhow::Result<()>
         contents.program(&path, fs::read(file)?);
         packages.insert(owner_of(tools.root(), file, &all)?);
     }
-    // The loader is called by its customary path, and looks in the customary folders.
+    // Programs name the loader by its usual path, and the loader searches the usual folders.
     for (path, target) in [("lib", "usr/lib"), ("lib64", "usr/lib")] {
         contents.link(path, target);
     }
@@ -43,8 +43,8 @@ pub(super) fn add(contents: &mut Contents, lab: &Machines) -> anyhow::Result<()>
     Ok(())
 }
 
-fn component(package: &Owner) -> Component {
-    let Owner { name, version, .. } = package;
+fn component(package: &InstalledPackage) -> Component {
+    let InstalledPackage { name, version, .. } = package;
     Component {
         name: name.clone(),
         version: version.clone(),
@@ -53,8 +53,12 @@ fn component(package: &Owner) -> Component {
     }
 }
 
-/// The package that brought `file`; links in the way to it are followed.
-fn owner_of<'a>(root: &Path, file: &Path, all: &'a [Owner]) -> anyhow::Result<&'a Owner> {
+/// Returns the package of `file`; follows links.
+fn owner_of<'a>(
+    root: &Path,
+    file: &Path,
+    all: &'a [InstalledPackage],
+) -> anyhow::Result<&'a InstalledPackage> {
     let real = file.canonicalize()?;
     let real = real.strip_prefix(root.canonicalize()?)?;
     let path = real.to_string_lossy();

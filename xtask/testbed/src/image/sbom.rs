@@ -1,4 +1,4 @@
-//! What an image is made of, as `CycloneDX` JSON: every crate that is linked, every Debian package a file is of.
+//! Writes the components of an image as `CycloneDX` JSON: every linked crate, and every Debian package with a file in it.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,9 @@ use super::contents::Contents;
 use crate::cargo;
 use crate::vm::command::output;
 
-/// The platform of the images.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// The crates that are linked into the programs of `package`, itself among them.
+/// Lists the crates that are linked into the programs of `package`, with `package` itself.
 pub(super) fn crates(package: &str) -> anyhow::Result<Vec<Component>> {
     let listed = output(cargo::command().args([
         "tree",
@@ -32,7 +31,7 @@ pub(super) fn crates(package: &str) -> anyhow::Result<Vec<Component>> {
     Ok(components)
 }
 
-/// `serde v1.0.229|MIT OR Apache-2.0`, perhaps with a folder or `(*)` behind the version.
+/// Parses `serde v1.0.229|MIT OR Apache-2.0`, possibly with a folder or `(*)` behind the version.
 fn parse(line: &str) -> Option<Component> {
     let (package, licence) = line.split_once('|')?;
     let (name, rest) = package.split_once(" v")?;
@@ -41,12 +40,11 @@ fn parse(line: &str) -> Option<Component> {
         name: name.to_owned(),
         version: version.to_owned(),
         url: format!("pkg:cargo/{name}@{version}"),
-        // Some crates still write the older slash.
+        // Some crates use the deprecated slash.
         licence: Some(licence.trim_end_matches(" (*)").replace('/', " OR ")),
     })
 }
 
-/// The document.
 pub(super) fn document(contents: &Contents) -> Value {
     let components: Vec<Value> = contents.components.iter().map(component).collect();
     json!({

@@ -1,4 +1,4 @@
-//! A folder written as a file system, without mounting anything.
+//! Writes a folder as a file system without mounting anything.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,15 @@ use crate::vm::Machines;
 use crate::vm::command::output;
 use crate::vm::tools::{SUITE, Tools};
 
-/// The programs that it takes.
+/// Returns the programs for it.
 pub(super) fn tools(machines: &Machines) -> anyhow::Result<Tools> {
     Tools::of(&machines.store, "lab-host", SUITE, &["e2fsprogs"])
 }
 
-/// Writes `work` as an ext4 file system of `size`; what is not written takes no space.
+/// Writes `work` as an ext4 file system of `size` into a sparse file.
 pub(super) fn write(work: &Path, tools: &Tools, image: &Path, size: &str) -> anyhow::Result<()> {
     let half_done = image.with_extension("unfinished");
-    // What an interrupted run left is not a file system to keep.
+    // An interrupted run may have left an incomplete file.
     drop(fs::remove_file(&half_done));
     let mut mke2fs = tools.host("mke2fs")?;
     mke2fs

@@ -1,4 +1,4 @@
-//! Where the lab keeps its logs, its disks and who its processes are.
+//! The folder of the lab: its logs and disks, and the list of its processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::controlplane;
 use crate::controlplane::process::Process;
-use crate::controlplane::record;
+use crate::controlplane::state_file;
 use crate::paths;
 use crate::vm::store::fingerprint;
 
-/// What is written down about a lab.
+/// The stored state of a lab.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    /// Whom the network namespace belongs to; it goes with that process.
+pub(super) struct LabState {
+    /// The process that keeps the network namespace alive.
     pub(super) holder: Process,
-    /// The test run it belongs to: when that is gone, the lab is a leftover.
+    /// The test run that started it. When that process has exited, the next command removes the lab.
     owner: Option<Process>,
-    /// The guests by their names.
     pub(super) nodes: BTreeMap<String, Guest>,
 }
 
-/// What is written down about a guest.
+/// The stored state of a guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Guest {
-    /// The words that start it.
+    /// Its command line.
     pub(super) words: Vec<String>,
-    /// Who it is; none while it is off.
+    /// Its process; `None` while it is off.
     pub(super) process: Option<Process>,
 }
 
-/// The folder of the lab of this work tree.
 pub(super) struct Folder {
     path: PathBuf,
     owner: Option<Process>,
 }
 
 impl Folder {
-    /// That of this work tree.
+    /// Returns the folder of this work tree's lab.
     pub(super) fn here() -> Self {
         let name = fingerprint(paths::root());
         Self {
@@ -48,7 +46,7 @@ impl Folder {
         }
     }
 
-    /// The same, for a lab that is nobody's once this process is gone.
+    /// Returns the same folder, for a lab that the next command removes when this process has exited.
     pub(super) fn of_test() -> anyhow::Result<Self> {
         Ok(Self {
             owner: Some(Process::new(std::process::id())?),
@@ -56,81 +54,80 @@ impl Folder {
         })
     }
 
-    /// The folder itself.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its control plane's.
+    /// Returns the folder of its control plane.
     pub(super) fn controlplane(&self) -> controlplane::folder::Folder {
         controlplane::folder::Folder::at(self.path.join("controlplane"))
     }
 
-    /// The folder for container images, created when missing.
+    /// Returns the folder for container images, and creates it if it is missing.
     pub(super) fn images(&self) -> anyhow::Result<PathBuf> {
         let images = self.path.join("images");
-        record::make_folder(&images)?;
+        state_file::make_folder(&images)?;
         Ok(images)
     }
 
-    /// Whether its network is there, and somebody wants it.
+    /// Returns whether its network exists and the test run that started it still runs.
     pub(super) fn is_running(&self) -> bool {
         let wanted = |owner: &Option<Process>| owner.as_ref().is_none_or(Process::is_running);
-        self.record()
-            .is_ok_and(|record| record.holder.is_running() && wanted(&record.owner))
+        self.state()
+            .is_ok_and(|state| state.holder.is_running() && wanted(&state.owner))
     }
 
-    /// What is written down.
-    pub(super) fn record(&self) -> anyhow::Result<Record> {
-        record::read(&self.path).context("no lab here")
+    /// Reads the stored state.
+    pub(super) fn state(&self) -> anyhow::Result<LabState> {
+        state_file::read(&self.path).context("no lab here")
     }
 
-    /// Writes down whom the network belongs to.
+    /// Stores the process that keeps the network namespace alive.
     pub(super) fn begin(&self, holder: Process) -> anyhow::Result<()> {
-        self.write(&Record {
+        self.write(&LabState {
             holder,
             owner: self.owner.clone(),
             nodes: BTreeMap::new(),
         })
     }
 
-    /// Writes down that it belongs to no process.
+    /// Stores that it does not belong to a test run.
     pub(super) fn disown(&self) -> anyhow::Result<()> {
-        self.write(&Record {
+        self.write(&LabState {
             owner: None,
-            ..self.record()?
+            ..self.state()?
         })
     }
 
-    /// Writes down what the node `name` is.
-    pub(super) fn remember(&self, name: &str, guest: Guest) -> anyhow::Result<()> {
-        let mut record = self.record()?;
-        record.nodes.insert(name.to_owned(), guest);
-        self.write(&record)
+    /// Stores the guest of the node `name`.
+    pub(super) fn set_guest(&self, name: &str, guest: Guest) -> anyhow::Result<()> {
+        let mut state = self.state()?;
+        state.nodes.insert(name.to_owned(), guest);
+        self.write(&state)
     }
 
-    /// A node that was started and ended by itself.
+    /// Returns a node that was turned on and has exited.
     pub(super) fn gone(&self) -> anyhow::Result<Option<String>> {
         let has_ended = |guest: &Guest| guest.process.as_ref().is_some_and(|one| !one.is_running());
-        let mut nodes = self.record()?.nodes.into_iter();
+        let mut nodes = self.state()?.nodes.into_iter();
         Ok(nodes
             .find(|(_, guest)| has_ended(guest))
             .map(|(name, _)| name))
     }
 
-    /// Ends every process: guests, control plane, and the network with its holder.
+    /// Stops every process: guests, control plane, and the process of the network namespace.
     pub(super) fn end_processes(&self) -> anyhow::Result<()> {
         self.controlplane().end()?;
-        record::end_processes(&self.path)
+        state_file::end_processes(&self.path)
     }
 
-    /// Ends every process and removes the folder.
+    /// Stops every process and removes the folder.
     pub(super) fn end(&self) -> anyhow::Result<()> {
         self.end_processes()?;
-        record::remove(&self.path)
+        state_file::remove(&self.path)
     }
 
-    fn write(&self, record: &Record) -> anyhow::Result<()> {
-        record::write(&self.path, record)
+    fn write(&self, state: &LabState) -> anyhow::Result<()> {
+        state_file::write(&self.path, state)
     }
 }

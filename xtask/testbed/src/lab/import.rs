@@ -1,4 +1,4 @@
-//! Container images, taken in by a containerd on this machine: an emulated one needs half a minute for each node.
+//! Imports container images with a containerd on this machine: an emulated one needs half a minute for each node.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::controlplane::process::{Ending, Process};
-use crate::controlplane::record::make_folder;
+use crate::controlplane::process::{Process, StopMode};
+use crate::controlplane::state_file::make_folder;
 use crate::vm::command::output;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 use crate::vm::tools::Tools;
 
-/// How long containerd may take until it answers.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit for containerd to answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What takes images in, and nothing that looks after containers.
+/// Enables the plugins that import images, and none that run containers.
 const CONFIG: &str = "\
 version = 3
 root = 'ROOT'
@@ -34,33 +34,33 @@ disabled_plugins = [
 address = 'WORK/socket'
 ";
 
-/// Starts a program that makes a folder below /run whatever its configuration says.
+/// Runs a program with an empty /run: containerd creates a folder there with any configuration.
 const WITH_OWN_RUN: &str = "mount -t tmpfs run /run && exec \"$@\"";
 
-/// A containerd for images alone.
+/// A containerd that only imports images.
 struct Importer<'a> {
     packages: &'a Tools,
-    /// Its socket, its log; gone afterwards.
+    /// The folder of its socket and log, removed afterwards.
     work: &'a Path,
 }
 
-/// Fills the folder `root` with `images`, as containerd keeps them there; `work` is a folder for the time being.
+/// Imports `images` into containerd's folder `root`; `work` is a temporary folder.
 pub(super) fn import(
     packages: &Tools,
     images: &[PathBuf],
     root: &Path,
     work: &Path,
 ) -> anyhow::Result<()> {
-    let step = Step::begin("taking in the images");
+    let step = ProgressLine::begin("importing the images");
     make_folder(work)?;
     let importer = Importer { packages, work };
     let mut containerd = importer.start(root)?;
-    let taken = importer.take(&mut containerd, images);
+    let result = importer.import_all(&mut containerd, images);
     if containerd.try_wait()?.is_none() {
-        Process::new(containerd.id())?.end(Ending::Asked)?;
+        Process::new(containerd.id())?.end(StopMode::Terminate)?;
         containerd.wait()?;
     }
-    taken.with_context(|| fs::read_to_string(importer.log()).unwrap_or_default())?;
+    result.with_context(|| fs::read_to_string(importer.log()).unwrap_or_default())?;
     fs::remove_dir_all(work)?;
     step.done("");
     Ok(())
@@ -85,7 +85,7 @@ impl Importer<'_> {
         started.context("cannot start `unshare`: install the package util-linux")
     }
 
-    fn take(&self, containerd: &mut Child, images: &[PathBuf]) -> anyhow::Result<()> {
+    fn import_all(&self, containerd: &mut Child, images: &[PathBuf]) -> anyhow::Result<()> {
         self.wait_for(containerd)?;
         for image in images {
             let mut ctr = self.packages.host("ctr")?;
@@ -100,8 +100,8 @@ impl Importer<'_> {
         let began = Instant::now();
         while !self.socket().exists() {
             let ended = containerd.try_wait()?;
-            ensure!(ended.is_none(), "containerd ended by itself");
-            ensure!(began.elapsed() < PATIENCE, "containerd does not answer");
+            ensure!(ended.is_none(), "containerd exited");
+            ensure!(began.elapsed() < TIMEOUT, "containerd does not answer");
             sleep(Duration::from_millis(50));
         }
         Ok(())

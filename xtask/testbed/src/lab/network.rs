@@ -1,7 +1,7 @@
-//! The lab's network: a namespace of its own with a bridge, a tap for each guest, and the control plane's address.
+//! Creates the lab's network: a namespace with a bridge, a tap for each guest, and the control plane's address.
 //!
-//! The namespace lives as long as the process that holds it, and needs no root: it is made together
-//! with a user namespace. What runs in it beside the guests is the outsider to the cluster.
+//! The namespace lives as long as the process that holds it. It needs no root, because it is created together with a
+//! user namespace. Programs that run in it beside the guests are clients outside the cluster.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -15,19 +15,18 @@ use super::folder::Folder;
 use crate::controlplane::process::Process;
 use crate::vm::tools::Tools;
 
-/// The address of the namespace itself on the bridge: the nodes' router, and where the API server is.
+/// The address of the namespace itself on the bridge: the nodes' router and the API server.
 pub(super) const OUTSIDE: &str = "192.0.2.1";
 
-/// How long the holder may take to be in its namespace.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit for the holder to enter its namespace.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The network of one lab.
 pub(super) struct Network {
     holder: u32,
 }
 
 impl Network {
-    /// Makes it, with taps for `nodes` guests.
+    /// Creates it, with taps for `nodes` guests.
     pub(super) fn start(folder: &Folder, tools: &Tools, nodes: usize) -> anyhow::Result<Self> {
         let child = Command::new("unshare")
             .args(["--map-root-user", "--net", "sleep", "infinity"])
@@ -46,14 +45,14 @@ impl Network {
         Ok(network)
     }
 
-    /// The one that `holder` holds.
+    /// Returns the network that `holder` keeps alive.
     pub(super) fn of(holder: &Process) -> Self {
         Self {
             holder: holder.pid(),
         }
     }
 
-    /// The words that take a command into it.
+    /// Returns the command prefix that enters the namespace.
     pub(super) fn launch(&self) -> Vec<String> {
         let target = self.holder.to_string();
         [
@@ -69,7 +68,7 @@ impl Network {
         .to_vec()
     }
 
-    /// `program`, started in it.
+    /// Returns a command that runs `program` in the namespace.
     pub(super) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut words = self.launch().into_iter();
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -77,7 +76,7 @@ impl Network {
         command
     }
 
-    /// Sends each range of pod addresses to its node.
+    /// Routes each pod CIDR to its node.
     pub(super) fn route_pods(
         &self,
         tools: &Tools,
@@ -89,7 +88,7 @@ impl Network {
         self.ip(tools, &routes.collect::<String>())
     }
 
-    /// Runs lines of `ip`.
+    /// Runs the lines of an `ip` batch.
     fn ip(&self, tools: &Tools, lines: &str) -> anyhow::Result<()> {
         let mut words = tools.invocation("ip")?.into_iter();
         let mut child = self
@@ -119,7 +118,7 @@ impl Network {
     }
 }
 
-/// The bridge with its ports.
+/// Returns the commands that create the bridge and its ports.
 fn devices(nodes: usize) -> String {
     let mut lines = format!(
         "link set lo up\nlink add br0 type bridge\naddress add {OUTSIDE}/24 dev br0\n\
@@ -133,9 +132,9 @@ fn devices(nodes: usize) -> String {
     lines
 }
 
-/// The holder is inside once it runs the program that it was started for.
+/// Waits until the holder runs `sleep`: then it is inside its namespace.
 fn wait_until_inside(holder: &Process) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let name = Path::new("/proc")
         .join(holder.pid().to_string())
         .join("comm");

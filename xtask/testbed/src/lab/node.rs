@@ -1,4 +1,4 @@
-//! One node: a QEMU process in the lab's network, with the shared root file system and its own writes thrown away.
+//! Runs one node: a QEMU process in the lab's network, with a snapshot of the shared root file system.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,11 +10,12 @@ use anyhow::{Context as _, ensure};
 
 use super::folder::{Folder, Guest};
 use super::network::Network;
-use crate::controlplane::process::{Ending, Process};
+use crate::controlplane::process::{Process, StopMode};
+use crate::tail;
 use crate::vm::Machines;
 use crate::vm::image::{self, Addition};
 use crate::vm::kernel::Kernel;
-use crate::vm::machine::{EMULATED, Pace, board};
+use crate::vm::machine::{EMULATED, GuestClock, common_arguments};
 
 /// The names of the nodes.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
@@ -22,10 +23,10 @@ pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 /// Memory in MiB.
 const MEMORY: &str = "768";
 
-/// Process 1 until the root file system is there.
+/// Process 1 until the root file system is mounted.
 const BOOT: &str = include_str!("node/boot.sh");
 
-/// Lines of a console that are shown when something fails.
+/// Lines of a console that are printed when something fails.
 const SHOWN_LINES: usize = 30;
 
 /// The disks that every node has.
@@ -36,7 +37,7 @@ pub(super) struct Disks<'a> {
     pub(super) payload: &'a Path,
 }
 
-/// Writes down what the node with this number is; it is off.
+/// Stores the guest of the node with this number, turned off.
 pub(super) fn make(
     folder: &Folder,
     machines: &Machines,
@@ -47,8 +48,8 @@ pub(super) fn make(
     let initramfs = initramfs(folder, machines, kernel)?;
     let name = format!("n{number}");
     let mut words = machines.tools.invocation("qemu-system-x86_64")?;
-    words.extend(Pace::Shared.arguments().iter().map(OsString::from));
-    words.extend(board(&machines.tools, kernel, &initramfs));
+    words.extend(GuestClock::Shared.arguments().iter().map(OsString::from));
+    words.extend(common_arguments(&machines.tools, kernel, &initramfs));
     let mut add = |flag: &str, value: &str| words.extend([flag.into(), value.into()]);
     add("-m", MEMORY);
     add("-append", &kernel_arguments(number));
@@ -70,19 +71,19 @@ pub(super) fn make(
     let words = words.collect::<Result<_, _>>();
     let words = words.map_err(|word| anyhow::anyhow!("{} is not UTF-8", word.display()))?;
     let process = None;
-    folder.remember(&name, Guest { words, process })
+    folder.set_guest(&name, Guest { words, process })
 }
 
 /// Turns the node `name` on.
 pub(super) fn turn_on(folder: &Folder, name: &str) -> anyhow::Result<()> {
-    let record = folder.record()?;
-    let guest = known(record.nodes.get(name), name)?;
+    let state = folder.state()?;
+    let guest = known(state.nodes.get(name), name)?;
     let runs = guest.process.as_ref().is_some_and(Process::is_running);
     ensure!(!runs, "node {name} is on already");
     let mut words = guest.words.iter();
-    let mut qemu = Network::of(&record.holder).command(words.next().context("no words")?);
+    let mut qemu = Network::of(&state.holder).command(words.next().context("no words")?);
     qemu.args(words)
-        // Where the writes of a snapshot go.
+        // The folder for the writes of a snapshot.
         .env("TMPDIR", folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -91,18 +92,18 @@ pub(super) fn turn_on(folder: &Folder, name: &str) -> anyhow::Result<()> {
     let child = qemu.spawn().context("cannot start QEMU")?;
     let process = Some(Process::new(child.id())?);
     let words = guest.words.clone();
-    folder.remember(name, Guest { words, process })
+    folder.set_guest(name, Guest { words, process })
 }
 
-/// Turns the node `name` off, as when its plug is pulled.
+/// Turns the node `name` off, as a power failure does.
 pub(super) fn turn_off(folder: &Folder, name: &str) -> anyhow::Result<()> {
-    let record = folder.record()?;
-    let guest = known(record.nodes.get(name), name)?;
+    let state = folder.state()?;
+    let guest = known(state.nodes.get(name), name)?;
     let process = guest.process.as_ref();
     let process = process.with_context(|| format!("node {name} is off already"))?;
-    process.end(Ending::Killed)?;
+    process.end(StopMode::Kill)?;
     let words = guest.words.clone();
-    folder.remember(
+    folder.set_guest(
         name,
         Guest {
             words,
@@ -111,22 +112,20 @@ pub(super) fn turn_off(folder: &Folder, name: &str) -> anyhow::Result<()> {
     )
 }
 
-/// What the node said last on its console, and QEMU.
+/// Returns the end of the node's console, and the log of QEMU.
 pub(super) fn last_words(folder: &Folder, name: &str) -> String {
     let read = |file: PathBuf| fs::read(file).unwrap_or_default();
     let console = read(console(folder, name));
     let console = String::from_utf8_lossy(&console);
-    let lines: Vec<&str> = console.lines().collect();
-    let end = lines.get(lines.len().saturating_sub(SHOWN_LINES)..);
     let qemu = read(qemu_log(folder, name));
     format!(
         "{}\n{}",
-        end.unwrap_or_default().join("\n"),
+        tail(&console, SHOWN_LINES),
         String::from_utf8_lossy(&qemu)
     )
 }
 
-/// The address of the node `name` in the lab's network.
+/// Returns the address of the node `name` in the lab's network.
 pub(super) fn address_of(name: &str) -> anyhow::Result<String> {
     let number = NODES.iter().position(|known| *known == name);
     Ok(address(known(number, name)? + 1))
@@ -136,7 +135,7 @@ fn known<T>(found: Option<T>, name: &str) -> anyhow::Result<T> {
     found.with_context(|| format!("there is no node {name}; there are {}", NODES.join(", ")))
 }
 
-/// What boots `kernel` far enough to have the root file system; made once for each kernel.
+/// Returns the initramfs that mounts the root file system, and creates it once for each kernel.
 fn initramfs(folder: &Folder, machines: &Machines, kernel: &Kernel) -> anyhow::Result<PathBuf> {
     let initramfs = folder.path().join(format!("initramfs-{}", kernel.line));
     if !initramfs.exists() {
@@ -165,7 +164,7 @@ fn qemu_log(folder: &Folder, name: &str) -> PathBuf {
 }
 
 fn drive(file: &Path, option: &str) -> String {
-    // A comma in a path is written twice in QEMU's options.
+    // QEMU's options escape a comma in a path by doubling it.
     let file = file.display().to_string().replace(',', ",,");
     format!("file={file},format=raw,if=virtio,{option}")
 }

@@ -1,4 +1,4 @@
-//! The nodes as the API server knows them.
+//! Reads the Nodes of the lab from the API server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,39 +8,38 @@ use anyhow::bail;
 use super::folder::Folder;
 use super::node;
 use crate::vm::command::output;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 
-/// How long nodes may take to be ready.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Limit for nodes to become ready.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// One line for each Node: its name, which of its boots this is, whether it is ready, its address, its pods' addresses.
+/// One line for each Node: name, boot ID, the status of `Ready`, address, pod CIDR.
 const COLUMNS: &str = "-o=jsonpath={range .items[*]}{.metadata.name} {.status.nodeInfo.bootID} \
      {.status.conditions[?(@.type==\"Ready\")].status} \
      {.status.addresses[?(@.type==\"InternalIP\")].address} {.spec.podCIDR}{\"\\n\"}{end}";
 
-/// What the API server knows of one node.
-pub(super) struct Node {
-    /// Differs from boot to boot.
+/// The status of one Node.
+pub(super) struct LabNode {
+    /// The boot ID.
     boot: String,
     is_ready: bool,
-    /// Its address.
     pub(super) address: String,
-    /// What its pods get their addresses from.
+    /// Its pod CIDR.
     pub(super) range: String,
 }
 
-/// The nodes that have come so far, by their names.
-pub(super) fn list(folder: &Folder) -> anyhow::Result<BTreeMap<String, Node>> {
+/// Lists the registered Nodes by name.
+pub(super) fn list(folder: &Folder) -> anyhow::Result<BTreeMap<String, LabNode>> {
     let mut kubectl = folder.controlplane().kubectl()?;
     let listed = output(kubectl.args(["get", "nodes", COLUMNS]))?;
     Ok(listed.lines().filter_map(parse).collect())
 }
 
-/// A node that lacks a word has only just come.
-fn parse(line: &str) -> Option<(String, Node)> {
+/// Parses a line. A node that has just been registered lacks fields.
+fn parse(line: &str) -> Option<(String, LabNode)> {
     let mut words = line.split_whitespace().map(str::to_owned);
     let name = words.next()?;
-    let node = Node {
+    let node = LabNode {
         boot: words.next()?,
         is_ready: words.next()? == "True",
         address: words.next()?,
@@ -49,19 +48,19 @@ fn parse(line: &str) -> Option<(String, Node)> {
     Some((name, node))
 }
 
-/// Waits until each of `names` is ready in another boot than what is in `before`.
+/// Waits until each of `names` is ready with another boot ID than in `before`.
 pub(super) fn wait_until_ready(
     folder: &Folder,
     names: &[&str],
-    before: &BTreeMap<String, Node>,
-) -> anyhow::Result<BTreeMap<String, Node>> {
-    let step = Step::begin(format!("booting {}, until each is Ready", names.join(", ")));
-    let deadline = Instant::now() + PATIENCE;
+    before: &BTreeMap<String, LabNode>,
+) -> anyhow::Result<BTreeMap<String, LabNode>> {
+    let step = ProgressLine::begin(format!("booting {}, until each is Ready", names.join(", ")));
+    let deadline = Instant::now() + TIMEOUT;
     let mut shown = 0;
     loop {
         let nodes = list(folder)?;
         let is_new =
-            |name: &str, node: &Node| before.get(name).is_none_or(|old| old.boot != node.boot);
+            |name: &str, node: &LabNode| before.get(name).is_none_or(|old| old.boot != node.boot);
         let is_up = |name: &&&str| {
             nodes
                 .get(**name)
@@ -77,10 +76,7 @@ pub(super) fn wait_until_ready(
             shown = ready;
         }
         if let Some(gone) = folder.gone()? {
-            bail!(
-                "node {gone} ended by itself:\n{}",
-                node::last_words(folder, &gone)
-            );
+            bail!("node {gone} exited:\n{}", node::last_words(folder, &gone));
         }
         if Instant::now() > deadline {
             let words = names
@@ -92,15 +88,15 @@ pub(super) fn wait_until_ready(
     }
 }
 
-/// Turns the node `name` on again, and returns when it is ready.
+/// Turns the node `name` on again, and waits until it is ready.
 pub(super) fn start(folder: &Folder, name: &str) -> anyhow::Result<()> {
     let before = list(folder)?;
     node::turn_on(folder, name)?;
     wait_until_ready(folder, &[name], &before).map(drop)
 }
 
-/// Each node's address, and the range that its pods get their addresses from.
-pub(super) fn pod_ranges(nodes: BTreeMap<String, Node>) -> Vec<(String, String)> {
+/// Returns the address and the pod CIDR of each node.
+pub(super) fn pod_ranges(nodes: BTreeMap<String, LabNode>) -> Vec<(String, String)> {
     let nodes = nodes.into_values();
     nodes.map(|node| (node.address, node.range)).collect()
 }

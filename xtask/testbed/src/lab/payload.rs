@@ -1,4 +1,4 @@
-//! What the guests of one lab get beside their root: keys, and the container images as containerd keeps them.
+//! Writes the second disk of the guests: keys, and the container images as containerd stores them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,12 @@ use anyhow::Context as _;
 
 use super::folder::Folder;
 use super::{disk, import, node};
-use crate::controlplane::record::make_folder;
+use crate::controlplane::state_file::make_folder;
 use crate::vm::tools::Tools;
 
-/// The size of the disk, on which the containers write, too.
+/// The size of the disk; containers write to it, too.
 const SIZE: &str = "2G";
 
-/// Writes the disk.
 pub(super) fn write(
     folder: &Folder,
     packages: &Tools,

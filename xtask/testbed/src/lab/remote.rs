@@ -1,4 +1,4 @@
-//! Shells and commands on a node, over the lab's network.
+//! Runs shells and commands on a node over the lab's network.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -10,23 +10,23 @@ use super::network::Network;
 use super::node;
 use crate::vm::Machines;
 
-/// Where a node gives a shell to whoever connects; `init.sh` knows it too.
+/// The port on which a node serves shells; `init.sh` has the same number.
 const SHELL_PORT: &str = "24";
 
-/// What stands before a command's exit status, behind all that it printed.
+/// Marks the exit status behind a command's output.
 const STATUS: &str = "lab-exit-status:";
 
-/// An interactive shell on the node `name`.
+/// Returns the command for an interactive shell on the node `name`.
 pub(super) fn shell(folder: &Folder, name: &str) -> anyhow::Result<Command> {
     busybox(folder, &["telnet", &node::address_of(name)?])
 }
 
-/// What takes lines of shell for the node `name` on its standard input, and prints what they print.
+/// Returns a command that runs the shell lines of its standard input on the node `name`.
 pub(super) fn session(folder: &Folder, name: &str) -> anyhow::Result<Command> {
     busybox(folder, &["nc", &node::address_of(name)?, SHELL_PORT])
 }
 
-/// Runs a line of shell on the node `name`: what it printed, and its exit status.
+/// Runs a shell line on the node `name` and returns its output and exit status.
 pub(super) fn run(folder: &Folder, name: &str, line: &str) -> anyhow::Result<(String, u8)> {
     let mut child = session(folder, name)?
         .stdin(Stdio::piped())
@@ -43,7 +43,7 @@ pub(super) fn run(folder: &Folder, name: &str, line: &str) -> anyhow::Result<(St
     Ok((text.to_owned(), status.trim().parse()?))
 }
 
-/// The same for a line that has to succeed.
+/// Runs a shell line that must succeed, and returns its output.
 pub(super) fn output(folder: &Folder, name: &str, line: &str) -> anyhow::Result<String> {
     let (text, status) = run(folder, name, line)?;
     ensure!(status == 0, "`{line}` on {name} failed ({status}):\n{text}");
@@ -52,7 +52,7 @@ pub(super) fn output(folder: &Folder, name: &str, line: &str) -> anyhow::Result<
 
 fn busybox(folder: &Folder, words: &[&str]) -> anyhow::Result<Command> {
     let program = Machines::open()?.tools.program("busybox")?;
-    let mut command = Network::of(&folder.record()?.holder).command(program);
+    let mut command = Network::of(&folder.state()?.holder).command(program);
     command.args(words);
     Ok(command)
 }

@@ -1,4 +1,4 @@
-//! The root file system that every node of the lab boots from: containerd, runc, CNI and the kubelet, no service manager.
+//! Creates the root file system of the lab's nodes: containerd, runc, CNI and kubelet, without a service manager.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -13,17 +13,17 @@ use crate::vm::Machines;
 use crate::vm::command::output;
 use crate::vm::kernel::Kernel;
 use crate::vm::modules;
-use crate::vm::progress::Step;
+use crate::vm::progress::ProgressLine;
 use crate::vm::store::{fingerprint, remove_old};
 use crate::vm::tools::Tools;
 
-/// What a node holds; from sid, where containerd is 2.
+/// The Debian packages of a node; from sid, which has containerd 2.
 const PACKAGES: [&str; 12] = [
     "containerd",
     "runc",
     "containernetworking-plugins",
     "nftables",
-    // busybox's shell would prefer its own `ip`, which flushes routes of every protocol.
+    // busybox's shell prefers its own `ip`, which flushes routes of every protocol.
     "dash",
     "ipvsadm",
     "iptables",
@@ -34,7 +34,7 @@ const PACKAGES: [&str; 12] = [
     "netbase",
 ];
 
-/// Links that a package's installation would have made, and where they lead.
+/// Links that the installation of a package creates, and their targets.
 const LINKS: [(&str, &str); 7] = [
     ("bin/sh", "dash"),
     ("sbin/iptables", "xtables-nft-multi"),
@@ -45,13 +45,13 @@ const LINKS: [(&str, &str); 7] = [
     ("sbin/ip6tables-save", "xtables-nft-multi"),
 ];
 
-/// Changes with this file's ideas of what belongs into the root.
-const RECIPE: u32 = 2;
+/// Increase it when this file changes the contents of the root.
+const FORMAT_VERSION: u32 = 2;
 
 /// The size of the disk.
 const SIZE: &str = "3G";
 
-/// Files of our own: where they go, what they say, whether they are programs.
+/// Our own files: path, text and mode.
 const FILES: [(&str, &str, u32); 4] = [
     ("usr/sbin/init", include_str!("node/init.sh"), 0o755),
     ("etc/kubelet.yaml", include_str!("node/kubelet.yaml"), 0o644),
@@ -63,21 +63,20 @@ const FILES: [(&str, &str, u32); 4] = [
     ("etc/cni/template", include_str!("node/cni.json"), 0o644),
 ];
 
-/// Programs of Kubernetes, and what they are called on a node.
+/// Programs of Kubernetes on a node.
 struct Programs {
     kubelet: PathBuf,
-    /// Started as `kube-proxy` it is that; the pods of the tests that have one take it from their node.
+    /// Runs kube-proxy under this name; pods of tests with kube-proxy use the node's file.
     kube_proxy: PathBuf,
 }
 
-/// The packages of a node.
 pub(super) fn packages(machines: &Machines) -> anyhow::Result<Tools> {
-    // Work trees that want other packages do not take these away from each other.
+    // Work trees with different packages do not replace each other's.
     let name = format!("lab-node-{}", fingerprint(PACKAGES));
     Tools::of(&machines.store, &name, "sid", &PACKAGES)
 }
 
-/// Makes it of `packages` and the modules of `kernels` with the programs of `tools`, if there is none of these parts.
+/// Creates the image from `packages` and the modules of `kernels`, unless one with the same contents exists.
 pub(super) fn make(
     machines: &Machines,
     version: Version,
@@ -90,7 +89,7 @@ pub(super) fn make(
         kube_proxy: program::build(version)?,
     };
     let identity = fingerprint((
-        RECIPE,
+        FORMAT_VERSION,
         FILES,
         env!("CARGO_PKG_VERSION"),
         kernels
@@ -105,7 +104,7 @@ pub(super) fn make(
     let image = folder.join(format!("{identity}.ext4"));
     let _lock = machines.store.lock()?;
     if !image.exists() {
-        let step = Step::begin("making the nodes' root file system");
+        let step = ProgressLine::begin("making the nodes' root file system");
         let work = folder.join("making");
         if work.exists() {
             fs::remove_dir_all(&work)?;
@@ -123,7 +122,7 @@ pub(super) fn make(
     Ok(image)
 }
 
-/// Gathers everything in the folder `work`.
+/// Copies everything into the folder `work`.
 fn fill(
     work: &Path,
     machines: &Machines,
@@ -177,7 +176,7 @@ fn fill(
     Ok(fs::write(work.join("etc/resolv.conf"), "")?)
 }
 
-/// Makes the links that are not there.
+/// Creates the missing links.
 fn link(work: &Path) -> anyhow::Result<()> {
     for (name, target) in LINKS {
         let link = work.join("usr").join(name);
@@ -188,7 +187,7 @@ fn link(work: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// busybox, under every name that no real program has.
+/// Adds busybox with a link for every program name that is not taken.
 fn add_busybox(work: &Path, machines: &Machines) -> anyhow::Result<()> {
     let busybox = machines.tools.program("busybox")?;
     fs::copy(&busybox, work.join("usr/bin/busybox"))?;

@@ -1,4 +1,4 @@
-//! Bringing the lab up: whatever has to be built, the network, the control plane, the nodes.
+//! Starts the lab: builds what is missing, then starts the network, the control plane and the nodes.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::folder::Folder;
 use super::network::{self, Network};
 use super::node::{self, NODES};
 use super::{disk, nodes, payload, root};
+use crate::controlplane::config::ControlPlaneConfig;
 use crate::controlplane::parts;
 use crate::controlplane::program::{self, Version};
-use crate::controlplane::site::Site;
 use crate::vm::Machines;
 use crate::vm::build::Profile;
 use crate::vm::kernel::{Kernel, Line};
 
-/// Starts everything; on failure nothing is left but the consoles' last words in the error.
+/// Starts everything. On failure it stops everything; the error contains the ends of the consoles.
 pub(super) fn up(
     folder: &Folder,
     version: Version,
@@ -44,12 +44,12 @@ pub(super) fn up(
         start_nodes(folder, &network, &machines, &kernels, &disks)
     };
     start().inspect_err(|_| {
-        // The error that is told is the first one.
+        // The first error is returned.
         drop(folder.end_processes());
     })
 }
 
-/// The kernel of each node: every line that the project supports in turn, or `only` one for all.
+/// Returns the kernel of each node: the supported kernel lines in turn, or the line `only` for all.
 fn kernels(machines: &Machines, only: Option<Line>) -> anyhow::Result<Vec<Kernel>> {
     let lines = Line::ALL.into_iter().cycle().take(NODES.len());
     lines
@@ -63,9 +63,9 @@ fn start_controlplane(
     program: &std::path::Path,
 ) -> anyhow::Result<()> {
     let names = NODES.map(str::to_owned).to_vec();
-    let site = Site::with_nodes(network.launch(), network::OUTSIDE, names);
+    let config = ControlPlaneConfig::with_nodes(network.launch(), network::OUTSIDE, names);
     let controlplane = folder.controlplane();
-    controlplane.create(site, program, None)?;
+    controlplane.create(config, program, None)?;
     parts::start_all(&controlplane)
 }
 

@@ -1,8 +1,8 @@
-//! Debian's archive, read through a private apt: own sources, lists, cache and package database
-//! under the cache folder, so that the machine's own apt is neither asked nor changed.
+//! Downloads packages of Debian's archive with a private apt, whose sources, lists, cache and package database are in
+//! the cache folder. It neither reads nor changes the machine's own apt.
 //!
-//! Every package is resolved against an *empty* package database: what is downloaded is complete
-//! down to the C library and runs from its folder, whatever the machine has installed.
+//! Packages are resolved against an *empty* package database. The download includes every dependency down to the C
+//! library, and runs from its folder independently of the installed packages.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,25 +14,24 @@ use anyhow::{Context, bail, ensure};
 
 use super::command;
 
-/// Names a mirror for machines whose own apt sources name none of Debian's.
+/// The variable that names a mirror for machines without Debian in their apt sources.
 const MIRROR_VARIABLE: &str = "IPVS_TOPO_DEBIAN_MIRROR";
 
-/// The suites the guests' kernels and tools come from.
+/// The suites of the guests' kernels and tools.
 const SUITES: [&str; 3] = ["bookworm", "bookworm-backports", "sid"];
 
-/// Nothing comes from sid unless it is asked for there, even what no older suite has newer.
+/// Packages of sid are used only if the suite is named, even if no older suite has a newer version.
 const PREFERENCES: &str = "Package: *\nPin: release n=sid\nPin-Priority: 50\n";
 
 /// The keyring of the package `debian-archive-keyring`.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A private apt with fresh package lists.
 pub(crate) struct Archive {
     folder: PathBuf,
 }
 
 impl Archive {
-    /// Sets the private apt up in `folder` and fetches the package lists.
+    /// Configures the private apt in `folder` and downloads the package lists.
     pub(crate) fn update(folder: &Path) -> anyhow::Result<Self> {
         ensure!(
             Path::new(KEYRING).exists(),
@@ -52,14 +51,14 @@ impl Archive {
         fs::write(folder.join("etc/preferences"), PREFERENCES)?;
         fs::write(folder.join("apt.conf"), configuration(&folder)?)?;
         let archive = Self { folder };
-        // A file left by an interrupted run would not be listed by the next one.
+        // apt does not list files that an interrupted run has downloaded.
         archive.clean()?;
         command::output(archive.apt("apt-get").args(["-q", "update"]))
             .context("cannot read Debian's package lists")?;
         Ok(archive)
     }
 
-    /// Downloads `packages` with everything they depend on; the package files.
+    /// Downloads `packages` with all dependencies, and returns the package files.
     pub(crate) fn closure(&self, suite: &str, packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
         let files = self.closure_names(suite, packages)?;
         command::output(
@@ -71,7 +70,7 @@ impl Archive {
         Ok(files.iter().map(|file| archives.join(file)).collect())
     }
 
-    /// The file names, versions included, of `packages` and everything they depend on.
+    /// Returns the file names, with versions, of `packages` and all dependencies.
     pub(crate) fn closure_names(
         &self,
         suite: &str,
@@ -82,7 +81,7 @@ impl Archive {
                 .args(["--print-uris", "install"])
                 .args(packages),
         )?;
-        // Each line: 'URI' FILE SIZE CHECKSUM. A file that is in the cache already is not listed.
+        // Each line: 'URI' FILE SIZE CHECKSUM. apt does not list files that are in its cache.
         let mut files: Vec<String> = listed
             .lines()
             .filter(|line| line.starts_with('\''))
@@ -93,8 +92,8 @@ impl Archive {
         Ok(files)
     }
 
-    /// The package that `name` is in `suite`: version and names of what it depends on.
-    pub(crate) fn show(&self, suite: &str, name: &str) -> anyhow::Result<Package> {
+    /// Reads version and dependencies of the package `name` in `suite`.
+    pub(crate) fn show(&self, suite: &str, name: &str) -> anyhow::Result<DebianPackage> {
         let text = command::output(self.apt("apt-cache").args([
             "-t",
             suite,
@@ -102,17 +101,17 @@ impl Archive {
             "show",
             name,
         ]))?;
-        Package::parse(&text).with_context(|| format!("no package {name} in {suite}"))
+        DebianPackage::parse(&text).with_context(|| format!("no package {name} in {suite}"))
     }
 
-    /// Downloads exactly `packages`, without what they depend on; the package files.
-    pub(crate) fn download(&self, packages: &[Package]) -> anyhow::Result<Vec<PathBuf>> {
+    /// Downloads exactly `packages`, without dependencies, and returns the package files.
+    pub(crate) fn download(&self, packages: &[DebianPackage]) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.folder.join("cache/archives");
         command::output(
             self.apt("apt-get")
                 .current_dir(&folder)
                 .args(["-q", "download"])
-                .args(packages.iter().map(Package::to_string)),
+                .args(packages.iter().map(DebianPackage::to_string)),
         )?;
         packages
             .iter()
@@ -120,7 +119,7 @@ impl Archive {
             .collect()
     }
 
-    /// Removes the downloaded package files: what was in them is unpacked.
+    /// Removes the downloaded package files, which are unpacked.
     pub(crate) fn clean(&self) -> anyhow::Result<()> {
         command::output(self.apt("apt-get").arg("clean")).map(drop)
     }
@@ -140,19 +139,16 @@ impl Archive {
     }
 }
 
-/// A package as the index describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Package {
-    /// Its name.
+pub(crate) struct DebianPackage {
     pub(crate) name: String,
-    /// Its version.
     pub(crate) version: String,
     /// First alternative of each dependency, names only.
     pub(crate) depends: Vec<String>,
 }
 
-impl Package {
-    /// Reads one stanza of `apt-cache show`.
+impl DebianPackage {
+    /// Parses one stanza of `apt-cache show`.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| {
             text.lines()
@@ -171,16 +167,16 @@ impl Package {
     }
 }
 
-impl fmt::Display for Package {
+impl fmt::Display for DebianPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.version)
     }
 }
 
-/// Where the lists of what each package brought are, below the folder they were unpacked into.
+/// The folder with the file lists of unpacked packages, below the folder into which they were unpacked.
 const LISTS: &str = "packages";
 
-/// Unpacks package files into `root`, and keeps what each of them brought.
+/// Unpacks package files into `root`, and stores the list of files of each.
 pub(crate) fn unpack(packages: &[PathBuf], root: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(root.join(LISTS))?;
     for package in packages {
@@ -191,20 +187,18 @@ pub(crate) fn unpack(packages: &[PathBuf], root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A package that was unpacked, and what it brought.
+/// An unpacked package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Owner {
-    /// Its name.
+pub(crate) struct InstalledPackage {
     pub(crate) name: String,
-    /// Its version.
     pub(crate) version: String,
-    /// Paths from the folder they were unpacked into.
+    /// Paths relative to the folder into which they were unpacked.
     pub(crate) files: BTreeSet<String>,
 }
 
-/// Every package below `root`.
-pub(crate) fn owners(root: &Path) -> anyhow::Result<Vec<Owner>> {
-    let mut owners = Vec::new();
+/// Lists the packages below `root`.
+pub(crate) fn installed_packages(root: &Path) -> anyhow::Result<Vec<InstalledPackage>> {
+    let mut installed_packages = Vec::new();
     for entry in fs::read_dir(root.join(LISTS))? {
         let path = entry?.path();
         let stem = path.file_name().unwrap_or_default().to_string_lossy();
@@ -214,18 +208,18 @@ pub(crate) fn owners(root: &Path) -> anyhow::Result<Vec<Owner>> {
         let version = rest.rsplit_once('_').map_or(rest, |(version, _)| version);
         let listed = fs::read_to_string(&path)?;
         let files = listed.lines().map(|line| line.trim_start_matches("./"));
-        owners.push(Owner {
+        installed_packages.push(InstalledPackage {
             name: name.to_owned(),
             version: version.replace("%3a", ":"),
             files: files.map(str::to_owned).collect(),
         });
     }
-    owners.sort();
-    Ok(owners)
+    installed_packages.sort();
+    Ok(installed_packages)
 }
 
-/// apt escapes `:` of an epoch in file names; kernels have none, so the plain name is enough.
-fn find_archive(folder: &Path, package: &Package) -> anyhow::Result<PathBuf> {
+/// Finds the file of a package. apt escapes the `:` of an epoch in file names.
+fn find_archive(folder: &Path, package: &DebianPackage) -> anyhow::Result<PathBuf> {
     let start = format!("{}_{}_", package.name, package.version.replace(':', "%3a"));
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -237,7 +231,7 @@ fn find_archive(folder: &Path, package: &Package) -> anyhow::Result<PathBuf> {
     bail!("{start}*.deb was not downloaded into {}", folder.display())
 }
 
-/// The private `sources.list`: each suite, signed by Debian's keyring.
+/// Returns the private `sources.list`: each suite, signed by Debian's keyring.
 fn sources() -> anyhow::Result<String> {
     let mirror = mirror()?;
     let lines =
@@ -245,7 +239,7 @@ fn sources() -> anyhow::Result<String> {
     Ok(lines.concat())
 }
 
-/// The mirror: the variable, else the first of the machine's own sources that serves Debian.
+/// Returns the mirror: the variable, else the first of the machine's sources that serves Debian.
 fn mirror() -> anyhow::Result<String> {
     if let Ok(mirror) = std::env::var(MIRROR_VARIABLE) {
         return Ok(mirror);
@@ -262,7 +256,7 @@ fn mirror() -> anyhow::Result<String> {
     })
 }
 
-/// The first address in `targets` whose path ends in `debian` and whose component is `main`.
+/// Returns the first address in `targets` whose path ends in `debian` and whose component is `main`.
 fn debian_mirror(targets: &str) -> Option<String> {
     targets
         .lines()
@@ -272,8 +266,8 @@ fn debian_mirror(targets: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The private `apt.conf`. The machine's own fetch settings (proxies, certificates) are kept,
-/// its hooks are not.
+/// Returns the private `apt.conf`. It keeps the machine's settings for downloads (proxies, certificates), but not its
+/// hooks.
 fn configuration(folder: &Path) -> anyhow::Result<String> {
     let fetch: String = command::output(Command::new("apt-config").args(["dump", "Acquire"]))?
         .lines()
@@ -291,7 +285,7 @@ Dir::Etc::parts "/dev/null";
 APT::Architecture "amd64";
 APT::Sandbox::User "";
 Acquire::Languages "none";
-// Frozen mirrors serve lists past their date; the signatures are checked all the same.
+// Frozen mirrors serve lists past their date; apt still checks the signatures.
 Acquire::Check-Valid-Until "false";
 "#
     ))
@@ -306,14 +300,14 @@ mod tests {
         let text = "Package: linux-image-7.2\nVersion: 7.2.13-1\n\
                     Depends: dracut | initramfs-tools, linux-binary-7.2 (= 7.2.13-1)\n";
         assert_eq!(
-            Package::parse(text),
-            Some(Package {
+            DebianPackage::parse(text),
+            Some(DebianPackage {
                 name: "linux-image-7.2".to_owned(),
                 version: "7.2.13-1".to_owned(),
                 depends: vec!["dracut".to_owned(), "linux-binary-7.2".to_owned()],
             })
         );
-        assert_eq!(Package::parse("N: no packages found"), None);
+        assert_eq!(DebianPackage::parse("N: no packages found"), None);
     }
 
     #[test]

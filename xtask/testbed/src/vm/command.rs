@@ -1,11 +1,11 @@
-//! Running host programs: one place where a failure becomes a sentence.
+//! Runs programs of the host and turns their failures into error messages.
 
 use std::io;
 use std::process::Command;
 
 use anyhow::{anyhow, bail};
 
-/// The packages of the programs that only the machine itself can have.
+/// The Debian packages of programs that must be installed on the machine.
 const PACKAGES: [(&str, &str); 4] = [
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
@@ -13,7 +13,7 @@ const PACKAGES: [(&str, &str); 4] = [
     ("dpkg-deb", "dpkg"),
 ];
 
-/// Runs `command` to its end; its standard output, or an error that shows what it said.
+/// Runs `command` and returns its standard output, or an error with its standard error.
 pub fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done = command.output().map_err(|error| explain(&program, error))?;

@@ -1,5 +1,5 @@
-//! The image a guest boots: a base for each kernel (tools and modules, kept between runs) and
-//! what the run adds to it.
+//! Writes the image that a guest boots: a base for each kernel (tools and modules, kept between runs), and the files of
+//! the run.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use anyhow::Context;
 use super::initramfs::Initramfs;
 use super::kernel::Kernel;
 use super::modules;
-use super::progress::Step;
+use super::progress::ProgressLine;
 use super::store::{self, Store, fingerprint};
 use super::tools::Tools;
 
 /// Process 1 of every guest.
 const INIT: &str = include_str!("init.sh");
 
-/// Changes with this file's ideas of what belongs into a base image.
-const RECIPE: u32 = 5;
+/// Increase it when this file changes the contents of a base image.
+const FORMAT_VERSION: u32 = 5;
 
-/// Programs of the tools' packages that guests hold, beside busybox. The shells are here because
-/// busybox' own prefers its small `ip` and the like to the real ones.
+/// Programs of the tools' packages in every guest, beside busybox. The shells are here because busybox's shell prefers
+/// its own `ip` and others to the real programs.
 const PROGRAMS: [&str; 14] = [
     "bash",
     "dash",
@@ -38,55 +38,52 @@ const PROGRAMS: [&str; 14] = [
     "tcpdump",
 ];
 
-/// Shell scripts that come with `ipvsadm`.
+/// Shell scripts of the package `ipvsadm`.
 const SCRIPTS: [&str; 2] = ["ipvsadm-restore", "ipvsadm-save"];
 
-/// Names under which guests find kmod.
+/// Names of kmod in guests.
 const KMOD_NAMES: [&str; 5] = ["depmod", "insmod", "lsmod", "modprobe", "rmmod"];
 
-/// Programs that start others. busybox has all of them, but started by its own they would find
-/// its small `ip` before the real one.
+/// Programs that start others. busybox has all of them, but its versions would start busybox's `ip` instead of the real
+/// one.
 const STARTERS: [&str; 12] = [
     "chroot", "chrt", "env", "find", "nice", "nohup", "nsenter", "setsid", "taskset", "timeout",
     "unshare", "xargs",
 ];
 
-/// One file that a run adds to the image.
+/// Files that a run adds to the image.
 #[derive(Debug, Clone)]
 pub enum Addition {
-    /// A program of the host, at `path` in the guest.
+    /// An executable file of the host.
     Program {
-        /// Where it goes, without the leading slash.
+        /// The path in the guest, without the leading slash.
         path: String,
-        /// The host's file.
         from: PathBuf,
     },
-    /// A folder of plain files of the host.
+    /// A folder of the host with files that are not executable.
     Tree {
-        /// Where it goes, without the leading slash.
+        /// The path in the guest, without the leading slash.
         path: String,
-        /// The host's folder.
         from: PathBuf,
     },
-    /// A text.
+    /// A text file.
     Text {
-        /// Where it goes, without the leading slash.
+        /// The path in the guest, without the leading slash.
         path: String,
-        /// What it says.
         content: String,
     },
 }
 
-/// The base image for `kernel`, built when it is not in the store.
+/// Returns the base image for `kernel`, and builds it if it is not in the store.
 pub(crate) fn base(store: &Store, kernel: &Kernel, tools: &Tools) -> anyhow::Result<PathBuf> {
-    let identity = fingerprint((INIT, RECIPE, &kernel.identity, &tools.identity));
+    let identity = fingerprint((INIT, FORMAT_VERSION, &kernel.identity, &tools.identity));
     let folder = store.folder(&format!("image-{}", kernel.line))?;
     let image = folder.join(format!("{identity}.cpio"));
     let _lock = store.lock()?;
     if image.exists() {
         return Ok(image);
     }
-    let step = Step::begin(format!("packing the image of {}", kernel.release));
+    let step = ProgressLine::begin(format!("packing the image of {}", kernel.release));
     let work = folder.join("packing");
     if work.exists() {
         fs::remove_dir_all(&work)?;
@@ -102,7 +99,7 @@ pub(crate) fn base(store: &Store, kernel: &Kernel, tools: &Tools) -> anyhow::Res
     Ok(image)
 }
 
-/// Writes the image of one run: the base, and `additions` behind it.
+/// Writes the image of one run: the base, then `additions`.
 pub(crate) fn extend(base: &Path, additions: &[Addition], to: &Path) -> anyhow::Result<()> {
     fs::copy(base, to).with_context(|| format!("cannot copy the image to {}", to.display()))?;
     let file = File::options().append(true).open(to)?;
@@ -128,7 +125,7 @@ fn write_base(file: &Path, tools: &Tools, modules: &Path) -> anyhow::Result<()> 
     ] {
         image.folder(folder)?;
     }
-    // One folder for programs, one for libraries: every customary path leads there.
+    // One folder for programs, one for libraries; links from every usual path.
     for (path, target) in [
         ("bin", "usr/bin"),
         ("sbin", "usr/bin"),
@@ -147,7 +144,7 @@ fn write_base(file: &Path, tools: &Tools, modules: &Path) -> anyhow::Result<()> 
     image.text("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n")?;
     image.text("etc/group", b"root:x:0:\n")?;
     image.text("etc/hosts", b"127.0.0.1 localhost\n::1 localhost\n")?;
-    // What the shell of `vm shell` knows of terminals.
+    // The terminal database for `vm shell`.
     image.tree("usr/lib/terminfo", &tools.file("lib/terminfo"))?;
     add_busybox(&mut image, tools)?;
     add_programs(&mut image, tools)?;
@@ -155,7 +152,7 @@ fn write_base(file: &Path, tools: &Tools, modules: &Path) -> anyhow::Result<()> 
     image.finish().map(drop)
 }
 
-/// busybox, under every name it answers to that no real program has.
+/// Adds busybox with a link for every program name that is not taken.
 fn add_busybox(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
     let busybox = tools.program("busybox")?;
     image.program("usr/bin/busybox", &read(&busybox)?)?;
@@ -175,7 +172,7 @@ fn add_busybox(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The other programs with every library they are linked with.
+/// Adds the other programs with every library that they are linked with.
 fn add_programs(image: &mut Initramfs, tools: &Tools) -> anyhow::Result<()> {
     let mut libraries = vec![tools.loader()?];
     for name in PROGRAMS.into_iter().chain(STARTERS) {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Process 1 of a guest. The job (/job) talks to the host through the second serial port; kernel
-# messages and everything unexpected go to the first. The job's last line is a record that the
-# host waits for: a guest that ends without it has failed.
+# Process 1 of a guest. The job (/job) writes to the host through the second serial port; kernel
+# messages and unexpected output go to the first. The last line is a record that the host waits
+# for: a guest that powers off without it has failed.
 export PATH=/usr/bin HOME=/root TERM=linux
 
 mount -t proc proc /proc
@@ -24,7 +24,7 @@ done
 ip link set lo up
 modprobe -a ip_vs ip_vs_wrr nf_conntrack nf_tables dummy veth 2>/dev/ttyS0
 
-# Held open: a port that nobody holds forgets the size of its terminal.
+# Kept open: the kernel resets the terminal size of a closed port.
 exec 3<>/dev/ttyS1
 if [ -e /interactive ]; then
 	stty -F /dev/ttyS1 sane cols "${columns:-80}" rows "${rows:-24}"
@@ -35,7 +35,7 @@ else
 fi
 status=$?
 printf '\n\036{"event":"exit","status":%d}\n' "$status" >/dev/ttyS1
-# The serial port is drained before the machine goes.
+# Drain the serial port before power-off.
 stty -F /dev/ttyS1 raw -echo
 sleep 0.1
 poweroff -f

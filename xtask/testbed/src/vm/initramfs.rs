@@ -1,5 +1,5 @@
-//! Writes the archives a guest boots from (`cpio`, format newc). The kernel accepts several of
-//! them in a row, so what changes often is appended to what does not.
+//! Writes the archives that a guest boots (`cpio`, format newc). The kernel accepts concatenated archives, so each run
+//! appends its files to the base.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,13 +12,12 @@ use cpio::newc::{Builder, ModeFileType, trailer};
 /// Permissions of programs and folders.
 const EXECUTABLE: u32 = 0o755;
 
-/// Permissions of everything else.
+/// Permissions of other files.
 const PLAIN: u32 = 0o644;
 
-/// An archive being written.
 pub(crate) struct Initramfs {
     out: BufWriter<File>,
-    /// Entries written so far; also the next inode number.
+    /// Number of written entries, and the inode number of the last one.
     entries: u32,
     folders: BTreeSet<String>,
 }
@@ -31,7 +30,7 @@ impl Initramfs {
         Ok(Self::append(out))
     }
 
-    /// Begins an archive behind what `file` holds already.
+    /// Begins an archive at the end of `file`.
     pub(crate) fn append(file: File) -> Self {
         Self {
             out: BufWriter::with_capacity(1 << 20, file),
@@ -40,7 +39,7 @@ impl Initramfs {
         }
     }
 
-    /// Adds the folder `path` and those above it.
+    /// Adds the folder `path` and its parents.
     pub(crate) fn folder(&mut self, path: &str) -> io::Result<()> {
         let mut at = 0;
         while at < path.len() {
@@ -55,17 +54,15 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Adds a program.
     pub(crate) fn program(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         self.file(path, EXECUTABLE, content)
     }
 
-    /// Adds a file that is only read.
+    /// Adds a file that is not executable.
     pub(crate) fn text(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         self.file(path, PLAIN, content)
     }
 
-    /// Adds a symbolic link.
     pub(crate) fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.parents(path)?;
         self.entry(path, ModeFileType::Symlink, 0o777, target.as_bytes())
@@ -89,7 +86,7 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Ends the archive; how many entries it has.
+    /// Ends the archive and returns its number of entries.
     pub(crate) fn finish(self) -> anyhow::Result<u32> {
         let mut out = trailer(self.out)?;
         out.flush()?;

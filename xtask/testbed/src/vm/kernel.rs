@@ -1,5 +1,4 @@
-//! The kernels the guests boot: Debian's cloud kernels of three suites, whatever their version
-//! is today.
+//! Finds the kernels for guests: the newest cloud kernels of three Debian suites.
 
 use std::fmt;
 use std::fs;
@@ -7,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::archive::{Archive, Package};
-use super::store::{Store, Unpacked, Wanted};
+use super::archive::{Archive, DebianPackage};
+use super::store::{PackageSet, Store, Unpacked};
 
-/// The metapackage that each suite points at its newest cloud kernel.
+/// The metapackage that depends on a suite's newest cloud kernel.
 const METAPACKAGE: &str = "linux-image-cloud-amd64";
 
-/// Where the kernel proper and its modules are: one package up to 6.12, two of their own since.
+/// Prefixes of the packages with kernel and modules: one package up to 6.12, separate packages since.
 const PARTS: [&str; 3] = ["linux-image-", "linux-binary-", "linux-modules-"];
 
-/// A kernel line that the project supports.
+/// A supported kernel line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Line {
     /// Debian bookworm's.
@@ -25,7 +24,7 @@ pub enum Line {
     /// Debian bookworm-backports'.
     #[value(name = "6.12")]
     V6_12,
-    /// The newest one Debian has.
+    /// Debian's newest.
     Sid,
 }
 
@@ -33,7 +32,7 @@ impl Line {
     /// Every line, oldest first.
     pub(crate) const ALL: [Self; 3] = [Self::V6_1, Self::V6_12, Self::Sid];
 
-    /// The Debian suite it comes from.
+    /// Its Debian suite.
     fn suite(self) -> &'static str {
         match self {
             Self::V6_1 => "bookworm",
@@ -53,30 +52,27 @@ impl fmt::Display for Line {
     }
 }
 
-/// A kernel on disk.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The line it is the newest of.
     pub line: Line,
     /// Its release as `uname -r` prints it.
     pub release: String,
-    /// The image to boot.
     pub image: PathBuf,
     /// The folder `kernel/` with its modules.
     pub modules: PathBuf,
-    /// Changes when the package does.
+    /// Changes with the version of the package.
     pub identity: String,
 }
 
 impl Kernel {
-    /// The newest kernel of `line`, fetched when needed.
+    /// Returns the newest kernel of `line`, and downloads it if it is missing.
     pub(crate) fn find(store: &Store, line: Line) -> anyhow::Result<Self> {
         let suite = line.suite();
-        let unpacked = store.ensure(&Wanted {
+        let unpacked = store.ensure(&PackageSet {
             name: &format!("kernel-{line}"),
             resolve: &|archive| {
                 let packages = parts(archive, suite)?;
-                Ok(packages.iter().map(Package::to_string).collect())
+                Ok(packages.iter().map(DebianPackage::to_string).collect())
             },
             fetch: &|archive| archive.download(&parts(archive, suite)?),
         })?;
@@ -88,7 +84,7 @@ impl Kernel {
         })
     }
 
-    /// Finds image and modules below the folder the packages were unpacked into.
+    /// Finds image and modules in the unpacked packages.
     fn locate(line: Line, unpacked: &Unpacked) -> anyhow::Result<Self> {
         let root = &unpacked.root;
         let modules = [root.join("usr/lib/modules"), root.join("lib/modules")]
@@ -118,10 +114,10 @@ impl Kernel {
     }
 }
 
-/// The packages that hold the newest kernel of `suite` and its modules.
-fn parts(archive: &Archive, suite: &str) -> anyhow::Result<Vec<Package>> {
+/// Returns the packages with the newest kernel of `suite` and its modules.
+fn parts(archive: &Archive, suite: &str) -> anyhow::Result<Vec<DebianPackage>> {
     let mut names = archive.show(suite, METAPACKAGE)?.depends;
-    let mut found: Vec<Package> = Vec::new();
+    let mut found: Vec<DebianPackage> = Vec::new();
     while let Some(name) = names.pop() {
         let wanted = PARTS.iter().any(|part| name.starts_with(part));
         if !wanted || found.iter().any(|package| package.name == name) {

@@ -1,6 +1,6 @@
-//! One guest: a QEMU process with two serial ports. The first is the kernel's console and goes
-//! to a file; the second belongs to the job and is read line by line (or is the person's
-//! terminal). KVM is never used, so that a guest behaves the same on every machine.
+//! Runs one guest: a QEMU process with two serial ports. The first is the kernel's console and is written to a file. The
+//! second belongs to the job, and is read line by line or is the terminal. KVM is never used, so that a guest behaves
+//! the same on every machine.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,9 +18,10 @@ use super::image::{self, Addition};
 use super::kernel::Kernel;
 use super::store::{self, Store};
 use super::tools::Tools;
+use crate::tail;
 
-/// Words in a kernel's console that are never all right, whatever the job says.
-const ALARMS: [&str; 5] = [
+/// Words in a kernel's console that fail every job.
+const KERNEL_FAILURES: [&str; 5] = [
     "BUG:",
     "Oops:",
     "Kernel panic",
@@ -28,39 +29,39 @@ const ALARMS: [&str; 5] = [
     "UBSAN:",
 ];
 
-/// Lines of the console that are shown when something fails.
-const TAIL: usize = 60;
+/// Lines of the console that are printed when something fails.
+const SHOWN_LINES: usize = 60;
 
-/// A plain processor: what a richer one offers (`rep movsb` above all) is slower when emulated.
+/// A simple processor: further instructions (mainly `rep movsb`) are slower when emulated.
 const CPU: &str = "qemu64,+rdrand";
 
-/// Kernel arguments for an emulated machine, which change nothing that is tested.
+/// Kernel arguments for an emulated machine. They change nothing that is tested.
 ///
-/// Some save time: no self-tests of ciphers, no mitigations for a processor that is not there, no
-/// sampling of memory accesses, which newer kernels do all the time.
+/// Most save time: no self-tests of ciphers, no mitigations, no sampling of memory accesses, which newer kernels do
+/// continuously.
 ///
-/// `tsc=reliable` ends the kernel's comparing of its processors' clocks, which are one here. In
-/// Linux 7.2 it hung one boot of a hundred on a busy machine: a processor waits for another's
-/// reading with interrupts off, its patience measured by the jiffies that it counts itself, while
-/// the other waits for the first in `stop_machine` (`watchdog_check_skew` in the kernel's
-/// `kernel/time/clocksource.c`).
+/// `tsc=reliable` turns off the comparison of the processors' clocks, which are the same clock here. In Linux 7.2 it
+/// hung one boot of a hundred on a busy machine: a processor waits for the clock of another with interrupts off, and
+/// measures its timeout by jiffies that it counts itself, while the other waits for the first in `stop_machine`
+/// (`watchdog_check_skew` in the kernel's `kernel/time/clocksource.c`).
 pub(crate) const EMULATED: &str = "mitigations=off cryptomgr.notests damon_stat.enabled=0 \
      tsc=reliable initcall_blacklist=crypto_kdf108_init,jent_mod_init";
 
-/// What a guest's clock goes by.
+/// The time base of a guest's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Pace {
-    /// This machine's time: two processors, each as fast as this machine lets it be.
+pub enum GuestClock {
+    /// The host's time: two processors, as fast as the host permits.
     Real,
-    /// This machine's time beside other guests: one processor, because two of one guest would wait for each other's locks.
+    /// The host's time, beside other guests: one processor, because two would wait for each other's locks.
     #[value(skip)]
     Shared,
-    /// Its own instructions: one processor, 4 ns for each, whatever else this machine does; idle time passes at once.
+    /// The guest's instructions: one processor, 4 ns for each instruction, independent of the host's load. Idle time is
+    /// skipped.
     Counted,
 }
 
-impl Pace {
-    /// QEMU's words for it.
+impl GuestClock {
+    /// Its QEMU arguments.
     pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Real => &["-accel", "tcg,thread=multi", "-smp", "2"],
@@ -77,41 +78,39 @@ impl Pace {
     }
 }
 
-/// What a guest is to be.
-pub struct Spec<'a> {
-    /// The kernel it boots.
+/// Describes a guest.
+pub struct GuestSpec<'a> {
     pub kernel: &'a Kernel,
-    /// What its image holds beside the base: the job above all, as `job`.
+    /// Its files beside the base image. The shell script `job` is what it runs.
     pub additions: Vec<Addition>,
     /// Its memory in MiB.
     pub memory: u32,
-    /// Whether it has a network card that reaches this host's loopback at 10.0.2.2.
+    /// Whether it has a network card that reaches the host's loopback at 10.0.2.2.
     pub network: bool,
-    /// How long it may take from power-on to power-off.
+    /// Time limit from power-on to power-off.
     pub limit: Duration,
-    /// What its clock goes by.
-    pub pace: Pace,
+    pub clock: GuestClock,
 }
 
-/// What this machine's processors did for a guest's since it was turned on.
+/// The host's CPU time for a guest's processors since it was turned on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Processors {
-    /// How long they ran them, in nanoseconds, all together.
+pub struct CpuTime {
+    /// Time for which they ran, in nanoseconds, summed.
     ran: u64,
-    /// How long the guest's wanted to run and waited.
+    /// Time for which they were runnable and waited.
     waited: u64,
 }
 
-impl Processors {
-    /// How much of the time in which the guest's processors wanted to run they did, since `earlier`.
-    pub fn given_since(self, earlier: Self) -> f64 {
+impl CpuTime {
+    /// Returns the share of the runnable time since `earlier` in which the guest's processors ran.
+    pub fn share_since(self, earlier: Self) -> f64 {
         let (ran, waited) = (self.ran - earlier.ran, self.waited - earlier.waited);
         #[expect(clippy::cast_precision_loss, reason = "a share of some minutes")]
         let share = ran as f64 / (ran + waited).max(1) as f64;
         share
     }
 
-    /// Adds a thread's, from its `schedstat`: ns on a processor and ns waiting for one
+    /// Adds the times of a thread from its `schedstat`: ns on a processor and ns waiting for one
     /// (Documentation/scheduler/sched-stats.rst).
     fn add(&mut self, schedstat: &str) -> anyhow::Result<()> {
         let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
@@ -122,7 +121,7 @@ impl Processors {
     }
 }
 
-/// A guest that is running.
+/// A running guest.
 pub struct Machine {
     child: Child,
     lines: Receiver<String>,
@@ -131,8 +130,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Packs the image and turns the guest on.
-    pub(crate) fn start(store: &Store, tools: &Tools, spec: &Spec<'_>) -> anyhow::Result<Self> {
+    /// Writes the image and turns the guest on.
+    pub(crate) fn start(
+        store: &Store,
+        tools: &Tools,
+        spec: &GuestSpec<'_>,
+    ) -> anyhow::Result<Self> {
         let run = RunFolder::create(store)?;
         let mut qemu = run.qemu(store, tools, spec)?;
         qemu.args(["-chardev", "stdio,id=job,signal=off"])
@@ -169,13 +172,13 @@ impl Machine {
         })
     }
 
-    /// The next line of the job, or `None` when the guest is gone. An error when its time is up,
-    /// or when its kernel was in trouble.
+    /// Returns the next line of the job, or `None` when the guest has powered off. An error when its time limit is exceeded
+    /// or its console contains a kernel failure.
     pub fn line(&mut self) -> anyhow::Result<Option<String>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             Ok(line) => Ok(Some(line)),
-            Err(RecvTimeoutError::Disconnected) => match self.alarm() {
+            Err(RecvTimeoutError::Disconnected) => match self.kernel_failure() {
                 Some(word) => bail!(self.report(&format!("the kernel said `{word}`"))),
                 None => Ok(None),
             },
@@ -183,9 +186,9 @@ impl Machine {
         }
     }
 
-    /// What this machine's processors have done for the guest's, each of which is a thread that QEMU names `CPU 0/TCG`.
-    pub fn processors(&self) -> anyhow::Result<Processors> {
-        let mut all = Processors::default();
+    /// Reads the CPU time of the guest's processors; each is a thread that QEMU names `CPU 0/TCG`.
+    pub fn cpu_time(&self) -> anyhow::Result<CpuTime> {
+        let mut all = CpuTime::default();
         for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
             let thread = thread?.path();
             let name = fs::read_to_string(thread.join("comm"));
@@ -197,58 +200,56 @@ impl Machine {
         Ok(all)
     }
 
-    /// The first alarming word that the kernel said.
-    fn alarm(&self) -> Option<&'static str> {
+    /// Returns the first kernel failure in the console.
+    fn kernel_failure(&self) -> Option<&'static str> {
         let console = fs::read(self.run.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
-        ALARMS.into_iter().find(|word| console.contains(word))
+        KERNEL_FAILURES
+            .into_iter()
+            .find(|word| console.contains(word))
     }
 
-    /// What to tell a person when the guest failed: `what`, and the end of its console.
+    /// Formats an error: `what`, and the end of the console.
     pub fn report(&self, what: &str) -> String {
         let console = fs::read(self.run.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
-        let lines: Vec<&str> = console.lines().collect();
-        let tail = lines
-            .get(lines.len().saturating_sub(TAIL)..)
-            .unwrap_or_default();
         let qemu = fs::read_to_string(self.run.folder.join("qemu.log")).unwrap_or_default();
         format!(
             "{what}; the end of its console ({}):\n{}\n{qemu}",
             self.run.console().display(),
-            tail.join("\n")
+            tail(&console, SHOWN_LINES)
         )
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Gone already is as good as ended here.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
-        self.run.forget_image();
+        self.run.remove_image();
     }
 }
 
-/// Boots a guest with the person's terminal on its second serial port, until it powers off.
+/// Boots a guest with this terminal as its second serial port, and waits until it powers off.
 pub(crate) fn interact(
     store: &Store,
     tools: &Tools,
-    spec: &Spec<'_>,
+    spec: &GuestSpec<'_>,
 ) -> anyhow::Result<ExitStatus> {
     let run = RunFolder::create(store)?;
     let mut qemu = run.qemu(store, tools, spec)?;
     qemu.args(["-chardev", "stdio,id=job,signal=off,mux=on"])
         .args(["-serial", "chardev:job", "-mon", "chardev=job"]);
     let status = qemu.status().context("cannot start QEMU");
-    run.forget_image();
+    run.remove_image();
     status
 }
 
-/// How many guests this process has started.
+/// Number of guests that this process has started.
 static GUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// A folder for the files of one run. Old ones are removed when a new one is made.
+/// The folder of one run. Creating one removes old ones.
 struct RunFolder {
     folder: PathBuf,
 }
@@ -264,8 +265,8 @@ impl RunFolder {
         Ok(Self { folder })
     }
 
-    /// Removes the image, which is large and made anew for every run; the logs stay.
-    fn forget_image(&self) {
+    /// Removes the image, which is large and written for every run; keeps the logs.
+    fn remove_image(&self) {
         drop(fs::remove_file(self.image()));
     }
 
@@ -277,24 +278,24 @@ impl RunFolder {
         self.folder.join("console.log")
     }
 
-    /// QEMU with everything but the second serial port.
-    fn qemu(&self, store: &Store, tools: &Tools, spec: &Spec<'_>) -> anyhow::Result<Command> {
+    /// Returns QEMU with all arguments except those of the second serial port.
+    fn qemu(&self, store: &Store, tools: &Tools, spec: &GuestSpec<'_>) -> anyhow::Result<Command> {
         let base = image::base(store, spec.kernel, tools)?;
         image::extend(&base, &spec.additions, &self.image())?;
         let mut qemu = tools.host("setpriv")?;
-        // Whatever ends this process ends the guest too.
+        // The guest exits with this process.
         qemu.args(["--pdeathsig", "KILL"])
             .args(tools.invocation("qemu-system-x86_64")?)
             .args(["-name", "guest,debug-threads=on"])
-            .args(spec.pace.arguments())
-            .args(board(tools, spec.kernel, &self.image()))
+            .args(spec.clock.arguments())
+            .args(common_arguments(tools, spec.kernel, &self.image()))
             .args(["-m", &spec.memory.to_string()])
             .args(["-append", &kernel_arguments()])
             .arg("-chardev")
             .arg(file_device("console", &self.console()))
             .args(["-serial", "chardev:console"]);
         if spec.network {
-            // Without a ROM: nobody boots from this card, and Debian keeps its ROMs elsewhere.
+            // Without a ROM: the guest does not boot from this card, and Debian's ROMs are in another package.
             qemu.args(["-netdev", "user,id=host"])
                 .args(["-device", "virtio-net-pci,netdev=host,romfile="]);
         } else {
@@ -304,8 +305,8 @@ impl RunFolder {
     }
 }
 
-/// What is the same in every guest: a plain machine that boots `kernel` with `initramfs` and shows nothing.
-pub(crate) fn board(tools: &Tools, kernel: &Kernel, initramfs: &Path) -> Vec<OsString> {
+/// Returns the arguments of every guest: a machine without display that boots `kernel` with `initramfs`.
+pub(crate) fn common_arguments(tools: &Tools, kernel: &Kernel, initramfs: &Path) -> Vec<OsString> {
     let words = [
         "-cpu",
         CPU,
@@ -329,7 +330,7 @@ pub(crate) fn board(tools: &Tools, kernel: &Kernel, initramfs: &Path) -> Vec<OsS
 }
 
 fn file_device(id: &str, path: &Path) -> String {
-    // A comma in a path is written twice in QEMU's options.
+    // QEMU's options escape a comma in a path by doubling it.
     format!(
         "file,id={id},path={}",
         path.display().to_string().replace(',', ",,")
@@ -344,7 +345,7 @@ fn kernel_arguments() -> String {
     )
 }
 
-/// Rows and columns of the person's terminal, as `stty` tells them.
+/// Returns rows and columns of the terminal, as `stty` prints them.
 fn terminal_size() -> (u16, u16) {
     let size = command::output(Command::new("stty").arg("size").stdin(Stdio::inherit()));
     let mut words = size.iter().flat_map(|text| text.split_whitespace());
@@ -369,11 +370,11 @@ mod tests {
 
     #[test]
     fn what_a_processor_was_given_is_a_share_of_what_it_wanted() {
-        let (mut begin, mut end) = (Processors::default(), Processors::default());
+        let (mut begin, mut end) = (CpuTime::default(), CpuTime::default());
         begin.add("1000 500 7").unwrap();
         end.add("1300 600 9").unwrap();
         end.add("300 100 2").unwrap();
-        assert!((end.given_since(begin) - 0.75).abs() < 1e-9);
+        assert!((end.share_since(begin) - 0.75).abs() < 1e-9);
         assert!(end.add("1300").is_err());
     }
 }

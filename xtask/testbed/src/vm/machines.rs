@@ -4,32 +4,31 @@ use std::process::ExitStatus;
 
 use super::image::Addition;
 use super::kernel::{Kernel, Line};
-use super::machine::{self, Machine, Spec};
+use super::machine::{self, GuestSpec, Machine};
 use super::store::Store;
 use super::tools::Tools;
 
-/// Everything that is needed to boot guests.
+/// Boots guests.
 pub struct Machines {
-    /// Where packages and images are kept.
     pub store: Store,
-    /// The programs of this machine's side, and those that guests hold.
+    /// The programs for the host and for guests.
     pub tools: Tools,
 }
 
 impl Machines {
-    /// Finds the tools, and fetches them the first time.
+    /// Opens the store and downloads the tools if they are missing.
     pub fn open() -> anyhow::Result<Self> {
         let store = Store::open(false)?;
         let tools = Tools::find(&store)?;
         Ok(Self { store, tools })
     }
 
-    /// The newest kernel of a line, fetched the first time.
+    /// Returns the newest kernel of a line, and downloads it if it is missing.
     pub fn kernel(&self, line: Line) -> anyhow::Result<Kernel> {
         Kernel::find(&self.store, line)
     }
 
-    /// A program of the tools that not every guest needs, under these names, with its libraries.
+    /// Returns a program that not every guest has, with its libraries, under these names.
     pub fn tool(&self, program: &str, names: &[&str]) -> anyhow::Result<Vec<Addition>> {
         let file = self.tools.program(program)?;
         let mut additions = Vec::new();
@@ -47,7 +46,7 @@ impl Machines {
         Ok(additions)
     }
 
-    /// A folder of the tools' packages.
+    /// Returns a folder of the tools' packages.
     pub fn tree(&self, from: &str, path: &str) -> Addition {
         Addition::Tree {
             path: path.to_owned(),
@@ -55,13 +54,13 @@ impl Machines {
         }
     }
 
-    /// Boots a guest whose job is read line by line.
-    pub fn start(&self, spec: &Spec<'_>) -> anyhow::Result<Machine> {
+    /// Boots a guest whose output is read line by line.
+    pub fn start(&self, spec: &GuestSpec<'_>) -> anyhow::Result<Machine> {
         Machine::start(&self.store, &self.tools, spec)
     }
 
-    /// Boots a guest on the person's terminal.
-    pub(crate) fn interact(&self, spec: &Spec<'_>) -> anyhow::Result<ExitStatus> {
+    /// Boots a guest on this terminal.
+    pub(crate) fn interact(&self, spec: &GuestSpec<'_>) -> anyhow::Result<ExitStatus> {
         machine::interact(&self.store, &self.tools, spec)
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel modules that guests need, unpacked on the host because that is slow in a guest.
+//! Unpacks the kernel modules that guests need on the host, because that is slow in a guest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use super::command;
 use super::kernel::Kernel;
 use super::tools::Tools;
 
-/// Folders below `kernel/` that are taken whole: the network, and what it is built on.
+/// Folders below `kernel/` that are copied completely: the network and its dependencies.
 const WHOLE: [&str; 5] = ["net", "lib", "crypto", "arch", "drivers/virtio"];
 
-/// Single modules of `drivers/net`: links that stand for nodes, pods and tunnels.
+/// Modules of `drivers/net`: links for nodes, pods and tunnels.
 const LINKS: [&str; 10] = [
     "bonding",
     "dummy",
@@ -27,11 +27,11 @@ const LINKS: [&str; 10] = [
     "virtio_net",
 ];
 
-/// More modules by name: `vxlan` lives in a folder of its own since 6.1, `overlay` is for
-/// container roots, `virtio_blk` for the disks of lab nodes.
+/// Further modules by name: `vxlan` has its own folder since 6.1, `overlay` is for container roots, `virtio_blk` for the
+/// disks of lab nodes.
 const MORE: [&str; 4] = ["vxlan", "overlay", "failover", "virtio_blk"];
 
-/// Copies the modules of `kernel` into `root/lib/modules`, plain and with their index.
+/// Copies the modules of `kernel` into `root/lib/modules`, uncompressed and with their index.
 pub(crate) fn unpack(kernel: &Kernel, tools: &Tools, root: &Path) -> anyhow::Result<()> {
     let home = root.join("lib/modules").join(&kernel.release);
     let mut files = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn unpack(kernel: &Kernel, tools: &Tools, root: &Path) -> anyhow::Res
     index(kernel, tools, root, &home)
 }
 
-/// Paths below `root` of the modules that are wanted.
+/// Collects the paths below `root` of the modules that guests need.
 fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -76,7 +76,7 @@ fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> anyhow::Resul
     Ok(())
 }
 
-/// Whether guests need the module `relative` (its path below `kernel/`).
+/// Returns whether guests need the module `relative` (its path below `kernel/`).
 fn is_wanted(relative: &Path) -> bool {
     let file = relative.file_name().unwrap_or_default().to_string_lossy();
     let Some((name, _)) = file.split_once(".ko") else {
@@ -87,7 +87,7 @@ fn is_wanted(relative: &Path) -> bool {
         || (relative.starts_with("drivers/net") && LINKS.contains(&name))
 }
 
-/// Runs `program` over all `files` at once.
+/// Runs `program` once for all `files`.
 fn expand(program: &mut Command, files: &[PathBuf]) -> anyhow::Result<()> {
     if files.is_empty() {
         return Ok(());
@@ -97,7 +97,7 @@ fn expand(program: &mut Command, files: &[PathBuf]) -> anyhow::Result<()> {
         .context("cannot unpack the kernel's modules")
 }
 
-/// Writes `modules.dep` and its siblings.
+/// Writes `modules.dep` and the other index files.
 fn index(kernel: &Kernel, tools: &Tools, root: &Path, home: &Path) -> anyhow::Result<()> {
     let source = kernel.modules.parent().unwrap_or(&kernel.modules);
     for list in [

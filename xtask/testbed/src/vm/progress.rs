@@ -1,18 +1,17 @@
-//! What a person sees while something takes time: one line a step, with the seconds it took.
+//! Prints one line for each step that takes time, with its duration.
 
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-/// A step under way, shown on standard error. On a terminal the line is rewritten; in a log
-/// each report is a line of its own.
-pub struct Step {
+/// A running step, printed to standard error. On a terminal the line is rewritten; in a log each report is a line.
+pub struct ProgressLine {
     name: String,
     began: Instant,
     rewrite: bool,
 }
 
-impl Step {
-    /// Shows that `name` begins.
+impl ProgressLine {
+    /// Prints that `name` begins.
     pub fn begin(name: impl Into<String>) -> Self {
         let rewrite = std::io::stderr().is_terminal();
         let step = Self {
@@ -24,12 +23,12 @@ impl Step {
         step
     }
 
-    /// Shows how far the step is.
+    /// Prints the progress of the step.
     pub(crate) fn report(&self, news: &str) {
         self.show(&format!("... {news}"), false);
     }
 
-    /// Shows that the step ended well, with a remark.
+    /// Prints the duration of the step, with a remark.
     pub fn done(self, remark: &str) {
         let seconds = self.began.elapsed().as_secs_f64();
         let remark = if remark.is_empty() {
@@ -43,7 +42,7 @@ impl Step {
     fn show(&self, state: &str, last: bool) {
         let mut out = std::io::stderr().lock();
         let text = format!("  {} {state}", self.name);
-        // A progress line that cannot be shown is not worth failing for.
+        // A progress line that cannot be printed is no failure.
         let shown = if self.rewrite {
             write!(out, "\r\x1b[K{text}{}", if last { "\n" } else { "" })
         } else {

@@ -1,4 +1,4 @@
-//! `cargo xtask vm shell` and `cargo xtask vm run`: a person, or one command, in a guest.
+//! `cargo xtask vm shell` and `cargo xtask vm run`: opens a shell or runs one command in a guest.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,23 +10,22 @@ use guest_wire::{Line, Record};
 use super::build;
 use super::image::Addition;
 use super::kernel::Line as KernelLine;
-use super::machine::{Pace, Spec};
+use super::machine::{GuestClock, GuestSpec};
 use super::machines::Machines;
-use super::progress::Step;
+use super::progress::ProgressLine;
 
-/// Options of both.
 #[derive(clap::Args)]
 pub(crate) struct Guest {
     /// The kernel to boot.
     #[arg(long, default_value = "6.12")]
     kernel: KernelLine,
-    /// A file of this machine to place in the guest's /root; may be given again.
+    /// A file of this machine to copy to the guest's /root; repeatable.
     #[arg(long, value_name = "FILE")]
     add: Vec<PathBuf>,
-    /// A network card that reaches this machine's loopback at 10.0.2.2.
+    /// Add a network card that reaches this machine's loopback at 10.0.2.2.
     #[arg(long)]
     network: bool,
-    /// Leave out the agent and the guest programs: nothing has to be built.
+    /// Omit the agent and the guest programs, so that nothing must be built.
     #[arg(long)]
     bare: bool,
     /// Memory in MiB.
@@ -39,15 +38,15 @@ pub(crate) struct Guest {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     guest: Guest,
-    /// Minutes it may take.
+    /// Time limit in minutes.
     #[arg(long, default_value_t = 10)]
     limit: u64,
-    /// The command, by a shell: one word is a shell line, more are a program and its arguments.
+    /// The command: one word is a shell line, more are a program and its arguments.
     #[arg(required = true, last = true)]
     command: Vec<String>,
 }
 
-/// What a person finds at the top of the shell.
+/// The greeting of the shell.
 const GREETING: &str = "\
 cat <<'END'
 A guest of its own: break what you like. The agent is `ipvs-topo`, examples are in /examples;
@@ -58,27 +57,27 @@ export PS1='guest:\\w# '
 exec bash --norc -i
 ";
 
-/// Gives the person a shell in a guest.
+/// Opens a shell in a guest.
 pub(crate) fn shell(guest: &Guest) -> anyhow::Result<ExitCode> {
-    let lab = Machines::open()?;
+    let machines = Machines::open()?;
     let mut additions = additions(guest)?;
     additions.push(text("job", GREETING));
     additions.push(text("interactive", ""));
-    let kernel = lab.kernel(guest.kernel)?;
+    let kernel = machines.kernel(guest.kernel)?;
     anstream::eprintln!("  booting {} (a few seconds)", kernel.release);
-    let status = lab.interact(&spec(guest, &kernel, additions, Duration::MAX))?;
+    let status = machines.interact(&spec(guest, &kernel, additions, Duration::MAX))?;
     Ok(ExitCode::from(u8::from(!status.success())))
 }
 
-/// Runs one command in a guest; its output and its exit status become ours.
+/// Runs one command in a guest, prints its output and returns its exit status.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let lab = Machines::open()?;
+    let machines = Machines::open()?;
     let mut additions = additions(&args.guest)?;
     additions.push(text("job", &format!("cd /root\n{}\n", line(&args.command))));
-    let kernel = lab.kernel(args.guest.kernel)?;
-    let mut step = Some(Step::begin(format!("booting {}", kernel.release)));
+    let kernel = machines.kernel(args.guest.kernel)?;
+    let mut step = Some(ProgressLine::begin(format!("booting {}", kernel.release)));
     let limit = Duration::from_secs(60 * args.limit);
-    let mut machine = lab.start(&spec(&args.guest, &kernel, additions, limit))?;
+    let mut machine = machines.start(&spec(&args.guest, &kernel, additions, limit))?;
     let mut status = None;
     while let Some(text) = machine.line()? {
         if let Some(step) = step.take() {
@@ -106,14 +105,14 @@ fn spec<'a>(
     kernel: &'a super::kernel::Kernel,
     additions: Vec<Addition>,
     limit: Duration,
-) -> Spec<'a> {
-    Spec {
+) -> GuestSpec<'a> {
+    GuestSpec {
         kernel,
         additions,
         memory: guest.memory,
         network: guest.network,
         limit,
-        pace: Pace::Real,
+        clock: GuestClock::Real,
     }
 }
 
@@ -145,7 +144,7 @@ fn text(path: &str, content: &str) -> Addition {
     }
 }
 
-/// The shell line for `words`.
+/// Returns the shell line for `words`.
 fn line(words: &[String]) -> String {
     match words {
         [one] => one.clone(),
@@ -157,7 +156,7 @@ fn line(words: &[String]) -> String {
     }
 }
 
-/// `word` as the shell reads it back.
+/// Quotes `word` for the shell.
 pub(crate) fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

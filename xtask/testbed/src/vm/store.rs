@@ -1,8 +1,8 @@
-//! What was downloaded and unpacked, kept between runs and shared by every work tree.
+//! Stores unpacked packages between runs, shared by every work tree.
 //!
-//! Each set of packages has a folder with a `stamp.json` (when the index was asked, what it
-//! answered) and one folder per answer. The index is asked again after a week, because the
-//! archive replaces minor versions every few weeks; without a network the last answer stays.
+//! Each set of packages has a folder with a `stamp.json` (the time of the query and the versions) and one folder for
+//! each result. The index is queried again after a week, because the archive replaces minor versions every few weeks.
+//! Without a network the last result stays valid.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,44 +14,42 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::archive::{self, Archive};
-use super::progress::Step;
+use super::progress::ProgressLine;
 use crate::paths;
 
-/// How long an answer of the package index is trusted.
+/// Lifetime of a result of the package index.
 const FRESH: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How long a folder that no stamp names any more is kept for machines that still run from it.
+/// How long an outdated folder is kept for machines that still run from it.
 const GRACE: Duration = Duration::from_secs(24 * 3600);
 
-/// The answer of the package index about one set of packages.
+/// The result of the package index for one set of packages.
 #[derive(Serialize, Deserialize)]
 struct Stamp {
-    /// When it was asked, in seconds since 1970.
+    /// Time of the query, in seconds since 1970.
     asked: u64,
-    /// Each package with its version, in the index's order.
+    /// Each package with its version, in the order of the index.
     packages: Vec<String>,
 }
 
-/// One set of packages, unpacked.
+/// An unpacked set of packages.
 #[derive(Debug, Clone)]
 pub(crate) struct Unpacked {
-    /// The folder they were unpacked into.
     pub(crate) root: PathBuf,
-    /// Changes when any package does.
+    /// Changes with the version of any package.
     pub(crate) identity: String,
 }
 
-/// A set of packages: how to ask for it and how to get it.
-pub(crate) struct Wanted<'a> {
-    /// Folder below the store; also what a person reads.
+/// A set of packages.
+pub(crate) struct PackageSet<'a> {
+    /// The folder below the store, and the name in progress lines.
     pub(crate) name: &'a str,
-    /// The packages with their versions.
+    /// Queries the index for the packages with their versions.
     pub(crate) resolve: &'a dyn Fn(&Archive) -> anyhow::Result<Vec<String>>,
-    /// Downloads them; the package files.
+    /// Downloads them and returns the package files.
     pub(crate) fetch: &'a dyn Fn(&Archive) -> anyhow::Result<Vec<PathBuf>>,
 }
 
-/// The cache folder of the machines.
 pub struct Store {
     folder: PathBuf,
     archive: OnceLock<Archive>,
@@ -59,7 +57,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store; with `refresh` the package index is asked whatever the stamps say.
+    /// Opens the store. With `refresh` the package index is always queried.
     pub(crate) fn open(refresh: bool) -> anyhow::Result<Self> {
         let folder = paths::cache().join("vm");
         fs::create_dir_all(&folder)
@@ -74,14 +72,14 @@ impl Store {
         })
     }
 
-    /// A folder of the store, created when missing.
+    /// Returns a folder of the store, and creates it if it is missing.
     pub(crate) fn folder(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// Keeps other processes from changing the store until the file is dropped.
+    /// Locks the store against other processes until the file is dropped.
     pub(crate) fn lock(&self) -> anyhow::Result<File> {
         let path = self.folder.join("lock");
         let file = File::create(&path).with_context(|| {
@@ -92,8 +90,8 @@ impl Store {
         Ok(file)
     }
 
-    /// The packages of `wanted`, unpacked; fetched first when they are missing or old.
-    pub(crate) fn ensure(&self, wanted: &Wanted<'_>) -> anyhow::Result<Unpacked> {
+    /// Returns the unpacked packages of `wanted`, and downloads them if they are missing or outdated.
+    pub(crate) fn ensure(&self, wanted: &PackageSet<'_>) -> anyhow::Result<Unpacked> {
         let _lock = self.lock()?;
         let home = self.folder(wanted.name)?;
         let stamp = read_stamp(&home);
@@ -107,9 +105,9 @@ impl Store {
         }
     }
 
-    /// Asks the index, and downloads and unpacks what is not here yet.
-    fn fetch(&self, wanted: &Wanted<'_>, home: &Path) -> anyhow::Result<Unpacked> {
-        let step = Step::begin(format!("fetching {}", wanted.name));
+    /// Queries the index, then downloads and unpacks missing packages.
+    fn fetch(&self, wanted: &PackageSet<'_>, home: &Path) -> anyhow::Result<Unpacked> {
+        let step = ProgressLine::begin(format!("fetching {}", wanted.name));
         let archive = self.archive()?;
         let stamp = Stamp {
             asked: now(),
@@ -125,7 +123,7 @@ impl Store {
                 fs::remove_dir_all(&half_done)?;
             }
             archive::unpack(&files, &half_done)?;
-            // The packages bring their own dates; this one says when the folder came to be.
+            // Unpacked files have the dates of the packages; this file has the folder's own date.
             fs::write(half_done.join("unpacked"), "")?;
             fs::rename(&half_done, &answer.root)?;
             archive.clean()?;
@@ -145,7 +143,7 @@ impl Store {
     }
 }
 
-/// A short name for whatever `parts` hold; the same on every run of this program.
+/// Returns a short name for the contents of `parts`, the same on every run of this program.
 pub(crate) fn fingerprint(parts: impl Hash) -> String {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);
@@ -160,7 +158,7 @@ fn unpacked(home: &Path, stamp: &Stamp) -> Unpacked {
     }
 }
 
-/// The last answer, if what it names is still here.
+/// Reads the last result, if its folder still exists.
 fn read_stamp(home: &Path) -> Option<Stamp> {
     let text = fs::read(home.join("stamp.json")).ok()?;
     let stamp: Stamp = serde_json::from_slice(&text).ok()?;
@@ -171,7 +169,7 @@ fn is_fresh(stamp: &Stamp) -> bool {
     now().saturating_sub(stamp.asked) < FRESH.as_secs()
 }
 
-/// Removes what is neither `current` nor young enough to be in use.
+/// Removes everything that is neither `current` nor so recent that it may be in use.
 pub(crate) fn remove_old(home: &Path, current: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(home)? {
         let path = entry?.path();
@@ -187,7 +185,7 @@ fn is_old(path: &Path) -> bool {
     changed.is_ok_and(|changed| changed.elapsed().unwrap_or_default() > GRACE)
 }
 
-/// Removes a file or folder; one that another process removed first is removed all the same.
+/// Removes a file or folder; no error if another process has removed it.
 fn remove(path: &Path) -> std::io::Result<()> {
     let removed = if path.is_dir() {
         fs::remove_dir_all(path)

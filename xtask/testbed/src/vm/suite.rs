@@ -1,109 +1,91 @@
-//! `cargo xtask vm test`: every package's kernel tests on real kernels, test by test.
+//! `cargo xtask vm test`: runs every package's kernel tests on real kernels.
 //!
-//! The kernels run side by side: much of a suite is waiting, for a deadline, a timer or silence.
+//! The kernels run concurrently: the tests mostly wait for deadlines and timers.
 
 use std::process::ExitCode;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use guest_wire::{Line, Outcome, Record};
+use guest_wire::{Line, Record, TestOutcome};
 
 use super::build;
 use super::image::Addition;
 use super::kernel::{Kernel, Line as KernelLine};
-use super::machine::{Pace, Spec};
+use super::machine::{GuestClock, GuestSpec};
 use super::machines::Machines;
+use crate::TestCounts;
 
-/// The module of tests about what is the same on every kernel, as it stands in their paths.
+/// The module of tests whose subject is the same on every kernel.
 const ONE_KERNEL: &str = "one_kernel::";
 
-/// The module of tests that take minutes, in every kind of test.
+/// The module of tests that take minutes, in every kind of suite.
 pub const LONG: &str = "storm::";
 
 /// Options of `cargo xtask vm test`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The kernel to boot, with two processors; all of them side by side, each with one, when left
-    /// out.
+    /// The kernel to boot, with two processors; by default all kernels concurrently, each with one processor.
     #[arg(long)]
     kernel: Option<KernelLine>,
-    /// Build and run only this package's tests, with only the programs they need; may be given
-    /// again.
+    /// Build and run only this package's tests, with only the programs that they need; repeatable.
     #[arg(long, value_name = "NAME")]
     package: Vec<String>,
-    /// Run what a module `one_kernel` holds on 6.12 only, and leave out what a module `storm`
-    /// holds, as `cargo xtask test` does.
+    /// Run tests of modules `one_kernel` on 6.12 only, and skip those of modules `storm`, as `cargo xtask test` does.
     #[arg(long)]
     gate: bool,
     /// Run only tests whose name contains this.
     filter: Option<String>,
-    /// Seconds that one test may take.
+    /// Time limit of one test in seconds.
     #[arg(long, default_value_t = 240)]
     limit: u64,
-    /// Minutes that one kernel's suite may take.
+    /// Time limit of one kernel's suite in minutes.
     #[arg(long, default_value_t = 20)]
     suite_limit: u64,
 }
 
 impl Args {
-    fn pace(&self) -> Pace {
+    fn clock(&self) -> GuestClock {
         match self.kernel {
-            Some(_alone) => Pace::Real,
-            None => Pace::Shared,
+            Some(_alone) => GuestClock::Real,
+            None => GuestClock::Shared,
         }
-    }
-}
-
-/// What came out of a suite.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Tests that passed.
-    pub(crate) passed: usize,
-    /// Tests that did not.
-    pub(crate) failed: usize,
-}
-
-impl Counts {
-    fn add(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
     }
 }
 
 /// Runs the suites and prints `N passed, N failed`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let counts = all(args)?;
-    anstream::println!("{} passed, {} failed", counts.passed, counts.failed);
+    anstream::println!("{counts}");
     Ok(ExitCode::from(u8::from(counts.failed > 0)))
 }
 
-/// Runs the suites on every kernel asked for, all at the same time.
-fn all(args: &Args) -> anyhow::Result<Counts> {
-    let lab = Machines::open()?;
+/// Runs the suites on every selected kernel concurrently.
+fn all(args: &Args) -> anyhow::Result<TestCounts> {
+    let machines = Machines::open()?;
     let additions = build::tests(&args.package)?;
     let lines = args
         .kernel
         .map_or(KernelLine::ALL.to_vec(), |line| vec![line]);
     let kernels: Vec<Kernel> = lines
         .into_iter()
-        .map(|line| lab.kernel(line))
+        .map(|line| machines.kernel(line))
         .collect::<anyhow::Result<_>>()?;
     let suites = std::thread::scope(|scope| {
         let started: Vec<_> = kernels
             .iter()
-            .map(|kernel| scope.spawn(|| one(&lab, kernel, additions.clone(), args)))
+            .map(|kernel| scope.spawn(|| one(&machines, kernel, additions.clone(), args)))
             .collect();
         started
             .into_iter()
             .map(ScopedJoinHandle::join)
             .collect::<Vec<_>>()
     });
-    let (mut sum, mut failures) = (Counts::default(), Vec::new());
+    let (mut sum, mut failures) = (TestCounts::default(), Vec::new());
     for (kernel, suite) in kernels.iter().zip(suites) {
         let suite = suite.unwrap_or_else(|_panic| Err(anyhow!("its thread panicked")));
         let (counts, failed) = suite.unwrap_or_else(|error| {
-            let whole = Counts {
+            let whole = TestCounts {
                 passed: 0,
                 failed: 1,
             };
@@ -112,14 +94,14 @@ fn all(args: &Args) -> anyhow::Result<Counts> {
         sum.add(counts);
         failures.extend(failed);
     }
-    // Once more: hundreds of lines stand between a failure and the end.
+    // Repeats the failures at the end, because hundreds of lines may follow them.
     for failure in failures {
         anstream::println!("{failure}");
     }
     Ok(sum)
 }
 
-/// The shell line that the guest with this kernel runs.
+/// Returns the shell line that the guest with this kernel runs.
 fn job(args: &Args, line: KernelLine) -> Addition {
     let filter = args.filter.as_ref().map_or(String::new(), |filter| {
         format!(" --filter {}", super::shell::quote(filter))
@@ -135,75 +117,75 @@ fn job(args: &Args, line: KernelLine) -> Addition {
     }
 }
 
-/// The modules whose tests a kernel does not run.
+/// Returns the modules whose tests this kernel skips.
 fn skipped(gate: bool, line: KernelLine) -> impl Iterator<Item = &'static str> {
     let long = gate.then_some(LONG);
     let elsewhere = (gate && line != KernelLine::V6_12).then_some(ONE_KERNEL);
     long.into_iter().chain(elsewhere)
 }
 
-/// Runs the suite on one kernel, printing each test as it ends; returns the counts and what was printed of failures.
+/// Runs the suite on one kernel and prints each test as it ends. Returns the counts, and the lines of failed tests.
 fn one(
-    lab: &Machines,
+    machines: &Machines,
     kernel: &Kernel,
     mut additions: Vec<Addition>,
     args: &Args,
-) -> anyhow::Result<(Counts, Vec<String>)> {
+) -> anyhow::Result<(TestCounts, Vec<String>)> {
     let line = kernel.line;
     additions.push(job(args, line));
     anstream::println!("{line}: booting {}", kernel.release);
-    let mut machine = lab.start(&Spec {
+    let mut machine = machines.start(&GuestSpec {
         kernel,
         additions,
         memory: 1024,
         network: false,
         limit: Duration::from_secs(60 * args.suite_limit),
-        pace: args.pace(),
+        clock: args.clock(),
     })?;
-    let mut tally = Tally::new(line);
+    let mut progress = SuiteProgress::new(line);
     let began = Instant::now();
     while let Some(text) = machine.line()? {
-        if let Err(trouble) = tally.take(Line::parse(&text)) {
-            bail!(machine.report(&trouble));
+        if let Err(problem) = progress.handle_line(Line::parse(&text)) {
+            bail!(machine.report(&problem));
         }
     }
-    let counts = tally
-        .verdict()
-        .map_err(|trouble| anyhow!(machine.report(&trouble)))?;
+    let counts = progress
+        .result()
+        .map_err(|problem| anyhow!(machine.report(&problem)))?;
     anstream::println!(
         "{line}: {} passed, {} failed in {:.1} s with its boot",
         counts.passed,
         counts.failed,
         began.elapsed().as_secs_f64()
     );
-    Ok((counts, tally.failures))
+    Ok((counts, progress.failures))
 }
 
-/// What a suite has told so far.
-struct Tally {
+/// The records of a suite so far.
+struct SuiteProgress {
     line: KernelLine,
     planned: Option<usize>,
-    seen: Counts,
-    ended: Option<Counts>,
+    seen: TestCounts,
+    ended: Option<TestCounts>,
     status: Option<i32>,
-    /// What was printed of each test that failed.
+    /// The printed lines of each failed test.
     failures: Vec<String>,
 }
 
-impl Tally {
+impl SuiteProgress {
     fn new(line: KernelLine) -> Self {
         Self {
             line,
             planned: None,
-            seen: Counts::default(),
+            seen: TestCounts::default(),
             ended: None,
             status: None,
             failures: Vec::new(),
         }
     }
 
-    /// Takes one line in, and prints it when it is for people.
-    fn take(&mut self, line: Line) -> Result<(), String> {
+    /// Processes one line, and prints it if it is text.
+    fn handle_line(&mut self, line: Line) -> Result<(), String> {
         match line {
             Line::Text(text) => self.show(&text),
             Line::Broken(text) => return Err(format!("a record was cut short: {text}")),
@@ -220,7 +202,7 @@ impl Tally {
     fn record(&mut self, record: Record) {
         match record {
             Record::Plan { tests } => self.planned = Some(tests),
-            Record::End { passed, failed } => self.ended = Some(Counts { passed, failed }),
+            Record::End { passed, failed } => self.ended = Some(TestCounts { passed, failed }),
             Record::Exit { status } => self.status = Some(status),
             Record::Test {
                 name,
@@ -229,17 +211,17 @@ impl Tally {
                 output,
             } => {
                 let word = match outcome {
-                    Outcome::Passed => "ok",
-                    Outcome::Failed => "FAILED",
-                    Outcome::TimedOut => "FAILED (time limit)",
+                    TestOutcome::Passed => "ok",
+                    TestOutcome::Failed => "FAILED",
+                    TestOutcome::TimedOut => "FAILED (time limit)",
                 };
                 let seconds = Duration::from_millis(milliseconds).as_secs_f64();
                 let output = indent(&output);
                 let text = format!("{}: {word} {name} ({seconds:.2} s){output}", self.line);
                 anstream::println!("{text}");
                 match outcome {
-                    Outcome::Passed => self.seen.passed += 1,
-                    Outcome::Failed | Outcome::TimedOut => {
+                    TestOutcome::Passed => self.seen.passed += 1,
+                    TestOutcome::Failed | TestOutcome::TimedOut => {
                         self.seen.failed += 1;
                         self.failures.push(text);
                     }
@@ -256,15 +238,15 @@ impl Tally {
         }
     }
 
-    /// The counts, if the suite ran to its end and every test it planned was heard of.
-    fn verdict(&self) -> Result<Counts, String> {
+    /// Returns the counts, if the suite ended and reported every planned test.
+    fn result(&self) -> Result<TestCounts, String> {
         let Some(planned) = self.planned else {
             return Err("the guest ended before its suite began".to_owned());
         };
-        let heard = self.seen.passed + self.seen.failed;
-        if self.ended != Some(self.seen) || heard != planned || self.status.is_none() {
+        let reported = self.seen.passed + self.seen.failed;
+        if self.ended != Some(self.seen) || reported != planned || self.status.is_none() {
             return Err(format!(
-                "the guest ended early: {heard} of {planned} tests were heard of"
+                "the guest ended early: {reported} of {planned} tests were reported"
             ));
         }
         if planned == 0 {
@@ -274,7 +256,7 @@ impl Tally {
     }
 }
 
-/// Each line of it on a line of its own.
+/// Returns every line on an indented line.
 fn indent(text: &str) -> String {
     text.lines()
         .fold(String::new(), |all, line| all + "\n    " + line)
@@ -294,18 +276,18 @@ mod tests {
         }
     }
 
-    fn tally(records: Vec<Record>) -> Result<Counts, String> {
-        let mut tally = Tally::new(KernelLine::Sid);
+    fn progress(records: Vec<Record>) -> Result<TestCounts, String> {
+        let mut progress = SuiteProgress::new(KernelLine::Sid);
         for record in records {
-            tally.record(record);
+            progress.record(record);
         }
-        tally.verdict()
+        progress.result()
     }
 
     fn passed() -> Record {
         Record::Test {
             name: "a::b".to_owned(),
-            outcome: Outcome::Passed,
+            outcome: TestOutcome::Passed,
             milliseconds: 1,
             output: String::new(),
         }
@@ -327,8 +309,8 @@ mod tests {
             Record::Exit { status: 0 },
         ];
         assert_eq!(
-            tally(records),
-            Ok(Counts {
+            progress(records),
+            Ok(TestCounts {
                 passed: 1,
                 failed: 0
             })
@@ -345,7 +327,7 @@ mod tests {
         ];
         for length in 0..whole.len() {
             let cut: Vec<Record> = whole.iter().take(length).cloned().collect();
-            assert!(tally(cut).is_err(), "cut after {length} records");
+            assert!(progress(cut).is_err(), "cut after {length} records");
         }
     }
 
@@ -357,7 +339,7 @@ mod tests {
             end(),
             Record::Exit { status: 0 },
         ];
-        assert!(tally(records).is_err());
+        assert!(progress(records).is_err());
     }
 
     #[test]
@@ -367,6 +349,6 @@ mod tests {
             failed: 0,
         };
         let records = vec![Record::Plan { tests: 0 }, end, Record::Exit { status: 0 }];
-        assert_eq!(tally(records), Err("no test matches".to_owned()));
+        assert_eq!(progress(records), Err("no test matches".to_owned()));
     }
 }

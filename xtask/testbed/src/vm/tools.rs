@@ -1,8 +1,7 @@
-//! Programs from Debian's archive: QEMU and what else the host needs, and what goes into guests.
+//! Finds programs from Debian's archive: QEMU and others for the host, and the guests' programs.
 //!
-//! They are unpacked with everything they depend on, the C library included, and started through
-//! their own dynamic loader. Nothing is installed, no root is needed, and whatever the machine
-//! has in its own `/usr` makes no difference.
+//! They are unpacked with all dependencies down to the C library, and started through their own dynamic loader. Nothing
+//! is installed, no root is needed, and the machine's own `/usr` is not used.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,15 +10,15 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 use super::command;
-use super::store::{Store, Wanted, fingerprint};
+use super::store::{PackageSet, Store, fingerprint};
 
-/// QEMU 10 and the rest come from here: QEMU 7.2 of bookworm itself crashes 6.12 at random.
+/// The suite of QEMU 10 and the other programs: QEMU 7.2 of bookworm crashes 6.12 at random.
 pub(crate) const SUITE: &str = "bookworm-backports";
 
-/// What the host runs.
+/// Packages of programs that run on the host.
 const HOST_PACKAGES: [&str; 5] = ["qemu-system-x86", "kmod", "xz-utils", "zstd", "util-linux"];
 
-/// What guests hold.
+/// Packages of the guests' programs.
 const GUEST_PACKAGES: [&str; 16] = [
     "busybox-static",
     "coreutils",
@@ -39,10 +38,10 @@ const GUEST_PACKAGES: [&str; 16] = [
     "netbase",
 ];
 
-/// Folders that hold programs.
+/// Folders of programs.
 const PROGRAM_FOLDERS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
-/// Folders that hold libraries.
+/// Folders of libraries.
 const LIBRARY_FOLDERS: [&str; 4] = [
     "usr/lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu",
@@ -50,30 +49,29 @@ const LIBRARY_FOLDERS: [&str; 4] = [
     "lib/x86_64-linux-gnu/systemd",
 ];
 
-/// The unpacked programs.
 pub struct Tools {
     root: PathBuf,
-    /// Changes when any package does.
+    /// Changes with the version of any package.
     pub(crate) identity: String,
 }
 
 impl Tools {
-    /// The programs, fetched when needed.
+    /// Returns the programs, and downloads them if they are missing.
     pub(crate) fn find(store: &Store) -> anyhow::Result<Self> {
         let packages: Vec<&str> = HOST_PACKAGES.into_iter().chain(GUEST_PACKAGES).collect();
-        // Work trees that want other packages do not take these away from each other.
+        // Work trees with different packages do not replace each other's.
         let name = format!("tools-{}", fingerprint(&packages));
         Self::of(store, &name, SUITE, &packages)
     }
 
-    /// `packages` of `suite` with all they depend on, kept in the store as `name`.
+    /// Returns `packages` of `suite` with all dependencies, stored as `name`.
     pub(crate) fn of(
         store: &Store,
         name: &str,
         suite: &str,
         packages: &[&str],
     ) -> anyhow::Result<Self> {
-        let unpacked = store.ensure(&Wanted {
+        let unpacked = store.ensure(&PackageSet {
             name,
             resolve: &|archive| archive.closure_names(suite, packages),
             fetch: &|archive| archive.closure(suite, packages),
@@ -84,7 +82,7 @@ impl Tools {
         })
     }
 
-    /// A command that runs `program` on the host.
+    /// Returns a command that runs `program` on the host.
     pub(crate) fn host(&self, program: &str) -> anyhow::Result<Command> {
         let mut words = self.invocation(program)?.into_iter();
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -92,12 +90,12 @@ impl Tools {
         Ok(command)
     }
 
-    /// The words that start `program` on the host: loader, library path, program.
+    /// Returns the command line that runs `program` on the host: loader, library path, program.
     pub(crate) fn invocation(&self, program: &str) -> anyhow::Result<Vec<OsString>> {
         let libraries = std::env::join_paths(LIBRARY_FOLDERS.map(|folder| self.root.join(folder)))?;
         Ok(vec![
             self.loader()?.into_os_string(),
-            // A program with several names (kmod) goes by this.
+            // A program with several names (kmod) reads this.
             "--argv0".into(),
             program.into(),
             "--library-path".into(),
@@ -106,27 +104,23 @@ impl Tools {
         ])
     }
 
-    /// The file of `program`.
     pub(crate) fn program(&self, program: &str) -> anyhow::Result<PathBuf> {
         self.first(&PROGRAM_FOLDERS, program)
     }
 
-    /// The folder the packages were unpacked into.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A file of the packages by its path.
     pub(crate) fn file(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// The dynamic loader.
     pub(crate) fn loader(&self) -> anyhow::Result<PathBuf> {
         self.first(&LIBRARY_FOLDERS, "ld-linux-x86-64.so.2")
     }
 
-    /// The libraries that `program` is linked with, directly or not.
+    /// Returns the libraries that `program` is linked with, directly or indirectly.
     pub(crate) fn libraries(&self, program: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let libraries = std::env::join_paths(LIBRARY_FOLDERS.map(|folder| self.root.join(folder)))?;
         let listed = command::output(
@@ -148,7 +142,7 @@ impl Tools {
             .with_context(|| format!("no {name} below {}", self.root.display()))
     }
 
-    /// Where `path` leads: an absolute link in the packages means a file of the packages.
+    /// Resolves `path`: an absolute link in the packages refers to a file of the packages.
     fn inside(&self, path: &Path) -> PathBuf {
         match std::fs::read_link(path) {
             Ok(target) if target.is_absolute() => {

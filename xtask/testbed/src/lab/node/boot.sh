@@ -1,5 +1,5 @@
 #!/bin/sh
-# Process 1 of a lab node until its root file system is there.
+# Process 1 of a lab node until its root file system is mounted.
 export PATH=/usr/bin
 
 mount -t proc proc /proc

@@ -1,5 +1,5 @@
 #!/usr/bin/busybox sh
-# Process 1 of a lab node: containerd and the kubelet.
+# Process 1 of a lab node: starts containerd and kubelet.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root
 
 mount -t proc proc /proc
@@ -32,7 +32,7 @@ ip address add "$address/24" dev eth0
 ip link set eth0 up
 ip route add default via 192.0.2.1
 
-# The second disk: keys, and what containerd keeps.
+# The second disk: keys, and the files of containerd.
 mkdir -p /run/lab
 mount -t ext4 -o noatime /dev/vdb /run/lab
 
@@ -43,7 +43,7 @@ until [ -S /run/containerd/containerd.sock ]; do sleep 0.1; done
 
 echo "lab: starting the kubelet of $node"
 while true; do
-	# Nobody reads the figures of containers, which cost a fifth of an emulated processor.
+	# Container metrics are not used, and cost a fifth of an emulated processor.
 	kubelet --housekeeping-interval=60s --config=/etc/kubelet.yaml --kubeconfig="/run/lab/keys/node-$node.kubeconfig" \
 		--node-ip="$address" --hostname-override="$node" \
 		--node-labels="topology.kubernetes.io/zone=z$number" >>/var/log/kubelet.log 2>&1

@@ -7,17 +7,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-/// The namespace with everything that `kubernetes fill` made.
+/// The EndpointSlices that `kubernetes fill` creates.
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/bench/endpointslices/";
 
-/// The API server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Api {
     address: SocketAddr,
 }
 
 impl Api {
-    /// The one behind `address`.
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self { address }
     }

@@ -1,4 +1,4 @@
-//! As a pod's first process: told to end, a server and a client finish what is under way, tell, and end.
+//! Tests that a server and a client finish their current requests after SIGTERM.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,13 +12,13 @@ fn guest(arguments: &[&str]) -> Child {
     guest.stdout(Stdio::piped()).spawn().unwrap()
 }
 
-fn tell_to_end(child: &Child) {
-    let told = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(told.unwrap().success());
+fn terminate(child: &Child) {
+    let killed = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
 }
 
 #[test]
-fn a_server_and_a_client_that_are_told_to_end_fail_nobody() {
+fn a_server_and_a_client_fail_no_request_after_sigterm() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
@@ -31,12 +31,12 @@ fn a_server_and_a_client_that_are_told_to_end_fail_nobody() {
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
     let so_far: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert!(so_far["requests"].as_u64().unwrap() > 0, "{so_far}");
-    tell_to_end(&client);
+    terminate(&client);
     let last = lines.map(Result::unwrap).last().unwrap();
     let last: serde_json::Value = serde_json::from_str(&last).unwrap();
     assert_eq!(last["failed"], 0, "{last}");
     assert_eq!(last["requests"], last["answers"]["one"]);
     assert!(client.wait().unwrap().success());
-    tell_to_end(&server);
+    terminate(&server);
     assert!(server.wait_with_output().unwrap().status.success());
 }

@@ -1,4 +1,4 @@
-//! Where a control plane listens, and the flags that follow from it for each part.
+//! Defines where a control plane listens, and derives the flags of each part.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -8,23 +8,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-/// The host's loopback as a guest with user-mode networking sees it.
+/// The address of the host's loopback in a guest with user-mode networking.
 pub const FROM_GUEST: &str = "10.0.2.2";
 
-/// Service addresses of both families.
+/// Service CIDRs of both families.
 const SERVICE_RANGES: &str = "10.96.0.0/16,fd00:10:96::/112";
 
-/// What nodes with kubelets get their Pods' addresses from.
+/// The cluster CIDR, for nodes with kubelets.
 const POD_RANGE: &str = "10.244.0.0/16";
 
-/// What `kubernetes.default` gets of the Service addresses.
+/// The cluster IP of `kubernetes.default`.
 const SERVICE_ADDRESS: &str = "10.96.0.1";
 
-/// Where a port is looked for: below those that the kernel gives to connections, so that the
-/// API server finds its own again after a pause.
+/// The range of API server ports: below the ephemeral ports, so that the API server finds its port free after a restart.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// The controllers that need kubelets, or would take nodes without one for dead.
+/// The controllers that need kubelets, or treat nodes without one as dead.
 const NEED_KUBELETS: &str = "-node-lifecycle-controller,-taint-eviction-controller,\
      -persistentvolume-attach-detach-controller,-persistentvolume-binder-controller";
 
@@ -32,18 +31,16 @@ const NEED_KUBELETS: &str = "-node-lifecycle-controller,-taint-eviction-controll
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
-pub(crate) enum Part {
-    /// The store.
+pub(crate) enum ControlPlanePart {
     Etcd,
     /// The API server.
     KubeApiserver,
-    /// The controllers of Kubernetes itself.
     KubeControllerManager,
-    /// What gives Pods their nodes; only where there are nodes.
+    /// Only with nodes.
     KubeScheduler,
 }
 
-impl Part {
+impl ControlPlanePart {
     /// The subcommand of the program.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -55,26 +52,25 @@ impl Part {
     }
 }
 
-/// Where a control plane listens and who is part of it.
+/// The addresses and parts of a control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Site {
-    /// Words before every command, which take it to where the control plane is.
+pub(crate) struct ControlPlaneConfig {
+    /// A prefix of every command that enters the control plane's network namespace.
     pub(crate) launch: Vec<String>,
     /// The nodes that have kubelets.
     pub(crate) nodes: Vec<String>,
-    /// The address it listens on.
     bind: String,
-    /// The address that clients here use.
+    /// The address for clients on this machine.
     address: String,
     port: u16,
-    /// The address that Pods find behind `kubernetes.default`.
+    /// The endpoint of `kubernetes.default` for Pods.
     advertised: String,
-    /// Every part, in the order in which they need each other.
-    pub(crate) parts: Vec<Part>,
+    /// Every part in start order.
+    pub(crate) parts: Vec<ControlPlanePart>,
 }
 
-impl Site {
-    /// On the loopback, at a free port, for clients here and in guests.
+impl ControlPlaneConfig {
+    /// Listens on the loopback, on a free port, for clients on this machine and in guests.
     pub(crate) fn loopback() -> anyhow::Result<Self> {
         let address = "127.0.0.1".to_owned();
         Ok(Self {
@@ -84,11 +80,15 @@ impl Site {
             bind: address.clone(),
             address,
             advertised: FROM_GUEST.to_owned(),
-            parts: vec![Part::Etcd, Part::KubeApiserver, Part::KubeControllerManager],
+            parts: vec![
+                ControlPlanePart::Etcd,
+                ControlPlanePart::KubeApiserver,
+                ControlPlanePart::KubeControllerManager,
+            ],
         })
     }
 
-    /// At `address`, for `nodes` with kubelets; `launch` takes a command to where that address is.
+    /// Listens on `address` for `nodes` with kubelets. `launch` enters the network namespace with that address.
     pub(crate) fn with_nodes(launch: Vec<String>, address: &str, nodes: Vec<String>) -> Self {
         Self {
             launch,
@@ -98,15 +98,15 @@ impl Site {
             port: 6443,
             advertised: address.to_owned(),
             parts: vec![
-                Part::Etcd,
-                Part::KubeApiserver,
-                Part::KubeControllerManager,
-                Part::KubeScheduler,
+                ControlPlanePart::Etcd,
+                ControlPlanePart::KubeApiserver,
+                ControlPlanePart::KubeControllerManager,
+                ControlPlanePart::KubeScheduler,
             ],
         }
     }
 
-    /// `program`, started where the control plane is.
+    /// Returns a command that runs `program` in the control plane's network namespace.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let Some((first, rest)) = self.launch.split_first() else {
             return Command::new(program);
@@ -116,23 +116,22 @@ impl Site {
         command
     }
 
-    /// The API server's address for clients on this machine.
     pub(crate) fn url(&self) -> String {
         format!("https://{}:{}", self.address, self.port)
     }
 
-    /// The addresses under which the API server is reached, for its certificate.
+    /// Returns the addresses in the API server's certificate.
     pub(crate) fn addresses(&self) -> String {
         [&self.address, &self.advertised, SERVICE_ADDRESS].join(",")
     }
 
-    /// The flags of `part`; paths are relative to the control plane's folder.
-    pub(crate) fn flags(&self, part: Part) -> Vec<String> {
+    /// Returns the flags of `part`. Paths are relative to the control plane's folder.
+    pub(crate) fn flags(&self, part: ControlPlanePart) -> Vec<String> {
         match part {
-            Part::Etcd => owned(&["--data-dir=."]),
-            Part::KubeApiserver => self.server(),
-            Part::KubeControllerManager => self.manager(),
-            Part::KubeScheduler => owned(&[
+            ControlPlanePart::Etcd => owned(&["--data-dir=."]),
+            ControlPlanePart::KubeApiserver => self.server(),
+            ControlPlanePart::KubeControllerManager => self.manager(),
+            ControlPlanePart::KubeScheduler => owned(&[
                 "--kubeconfig=scheduler.kubeconfig",
                 "--leader-elect=false",
                 "--secure-port=0",
@@ -179,7 +178,7 @@ impl Site {
             "--use-service-account-credentials=true",
             "--leader-elect=false",
             "--secure-port=0",
-            // Tests write as fast as they can and wait for what follows.
+            // Tests write as fast as they can and wait for the controllers.
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
         ]);
@@ -197,7 +196,7 @@ fn owned(flags: &[&str]) -> Vec<String> {
     flags.iter().map(|flag| (*flag).to_owned()).collect()
 }
 
-/// Where the search for a port begins: anywhere, so that two that start together differ.
+/// Returns the first port to try. It varies, so that control planes that start together differ.
 fn anywhere() -> anyhow::Result<u16> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let number = now.subsec_nanos().wrapping_add(std::process::id());
@@ -205,7 +204,7 @@ fn anywhere() -> anyhow::Result<u16> {
     Ok(PORTS.start + u16::try_from(number % count)?)
 }
 
-/// A port of `address` that nobody listens on, from `first` on.
+/// Returns a free port of `address`, from `first` on.
 fn free_port(address: &str, first: u16) -> anyhow::Result<u16> {
     (first..PORTS.end)
         .chain(PORTS.start..first)

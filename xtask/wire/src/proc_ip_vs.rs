@@ -1,51 +1,48 @@
-//! `/proc/net/ip_vs`: what a kernel holds, read by nothing of our own libraries, since what shows
-//! the agent at work must not see with its eyes.
+//! Parses `/proc/net/ip_vs`, independently of the libraries that the agent uses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// One real server in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Real {
-    /// Its weight.
+pub struct RealServer {
     pub weight: u32,
-    /// Established connections.
     pub active: u32,
 }
 
-/// The real servers of the TCP virtual server `target`.
-pub fn parse(text: &str, target: SocketAddr) -> BTreeMap<SocketAddr, Real> {
+/// Returns the real servers of the TCP virtual server `target`.
+pub fn parse(text: &str, target: SocketAddr) -> BTreeMap<SocketAddr, RealServer> {
     text.lines()
         .skip_while(|line| virtual_server(line) != Some(target))
         .skip(1)
-        .map_while(real)
+        .map_while(real_server)
         .collect()
 }
 
-/// The weights of those that take new connections.
-pub fn weights(table: &BTreeMap<SocketAddr, Real>) -> BTreeMap<SocketAddr, u32> {
+/// Returns the weights that are not 0.
+pub fn weights(table: &BTreeMap<SocketAddr, RealServer>) -> BTreeMap<SocketAddr, u32> {
     let weights = table.iter().map(|(address, real)| (*address, real.weight));
     weights.filter(|(_, weight)| *weight > 0).collect()
 }
 
-/// The address in a line like `TCP  0A60000A:0050 wrr`.
+/// Parses the address in a line like `TCP  0A60000A:0050 wrr`.
 fn virtual_server(line: &str) -> Option<SocketAddr> {
     socket_address(line.strip_prefix("TCP")?.split_whitespace().next()?)
 }
 
-/// A line like `  -> 0AF40102:1F90      Masq    96     0          7`.
-pub fn real(line: &str) -> Option<(SocketAddr, Real)> {
+/// Parses a line like `  -> 0AF40102:1F90      Masq    96     0          7`.
+pub fn real_server(line: &str) -> Option<(SocketAddr, RealServer)> {
     let mut words = line.trim_start().strip_prefix("->")?.split_whitespace();
     let address = socket_address(words.next()?)?;
     let mut numbers = words.skip(1).map_while(|word| word.parse().ok());
-    let real = Real {
+    let real = RealServer {
         weight: numbers.next()?,
         active: numbers.next()?,
     };
     Some((address, real))
 }
 
-/// `0AF40102:1F90`, both in hexadecimal.
+/// Parses `0AF40102:1F90`, both in hexadecimal.
 fn socket_address(word: &str) -> Option<SocketAddr> {
     let (address, port) = word.split_once(':')?;
     let address = Ipv4Addr::from(u32::from_str_radix(address, 16).ok()?);
@@ -82,14 +79,14 @@ UDP  0A60000A:0050 wrr
             BTreeMap::from([
                 (
                     nearest,
-                    Real {
+                    RealServer {
                         weight: 96,
                         active: 0
                     }
                 ),
                 (
                     zone,
-                    Real {
+                    RealServer {
                         weight: 9,
                         active: 1
                     }

@@ -1,28 +1,29 @@
-//! One guest for one node proxy.
+//! Runs one guest for one node proxy.
 
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use guest_wire::report::Rival;
+use guest_wire::report::ProxyReport;
 use guest_wire::{ProxyKind, Record};
 
 use crate::bench::listen::listen;
-use testbed::controlplane::{FROM_GUEST, Own};
+use testbed::controlplane::{FROM_GUEST, ScopedControlPlane};
 use testbed::vm::image::Addition;
 use testbed::vm::kernel::Kernel;
-use testbed::vm::machine::{Pace, Spec};
-use testbed::vm::progress::Step;
+use testbed::vm::machine::{GuestClock, GuestSpec};
+use testbed::vm::progress::ProgressLine;
 use testbed::vm::{Machines, build};
 
 /// Endpoints of each Service.
 pub(super) const ENDPOINTS: u32 = 10;
 
-/// Room for the image, which holds kube-proxy twice while it is unpacked, and for what it needs at 10,000 Services, in MiB.
+/// Memory in MiB: for the image, which contains kube-proxy twice while it is unpacked, and for kube-proxy with 10,000
+/// Services.
 const MEMORY: u32 = 3_072;
 
-/// What kube-proxy starts in ipvs mode, under the names by which it calls them.
+/// The names of the programs that kube-proxy starts in ipvs mode.
 const TABLES: [&str; 6] = [
     "iptables",
     "iptables-restore",
@@ -32,16 +33,16 @@ const TABLES: [&str; 6] = [
     "ip6tables-save",
 ];
 
-/// What every guest of this bench holds beside its proxy.
-pub(super) fn programs(lab: &Machines) -> anyhow::Result<Vec<Addition>> {
+/// Returns the programs of every guest of this bench.
+pub(super) fn programs(machines: &Machines) -> anyhow::Result<Vec<Addition>> {
     let mut additions = build::programs(build::Profile::Release)?;
-    additions.extend(lab.tool("ipset", &["ipset"])?);
-    additions.extend(lab.tool("xtables-nft-multi", &TABLES)?);
-    additions.push(lab.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
+    additions.extend(machines.tool("ipset", &["ipset"])?);
+    additions.extend(machines.tool("xtables-nft-multi", &TABLES)?);
+    additions.push(machines.tree("usr/lib/x86_64-linux-gnu/xtables", "usr/lib/xtables"));
     Ok(additions)
 }
 
-/// What replaces endpoints, outside of the guest: the program that is in it, too.
+/// Returns the command that replaces endpoints. It runs on the host, with the same program as in the guest.
 pub(super) fn roller(programs: &[Addition], api: u16, services: u32) -> anyhow::Result<Command> {
     let mut guests = programs.iter().filter_map(|addition| match addition {
         Addition::Program { path, from } if path == "usr/bin/guest" => Some(from),
@@ -55,38 +56,38 @@ pub(super) fn roller(programs: &[Addition], api: u16, services: u32) -> anyhow::
     Ok(roller)
 }
 
-/// kube-proxy needs up to half a minute for each at 10,000 Services.
-pub(super) fn most_changes(kind: ProxyKind) -> u32 {
+/// Limits the changes: kube-proxy needs up to half a minute for each with 10,000 Services.
+pub(super) fn max_changes(kind: ProxyKind) -> u32 {
     match kind {
         ProxyKind::IpvsTopo => u32::MAX,
         ProxyKind::Ipvs | ProxyKind::Nftables => 3,
     }
 }
 
-/// What one guest is to measure.
-pub(super) struct Task {
+/// One measurement in one guest.
+pub(super) struct GuestRun {
     pub(super) kind: ProxyKind,
     pub(super) services: u32,
     pub(super) changes: u32,
-    /// The port of this machine through which the guest writes to the API server, without TLS and a token.
+    /// The host's port through which the guest writes to the API server without TLS and token.
     pub(super) api: u16,
-    /// The port of this machine's `guest bench roll`, if rolling updates are measured.
+    /// The host's port of `guest bench roll`, if rolling updates are measured.
     pub(super) roller: Option<u16>,
-    /// Seconds of them.
+    /// Seconds of rolling updates.
     pub(super) churn: u64,
-    /// Minutes it may take.
+    /// Time limit in minutes.
     pub(super) limit: u64,
 }
 
-impl Task {
-    /// Boots the guest and returns what it measured.
+impl GuestRun {
+    /// Boots the guest and returns its readings.
     pub(super) fn run(
         &self,
-        lab: &Machines,
+        machines: &Machines,
         kernel: &Kernel,
-        plane: &Own,
+        plane: &ScopedControlPlane,
         programs: &[Addition],
-    ) -> anyhow::Result<Rival> {
+    ) -> anyhow::Result<ProxyReport> {
         let (name, _) = self.names();
         anstream::eprintln!("  {name}, {} Services", self.services);
         let mut additions = programs.to_vec();
@@ -105,30 +106,30 @@ impl Task {
             path: "job".to_owned(),
             content: self.job(),
         });
-        let boot = Step::begin(format!("booting {}", kernel.release));
-        let machine = lab.start(&Spec {
+        let boot = ProgressLine::begin(format!("booting {}", kernel.release));
+        let machine = machines.start(&GuestSpec {
             kernel,
             additions,
             memory: MEMORY,
             network: true,
             limit: Duration::from_secs(60 * self.limit),
-            pace: Pace::Real,
+            clock: GuestClock::Real,
         })?;
-        let told = listen(machine, boot)?;
-        let Record::Rival(mut rival) = told.record else {
-            bail!("the guest told something else: {:?}", told.record);
+        let result = listen(machine, boot)?;
+        let Record::Proxy(mut proxy) = result.record else {
+            bail!("the guest sent another record: {:?}", result.record);
         };
-        if let Some(churn) = &mut rival.churn {
-            let [begin, end] = told.marks[..] else {
-                bail!("the guest said {} times when to look", told.marks.len());
+        if let Some(churn) = &mut proxy.churn {
+            let [begin, end] = result.marks[..] else {
+                bail!("the guest sent {} marks", result.marks.len());
             };
-            churn.given = end.given_since(begin);
-            ensure!(churn.given > 0.0, "the guest stood still");
+            churn.cpu_share = end.share_since(begin);
+            ensure!(churn.cpu_share > 0.0, "the guest stood still");
         }
-        Ok(*rival)
+        Ok(*proxy)
     }
 
-    /// What the guest calls the proxy, and the proxy's binary there.
+    /// Returns the proxy's name on the guest's command line, and its binary in the guest.
     pub(super) fn names(&self) -> (&'static str, &'static str) {
         match self.kind {
             ProxyKind::IpvsTopo => ("ipvs-topo", "/usr/bin/ipvs-topo"),
@@ -143,7 +144,7 @@ impl Task {
             format!(" --churn {} --roller {FROM_GUEST}:{port}", self.churn)
         });
         format!(
-            "modprobe virtio_net\nexec guest bench rival {name} --binary {binary} --kubeconfig /kubeconfig \
+            "modprobe virtio_net\nexec guest bench proxy {name} --binary {binary} --kubeconfig /kubeconfig \
              --api {FROM_GUEST}:{} --services {} --endpoints {} --changes {}{churn}\n",
             self.api, self.services, ENDPOINTS, self.changes
         )

@@ -1,4 +1,4 @@
-//! One test: a process in namespaces of its own, with a time limit.
+//! Runs one test as a process in its own namespaces, with a time limit.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -6,26 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use guest_wire::{Outcome, Record};
+use guest_wire::{Record, TestOutcome};
 
-/// What a test finds: its own `/run`, `/tmp` and `/sys`, and `lo` up.
-const SURROUNDINGS: &str = "mount -t tmpfs run /run && mount -t tmpfs tmp /tmp && \
+/// Mounts `/run`, `/tmp` and `/sys` for the test, and brings `lo` up.
+const SETUP: &str = "mount -t tmpfs run /run && mount -t tmpfs tmp /tmp && \
      mount -t sysfs sysfs /sys && ip link set lo up && \"$0\" \"$@\"";
 
-/// How often a running test is looked at.
-const GLANCE: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
-/// The most of a failed test's output that is told, in bytes: the end of it.
+/// Bytes of a failed test's output that are reported, from its end.
 const OUTPUT_LIMIT: u64 = 48 * 1024;
 
-/// One test of one binary.
-pub(super) struct Case {
+pub(super) struct TestCase {
     binary: PathBuf,
     test: String,
 }
 
-impl Case {
-    /// The test `test` of `binary`.
+impl TestCase {
     pub(super) fn new(binary: &Path, test: &str) -> Self {
         Self {
             binary: binary.to_owned(),
@@ -33,36 +30,35 @@ impl Case {
         }
     }
 
-    /// Binary and path, as people read and filter them.
+    /// Returns binary and path, by which tests are filtered.
     pub(super) fn name(&self) -> String {
         let binary = self.binary.file_name().unwrap_or_default();
         format!("{}::{}", binary.to_string_lossy(), self.test)
     }
 
-    /// Whether nothing else may run meanwhile: `alone` is part of its path.
+    /// Returns whether no other test may run at the same time.
     pub(super) fn is_alone(&self) -> bool {
         self.test.contains("alone")
     }
 
-    /// Runs the test.
     pub(super) fn run(&self, limit: Duration) -> Record {
         let began = Instant::now();
         let (outcome, output) = self.attempt(limit).unwrap_or_else(|error| {
             let output = format!("the test could not be run: {error}");
-            (Outcome::Failed, output)
+            (TestOutcome::Failed, output)
         });
         Record::Test {
             name: self.name(),
             outcome,
             milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             output: match outcome {
-                Outcome::Passed => String::new(),
-                Outcome::Failed | Outcome::TimedOut => output,
+                TestOutcome::Passed => String::new(),
+                TestOutcome::Failed | TestOutcome::TimedOut => output,
             },
         }
     }
 
-    fn attempt(&self, limit: Duration) -> std::io::Result<(Outcome, String)> {
+    fn attempt(&self, limit: Duration) -> std::io::Result<(TestOutcome, String)> {
         let said = std::env::temp_dir().join(format!("{:?}", std::thread::current().id()));
         let mut output = File::options()
             .create(true)
@@ -75,14 +71,14 @@ impl Case {
             child.kill()?;
             child.wait()?;
             let text = format!("{}\nkilled after {limit:?}", tail(&mut output)?);
-            return Ok((Outcome::TimedOut, text));
+            return Ok((TestOutcome::TimedOut, text));
         };
         let text = tail(&mut output)?;
-        // A test that ends the process early, or a name that matches nothing, exits with 0 too.
+        // A test that exits early, or a name that matches no test, also has status 0.
         if status.success() && text.contains("test result: ok. 1 passed") {
-            Ok((Outcome::Passed, text))
+            Ok((TestOutcome::Passed, text))
         } else {
-            Ok((Outcome::Failed, format!("{text}\n{status}")))
+            Ok((TestOutcome::Failed, format!("{text}\n{status}")))
         }
     }
 
@@ -96,7 +92,7 @@ impl Case {
                 "--kill-child",
                 "--mount-proc",
             ])
-            .args(["sh", "-c", SURROUNDINGS])
+            .args(["sh", "-c", SETUP])
             .arg(&self.binary)
             .args(["--exact", &self.test, "--nocapture", "--include-ignored"])
             .env("RUST_BACKTRACE", "1")
@@ -107,19 +103,19 @@ impl Case {
     }
 }
 
-/// How the child ended, or `None` when it did not within `limit`.
+/// Waits for the child; returns `None` if it does not exit within `limit`.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     child.try_wait()
 }
 
-/// The end of what was written to `file`.
+/// Reads the end of `file`.
 fn tail(file: &mut File) -> std::io::Result<String> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_LIMIT)))?;

@@ -1,4 +1,4 @@
-//! Rolling updates: endpoints replaced from outside at a steady pace, and how far the proxy lags behind.
+//! Measures how far the proxy lags behind rolling updates that the host writes at a constant rate.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,17 +10,17 @@ use guest_wire::Record;
 use guest_wire::report::Churn;
 
 use super::probe::Probe;
-use super::proxy::Proxy;
+use super::running::RunningProxy;
 use crate::output::{log, print_record};
 
-/// How often the probed endpoint moves meanwhile.
+/// Interval between two moves of the probed endpoint.
 const FLIPS: Duration = Duration::from_secs(2);
 
-/// Has `roller` replace endpoints for `duration`.
+/// Lets `roller` replace endpoints for `duration`, and measures the proxy meanwhile.
 pub(crate) fn run(
     endpoints: u32,
     probe: &mut Probe,
-    proxy: &Proxy,
+    proxy: &RunningProxy,
     roller: SocketAddr,
     duration: Duration,
 ) -> Result<Churn> {
@@ -47,13 +47,13 @@ pub(crate) fn run(
         changes,
         replaced,
         cpu,
-        given: 1.0,
-        eager: 0.0,
+        cpu_share: 1.0,
+        immediate_delete: 0.0,
         lags,
     })
 }
 
-/// Moves the probed endpoint again and again.
+/// Moves the probed endpoint until `end` and returns the time of each move.
 fn lags(probe: &mut Probe, end: Instant) -> Result<Vec<f64>> {
     let mut lags = Vec::new();
     while Instant::now() < end {

@@ -1,4 +1,4 @@
-//! What is written down about something that runs and has a folder: who its processes are, above all.
+//! Stores the state of a control plane or a lab in its folder, mainly the list of its processes.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -9,19 +9,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::process::{Ending, Process};
+use super::process::{Process, StopMode};
 
-/// The test run that something belongs to; it is not part of it.
+/// The field with the test run, which is not one of the processes to stop.
 const OWNER: &str = "owner";
 
-/// Makes `folder` for nobody else's eyes, unless it is there.
+/// Creates `folder`, readable only by this user, if it is missing.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let mut builder = fs::DirBuilder::new();
     let created = builder.recursive(true).mode(0o700).create(folder);
     created.with_context(|| format!("cannot create {}", folder.display()))
 }
 
-/// What is written down in `folder`.
+/// Reads the state in `folder`.
 pub(crate) fn read<T: DeserializeOwned>(folder: &Path) -> anyhow::Result<T> {
     let file = file(folder);
     let text =
@@ -30,25 +30,24 @@ pub(crate) fn read<T: DeserializeOwned>(folder: &Path) -> anyhow::Result<T> {
         .with_context(|| format!("another version wrote {}", file.display()))
 }
 
-/// Writes it down, whole or not at all.
-pub(crate) fn write<T: Serialize>(folder: &Path, record: &T) -> anyhow::Result<()> {
+/// Replaces the state atomically.
+pub(crate) fn write<T: Serialize>(folder: &Path, state: &T) -> anyhow::Result<()> {
     let new = folder.join("record.new");
-    fs::write(&new, serde_json::to_vec_pretty(record)?)?;
+    fs::write(&new, serde_json::to_vec_pretty(state)?)?;
     Ok(fs::rename(new, file(folder))?)
 }
 
-/// Ends every process that is written down, in the words of whatever version.
+/// Kills every stored process; also reads files that another version wrote.
 pub(crate) fn end_processes(folder: &Path) -> anyhow::Result<()> {
     if !file(folder).exists() {
         return Ok(());
     }
     for process in processes(&read(folder)?) {
-        process.end(Ending::Killed)?;
+        process.end(StopMode::Kill)?;
     }
     Ok(())
 }
 
-/// Removes the folder.
 pub(crate) fn remove(folder: &Path) -> anyhow::Result<()> {
     if !folder.exists() {
         return Ok(());
@@ -60,12 +59,12 @@ fn file(folder: &Path) -> PathBuf {
     folder.join("record.json")
 }
 
-/// Every process in `record`, wherever it stands.
-fn processes(record: &Value) -> Vec<Process> {
-    if let Ok(process) = serde_json::from_value(record.clone()) {
+/// Finds every process in `state` at any depth.
+fn processes(state: &Value) -> Vec<Process> {
+    if let Ok(process) = serde_json::from_value(state.clone()) {
         return vec![process];
     }
-    match record {
+    match state {
         Value::Object(fields) => {
             let parts = fields.iter().filter(|(name, _)| *name != OWNER);
             parts.flat_map(|(_, value)| processes(value)).collect()
@@ -83,13 +82,13 @@ mod tests {
 
     #[test]
     fn processes_are_found_in_a_record_of_any_format_and_the_owner_is_spared() {
-        let record = json!({
+        let state = json!({
             "holder": {"pid": 1, "began": 10},
             "owner": {"pid": 2, "began": 20},
             "nodes": {"n1": {"pid": 3, "began": 30}, "n2": {"words": ["qemu"], "process": {"pid": 4, "began": 40}}},
             "others": [{"pid": 5, "began": 50}, null],
         });
-        let found: Vec<u32> = processes(&record).iter().map(Process::pid).collect();
+        let found: Vec<u32> = processes(&state).iter().map(Process::pid).collect();
         assert_eq!(found, [1, 3, 4, 5]);
     }
 }

@@ -1,7 +1,7 @@
-//! What rolling updates cost a bare loop that deletes every real server at once.
+//! Measures what rolling updates cost a bare loop that deletes every replaced real server immediately.
 //!
-//! That grows while they go on. A real server that was deleted stays in IPVS's trash for two to three minutes, and whenever
-//! one is added the kernel walks all of the trash (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`).
+//! The cost grows with time. IPVS keeps a deleted real server in its trash for two to three minutes, and walks the whole
+//! trash when a real server is added (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command as Process;
@@ -10,39 +10,39 @@ use anyhow::{Context as _, Result, ensure};
 use ipvs_netlink::{Client, Command, Destination, Protocol, Service, ServiceId};
 
 use super::roll;
-use crate::bench::bare::{Bare, Finished};
+use crate::bench::bare_socket::{BareSocket, EncodedDatagram};
 use crate::bench::{namespace, process};
 
-/// The namespace of a table of its own.
+/// The network namespace for the bare loop's own IPVS table.
 const NAMESPACE: &str = "eager";
 /// The port of every endpoint.
 const PORT: u16 = 8080;
-/// 10.96.0.0, where virtual servers are.
+/// 10.96.0.0, the range of the virtual servers.
 const FIRST: u32 = 0x0a60_0000;
 
-/// `guest bench replace`: the bare loop replaces all real servers of one virtual server after the other.
+/// `guest bench replace`: replaces all real servers of one virtual server after the other.
 #[derive(clap::Args)]
 pub(crate) struct ReplaceArgs {
-    /// How many virtual servers there are.
+    /// Number of virtual servers.
     #[arg(long)]
     services: u32,
-    /// How many real servers each has.
+    /// Number of real servers of each.
     #[arg(long)]
     endpoints: u32,
-    /// How many virtual servers get others.
+    /// Number of replacements, each of all real servers of one virtual server.
     #[arg(long)]
     changes: u32,
 }
 
 impl ReplaceArgs {
-    /// The CPU time of the bare loop, in seconds.
+    /// Returns the CPU time of the bare loop, in seconds.
     pub(crate) fn replace(&self) -> Result<f64> {
         namespace::prepare()?;
         let client = Client::open()?;
         let mut sequence = 1;
         let mut datagrams = |commands: &[Command]| {
             let datagrams = client.encode(commands, sequence).into_iter();
-            let datagrams: Vec<_> = datagrams.map(Finished::new).collect();
+            let datagrams: Vec<_> = datagrams.map(EncodedDatagram::new).collect();
             sequence = datagrams
                 .last()
                 .map_or(sequence, |datagram| datagram.last + 1);
@@ -52,11 +52,11 @@ impl ReplaceArgs {
             .flat_map(|service| self.created(service))
             .collect();
         let first = datagrams(&first);
-        let changes: Vec<Finished> = (0..self.changes)
+        let changes: Vec<EncodedDatagram> = (0..self.changes)
             .flat_map(|change| self.replaced(change))
             .flat_map(|commands| datagrams(&commands))
             .collect();
-        let mut bare = Bare::open()?;
+        let mut bare = BareSocket::open()?;
         bare.send(&first)?;
         let before = process::read(std::process::id())?;
         bare.send(&changes)?;
@@ -73,7 +73,8 @@ impl ReplaceArgs {
             .collect()
     }
 
-    /// As the agent does it where few are replaced: new ones, and no weight for those that leave; then these are deleted.
+    /// Encodes the commands that the agent sends for a few replaced endpoints: adds the new real servers and sets the
+    /// weight of the old ones to 0; then deletes these.
     fn replaced(&self, change: u32) -> [Vec<Command>; 2] {
         let (service, round) = (change % self.services, change / self.services);
         let id = id(service);
@@ -98,7 +99,7 @@ fn id(service: u32) -> ServiceId {
     ServiceId::address(Protocol::TCP, address.into(), 80)
 }
 
-/// Runs the bare loop in a table of its own; the CPU time that it used, in seconds.
+/// Runs the bare loop in its own network namespace and returns its CPU time in seconds.
 pub(super) fn measure(services: u32, endpoints: u32, changes: u32) -> Result<f64> {
     let added = Process::new("ip")
         .args(["netns", "add", NAMESPACE])

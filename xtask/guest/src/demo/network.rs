@@ -1,4 +1,4 @@
-//! Nodes and pods: network namespaces, veth pairs and bridges.
+//! Creates nodes and pods from network namespaces, veth pairs and bridges.
 //!
 //! The guest itself is node n1. Each other node is a namespace on the bridge `fabric`; each pod
 //! is a namespace on the bridge `cni0` of its node. Nodes route to each other's pods.
@@ -10,30 +10,30 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use guest_wire::View;
 
-/// The node that this guest is.
-pub(super) const HERE: &str = "n1";
+/// The name of this guest as a node.
+pub(super) const NODE: &str = "n1";
 
 /// Its zone.
-pub(super) const ZONE_HERE: &str = "a";
+pub(super) const ZONE: &str = "a";
 
-/// The namespace of the client pod, on this node.
+/// The namespace of the client pod, which runs on this node.
 pub(super) const CLIENT: &str = "client";
 
-/// Every node of the example: name, the number in its addresses.
+/// The nodes of the example: name, and the number in their addresses.
 const NODES: [(&str, u8); 4] = [("n1", 1), ("n2", 2), ("n3", 3), ("n4", 4)];
 
-/// Makes the nodes, a pod for each endpoint of `view`, and the client.
+/// Creates the nodes, a pod for each endpoint of `view`, and the client.
 pub(super) fn build(view: &View) -> anyhow::Result<()> {
     shell("modprobe br_netfilter && sysctl -qw net.ipv4.ip_forward=1")?;
     shell(&script(view)?).map(drop)
 }
 
-/// The name of the namespace of the pod at `address`.
+/// Returns the name of the namespace of the pod at `address`.
 pub(super) fn namespace(address: SocketAddr) -> String {
     format!("pod-{}", address.ip())
 }
 
-/// Runs a shell line; what it printed, or an error with what it said.
+/// Runs a shell line and returns its standard output, or an error with its standard error.
 pub(super) fn shell(line: &str) -> anyhow::Result<String> {
     let done = Command::new("sh")
         .args(["-ec", line])
@@ -45,11 +45,11 @@ pub(super) fn shell(line: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// The shell script for the whole world: few processes, because starting one is slow here.
+/// Writes one shell script for everything. It starts few processes, because that is slow in an emulated guest.
 fn script(view: &View) -> anyhow::Result<String> {
     let mut script = String::new();
     batch(&mut script, "", &this_node());
-    for (name, number) in NODES.into_iter().filter(|(name, _)| *name != HERE) {
+    for (name, number) in NODES.into_iter().filter(|(name, _)| *name != NODE) {
         writeln!(script, "ip netns add {name}")?;
         batch(
             &mut script,
@@ -73,11 +73,11 @@ fn script(view: &View) -> anyhow::Result<String> {
             &address.ip().to_string(),
         )?;
     }
-    pod(&mut script, HERE, CLIENT, "10.244.1.100")?;
+    pod(&mut script, NODE, CLIENT, "10.244.1.100")?;
     Ok(script)
 }
 
-/// Appends one `ip` process that runs `commands`, inside the namespace `name` if it has one.
+/// Appends one `ip` process that runs `commands`, in the namespace `name` unless that is empty.
 fn batch(script: &mut String, name: &str, commands: &str) {
     let inside = if name.is_empty() {
         String::new()
@@ -110,7 +110,7 @@ fn pod_bridge(number: u8) -> String {
     format!("link add cni0 type bridge\naddr add 10.244.{number}.1/24 dev cni0\nlink set cni0 up\n")
 }
 
-/// Routes from node `number` to the pods of every other.
+/// Returns the routes from node `number` to the pods of every other node.
 fn routes(number: u8) -> String {
     NODES
         .into_iter()
@@ -120,13 +120,13 @@ fn routes(number: u8) -> String {
         })
 }
 
-/// Appends what makes the pod `name` at `address` on `node`.
+/// Appends the commands that create the pod `name` at `address` on `node`.
 fn pod(script: &mut String, node: &str, name: &str, address: &str) -> anyhow::Result<()> {
     let number = NODES
         .into_iter()
         .find_map(|(known, number)| (known == node).then_some(number))
         .with_context(|| format!("the demo has no node {node}"))?;
-    let on = if node == HERE { "" } else { node };
+    let on = if node == NODE { "" } else { node };
     writeln!(script, "ip netns add {name}")?;
     let link = format!(
         "v{}",

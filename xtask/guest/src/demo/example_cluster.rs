@@ -1,4 +1,4 @@
-//! The example's files, and the same with endpoints missing.
+//! Copies the files of an example, with and without some of its endpoints.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// How an endpoint begins in the example: the list's indent, then its only address.
+/// The beginning of an endpoint in the example: the indent of the list, then its only address.
 const ENDPOINT: &str = "  - addresses: [";
 
-/// A copy of an example that the agent watches.
-pub(super) struct Shop {
-    /// The example itself, never changed.
+/// A copy of an example, which the agent watches.
+pub(super) struct ExampleCluster {
+    /// The folder of the example itself, which never changes.
     original: PathBuf,
-    /// Where copies are.
+    /// The folder of the copies.
     home: PathBuf,
-    /// Addresses that have left so far.
+    /// Addresses that have left.
     gone: Vec<SocketAddr>,
 }
 
-impl Shop {
-    /// Copies the example.
+impl ExampleCluster {
     pub(super) fn copy(original: &Path) -> anyhow::Result<Self> {
         let shop = Self {
             original: original.to_owned(),
@@ -36,19 +35,19 @@ impl Shop {
         self.home.join("cluster")
     }
 
-    /// The cluster without `leaving` either, in a folder of its own.
+    /// Writes the cluster without the endpoints `leaving` to a separate folder.
     pub(super) fn without(&mut self, leaving: &[SocketAddr]) -> anyhow::Result<PathBuf> {
         self.gone.extend(leaving);
         self.next()
     }
 
-    /// The whole cluster, in a folder of its own.
+    /// Writes the whole cluster to a separate folder.
     pub(super) fn whole(&mut self) -> anyhow::Result<PathBuf> {
         self.gone.clear();
         self.next()
     }
 
-    /// Puts the files of `next` in the place of those that the agent watches, each whole.
+    /// Replaces the changed files in the watched folder by those of `next`, each with one rename.
     pub(super) fn install(&self, next: &Path) -> anyhow::Result<()> {
         for name in names(next)? {
             let (from, to) = (next.join(&name), self.folder().join(&name));
@@ -86,13 +85,13 @@ fn names(folder: &Path) -> anyhow::Result<Vec<std::ffi::OsString>> {
         .collect()
 }
 
-/// `text` without the endpoint at `address`, if it has one.
+/// Returns `text` without the endpoint at `address`.
 fn remove(text: &str, address: SocketAddr) -> anyhow::Result<String> {
     let first = format!("{ENDPOINT}{}]", address.ip());
     let mut kept = String::new();
     let mut inside = false;
     for line in text.lines() {
-        // An endpoint goes on in lines that are indented deeper than its dash.
+        // The further lines of an endpoint are indented deeper than its dash.
         inside = line == first || (inside && line.starts_with("    "));
         if !inside {
             kept.push_str(line);

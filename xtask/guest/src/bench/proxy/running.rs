@@ -1,17 +1,18 @@
-//! A node proxy under measurement: how it is started, when it has programmed everything, what it costs.
+//! Starts a node proxy, waits until it has programmed everything, and reads what it costs.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use guest_wire::ProxyKind;
-use guest_wire::report::Memory;
+use guest_wire::report::ResidentMemory;
 
 use crate::bench::{process, scrape};
+use crate::child::KillOnDrop;
 use crate::output;
 
 const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 10249);
@@ -19,10 +20,10 @@ const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 const LOG: &str = "/tmp/proxy.log";
 /// kube-proxy's ipvs mode may need most of an hour for 10,000 Services under emulation.
 const LIMIT: Duration = Duration::from_secs(4200);
-const POLL: Duration = Duration::from_millis(50);
-/// How often it is told how far a start has come; counting costs a second or two of what is measured.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval of progress lines during a start; counting entries costs a second or two of the measured time.
 const PROGRESS: Duration = Duration::from_secs(180);
-/// A proxy rests when it used less CPU than this in a second, three times in a row.
+/// A proxy is idle when it used less CPU than this in a second, three times in a row.
 const REST: Duration = Duration::from_millis(30);
 /// `USER_HZ`, the unit of times in `/proc/PID/stat`.
 const TICKS: u32 = 100;
@@ -50,7 +51,7 @@ fn command(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Command {
     command
 }
 
-/// How many Services (nftables) or real servers are in the kernel.
+/// Counts the Services (nftables) or real servers in the kernel.
 fn entries(kind: ProxyKind) -> Result<usize> {
     match kind {
         ProxyKind::Nftables => {
@@ -61,12 +62,12 @@ fn entries(kind: ProxyKind) -> Result<usize> {
     }
 }
 
-/// Whether everything that the API server lists is in the kernel.
+/// Returns whether everything that the API server lists is in the kernel.
 fn is_ready(kind: ProxyKind) -> bool {
     if kind == ProxyKind::IpvsTopo {
         return scrape::get(HEALTH, "/healthz").is_ok();
     }
-    // kube-proxy's first sync begins when its lists are complete; each family has its own.
+    // kube-proxy's first sync begins when its lists are complete; each IP family has its own.
     let series = "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv4\"}";
     scrape::metrics(METRICS)
         .and_then(|metrics| metrics.get(series))
@@ -74,13 +75,13 @@ fn is_ready(kind: ProxyKind) -> bool {
 }
 
 /// A running proxy; killed when dropped.
-pub(crate) struct Proxy {
+pub(crate) struct RunningProxy {
     kind: ProxyKind,
-    child: Child,
+    child: KillOnDrop,
 }
 
-impl Proxy {
-    /// Starts it and waits until everything is in the kernel.
+impl RunningProxy {
+    /// Starts it and waits until it has programmed everything.
     pub(crate) fn start(kind: ProxyKind, binary: &Path, kubeconfig: &Path) -> Result<Self> {
         let log = fs::File::create(LOG)?;
         let child = command(kind, binary, kubeconfig)
@@ -89,7 +90,10 @@ impl Proxy {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        let mut proxy = Self { kind, child };
+        let mut proxy = Self {
+            kind,
+            child: KillOnDrop(child),
+        };
         let begin = Instant::now();
         let mut progress = PROGRESS;
         while !is_ready(kind) {
@@ -101,22 +105,26 @@ impl Proxy {
                 ));
                 progress += PROGRESS;
             }
-            if let Some(status) = proxy.child.try_wait()? {
-                bail!("{} ended ({status}):\n{}", kind.name(), end_of_log());
+            if let Some(status) = proxy.child.0.try_wait()? {
+                bail!(
+                    "{} ended ({status}):\n{}",
+                    kind.name(),
+                    output::tail(Path::new(LOG))
+                );
             }
             if begin.elapsed() > LIMIT {
                 bail!(
                     "{} took longer than {LIMIT:?}:\n{}",
                     kind.name(),
-                    end_of_log()
+                    output::tail(Path::new(LOG))
                 );
             }
-            sleep(POLL);
+            sleep(POLL_INTERVAL);
         }
         Ok(proxy)
     }
 
-    /// Fails unless the kernel holds what the cluster asks for.
+    /// Fails unless the kernel holds every Service and endpoint of the cluster.
     pub(crate) fn check(&self, services: u32, endpoints: u32) -> Result<()> {
         let found = entries(self.kind)?;
         let wanted = match self.kind {
@@ -127,15 +135,15 @@ impl Proxy {
             found >= usize::try_from(wanted)?,
             "{} said that it was ready with {found} of {wanted} entries in the kernel:\n{}",
             self.kind.name(),
-            end_of_log()
+            output::tail(Path::new(LOG))
         );
         Ok(())
     }
 
-    /// CPU time so far, that of finished children included.
+    /// Returns its CPU time since its start, with that of exited children.
     pub(crate) fn cpu(&self) -> Result<Duration> {
-        let own = process::read(self.child.id())?;
-        let path = format!("/proc/{}/stat", self.child.id());
+        let own = process::read(self.child.0.id())?;
+        let path = format!("/proc/{}/stat", self.child.0.id());
         let stat = fs::read_to_string(&path).with_context(|| path.clone())?;
         let (_, fields) = stat.rsplit_once(')').context(path)?;
         let children: u32 = fields
@@ -147,7 +155,7 @@ impl Proxy {
         Ok(own.first() + own.others() + Duration::from_secs(1) * children / TICKS)
     }
 
-    /// Waits until it rests.
+    /// Waits until it is idle.
     pub(crate) fn settle(&self) -> Result<()> {
         let begin = Instant::now();
         let mut quiet = 0;
@@ -161,38 +169,26 @@ impl Proxy {
                 0
             };
             before = now;
-            ensure!(begin.elapsed() < LIMIT, "{} never rests", self.kind.name());
+            ensure!(
+                begin.elapsed() < LIMIT,
+                "{} never becomes idle",
+                self.kind.name()
+            );
         }
         Ok(())
     }
 
-    /// Its memory now.
-    pub(crate) fn memory(&self) -> Result<Memory> {
-        process::memory(self.child.id())
-    }
-
-    /// Ends it without a warning.
-    pub(crate) fn kill(mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
+    pub(crate) fn memory(&self) -> Result<ResidentMemory> {
+        process::memory(self.child.0.id())
     }
 }
 
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        // Dead already is as good as killed.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Requests that the running proxy sent to the API server so far, as it counts them itself.
+/// Reads from the proxy's metrics how many requests it has sent to the API server.
 pub(crate) fn requests() -> Result<f64> {
     Ok(scrape::metrics(METRICS)?.sum("rest_client_requests_total"))
 }
 
-/// How often a program's output holds `word`.
+/// Counts how often a program's output contains `word`.
 fn count(program: &str, arguments: &[&str], word: &str) -> Result<usize> {
     let output = Command::new(program)
         .args(arguments)
@@ -201,11 +197,4 @@ fn count(program: &str, arguments: &[&str], word: &str) -> Result<usize> {
     Ok(String::from_utf8_lossy(&output.stdout)
         .matches(word)
         .count())
-}
-
-fn end_of_log() -> String {
-    let text = fs::read_to_string(LOG).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let end = lines.get(lines.len().saturating_sub(20)..);
-    end.unwrap_or_default().join("\n")
 }

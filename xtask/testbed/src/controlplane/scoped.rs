@@ -1,38 +1,37 @@
-//! A control plane that belongs to this process and ends with it.
+//! Runs a control plane for the lifetime of a value.
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::config::ControlPlaneConfig;
 use super::folder::Folder;
 use super::parts;
 use super::process::Process;
 use super::program::{self, Version};
-use super::site::Site;
 
-/// A running control plane; ended when dropped, and by the next one if this process is killed.
-pub struct Own {
-    /// Where it lives.
+/// A running control plane. Stopped when dropped; if this process is killed, by the next test run.
+pub struct ScopedControlPlane {
     pub(super) folder: Folder,
     program: PathBuf,
 }
 
-impl Own {
-    /// Builds it if need be, starts it, and returns when it is ready.
+impl ScopedControlPlane {
+    /// Builds it if necessary, starts it, and waits until it is ready.
     pub fn start(version: Version) -> anyhow::Result<Self> {
         let program = program::build(version)?;
         let folder = Folder::of_test();
         let owner = Process::new(std::process::id())?;
-        folder.create(Site::loopback()?, &program, Some(owner))?;
+        folder.create(ControlPlaneConfig::loopback()?, &program, Some(owner))?;
         parts::start_all(&folder)?;
         Ok(Self { folder, program })
     }
 
-    /// The program that holds every part of Kubernetes.
+    /// Returns the program that contains every part of Kubernetes.
     pub fn program(&self) -> PathBuf {
         self.program.clone()
     }
 
-    /// A part of the program, such as kubectl, as the administrator of this control plane.
+    /// Returns a command for a part of the program, such as kubectl, with the administrator's kubeconfig.
     pub fn part(&self, name: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -41,20 +40,18 @@ impl Own {
         command
     }
 
-    /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.kubeconfig()
     }
 
-    /// Ends it.
     pub fn end(self) -> anyhow::Result<()> {
         self.folder.end()
     }
 }
 
-impl Drop for Own {
+impl Drop for ScopedControlPlane {
     fn drop(&mut self) {
-        // What cannot be ended now is ended by the next one that starts.
+        // The next test run stops what cannot be stopped now.
         drop(self.folder.end());
     }
 }

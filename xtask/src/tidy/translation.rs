@@ -1,15 +1,15 @@
-//! Rule: the words of `topology_core` and of `ipvs_netlink` meet in exactly one file of the node's programs.
+//! Rule: exactly one file of the agent and its data plane names both `topology_core` and `ipvs_netlink`.
 //!
-//! `netlink_pipeline` is no word of IPVS: routes and conntrack travel over it too.
+//! `netlink_pipeline` does not count: routes and conntrack use it too.
 
 use super::names::names;
 use super::problem::Problem;
 use super::source::Source;
 
-/// The one file that may name both.
-const MEETING: &str = "crates/dataplane/src/ipvs.rs";
+/// The file that may name both.
+const TRANSLATION: &str = "crates/dataplane/src/ipvs.rs";
 
-/// Where both could be named.
+/// The folders that the rule checks.
 const FOLDERS: [&str; 2] = ["crates/agent/src/", "crates/dataplane/src/"];
 
 /// Finds other files of the agent and its data plane that name both libraries.
@@ -17,11 +17,11 @@ pub(super) fn check(sources: &[Source]) -> Vec<Problem> {
     sources
         .iter()
         .filter(|source| FOLDERS.iter().any(|folder| source.path.starts_with(folder)))
-        .filter(|source| source.path != MEETING && !source.is_test())
+        .filter(|source| source.path != TRANSLATION && !source.is_test())
         .filter(|source| names_both(source))
         .map(|source| {
             let message = format!(
-                "names both `topology_core` and `ipvs_netlink`; translate in {MEETING} and use its functions here"
+                "names both `topology_core` and `ipvs_netlink`; translate in {TRANSLATION} and use its functions here"
             );
             Problem::in_file(&source.path, message)
         })
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_meeting_place_itself_a_comment_and_the_transport_are_fine() {
-        assert!(problems_of(MEETING, BOTH).is_empty());
+        assert!(problems_of(TRANSLATION, BOTH).is_empty());
         let mention = "//! Uses `ipvs_netlink` through ipvs.rs.\nuse topology_core::plan::Step;";
         assert!(problems_of("crates/agent/src/apply.rs", mention).is_empty());
         let routes = "use netlink_pipeline::Connection;\nuse topology_core::model::Node;";

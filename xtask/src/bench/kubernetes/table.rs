@@ -1,73 +1,79 @@
-//! The readings side by side, as ratios to ours, and the targets that they are held against.
+//! Compares the readings with those of the agent, and with targets.
 
-use guest_wire::report::{Churn, Rival, RivalChange};
+use guest_wire::report::{Churn, ProxyChange, ProxyReport};
 
-use crate::bench::table::{aligned, thousands};
+use crate::bench::table::aligned;
+use crate::thousands::thousands;
 
-/// What ours is called.
+/// The agent's name.
 const OURS: &str = "ipvs-topo";
 
-/// What the others are called.
-const RIVALS: [&str; 2] = ["kube-proxy ipvs", "kube-proxy nftables"];
+/// The names of the proxies that it is compared with.
+const BASELINES: [&str; 2] = ["kube-proxy ipvs", "kube-proxy nftables"];
 
-/// Stands where nothing was measured.
+/// A cell without a reading.
 const NOTHING: &str = "-";
 
-/// The cluster size that is judged.
-const JUDGED: u32 = 10_000;
+/// The cluster size of the targets.
+const TARGET_SIZE: u32 = 10_000;
 
-/// One row: what it is called, its unit, and its value.
 pub(super) struct Row {
     pub(super) name: &'static str,
     unit: &'static str,
-    pub(super) value: fn(&Rival) -> f64,
+    pub(super) value: fn(&ProxyReport) -> f64,
 }
 
 pub(super) const ROWS: [Row; 7] = [
     Row {
         name: "start to all programmed",
         unit: "s",
-        value: |rival| rival.start,
+        value: |proxy| proxy.start,
     },
     Row {
         name: "one endpoint, API write to traffic",
         unit: "s",
-        value: |rival| median(&rival.changes, |change| change.seconds),
+        value: |proxy| median(&proxy.changes, |change| change.seconds),
     },
     Row {
         name: "CPU for it",
         unit: "s",
-        value: |rival| median(&rival.changes, |change| change.cpu),
+        value: |proxy| median(&proxy.changes, |change| change.cpu),
     },
     Row {
         name: "restart",
         unit: "s",
-        value: |rival| rival.restart,
+        value: |proxy| proxy.restart,
     },
     Row {
         name: "resident memory",
         unit: "MB",
-        value: |rival| as_float(rival.memory.resident_kib) * 1.024e-3,
+        value: |proxy| as_float(proxy.memory.resident_kib) * 1.024e-3,
     },
     Row {
         name: "requests until it rests",
         unit: "",
-        value: |rival| rival.requests,
+        value: |proxy| proxy.requests,
     },
     Row {
         name: "bytes until it rests",
         unit: "MB",
-        value: |rival| as_float(rival.bytes) * 1e-6,
+        value: |proxy| as_float(proxy.bytes) * 1e-6,
     },
 ];
 
-/// A Markdown table: for each size and figure ours, and every rival's value and its ratio to ours.
-pub(super) fn table(readings: &[Rival]) -> String {
+/// Returns a Markdown table: for each size and figure the agent's value, and each baseline's value with its ratio.
+pub(super) fn table(readings: &[ProxyReport]) -> String {
     let head = [
-        "Services", "figure", OURS, RIVALS[0], "ratio", RIVALS[1], "ratio",
+        "Services",
+        "figure",
+        OURS,
+        BASELINES[0],
+        "ratio",
+        BASELINES[1],
+        "ratio",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let mut sizes: Vec<u32> = readings.iter().map(|rival| rival.services).collect();
+    let mut sizes: Vec<u32> = readings.iter().map(|proxy| proxy.services).collect();
     sizes.dedup();
     for services in sizes {
         rows.extend(ROWS.iter().map(|row| row.cells(readings, services)));
@@ -77,14 +83,14 @@ pub(super) fn table(readings: &[Rival]) -> String {
     aligned(&rows)
 }
 
-/// The row about rolling updates.
+/// Returns the row about rolling updates.
 fn rolling(services: u32, churn: &Churn) -> Vec<String> {
     let figure = format!("{:.0} endpoints/s for {:.0} s", rate(churn), churn.seconds);
     let ours = format!(
         "{:.1} % of a core ({:.1} by the guest's clock), a bare loop that deletes at once {:.1}; lag {:.3} s",
         share(churn, used(churn)),
         share(churn, churn.cpu),
-        share(churn, churn.eager),
+        share(churn, churn.immediate_delete),
         worst_lag(churn)
     );
     let mut cells = vec![thousands(services), figure, ours];
@@ -96,44 +102,44 @@ fn rate(churn: &Churn) -> f64 {
     churn.replaced / churn.seconds
 }
 
-/// How much of a core `cpu` is.
+/// Returns `cpu` in percent of a core.
 fn share(churn: &Churn, cpu: f64) -> f64 {
     100.0 * cpu / churn.seconds
 }
 
-/// The CPU time that the agent had: the guest's clock counts when its processors waited for this machine's, too.
+/// Returns the agent's CPU time. The guest's clock also counts time in which its processors waited for the host's.
 fn used(churn: &Churn) -> f64 {
-    churn.cpu * churn.given
+    churn.cpu * churn.cpu_share
 }
 
 fn worst_lag(churn: &Churn) -> f64 {
     churn.lags.iter().copied().fold(0.0, f64::max)
 }
 
-/// Whether there is something to compare: ours and another at the size that is judged.
-pub(super) fn is_compared(readings: &[Rival]) -> bool {
-    let at_size = |name| find(readings, name, JUDGED).is_some();
-    at_size(OURS) && RIVALS.into_iter().any(at_size)
+/// Returns whether there are readings of the agent and a baseline at the size of the targets.
+pub(super) fn is_compared(readings: &[ProxyReport]) -> bool {
+    let at_size = |name| find(readings, name, TARGET_SIZE).is_some();
+    at_size(OURS) && BASELINES.into_iter().any(at_size)
 }
 
-/// One sentence for each target that was missed.
-pub(super) fn missed(readings: &[Rival]) -> Vec<String> {
+/// Returns one sentence for each missed target.
+pub(super) fn missed(readings: &[ProxyReport]) -> Vec<String> {
     let mut missed = Vec::new();
-    let Some(ours) = find(readings, OURS, JUDGED) else {
+    let Some(ours) = find(readings, OURS, TARGET_SIZE) else {
         return missed;
     };
-    for rival in readings
+    for proxy in readings
         .iter()
-        .filter(|rival| rival.services == JUDGED && rival.name != OURS)
+        .filter(|proxy| proxy.services == TARGET_SIZE && proxy.name != OURS)
     {
         for row in &ROWS {
-            let ratio = (row.value)(rival) / (row.value)(ours);
-            let wanted = row.wanted(&rival.name);
+            let ratio = (row.value)(proxy) / (row.value)(ours);
+            let wanted = row.wanted(&proxy.name);
             let reached = ratio >= wanted;
             if !reached {
                 missed.push(format!(
                     "{} of {}: {ratio:.2} times ours, {wanted} wanted",
-                    row.name, rival.name
+                    row.name, proxy.name
                 ));
             }
         }
@@ -144,36 +150,40 @@ pub(super) fn missed(readings: &[Rival]) -> Vec<String> {
 
 fn missed_rolling(churn: &Churn) -> Option<String> {
     let (rate, lag) = (rate(churn), worst_lag(churn));
-    let (used, eager) = (share(churn, used(churn)), share(churn, churn.eager));
+    let (used, immediate_delete) = (
+        share(churn, used(churn)),
+        share(churn, churn.immediate_delete),
+    );
     let reached = used <= 30.0 && lag <= 1.0 && rate >= 950.0;
     (!reached).then(|| {
         format!(
             "rolling updates: {rate:.0} endpoints/s (1,000 wanted), lag {lag:.2} s (1), {used:.0} % of a core (30; a bare \
-             loop that deletes at once: {eager:.0})"
+             loop that deletes at once: {immediate_delete:.0})"
         )
     })
 }
 
 impl Row {
-    fn cells(&self, readings: &[Rival], services: u32) -> Vec<String> {
+    fn cells(&self, readings: &[ProxyReport], services: u32) -> Vec<String> {
         let ours = find(readings, OURS, services);
-        let cell =
-            |rival: Option<&Rival>| rival.map_or(NOTHING.to_owned(), |rival| self.cell(rival));
+        let cell = |proxy: Option<&ProxyReport>| {
+            proxy.map_or(NOTHING.to_owned(), |proxy| self.cell(proxy))
+        };
         let mut cells = vec![thousands(services), self.name.to_owned(), cell(ours)];
-        for name in RIVALS {
-            let rival = find(readings, name, services);
-            let ratio = rival
+        for name in BASELINES {
+            let proxy = find(readings, name, services);
+            let ratio = proxy
                 .zip(ours)
-                .map(|(rival, ours)| (self.value)(rival) / (self.value)(ours));
-            cells.push(cell(rival));
+                .map(|(proxy, ours)| (self.value)(proxy) / (self.value)(ours));
+            cells.push(cell(proxy));
             cells.push(ratio.map_or(NOTHING.to_owned(), |ratio| format!("{ratio:.1}")));
         }
         cells
     }
 
-    /// The value for a person.
-    pub(super) fn cell(&self, rival: &Rival) -> String {
-        let value = (self.value)(rival);
+    /// Formats the value with its unit.
+    pub(super) fn cell(&self, proxy: &ProxyReport) -> String {
+        let value = (self.value)(proxy);
         let digits = match value {
             _ if self.unit.is_empty() => 0,
             large if large >= 100.0 => 0,
@@ -185,10 +195,10 @@ impl Row {
             .to_owned()
     }
 
-    /// How many times our value a rival's is to be at least.
-    fn wanted(&self, rival: &str) -> f64 {
+    /// Returns the least ratio of a proxy's value to the agent's.
+    fn wanted(&self, proxy: &str) -> f64 {
         match self.name {
-            "start to all programmed" if rival == "kube-proxy ipvs" => 20.0,
+            "start to all programmed" if proxy == "kube-proxy ipvs" => 20.0,
             "CPU for it" => 2_000.0,
             "resident memory" => 4.0,
             _ => 1.0,
@@ -196,13 +206,13 @@ impl Row {
     }
 }
 
-fn find<'a>(readings: &'a [Rival], name: &str, services: u32) -> Option<&'a Rival> {
+fn find<'a>(readings: &'a [ProxyReport], name: &str, services: u32) -> Option<&'a ProxyReport> {
     readings
         .iter()
-        .find(|rival| rival.name == name && rival.services == services)
+        .find(|proxy| proxy.name == name && proxy.services == services)
 }
 
-fn median(changes: &[RivalChange], value: fn(&RivalChange) -> f64) -> f64 {
+fn median(changes: &[ProxyChange], value: fn(&ProxyChange) -> f64) -> f64 {
     let mut values: Vec<f64> = changes.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
@@ -218,22 +228,22 @@ fn as_float(number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use guest_wire::report::Memory;
+    use guest_wire::report::ResidentMemory;
 
     use super::*;
 
-    fn rival(name: &str, factor: f64) -> Rival {
-        Rival {
+    fn proxy(name: &str, factor: f64) -> ProxyReport {
+        ProxyReport {
             name: name.to_owned(),
-            services: JUDGED,
+            services: TARGET_SIZE,
             endpoints: 10,
             start: factor,
             restart: factor,
-            changes: vec![RivalChange {
+            changes: vec![ProxyChange {
                 seconds: factor,
                 cpu: factor,
             }],
-            memory: Memory {
+            memory: ResidentMemory {
                 resident_kib: 1_000 * u64::from(factor > 1.0) + 100,
                 peak_kib: 2_000,
             },
@@ -246,12 +256,12 @@ mod tests {
     #[test]
     fn what_is_far_ahead_misses_nothing_and_a_rival_as_good_as_ours_misses_three() {
         let ahead = [
-            rival(OURS, 1.0),
-            rival(RIVALS[0], 3_000.0),
-            rival(RIVALS[1], 3_000.0),
+            proxy(OURS, 1.0),
+            proxy(BASELINES[0], 3_000.0),
+            proxy(BASELINES[1], 3_000.0),
         ];
         assert_eq!(missed(&ahead), Vec::<String>::new());
-        let even = [rival(OURS, 1.0), rival(RIVALS[0], 1.0)];
+        let even = [proxy(OURS, 1.0), proxy(BASELINES[0], 1.0)];
         let names: Vec<String> = missed(&even);
         assert_eq!(names.len(), 3, "{names:?}");
         assert!(names[0].starts_with("start to all programmed"));
@@ -264,13 +274,13 @@ mod tests {
             changes: 6_000,
             replaced: 60_000.0,
             cpu: 6.0,
-            given: 0.5,
-            eager: 3.0,
+            cpu_share: 0.5,
+            immediate_delete: 3.0,
             lags: vec![0.1, 1.5],
         };
-        let readings = [Rival {
+        let readings = [ProxyReport {
             churn: Some(churn),
-            ..rival(OURS, 1.0)
+            ..proxy(OURS, 1.0)
         }];
         assert_eq!(missed(&readings).len(), 1);
         let table = table(&readings);

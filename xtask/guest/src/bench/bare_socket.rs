@@ -1,6 +1,6 @@
-//! The kernel's floor: bytes that were made before the clock starts, sent by the shortest loop there is.
+//! Sends prepared netlink messages in the shortest possible loop (the bare loop).
 //!
-//! What this loop takes is what the kernel itself needs; what the agent takes above it is ours.
+//! Its time is what the kernel itself needs. Time of the agent above it is the agent's own.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,15 @@ const DONE: u16 = 3;
 /// `struct nlmsghdr` of `linux/netlink.h`.
 const HEADER: usize = 16;
 
-/// One or more netlink messages in one datagram, made before the clock starts.
+/// One or more netlink messages in one datagram, encoded before the clock starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finished {
-    /// The messages, one behind the other.
+pub(crate) struct EncodedDatagram {
     pub(crate) bytes: Vec<u8>,
-    /// Sequence number of the last one, which alone asks for an acknowledgement.
+    /// Sequence number of the last message; only it requests an acknowledgement.
     pub(crate) last: u32,
 }
 
-impl Finished {
-    /// A datagram of these bytes.
+impl EncodedDatagram {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         let last = Messages(&bytes)
             .last()
@@ -36,22 +34,21 @@ impl Finished {
     }
 }
 
-/// A generic-netlink socket and one buffer.
-pub(crate) struct Bare {
+/// A generic netlink socket with one buffer.
+pub(crate) struct BareSocket {
     socket: Socket,
     buffer: Vec<u8>,
 }
 
-/// What a dump brought.
+/// The size of a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dumped {
+pub(crate) struct DumpCounts {
     /// Messages other than the end of a dump.
     pub(crate) entries: u64,
-    /// Bytes received.
     pub(crate) bytes: u64,
 }
 
-impl Bare {
+impl BareSocket {
     /// Opens the socket in the current network namespace.
     pub(crate) fn open() -> Result<Self> {
         let mut socket = Socket::new(NETLINK_GENERIC)?;
@@ -63,8 +60,8 @@ impl Bare {
         })
     }
 
-    /// Sends every datagram and waits for its acknowledgement; fails at the first refusal.
-    pub(crate) fn send(&mut self, datagrams: &[Finished]) -> Result<Duration> {
+    /// Sends every datagram and waits for its acknowledgement; fails at the first error that the kernel returns.
+    pub(crate) fn send(&mut self, datagrams: &[EncodedDatagram]) -> Result<Duration> {
         let begin = Instant::now();
         for datagram in datagrams {
             self.socket.send(&datagram.bytes, 0)?;
@@ -74,9 +71,9 @@ impl Bare {
     }
 
     /// Sends every dump request and receives its answer to the end.
-    pub(crate) fn dump(&mut self, requests: &[Finished]) -> Result<(Duration, Dumped)> {
+    pub(crate) fn dump(&mut self, requests: &[EncodedDatagram]) -> Result<(Duration, DumpCounts)> {
         let begin = Instant::now();
-        let mut dumped = Dumped::default();
+        let mut dumped = DumpCounts::default();
         for request in requests {
             self.socket.send(&request.bytes, 0)?;
             while !self.drained(&mut dumped)? {}
@@ -84,7 +81,7 @@ impl Bare {
         Ok((begin.elapsed(), dumped))
     }
 
-    /// Receives one datagram; whether it holds the acknowledgement of message `last`.
+    /// Receives one datagram and returns whether it acknowledges message `last`.
     fn acknowledged(&mut self, last: u32) -> Result<bool> {
         self.receive()?;
         let mut done = false;
@@ -101,8 +98,8 @@ impl Bare {
         Ok(done)
     }
 
-    /// Receives one datagram; whether it holds the end of the dump.
-    fn drained(&mut self, dumped: &mut Dumped) -> Result<bool> {
+    /// Receives one datagram and returns whether the dump ends in it.
+    fn drained(&mut self, dumped: &mut DumpCounts) -> Result<bool> {
         self.receive()?;
         dumped.bytes += u64::try_from(self.buffer.len())?;
         let mut done = false;
@@ -125,11 +122,11 @@ impl Bare {
     }
 }
 
-/// The fields of one message that the loop looks at.
-struct Message {
+/// The fields of a message that the loop reads.
+struct MessageHeader {
     kind: u16,
     sequence: u32,
-    /// The word behind the header: an errno, negated, in `NLMSG_ERROR`.
+    /// The four bytes behind the header: in `NLMSG_ERROR` a negated errno.
     code: i32,
 }
 
@@ -137,25 +134,25 @@ struct Message {
 struct Messages<'a>(&'a [u8]);
 
 impl Iterator for Messages<'_> {
-    type Item = Message;
+    type Item = MessageHeader;
 
-    fn next(&mut self) -> Option<Message> {
+    fn next(&mut self) -> Option<MessageHeader> {
         let bytes = self.0;
-        let length = usize::try_from(u32::from_ne_bytes(word(bytes, 0)?)).ok()?;
+        let length = usize::try_from(u32::from_ne_bytes(bytes_at(bytes, 0)?)).ok()?;
         if length < HEADER {
             return None;
         }
-        let [kind_0, kind_1, _, _] = word(bytes, 4)?;
+        let [kind_0, kind_1, _, _] = bytes_at(bytes, 4)?;
         self.0 = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Message {
+        Some(MessageHeader {
             kind: u16::from_ne_bytes([kind_0, kind_1]),
-            sequence: u32::from_ne_bytes(word(bytes, 8)?),
-            code: word(bytes, HEADER).map_or(0, i32::from_ne_bytes),
+            sequence: u32::from_ne_bytes(bytes_at(bytes, 8)?),
+            code: bytes_at(bytes, HEADER).map_or(0, i32::from_ne_bytes),
         })
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
+fn bytes_at(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
     bytes.get(at..at + 4)?.try_into().ok()
 }
 

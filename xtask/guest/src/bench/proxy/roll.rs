@@ -1,4 +1,4 @@
-//! `guest bench roll`: replaces whole EndpointSlices at a steady pace, outside of the guest, so that writing costs the
+//! `guest bench roll`: replaces whole EndpointSlices at a constant rate. It runs on the host, so that writing costs the
 //! guest nothing.
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,26 +13,26 @@ use super::api::Api;
 
 /// Endpoints replaced in a second.
 const RATE: u32 = 1_000;
-/// Writers at the same time: one waits for the API server while others write.
+/// Number of concurrent writers: one waits for the API server while others write.
 const WRITERS: u32 = 4;
 
-/// `guest bench roll`: tells its address, and for whoever connects and sends a number replaces endpoints for so many
-/// seconds, then answers how many slices it wrote.
+/// `guest bench roll`: prints its address. A client sends a number of seconds; the program replaces endpoints for that
+/// time and answers with the number of slices that it wrote.
 #[derive(clap::Args)]
 pub(crate) struct RollArgs {
-    /// Where `kubectl proxy` answers.
+    /// Address of `kubectl proxy`.
     #[arg(long)]
     api: SocketAddr,
-    /// How many Services the cluster has, beside the one that is probed.
+    /// Number of Services in the cluster, without the probed one.
     #[arg(long)]
     services: u32,
-    /// How many endpoints each has.
+    /// Number of endpoints of each Service.
     #[arg(long)]
     endpoints: u32,
 }
 
 impl RollArgs {
-    /// Goes on until it is killed.
+    /// Serves until it is killed.
     pub(crate) fn run(&self) -> Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         crate::output::print(&listener.local_addr()?.to_string())?;
@@ -67,7 +67,7 @@ impl RollArgs {
         })
     }
 
-    /// Writes every `WRITERS`th change at its time.
+    /// Writes every `WRITERS`th change when it is due.
     fn write(&self, nth: u32, end: Instant, written: &AtomicU32) -> Result<()> {
         let api = Api::new(self.api);
         let pause = Duration::from_secs(1) * self.endpoints * WRITERS / RATE;
@@ -90,7 +90,7 @@ impl RollArgs {
     }
 }
 
-/// The address of a pod after `round` moves, in a range of its own for even and odd rounds.
+/// Returns the address of a pod after `round` moves. Even and odd rounds have separate ranges.
 pub(super) fn address(pod: u32, round: u32) -> Ipv4Addr {
     let [_, b, c, d] = pod.to_be_bytes();
     let b = if round % 2 == 1 { 160 } else { 128 } + b;

@@ -1,4 +1,4 @@
-//! What a load came to.
+//! Counts the requests of a client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,23 +9,19 @@ use serde::{Deserialize, Serialize};
 /// Answers by name, failures by cause.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tally {
-    /// Connections tried.
+pub struct RequestCounts {
     pub requests: u64,
-    /// Those that gave no whole answer in time.
+    /// Requests without a complete answer in time.
     pub failed: u64,
-    /// How often each server answered.
     pub answers: BTreeMap<String, u64>,
-    /// Why requests failed, and how many.
+    /// Failed requests by cause.
     pub errors: BTreeMap<String, u64>,
-    /// How long it all took.
     pub seconds: f64,
-    /// The longest time one request took, in milliseconds.
+    /// Duration of the slowest request, in milliseconds.
     pub slowest_milliseconds: u64,
 }
 
-impl Tally {
-    /// Counts one request.
+impl RequestCounts {
     pub fn record(&mut self, answer: std::io::Result<String>, took: Duration) {
         self.requests += 1;
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -40,13 +36,12 @@ impl Tally {
     }
 }
 
-impl Tally {
-    /// How often the server `name` answered.
+impl RequestCounts {
     pub fn hits(&self, name: &str) -> u64 {
         self.answers.get(name).copied().unwrap_or(0)
     }
 
-    /// Adds what another client counted. The time is not added: clients run side by side.
+    /// Adds the counts of another client. Does not add the times: clients run concurrently.
     pub fn add(&mut self, other: Self) {
         let Self {
             requests,
@@ -68,7 +63,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for RequestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, count) in &self.answers {
             writeln!(f, "{count:6} {name}")?;
@@ -90,7 +85,7 @@ mod tests {
 
     #[test]
     fn answers_and_failures_are_counted_apart() {
-        let mut tally = Tally::default();
+        let mut tally = RequestCounts::default();
         tally.record(Ok("a".to_owned()), Duration::from_millis(2));
         tally.record(Ok("a".to_owned()), Duration::from_millis(9));
         tally.record(Err(std::io::Error::other("refused")), Duration::ZERO);

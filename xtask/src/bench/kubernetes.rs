@@ -1,4 +1,4 @@
-//! `cargo xtask bench --kubernetes`: ours beside kube-proxy, each alone in a guest, on one real API server.
+//! `cargo xtask bench --kubernetes`: compares the agent with kube-proxy, each alone in a guest, on one real API server.
 
 mod guest;
 mod svg;
@@ -10,52 +10,52 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use anyhow::Context as _;
 use guest_wire::ProxyKind;
-use guest_wire::report::Rival;
+use guest_wire::report::ProxyReport;
 use serde::{Deserialize, Serialize};
 
 use super::args::Args;
 use guest::ENDPOINTS;
-use testbed::controlplane::{Own, Version};
+use testbed::controlplane::{ScopedControlPlane, Version};
 use testbed::vm::Machines;
-use testbed::vm::progress::Step;
+use testbed::vm::progress::ProgressLine;
 
-/// What `bench-kubernetes.json` holds.
+/// The contents of `bench-kubernetes.json`.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct ComparisonFile {
     kernel: String,
     kubernetes: String,
-    readings: Vec<Rival>,
-    /// Why a reading is missing, a sentence each.
+    readings: Vec<ProxyReport>,
+    /// The reason for each missing reading.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<String>,
 }
 
-/// Measures, prints the table, writes the file; fails when a target was missed.
+/// Measures, prints the table and writes the files; fails when a target is missed.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let written = match &args.from {
+    let comparison = match &args.from {
         Some(from) => {
             serde_json::from_slice(&fs::read(from).with_context(|| from.display().to_string())?)
                 .with_context(|| from.display().to_string())?
         }
         None => measure(args)?,
     };
-    let mut json = serde_json::to_string_pretty(&written)?;
+    let mut json = serde_json::to_string_pretty(&comparison)?;
     json.push('\n');
     fs::create_dir_all(&args.out)?;
     fs::write(args.out.join("bench-kubernetes.json"), json)?;
     let title = format!(
         "Linux {} in QEMU without KVM, Kubernetes {}, one run of cargo xtask bench --kubernetes",
-        written.kernel, written.kubernetes
+        comparison.kernel, comparison.kubernetes
     );
-    let picture = svg::draw(&written.readings, &title)?;
+    let picture = svg::draw(&comparison.readings, &title)?;
     fs::write(args.out.join("bench-kubernetes.svg"), picture)?;
-    anstream::println!("{title}\n\n{}", table::table(&written.readings));
-    let mut missed = table::missed(&written.readings);
-    missed.extend(written.unmeasured);
+    anstream::println!("{title}\n\n{}", table::table(&comparison.readings));
+    let mut missed = table::missed(&comparison.readings);
+    missed.extend(comparison.unmeasured);
     for sentence in &missed {
         anstream::println!("missed: {sentence}");
     }
-    if !table::is_compared(&written.readings) {
+    if !table::is_compared(&comparison.readings) {
         anstream::println!(
             "nothing is compared with kube-proxy: those targets are for both at 10,000 Services"
         );
@@ -65,32 +65,32 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!missed.is_empty())))
 }
 
-fn measure(args: &Args) -> anyhow::Result<Written> {
-    let lab = Machines::open()?;
-    let kernel = lab.kernel(args.kernel)?;
-    let programs = guest::programs(&lab)?;
+fn measure(args: &Args) -> anyhow::Result<ComparisonFile> {
+    let machines = Machines::open()?;
+    let kernel = machines.kernel(args.kernel)?;
+    let programs = guest::programs(&machines)?;
     let (mut readings, mut unmeasured) = (Vec::new(), Vec::new());
     for services in &args.sizes {
-        let plane = Own::start(Version::Newest)?;
+        let plane = ScopedControlPlane::start(Version::Newest)?;
         define(&plane)?;
         fill(&plane, *services)?;
-        let api = Door::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
-        let roller = Door::open(&mut guest::roller(&programs, api.port, *services)?)?;
-        for kind in &args.rivals {
-            let task = guest::Task {
+        let api = HostServer::open(plane.part("kubectl").args(["proxy", "--port=0"]))?;
+        let roller = HostServer::open(&mut guest::roller(&programs, api.port, *services)?)?;
+        for kind in &args.proxies {
+            let run = guest::GuestRun {
                 kind: *kind,
                 services: *services,
-                changes: args.changes.min(guest::most_changes(*kind)),
+                changes: args.changes.min(guest::max_changes(*kind)),
                 api: api.port,
                 roller: (*kind == ProxyKind::IpvsTopo && args.churn > 0).then_some(roller.port),
                 churn: args.churn,
                 limit: args.limit,
             };
-            match task.run(&lab, &kernel, &plane, &programs) {
-                Ok(rival) => readings.push(rival),
-                // The others' readings, an hour's work, are not thrown away for one that failed.
+            match run.run(&machines, &kernel, &plane, &programs) {
+                Ok(proxy) => readings.push(proxy),
+                // One failure must not discard the other readings, which take an hour.
                 Err(error) => {
-                    let sentence = format!("{} at {services} Services: {error:#}", task.names().0);
+                    let sentence = format!("{} at {services} Services: {error:#}", run.names().0);
                     anstream::eprintln!("  not measured: {sentence}");
                     unmeasured.extend(sentence.lines().next().map(str::to_owned));
                 }
@@ -99,7 +99,7 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
         drop((api, roller));
         plane.end()?;
     }
-    Ok(Written {
+    Ok(ComparisonFile {
         kernel: kernel.release,
         kubernetes: Version::Newest.release()?,
         readings,
@@ -107,8 +107,8 @@ fn measure(args: &Args) -> anyhow::Result<Written> {
     })
 }
 
-/// As where it is installed: with the definitions of our kinds, which a server asks for patience until it has them ready.
-fn define(plane: &Own) -> anyhow::Result<()> {
+/// Installs our CRDs, as in a real cluster, and waits until the API server serves them.
+fn define(plane: &ScopedControlPlane) -> anyhow::Result<()> {
     let kubectl = |words: &[&str]| {
         let mut kubectl = plane.part("kubectl");
         kubectl.current_dir(testbed::paths::root()).args(words);
@@ -127,8 +127,8 @@ fn define(plane: &Own) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {
-    let step = Step::begin(format!(
+fn fill(plane: &ScopedControlPlane, services: u32) -> anyhow::Result<()> {
+    let step = ProgressLine::begin(format!(
         "creating {services} Services of {ENDPOINTS} endpoints"
     ));
     let mut fill = plane.part("fill");
@@ -140,15 +140,15 @@ fn fill(plane: &Own, services: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A program on this machine that guests reach. It begins by telling its address.
-struct Door {
+/// A program on the host that guests connect to. It prints its address first.
+struct HostServer {
     child: Child,
     port: u16,
-    /// Kept open: it may say more.
+    /// Kept open, because the program may print more.
     output: BufReader<ChildStdout>,
 }
 
-impl Door {
+impl HostServer {
     fn open(program: &mut Command) -> anyhow::Result<Self> {
         let name = program.get_program().display().to_string();
         let mut child = program
@@ -158,25 +158,25 @@ impl Door {
             .with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take();
         let output = output.with_context(|| format!("{name} has no output"))?;
-        // From here on it is ended whatever it says.
-        let mut door = Self {
+        // From here on `drop` kills it on every path.
+        let mut server = Self {
             child,
             port: 0,
             output: BufReader::new(output),
         };
         let mut line = String::new();
-        door.output.read_line(&mut line)?;
+        server.output.read_line(&mut line)?;
         let port = line.trim().rsplit_once(':').map(|(_, port)| port.parse());
-        door.port = port
+        server.port = port
             .and_then(Result::ok)
             .with_context(|| format!("{name} said: {line}"))?;
-        Ok(door)
+        Ok(server)
     }
 }
 
-impl Drop for Door {
+impl Drop for HostServer {
     fn drop(&mut self) {
-        // Gone already is as good as ended here.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

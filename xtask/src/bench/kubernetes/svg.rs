@@ -1,17 +1,16 @@
-//! The readings as a picture: one group of bars for each figure, on a logarithmic scale.
+//! Draws the readings: one group of bars for each figure, on a logarithmic scale.
 
 use std::fmt::{Error, Write as _};
 
-use guest_wire::report::Rival;
+use guest_wire::report::ProxyReport;
 
 use super::table::{ROWS, Row};
-use crate::bench::table::thousands;
+use crate::thousands::thousands;
 
 /// Width of the picture.
 const WIDTH: f64 = 980.0;
-/// Where bars begin.
 const LEFT: f64 = 300.0;
-/// How long the longest bar is.
+/// Length of the longest bar.
 const LENGTH: f64 = 500.0;
 /// Height above the first figure.
 const TOP: f64 = 66.0;
@@ -19,17 +18,17 @@ const TOP: f64 = 66.0;
 const BAR: f64 = 14.0;
 /// Height between two figures.
 const GAP: f64 = 12.0;
-/// The shortest bar stands for a value this many powers of ten below the longest one.
+/// Powers of ten between the shortest bar and the longest.
 const DECADES: f64 = 6.0;
 
-/// Draws the readings of the largest cluster among them.
-pub(super) fn draw(readings: &[Rival], title: &str) -> Result<String, Error> {
-    let largest = readings.iter().map(|rival| rival.services).max();
-    let rivals: Vec<&Rival> = readings
+/// Draws the readings of the largest cluster.
+pub(super) fn draw(readings: &[ProxyReport], title: &str) -> Result<String, Error> {
+    let largest = readings.iter().map(|proxy| proxy.services).max();
+    let proxies: Vec<&ProxyReport> = readings
         .iter()
-        .filter(|rival| Some(rival.services) == largest)
+        .filter(|proxy| Some(proxy.services) == largest)
         .collect();
-    let group = rivals.iter().fold(GAP, |height, _| height + BAR);
+    let group = proxies.iter().fold(GAP, |height, _| height + BAR);
     let height = ROWS.iter().fold(TOP + GAP, |height, _| height + group);
     let mut svg = String::new();
     writeln!(
@@ -44,28 +43,28 @@ pub(super) fn draw(readings: &[Rival], title: &str) -> Result<String, Error> {
     )?;
     let mut top = TOP;
     for row in &ROWS {
-        draw_row(&mut svg, row, &rivals, top)?;
+        draw_row(&mut svg, row, &proxies, top)?;
         top += group;
     }
     writeln!(svg, "</svg>")?;
     Ok(svg)
 }
 
-fn draw_row(svg: &mut String, row: &Row, rivals: &[&Rival], top: f64) -> Result<(), Error> {
+fn draw_row(svg: &mut String, row: &Row, proxies: &[&ProxyReport], top: f64) -> Result<(), Error> {
     writeln!(
         svg,
         "<text x=\"16\" y=\"{}\" font-weight=\"600\">{}</text>",
         top + 11.0,
         row.name
     )?;
-    let most = rivals
+    let most = proxies
         .iter()
-        .map(|rival| (row.value)(rival))
+        .map(|proxy| (row.value)(proxy))
         .fold(0.0, f64::max);
     let mut y = top;
-    for rival in rivals {
-        let width = length((row.value)(rival), most);
-        let fill = if rival.name == "ipvs-topo" {
+    for proxy in proxies {
+        let width = length((row.value)(proxy), most);
+        let fill = if proxy.name == "ipvs-topo" {
             "#08519c"
         } else {
             "#b0b7bf"
@@ -77,15 +76,15 @@ fn draw_row(svg: &mut String, row: &Row, rivals: &[&Rival], top: f64) -> Result<
             BAR - 2.0,
             LEFT + width + 5.0,
             y + BAR - 3.0,
-            rival.name,
-            row.cell(rival)
+            proxy.name,
+            row.cell(proxy)
         )?;
         y += BAR;
     }
     Ok(())
 }
 
-/// How long the bar of `value` is beside that of `most`.
+/// Returns the length of the bar for `value`, where `most` has the longest bar.
 fn length(value: f64, most: f64) -> f64 {
     let below = (most / value).log10();
     LENGTH * ((DECADES - below) / DECADES).clamp(0.01, 1.0)
