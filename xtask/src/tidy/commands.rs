@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::tools;
 
-/// One command: its flags, and the commands under it.
+/// A command: its flags, and its subcommands.
 #[derive(Debug, Default)]
 pub(super) struct CommandHelp {
     /// `--long` and `-s`.
@@ -57,13 +57,13 @@ fn from_help(program: &Path, words: &[&str]) -> anyhow::Result<CommandHelp> {
     Ok(CommandHelp { flags, under })
 }
 
-/// The names under `Commands:`; `help` itself is left out.
+/// Returns the names under `Commands:`, without `help`.
 pub(crate) fn listed_commands(help: &str) -> Vec<&str> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
         .skip(1)
         .take_while(|line| line.starts_with(' ') || line.is_empty())
-        // Two spaces and a name; a description that goes on is indented further.
+        // Two spaces and a name; further lines of a description are indented deeper.
         .filter_map(|line| line.strip_prefix("  "))
         .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
         .filter_map(|line| line.split_whitespace().next())
@@ -71,7 +71,7 @@ pub(crate) fn listed_commands(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Every `--flag` and `-f` that the text names, aliases included.
+/// Returns every `--flag` and `-f` in the text, with aliases.
 fn listed_flags(help: &str) -> BTreeSet<String> {
     help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .filter(|word| word.starts_with('-') && !word.trim_matches('-').is_empty())

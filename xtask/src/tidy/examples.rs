@@ -86,7 +86,7 @@ fn render(agent: &Path, example: &str, node: &str) -> Rendered {
     }
 }
 
-/// The direct children of the examples' folder.
+/// Returns the direct children of the examples' folder.
 fn examples(tree: &Tree) -> BTreeSet<String> {
     tree.under(FOLDER)
         .filter_map(|(path, _)| path.strip_prefix(FOLDER)?.split('/').next())
@@ -99,13 +99,13 @@ fn examples(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of the Node objects in an example: documents of their own, or items of a `kind: List`.
+/// Returns the names of the Node objects in an example: separate documents, or items of a `kind: List`.
 fn nodes(tree: &Tree, example: &str) -> BTreeSet<String> {
     let files = tree.under(example).map(|(_, text)| text);
     files.flat_map(nodes_of_file).collect()
 }
 
-/// In YAML as `kubectl` and people write it: the first `name:` two columns right of `kind: Node` names the Node.
+/// Expects YAML as `kubectl` prints it: the first `name:` two columns right of `kind: Node` is the Node's name.
 fn nodes_of_file(text: &str) -> Vec<String> {
     let mut lines = text.lines();
     let mut names = Vec::new();

@@ -15,7 +15,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether the first line is `//!` with at least two words after it.
+/// Returns whether the first line is `//!` with at least two words.
 fn begins_with_words(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     first

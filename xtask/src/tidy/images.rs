@@ -13,7 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     base.chain(others.flat_map(without_digest)).collect()
 }
 
-/// Containers of the base without `imagePullPolicy: Never` below their image.
+/// Finds containers of the base without `imagePullPolicy: Never` below their image.
 fn pulled((path, text): (&str, &str)) -> Vec<Problem> {
     let lines: Vec<(usize, &str)> = numbered(text).collect();
     let images = lines
@@ -32,7 +32,7 @@ fn pulled((path, text): (&str, &str)) -> Vec<Problem> {
         .collect()
 }
 
-/// Images of overlays and components whose digest is missing.
+/// Finds images of overlays and components without a digest.
 fn without_digest((path, text): (&str, &str)) -> Vec<Problem> {
     let lines: Vec<(usize, &str)> = numbered(text).collect();
     let mut problems = Vec::new();
@@ -51,14 +51,14 @@ fn without_digest((path, text): (&str, &str)) -> Vec<Problem> {
     problems
 }
 
-/// Whether a line has a whole digest.
+/// Returns whether a line has a complete digest.
 fn has_digest(line: &str) -> bool {
     let digest = line.split("sha256:").nth(1).unwrap_or_default();
     let digits = digest.chars().take_while(char::is_ascii_hexdigit);
     line.contains("digest:") && digits.count() == 64
 }
 
-/// The lines without comments and indentation, with their numbers.
+/// Returns the lines without comments and indentation, with their numbers.
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text
         .lines()

@@ -11,9 +11,9 @@ use syn::{ImplItemFn, ItemFn, ItemMod, TraitItemFn};
 use super::problem::Problem;
 use super::source::{Source, is_test_only, lines};
 
-/// Non-test lines of one file.
+/// The limit for non-test lines of one file.
 const FILE_LINES: usize = 450;
-/// Lines of one function that hold code (not blank, not only a comment).
+/// The limit for lines with code in one function (not blank, not only a comment).
 const FUNCTION_LINES: usize = 60;
 
 /// Finds files and functions that are too long. Test files have no limit.
@@ -42,7 +42,7 @@ fn file_message(count: usize) -> String {
     )
 }
 
-/// The numbers of the lines that hold code, from 1.
+/// Returns the numbers of the lines with code, from 1.
 fn code_lines(text: &str) -> BTreeSet<usize> {
     let holds_code = |line: &str| !line.is_empty() && !line.starts_with("//");
     text.lines()
@@ -63,7 +63,7 @@ struct Measure<'a> {
 impl Measure<'_> {
     fn function(&mut self, name: &syn::Ident, body: &syn::Block) {
         let (first, last) = lines(body.span());
-        // The lines with the braces are not the body.
+        // The lines with the braces do not count.
         let count = self.code.range(first + 1..last.max(first + 1)).count();
         if count > FUNCTION_LINES {
             let message = format!(

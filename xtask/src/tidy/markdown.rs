@@ -19,12 +19,12 @@ pub(super) fn living(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     all(tree).filter(|(path, _)| !path.starts_with("docs/decisions/") && *path != "CHANGELOG.md")
 }
 
-/// Every document.
+/// Returns every document.
 pub(super) fn all(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.with_extension("md")
 }
 
-/// Lines with their number from 1 and whether they are inside a fenced block; fences are left out.
+/// Returns lines with their number from 1 and whether they are inside a fenced block, without the fences.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     let mut inside = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -36,7 +36,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str, bool)> {
     })
 }
 
-/// Every code span and every line of a fenced block.
+/// Returns every code span and every line of a fenced block.
 pub(super) fn code(text: &str) -> Vec<Code<'_>> {
     let mut found = Vec::new();
     for (line, content, block) in lines(text) {
@@ -54,7 +54,7 @@ pub(super) fn code(text: &str) -> Vec<Code<'_>> {
     found
 }
 
-/// The targets of `[text](target)`, `![text](target)` and `src="target"`, with their lines.
+/// Returns the targets of `[text](target)`, `![text](target)` and `src="target"`, with their lines.
 pub(super) fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (line, content, block) in lines(text) {
@@ -74,7 +74,7 @@ pub(super) fn links(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The anchors of a document's headings, as GitHub makes them.
+/// Returns the anchors of a document's headings, as GitHub creates them.
 pub(super) fn anchors(text: &str) -> Vec<String> {
     lines(text)
         .filter(|(_, line, block)| !block && line.starts_with('#'))

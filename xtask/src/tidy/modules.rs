@@ -7,7 +7,7 @@ use syn::{Expr, Item, ItemMod, Lit, Meta};
 use super::names::{self, PathNames, Use};
 use super::source::{Source, is_test_only};
 
-/// How many re-exports a path may lead through; only a cycle of re-exports has more.
+/// The limit for re-exports on a path; only a cycle of re-exports has more.
 const MOST_STEPS: usize = 16;
 
 /// The modules of one crate target; the first is its root.
@@ -20,7 +20,7 @@ pub(super) struct Modules<'a> {
 /// One module outside of tests.
 pub(super) struct Module<'a> {
     pub(super) file: &'a str,
-    /// Every path that its own items name.
+    /// The paths that its own items name.
     pub(super) names: PathNames,
     parent: usize,
     children: BTreeMap<String, usize>,
@@ -28,7 +28,7 @@ pub(super) struct Module<'a> {
 }
 
 impl Module<'_> {
-    /// The `use` lines that bring this name into scope; without a name those that bring all of a module.
+    /// Returns the `use` lines that bring this name into scope, or glob imports without a name.
     fn uses_named<'s>(&'s self, name: Option<&'s str>) -> impl Iterator<Item = &'s Use> {
         let uses = self.names.uses.iter();
         uses.filter(move |used| used.name.as_deref() == name)
@@ -49,7 +49,7 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// Every module outside of tests with its number.
+    /// Returns every module outside of tests with its number.
     pub(super) fn each(&self) -> impl Iterator<Item = (usize, &Module<'a>)> {
         self.list.iter().enumerate()
     }
@@ -59,7 +59,7 @@ impl<'a> Modules<'a> {
         &self.files
     }
 
-    /// The file that defines the item a path leads to; nothing for a path of another crate, and for a module itself.
+    /// Returns the file that defines the item of a path; `None` for a path of another crate, and for a module.
     pub(super) fn file_of(&self, from: usize, path: &[String]) -> Option<&'a str> {
         let module = self.definer(from, path, MOST_STEPS)?;
         Some(self.list.get(module)?.file)
@@ -144,7 +144,7 @@ impl<'a> Modules<'a> {
         None
     }
 
-    /// The module that defines what `module` calls `name`: itself, or one that a `use` there leads to.
+    /// Returns the module that defines `name` in the scope of `module`: itself, or the target of a `use`.
     fn definer_of(
         &self,
         module: usize,
@@ -157,7 +157,7 @@ impl<'a> Modules<'a> {
             return Some(module);
         }
         let direct = here.uses_named(Some(name)).find_map(|used| {
-            // A `use` of a name of another crate leads back to the same name here.
+            // A `use` of another crate's item resolves to the same name here.
             let is_itself = used.segments.first().is_some_and(|first| first == name);
             let path: Vec<String> = used.segments.iter().chain(after).cloned().collect();
             (!is_itself).then(|| self.definer(module, &path, steps))?
@@ -172,7 +172,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Where the items of a module are written, and where the files of its modules are.
+/// The file of a module's items, and the folder of its submodules' files.
 struct ModuleFile<'a> {
     file: &'a str,
     folder: String,
@@ -184,7 +184,7 @@ impl<'a> ModuleFile<'a> {
         Self { file, folder }
     }
 
-    /// The items of a module inside this one, and their place; nothing if its file is missing.
+    /// Returns the items of a submodule and their file; `None` if the file is missing.
     fn child(
         &self,
         module: &'a ItemMod,
@@ -208,14 +208,14 @@ impl<'a> ModuleFile<'a> {
     }
 }
 
-/// The folder a file lies in.
+/// Returns the folder of a file.
 fn folder_of(path: &str) -> String {
     path.rsplit_once('/')
         .map(|(folder, _)| folder.to_owned())
         .unwrap_or_default()
 }
 
-/// The value of `#[path = "..."]`.
+/// Returns the value of `#[path = "..."]`.
 fn path_attribute(module: &ItemMod) -> Option<String> {
     module.attrs.iter().find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else {
@@ -231,7 +231,7 @@ fn path_attribute(module: &ItemMod) -> Option<String> {
     })
 }
 
-/// The name that an item defines.
+/// Returns the name that an item defines.
 fn name_of(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,

@@ -30,7 +30,7 @@ pub(super) struct PathNames {
     pub(super) paths: Vec<Name>,
 }
 
-/// The paths of a file, `use` trees taken apart, in the order of their lines.
+/// Returns the paths of a file in the order of their lines, with one path for each leaf of a `use` tree.
 pub(super) fn names(source: &Source) -> Vec<Name> {
     let mut finder = Finder::new(Modules::Enter);
     finder.visit_file(&source.ast);
@@ -40,7 +40,7 @@ pub(super) fn names(source: &Source) -> Vec<Name> {
     paths
 }
 
-/// The paths of the items of one module, without those of the modules inside it.
+/// Returns the paths of the items of one module, without those of its submodules.
 pub(super) fn of_module(items: &[Item]) -> PathNames {
     let mut finder = Finder::new(Modules::Skip);
     for item in items {
@@ -49,14 +49,14 @@ pub(super) fn of_module(items: &[Item]) -> PathNames {
     finder.names
 }
 
-/// Whether modules inside the visited one are visited.
+/// Whether submodules are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Modules {
     Enter,
     Skip,
 }
 
-/// Collects every path of a file with its line, and takes `use` trees apart.
+/// Collects every path of a file with its line, and splits `use` trees.
 struct Finder {
     modules: Modules,
     names: PathNames,

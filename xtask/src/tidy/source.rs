@@ -25,21 +25,21 @@ impl Source {
         })
     }
 
-    /// Whether the whole file is test code: in a `tests` folder, or the `tests.rs` of a module.
+    /// Returns whether the whole file is test code: in a `tests` folder, or the `tests.rs` of a module.
     pub(super) fn is_test(&self) -> bool {
         self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }
 }
 
-/// Parses every `.rs` file of the tree; a file that is not Rust is an error, not a problem,
-/// because no other rule could be trusted after it.
+/// Parses every `.rs` file of the tree. A syntax error is an error and not a problem, because the other rules need
+/// every file.
 pub(super) fn parse_all(tree: &Tree) -> anyhow::Result<Vec<Source>> {
     tree.with_extension("rs")
         .map(|(path, text)| Source::parse(path, text))
         .collect()
 }
 
-/// Whether these attributes keep an item out of the shipped code: `#[cfg(test)]` or `#[test]`.
+/// Returns whether these attributes restrict an item to tests: `#[cfg(test)]` or `#[test]`.
 pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
@@ -48,7 +48,7 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The first and last line of a span, from 1.
+/// Returns the first and last line of a span, from 1.
 pub(super) fn lines(span: Span) -> (usize, usize) {
     (span.start().line, span.end().line)
 }

@@ -46,19 +46,19 @@ impl Tree {
         Ok(Self { files })
     }
 
-    /// The text of a file, if it is in the tree.
+    /// Returns the text of a file, if it is in the tree.
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
-    /// Whether a file or a folder of this name is in the tree.
+    /// Returns whether a file or a folder of this name is in the tree.
     pub(super) fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let folder = format!("{path}/");
         self.files.contains_key(path) || self.under(&folder).next().is_some()
     }
 
-    /// The files whose path begins with `prefix`, in order.
+    /// Returns the files whose path begins with `prefix`, in order.
     pub(super) fn under<'a>(
         &'a self,
         prefix: &'a str,
@@ -69,7 +69,7 @@ impl Tree {
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The files with this extension, in order.
+    /// Returns the files with this extension, in order.
     pub(super) fn with_extension<'a>(
         &'a self,
         extension: &'a str,
