@@ -1,6 +1,6 @@
-//! Turns decisions, findings and plans into views; nothing else does.
+//! Converts decisions, findings and plans into views. No other module does.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use crate::view::{
     ServerView, StepView, WarningView,
 };
 
-/// Nodes that are named when the one asked for is not there.
+/// How many Nodes a message lists if the requested one does not exist.
 const NAMED: usize = 5;
 
-/// A resolved virtual server, without anything from a kernel.
+/// A resolved virtual server, without data from a kernel.
 pub fn server(resolved: &ResolvedServer) -> ServerView {
     let (protocol, address, fwmark) = frontend(&resolved.server.key);
     let decision = &resolved.decision;
@@ -67,7 +67,7 @@ fn note(note: &Note) -> NoteView {
     }
 }
 
-/// Protocol, address and mark of a key; a mark takes packets of any protocol.
+/// Protocol, address and mark of a key; a mark matches packets of any protocol.
 fn frontend(key: &VirtualServerKey) -> (String, Option<SocketAddr>, Option<u32>) {
     match *key {
         VirtualServerKey::Address {
@@ -97,7 +97,7 @@ fn policy(decision: &Decision) -> PolicyView {
     }
 }
 
-/// Whether anybody asked for levels: without a policy all endpoints are in one that says nothing.
+/// Whether the decision has levels: without a policy all endpoints are in one nameless level.
 fn has_levels(decision: &Decision) -> bool {
     decision.source != PolicySource::Uniform && decision.mode.as_str() != "none"
 }
@@ -114,7 +114,7 @@ fn level(level: &LevelDecision) -> LevelView {
     }
 }
 
-/// The place of an endpoint's level, nearest first.
+/// The position of an endpoint's level, nearest first.
 fn rank(decision: &Decision, endpoint: &EndpointDecision) -> usize {
     let same = |level: &LevelDecision| Some(&level.key) == endpoint.level.as_ref();
     decision.levels.iter().position(same).unwrap_or(usize::MAX)
@@ -138,7 +138,7 @@ fn real_server(decision: &Decision, endpoint: &EndpointDecision) -> RealServerVi
     }
 }
 
-/// Whether it takes new connections.
+/// Whether the endpoint gets new connections.
 const fn state(reason: Reason) -> &'static str {
     if matches!(reason, Reason::Drained) {
         "draining"
@@ -147,7 +147,7 @@ const fn state(reason: Reason) -> &'static str {
     }
 }
 
-/// Why an endpoint was chosen: with its level's share, where it has one.
+/// Why an endpoint was chosen, with its level's share if it has one.
 fn reason(decision: &Decision, endpoint: &EndpointDecision) -> String {
     let level = decision.levels.get(rank(decision, endpoint));
     let Some(level) = level.filter(|_| endpoint.reason == Reason::InLevel) else {
@@ -173,7 +173,7 @@ fn excluded_endpoint(endpoint: &EndpointDecision) -> ExcludedView {
     }
 }
 
-/// What a Service asks for and does not get.
+/// A part of a Service that is not programmed.
 pub fn not_programmed(service: &ObjectName, part: &Unprogrammed) -> NotProgrammedView {
     NotProgrammedView {
         service: service.to_string(),
@@ -182,7 +182,7 @@ pub fn not_programmed(service: &ObjectName, part: &Unprogrammed) -> NotProgramme
     }
 }
 
-/// What resolving a Service showed.
+/// A finding about a Service.
 pub fn finding(finding: &Finding) -> WarningView {
     WarningView {
         code: finding.kind.code().to_owned(),
@@ -196,7 +196,7 @@ pub fn finding(finding: &Finding) -> WarningView {
     }
 }
 
-/// What is wrong in a file.
+/// A warning about a file.
 pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     WarningView {
@@ -211,7 +211,7 @@ pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
     }
 }
 
-/// A warning if the cluster has Nodes, but not this one: most likely the name is mistyped.
+/// Warns if the cluster has Nodes, but not this one: most likely the name is misspelled.
 pub fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
     if snapshot.node(node).is_some() {
         return None;
@@ -239,7 +239,7 @@ pub fn unknown_node(snapshot: &Snapshot, node: &str) -> Option<WarningView> {
     })
 }
 
-/// What would be done, in order.
+/// The steps of a plan, in order.
 pub fn diff(steps: &[Step]) -> DiffView {
     DiffView {
         equal: steps.is_empty(),
@@ -252,7 +252,7 @@ fn step(step: &Step) -> StepView {
         Step::AddServer { .. } | Step::AddReal { .. } => "add",
         Step::EditServer { .. } | Step::EditReal { .. } | Step::DrainReal { .. } => "edit",
         Step::DeleteServer { .. } | Step::DeleteReal { .. } => "delete",
-        Step::ForgetFlows { .. } => "other",
+        Step::DeleteFlows { .. } => "other",
     };
     StepView {
         change: change.to_owned(),

@@ -1,6 +1,6 @@
 //! Explains how the real servers of a Service were chosen and weighted, and what would change it.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod explain_input;

@@ -1,6 +1,6 @@
-//! Defines what the agent answers on its unix socket, builds it from decisions, and asks for it.
+//! The agent's local API: its response types, their construction from decisions, and the client.
 //!
-//! The agent serves these views; the commands of `ipvs-topo` build the same ones from files, so both print the same.
+//! The agent serves these views. The commands of `ipvs-topo` build the same views from files, so both print the same.
 
 #![allow(
     missing_docs,
@@ -10,8 +10,8 @@
 pub mod client;
 pub mod describe;
 pub mod explain;
+pub mod numbers;
 pub mod policy_text;
 pub mod scope;
 pub mod status;
 pub mod view;
-pub mod words;

@@ -1,6 +1,6 @@
-//! Policies in words: what a Service's owner asked for, on one line; and why endpoints are out.
+//! Describes policies on one line, and the reasons why endpoints are excluded.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use topology_core::policy::{LevelKey, Mode, PolicySource};
 use topology_core::resolve::{Decision, LevelDecision, Reason};
 
-use crate::words::short_percent;
+use crate::numbers::short_percent;
 
-/// The policy of a decision on one line, with what is to be avoided beside it.
+/// The policy of a decision on one line, with the domains that it avoids.
 pub fn policy(decision: &Decision) -> String {
     let mut words = chosen(decision);
     for avoid in &decision.avoided {
@@ -20,7 +20,7 @@ pub fn policy(decision: &Decision) -> String {
     words
 }
 
-/// What decides, on one line.
+/// The source of a decision on one line.
 fn chosen(decision: &Decision) -> String {
     let source = match decision.source {
         PolicySource::TrafficPolicyLocal => {
@@ -81,7 +81,7 @@ fn is_bounded(levels: &[LevelDecision]) -> bool {
     levels.last().is_none_or(|level| level.key != LevelKey::Any)
 }
 
-/// Where a level is, seen from this node.
+/// The place of a level, seen from this node.
 fn place(key: &LevelKey) -> String {
     match key {
         LevelKey::Node => "on this node".to_owned(),
@@ -109,7 +109,7 @@ pub fn out(decision: &Decision, number: u8) -> Vec<String> {
         .collect()
 }
 
-/// The stage that takes endpoints out for `reason`.
+/// The stage that excludes endpoints for `reason`.
 fn stage_of(decision: &Decision, reason: Reason) -> u8 {
     match reason {
         Reason::Drained | Reason::Draining => 1,

@@ -1,4 +1,4 @@
-//! Selects the Services that a question is about, and the warnings that concern them.
+//! Selects the Services of a query, and the warnings about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use topology_core::snapshot::Snapshot;
 use crate::describe;
 use crate::view::WarningView;
 
-/// Some Services, or all that there are.
+/// Some Services, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// All of the input.
+    /// All Services of the input.
     All,
-    /// These.
+    /// Only these.
     Only(BTreeSet<ObjectName>),
 }
 
 impl Scope {
-    /// Whether a Service is one of them.
+    /// Whether the scope contains a Service.
     pub fn has(&self, service: &ObjectName) -> bool {
         match self {
             Self::All => true,
@@ -28,13 +28,13 @@ impl Scope {
         }
     }
 
-    /// Those of `snapshot`, by name.
+    /// The Services of `snapshot` in the scope, by name.
     pub fn of(&self, snapshot: &Snapshot) -> Vec<ObjectName> {
         let services = snapshot.services().map(|service| &service.name);
         services.filter(|name| self.has(name)).cloned().collect()
     }
 
-    /// Those of `warnings` that concern them, for people and programs.
+    /// The warnings in the scope, as views and as text.
     pub fn views(
         &self,
         snapshot: &Snapshot,
@@ -44,8 +44,8 @@ impl Scope {
         concerning.map(describe::warning).collect()
     }
 
-    /// Whether `warning` may be about what becomes of them: it is about one of them, one of their slices, a policy or a
-    /// drain, or a file that may hold any of these.
+    /// Whether `warning` may affect a Service in the scope: it is about the Service, one of its slices, a policy or a
+    /// drain, or about a file that may contain any of these.
     fn concerns(&self, snapshot: &Snapshot, warning: &Warning) -> bool {
         let Self::Only(services) = self else {
             return true;
@@ -67,7 +67,7 @@ impl Scope {
     }
 }
 
-/// Why nothing can be said of the Service `name`, which the snapshot has not; with what else is wrong with it.
+/// Explains why the snapshot does not have the Service `name`, and lists the other warnings about it.
 pub fn missing(
     name: &ObjectName,
     ignored: &BTreeMap<ObjectKey, Ignored>,

@@ -1,4 +1,4 @@
-//! The JSON contract of `status`: what the running agent serves, and how it stands.
+//! The JSON of `status`: what the agent programs, and its own state.
 
 use std::collections::BTreeMap;
 
@@ -6,55 +6,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::{NotProgrammedView, ServerView, WarningView};
 
-/// `status -o json`: the head, and every page.
+/// `status -o json`: the head and all pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatusView {
-    /// How things stand.
     #[serde(flatten)]
     pub head: HeadView,
-    /// What is served.
     #[serde(flatten)]
     pub services: ServicesView,
 }
 
-/// How things stand beside the Services.
+/// The agent's state, without the Services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadView {
-    /// This node's name.
     pub node: String,
-    /// The process.
     pub agent: AgentView,
-    /// Where the cluster is read from, and what was read.
+    /// The source of the cluster state, and how much was read.
     pub input: InputView,
-    /// How the kernel stands.
     pub kernel: KernelView,
-    /// What others put into the kernel; never touched.
+    /// Objects of other programs in the kernel; the agent never changes them.
     pub foreign: Vec<ForeignView>,
-    /// What is wrong with the input.
+    /// Warnings about the input.
     pub warnings: Vec<WarningView>,
-    /// What is wrong with this node.
+    /// Warnings about this node.
     pub node_warnings: Vec<NodeWarningView>,
 }
 
-/// Something wrong with this node.
+/// A warning about this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeWarningView {
-    /// One word of a closed list; see docs/messages.md.
+    /// A code from the list in docs/messages.md.
     pub code: String,
-    /// What is wrong, what follows from it, and what to do, on one line.
+    /// The problem, its consequence and the remedy, on one line.
     pub text: String,
 }
 
-/// What is served for some Services.
+/// The virtual servers of some Services.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicesView {
-    /// By Service, port name and address.
+    /// In order of Service, port name and address.
     pub virtual_servers: Vec<ServerView>,
     /// Parts of Services that this version does not program.
     pub not_programmed: Vec<NotProgrammedView>,
-    /// What resolving the Services showed to be wrong with them.
+    /// Problems found while resolving the Services.
     pub findings: Vec<WarningView>,
 }
 
@@ -62,98 +57,92 @@ pub struct ServicesView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageView {
-    /// The Services of this page.
     #[serde(flatten)]
     pub services: ServicesView,
-    /// Ask for the Services after this name; absent on the last page.
+    /// The next page has the Services after this name; absent on the last page.
     pub next: Option<String>,
 }
 
-/// The agent's process.
+/// The agent process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentView {
-    /// Its version.
     pub version: String,
-    /// Its process id.
     pub pid: u32,
-    /// Seconds since it started.
     pub uptime_seconds: u64,
 }
 
-/// Where the cluster is read from, and what was read.
+/// The source of the cluster state, and how much was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputView {
-    /// The file or folder, or the API server's address.
+    /// A file, a folder, or the API server's address.
     pub source: String,
     /// Whether everything was read once; nothing is programmed before.
     pub ready: bool,
-    /// Services in it.
     pub services: u64,
-    /// Endpoints in it.
     pub endpoints: u64,
-    /// Objects of kinds that are not used, by kind.
+    /// Objects of kinds that the agent does not use, by kind.
     pub skipped: BTreeMap<String, u64>,
     /// Seconds since the last change; absent before the first.
     pub last_change_seconds: Option<u64>,
-    /// What is read from an API server, one by one; empty for files.
+    /// The resources that are read from an API server; empty for files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collections: Vec<CollectionView>,
 }
 
-/// One collection that is read from an API server.
+/// A resource that is read from an API server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CollectionView {
-    /// As `kubectl` takes it: `endpointslices.discovery.k8s.io`.
+    /// The name in kubectl's notation: `endpointslices.discovery.k8s.io`.
     pub name: String,
     /// `listing`, `following`, `stale`, `absent` or `unused`.
     pub state: String,
-    /// Objects that are known.
+    /// Objects in the agent's copy.
     pub objects: u64,
-    /// Seconds since changes are heard without a gap; absent while they are not.
+    /// Seconds since the watch has been complete; absent while it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synced_seconds: Option<u64>,
-    /// Seconds since the server last said anything about it.
+    /// Seconds since the server last sent anything for this resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard_seconds: Option<u64>,
-    /// What stands in the way.
+    /// The error, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// Of the map that shall stand for the Nodes: why they are read themselves instead.
+    /// For the map that replaces the Nodes: why the agent reads the Nodes instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lack: Option<String>,
 }
 
-/// How the kernel stands.
+/// The state of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KernelView {
-    /// The first pass is done, nothing waits and nothing failed.
+    /// True if the first pass is done and no change is pending or failed.
     pub in_sync: bool,
-    /// Virtual servers of ours.
+    /// The agent's virtual servers.
     pub virtual_servers: u64,
-    /// Real servers of ours that take connections.
+    /// The agent's real servers that get new connections.
     pub real_servers: u64,
-    /// Real servers of ours that finish what they have.
+    /// The agent's real servers that only finish their connections.
     pub draining: u64,
-    /// Virtual servers, routes and tables that failed and wait for their next try.
+    /// Virtual servers, routes and tables that failed and wait to be retried.
     pub waiting: u64,
     /// Seconds since the last pass; absent before the first.
     pub last_pass_seconds: Option<u64>,
-    /// Seconds that the oldest change waits; absent if none does.
+    /// Seconds that the oldest change has been pending; absent if there is none.
     pub oldest_pending_seconds: Option<u64>,
-    /// Our routes, as `ip route` shows them.
+    /// The agent's routes, in the format of `ip route`.
     pub routes: Vec<String>,
 }
 
-/// Something of others in the kernel.
+/// An object of another program in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForeignView {
     /// `virtual-server`, `route` or `table`.
     pub kind: String,
-    /// In the words of the tool that shows it.
+    /// In the notation of the tool that lists it.
     pub what: String,
 }

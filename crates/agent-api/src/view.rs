@@ -1,34 +1,34 @@
-//! The JSON contract of `render`, `status`, `diff` and `explain`, as structs.
+//! The JSON of `render`, `status`, `diff` and `explain`.
 //!
-//! Fields are added, never renamed or removed: scripts read this.
+//! Scripts depend on it: fields are added, never renamed or removed.
 
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// `render -o json`: what one node programs.
+/// `render -o json`: the virtual servers of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeView {
-    /// The node that the cluster is seen from.
+    /// The node that the decisions are for.
     pub node: String,
-    /// By Service, port name and address.
+    /// In order of Service, port name and address.
     pub virtual_servers: Vec<ServerView>,
     /// Parts of Services that this version does not program.
     pub not_programmed: Vec<NotProgrammedView>,
-    /// What is wrong with the input.
+    /// Warnings about the input.
     pub warnings: Vec<WarningView>,
 }
 
-/// One virtual server and why it holds what it holds.
+/// A virtual server and its decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerView {
     /// `namespace/name`.
     pub service: String,
-    /// The Service port's name; empty if it has none.
+    /// The name of the Service port; empty if it has none.
     pub port_name: String,
-    /// What kind of address this is: `ClusterIP`.
+    /// The kind of the address: `ClusterIP`.
     pub kind: String,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: String,
@@ -36,53 +36,51 @@ pub struct ServerView {
     pub address: Option<IpAddr>,
     /// The virtual port; absent for a firewall mark.
     pub port: Option<u16>,
-    /// The firewall mark, if this virtual server has one instead of an address.
+    /// The firewall mark, for a virtual server without an address.
     pub fwmark: Option<u32>,
-    /// The kernel scheduler.
     pub scheduler: String,
-    /// Session affinity; 0 is none.
+    /// Session affinity in seconds; 0 for none.
     pub persistence_seconds: u32,
-    /// How the real servers were chosen.
     pub policy: PolicyView,
-    /// What was done out of the ordinary, in the order of the stages.
+    /// Exceptional events in the stages, in order.
     pub notes: Vec<NoteView>,
-    /// Why nobody takes connections, for people; absent if somebody does.
+    /// Why clients are refused, as text; absent if a real server gets connections.
     pub refusal: Option<String>,
-    /// The same as one word of a closed list.
+    /// The same as a code.
     #[serde(default)]
     pub refusal_code: Option<String>,
-    /// Chosen endpoints, in the order of their level, then address.
+    /// Chosen endpoints, by level and address.
     pub real_servers: Vec<RealServerView>,
-    /// Endpoints that are out, and why.
+    /// Excluded endpoints, with reasons.
     pub excluded: Vec<ExcludedView>,
-    /// What is in the kernel beside this; only from a running agent.
+    /// The kernel's state; only from a running agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<ServerKernelView>,
 }
 
-/// Something that a stage did out of the ordinary.
+/// An exceptional event in a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteView {
-    /// One word of a closed list; see docs/messages.md.
+    /// A code from the list in docs/messages.md.
     pub code: String,
     /// `S0` to `S11`.
     pub stage: String,
-    /// The same for people.
+    /// The same as text.
     pub words: String,
 }
 
-/// How the real servers of one virtual server were chosen.
+/// How the real servers of a virtual server were chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyView {
-    /// Who said so: `trafficPolicyLocal`, `clusterOverride`, `annotation`, `topologyKeys`, `topologyPolicy`,
-    /// `clusterDefault`, `hints`, `uniform`.
+    /// The source of the policy: `trafficPolicyLocal`, `clusterOverride`, `annotation`, `topologyKeys`,
+    /// `topologyPolicy`, `clusterDefault`, `hints`, `uniform`.
     pub source: String,
     /// `hard`, `prefer`, `weighted`, `balanced`, `none`.
     pub mode: String,
-    /// The same for people.
+    /// The same as text.
     pub words: String,
-    /// Nearest first; empty if nobody asked for levels.
+    /// Nearest first; empty without levels.
     pub levels: Vec<LevelView>,
 }
 
@@ -90,21 +88,21 @@ pub struct PolicyView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LevelView {
-    /// As annotations write it: `node`, `zone`, `region`, a label key, or `*`; `label zone` is the label that is called so,
-    /// which only `topologyKeys` can name.
+    /// The notation of annotations: `node`, `zone`, `region`, a label key, or `*`. `label zone` is a label with the key
+    /// `zone`, which only `topologyKeys` can name.
     pub level: String,
-    /// Endpoints in it that take connections.
+    /// Endpoints in it that get connections.
     pub usable: u32,
     /// Endpoints in it that a drain keeps from new connections.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draining: u32,
-    /// Endpoints in it, whatever their condition.
+    /// All endpoints in it.
     pub total: u32,
-    /// Share of new connections that the policy asks for, 0 to 1.
+    /// Share of new connections in the policy, 0 to 1.
     pub wanted: f64,
-    /// The same once empty levels have given theirs away.
+    /// The share after empty levels have passed theirs on.
     pub share: f64,
-    /// Share that the weights give, 0 to 1.
+    /// The share that the weights result in, 0 to 1.
     pub programmed: f64,
 }
 
@@ -120,122 +118,116 @@ const fn is_zero(count: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RealServerView {
-    /// The endpoint's address.
     pub address: IpAddr,
-    /// The endpoint's port.
     pub port: u16,
-    /// Its node, if the slice says so.
+    /// The Node, if the slice names one.
     pub node: Option<String>,
-    /// Its zone, if known.
+    /// The zone, if known.
     pub zone: Option<String>,
-    /// The level that took it in; absent without levels.
+    /// Its level; absent without levels.
     pub level: Option<String>,
-    /// The weight in the kernel; 0 takes no new connections.
+    /// The weight in the kernel; with 0 it gets no new connections.
     pub weight: u32,
     /// Share of new connections, 0 to 1.
     pub share: f64,
-    /// `active`; `draining` for one that goes at a deadline; `waiting` for one that is no longer chosen and goes when its
-    /// connections end.
+    /// `active`; `draining` for a real server with a deadline; `waiting` for one that is no longer chosen and is
+    /// deleted when its connections end.
     pub state: String,
-    /// Why it was chosen, or why it drains, for people.
+    /// Why it was chosen, or why it drains, as text.
     pub reason: String,
-    /// The same as one word of a closed list; empty for one that nobody asked for.
+    /// The same as a code; empty for a real server without an endpoint.
     #[serde(default)]
     pub code: String,
     /// Only from a running agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<ConnectionsView>,
-    /// When a draining real server goes even with connections left: seconds from now.
+    /// Seconds until a draining real server is deleted even with connections left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_seconds_left: Option<u64>,
 }
 
-/// An endpoint that is out.
+/// An excluded endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExcludedView {
-    /// The endpoint's address.
     pub address: IpAddr,
-    /// The endpoint's port.
     pub port: u16,
-    /// Its node, if the slice says so.
+    /// The Node, if the slice names one.
     pub node: Option<String>,
-    /// Its zone, if known.
+    /// The zone, if known.
     pub zone: Option<String>,
-    /// One word of a closed list: `NotReady`, `OtherZone` and so on; see docs/messages.md.
+    /// A code from the list in docs/messages.md, such as `NotReady` or `OtherZone`.
     pub reason: String,
-    /// The same for people.
+    /// The same as text.
     pub words: String,
 }
 
-/// Part of a Service that is not in the kernel.
+/// A part of a Service that is not in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NotProgrammedView {
     /// `namespace/name`.
     pub service: String,
-    /// The field that asks for it.
     pub field: String,
-    /// Why it is not programmed.
     pub reason: String,
 }
 
-/// Something wrong with the input.
+/// A warning about the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WarningView {
-    /// One word of a closed list.
+    /// A code from the list in docs/messages.md.
     pub code: String,
-    /// Where it was read; absent if it concerns several objects.
+    /// The file; absent if the warning is about several objects.
     pub file: Option<String>,
-    /// Line in the file, from 1.
+    /// The line in the file, from 1.
     pub line: Option<u64>,
     /// `Kind namespace/name`.
     pub object: Option<String>,
     /// Path of the field.
     pub field: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: Option<String>,
-    /// All of it on one line.
+    /// The whole warning on one line.
     pub text: String,
 }
 
-/// Connections of one real server, from the kernel.
+/// Connections of a real server, from the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionsView {
-    /// Established.
+    /// Established connections.
     pub active: u32,
-    /// Closing, or held open for late packets.
+    /// Closing connections, and those kept for late packets.
     pub inactive: u32,
-    /// Held by session affinity.
+    /// Connections kept by session affinity.
     pub persistent: u32,
     /// Since the real server was added.
     pub total: u64,
-    /// New connections each second, by the kernel's estimator.
+    /// New connections per second, by the kernel's estimator.
     pub per_second: u64,
     /// Bytes from clients since the real server was added.
     pub bytes_in: u64,
     /// Bytes to clients since the real server was added.
     pub bytes_out: u64,
-    /// Bytes from clients each second.
+    /// Bytes from clients per second.
     pub bytes_in_per_second: u64,
-    /// Bytes to clients each second.
+    /// Bytes to clients per second.
     pub bytes_out_per_second: u64,
 }
 
-/// What the kernel holds of a virtual server, beside its real servers.
+/// The kernel's state of a virtual server, without its real servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerKernelView {
     /// `programmed`, `pending` or `failed`.
     pub state: String,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Seconds until the next try, if it failed.
+    /// Seconds until the next attempt, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_seconds: Option<u64>,
 }
@@ -244,114 +236,111 @@ pub struct ServerKernelView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffView {
-    /// Whether the kernel is as it should be.
+    /// Whether the kernel is in the desired state.
     pub equal: bool,
-    /// What would be done, in order.
+    /// The steps, in order.
     pub steps: Vec<StepView>,
 }
 
-/// One step of a plan.
+/// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepView {
-    /// `add`, `edit`, `delete`, or `other` for what is not a virtual or real server.
+    /// `add`, `edit` or `delete`; `other` for a step about anything but a virtual or real server.
     pub change: String,
-    /// The command that an operator would type.
+    /// The equivalent command line.
     pub command: String,
 }
 
-/// `explain -o json`, one element for each virtual server.
+/// `explain -o json`: one element for each virtual server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainView {
-    /// The virtual server.
     #[serde(flatten)]
     pub server: ServerView,
-    /// Who decided.
+    /// The source that decided.
     #[serde(default)]
     pub decided_by: DeciderView,
-    /// Who else could have, and why not; the next best first.
+    /// Sources that did not decide, with reasons; the strongest first.
     #[serde(default)]
     pub lost: Vec<LostView>,
-    /// How it came about.
+    /// What each stage did.
     pub stages: Vec<StageView>,
-    /// What the weights mean under the scheduler.
+    /// The meaning of the weights under the scheduler.
     #[serde(default)]
     pub scheduler_note: String,
-    /// Where it is seen from.
+    /// The Node that the decision is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<PlaceView>,
-    /// Single changes that would alter the outcome, each tried.
+    /// Single changes that would alter the decision; each was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<Vec<WhatIfView>>,
-    /// What is wrong with the objects that this was made of.
+    /// Warnings about the objects that the decision depends on.
     #[serde(default)]
     pub warnings: Vec<WarningView>,
 }
 
-/// Who decided.
+/// The source that decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeciderView {
-    /// As `policy.source`.
+    /// The same values as `policy.source`.
     pub source: String,
-    /// The policy object, as `TopologyPolicy shop/near`; absent for every other source.
+    /// The policy object, as `TopologyPolicy shop/near`; absent for other sources.
     pub policy: Option<String>,
-    /// The same for people.
+    /// The same as text.
     pub words: String,
 }
 
-/// Who could have decided.
+/// A source that did not decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostView {
-    /// As `policy.source`.
+    /// The same values as `policy.source`.
     pub source: String,
-    /// The policy object; absent for every other source.
+    /// The policy object; absent for other sources.
     pub policy: Option<String>,
-    /// Both for people.
+    /// Source and object as text.
     pub words: String,
-    /// Why it did not, for people.
+    /// Why it did not decide, as text.
     pub why: String,
-    /// The same as one word of a closed list.
+    /// The same as a code.
     #[serde(default)]
     pub code: String,
 }
 
-/// The Node that a Service is seen from.
+/// The Node that a decision is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceView {
-    /// Its name.
     pub name: String,
-    /// Whether the input has it.
+    /// Whether the input has this Node.
     pub known: bool,
-    /// Its labels.
     pub labels: std::collections::BTreeMap<String, String>,
-    /// Levels that the policy asks for and whose labels it has not.
+    /// Levels of the policy whose labels the Node does not have.
     pub missing: Vec<String>,
 }
 
-/// A single change and what it would do.
+/// A single change and its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIfView {
-    /// The change, for people.
+    /// The change, as text.
     pub change: String,
-    /// What would be different, for people.
+    /// The effect, as text.
     pub effect: String,
 }
 
-/// One stage of a decision.
+/// A stage of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StageView {
     /// `S0` to `S11`.
     pub stage: String,
-    /// What it is about.
+    /// The name of the stage.
     pub name: String,
-    /// Endpoints that could take traffic before it.
+    /// Endpoints that could get traffic before it.
     #[serde(default)]
     pub came_in: u32,
-    /// Endpoints that could take traffic after it.
+    /// Endpoints that could get traffic after it.
     #[serde(default)]
     pub went_out: u32,
-    /// The arithmetic, for people; empty if it had nothing to do.
+    /// The calculation, as text; empty if the stage had nothing to do.
     pub lines: Vec<String>,
 }

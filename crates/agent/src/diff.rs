@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use agent_api::numbers::many;
 use agent_api::view::DiffView;
-use agent_api::words::many;
 use agent_api::{client, describe};
 use dataplane::ipvs::observe_all;
 use dataplane::ownership::Claims;

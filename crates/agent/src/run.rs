@@ -9,7 +9,7 @@ use cluster::source::Watch;
 use dataplane::crash_point::CrashPoint;
 use dataplane::host::Machine;
 use dataplane::other_proxy;
-use dataplane::ownership::{Claims, Deadlines, Draining, Record};
+use dataplane::ownership::{Claims, Deadlines, Draining, OwnershipRecord};
 use dataplane::preflight::{self, PreflightError};
 use dataplane::routes::RouteError;
 use dataplane::routes::address_monitor::AddressMonitor;
@@ -143,8 +143,8 @@ fn boot_id(config: &AgentConfig) -> Result<String, StartError> {
         .map_err(unusable(config))
 }
 
-fn open_record(config: &AgentConfig, boot: &str) -> Result<(Record, Claims), StartError> {
-    let opened = Record::open(&config.state_dir, boot);
+fn open_record(config: &AgentConfig, boot: &str) -> Result<(OwnershipRecord, Claims), StartError> {
+    let opened = OwnershipRecord::open(&config.state_dir, boot);
     let (record, claims) = opened.map_err(unusable(config))?;
     if claims.damaged > 0 {
         tracing::warn!(

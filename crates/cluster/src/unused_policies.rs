@@ -96,7 +96,7 @@ fn unknown_levels(
         let meant = suggest(unknown, snapshot.node_labels());
         let remedy = meant.map_or_else(
             || "correct the key, or label the Nodes".to_owned(),
-            |meant| format!("did you mean {}?", policy.source.in_words(&meant)),
+            |meant| format!("did you mean {}?", policy.source.level_name(&meant)),
         );
         Some(Warning {
             field: field.into(),

@@ -112,7 +112,7 @@ impl Metrics {
     /// What was asked over a connection so far.
     pub fn asked(&self, api: &Connection) {
         let counts = api.count().requests.into_iter().map(|(of, count)| {
-            let code = ClientRequests::code_word(of.code);
+            let code = ClientRequests::code_label(of.code);
             (code, of.verb.method(), count)
         });
         self.requests.fill(api.server(), counts);

@@ -548,10 +548,10 @@ fn the_words_that_are_described_are_those_that_are_known() {
         }
     }
     let of = |path: &str| described(&CLUSTER_POLICY.spec, path);
-    assert_eq!(of("mode"), Mode::ALL.map(Mode::title));
+    assert_eq!(of("mode"), Mode::ALL.map(Mode::api_value));
     macro_rules! same {
         ($of:expr, $known:ident) => {{
-            let known: Vec<&str> = $known::ALL.iter().map(|one| one.title()).collect();
+            let known: Vec<&str> = $known::ALL.iter().map(|one| one.api_value()).collect();
             let (mut described, mut sorted) = ($of, known.clone());
             described.sort_unstable();
             sorted.sort_unstable();

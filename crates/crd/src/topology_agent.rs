@@ -210,7 +210,7 @@ impl FallbackReason {
 impl From<PolicyInUse> for PolicyFields {
     fn from(one: PolicyInUse) -> Self {
         Self {
-            kind: one.policy.kind().title().to_owned(),
+            kind: one.policy.kind().api_value().to_owned(),
             namespace: one.policy.namespace.map(|namespace| namespace.to_string()),
             name: one.policy.name.to_string(),
             generation: one.generation,
@@ -227,7 +227,7 @@ impl TryFrom<PolicyFields> for PolicyInUse {
             namespace: fields.namespace.map(Into::into),
             name: fields.name.into(),
         };
-        if policy.kind().title() != fields.kind {
+        if policy.kind().api_value() != fields.kind {
             let kind = match policy.kind() {
                 PolicyKind::Cluster => "without a namespace",
                 PolicyKind::Namespaced => "with a namespace",

@@ -1,9 +1,8 @@
-//! UDP connection tracking entries of real servers that are gone.
+//! Deletes the connection tracking entries of deleted UDP real servers.
 //!
-//! A client that keeps its source port would go on sending to the old pod as long as the entry
-//! lives (PAIN-01), so the entry is deleted as soon as the real server is. Reading the kernel's table
-//! takes as long as the table is large, so a thread does it: once for each family and batch, however
-//! many Services the batch is about. No process is started.
+//! A client that keeps its source port would send to the old pod as long as the entry lives (PAIN-01), so the entry is
+//! deleted right after the real server. Reading the kernel's table takes time in proportion to its size. So a thread
+//! does it, once for each family and batch, for any number of Services. No process is started.
 
 mod batch;
 mod wire;
@@ -15,19 +14,19 @@ use std::thread;
 
 use netlink_pipeline::{Connection, NetlinkProtocol, Options};
 
-pub use batch::{CleanError, Cleaned, Cleaning, Flow};
+pub use batch::{DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
 
-/// Reads any bytes as an entry.
+/// Parses arbitrary bytes as an entry.
 #[cfg(fuzzing)]
 pub fn fuzz(bytes: &[u8]) {
     wire::fuzz(bytes);
 }
 
-/// The thread that deletes entries. It takes one batch at a time.
+/// The thread that deletes entries. It works on one batch at a time.
 #[derive(Debug)]
 pub struct Conntrack {
     batches: SyncSender<BTreeSet<Flow>>,
-    results: Receiver<Cleaned>,
+    results: Receiver<FlowDeletion>,
 }
 
 impl Conntrack {
@@ -46,18 +45,18 @@ impl Conntrack {
         Ok(Self { batches, results })
     }
 
-    /// Hands a batch to the thread. The batch before it must have ended.
+    /// Starts a batch. The previous batch must have ended.
     pub fn begin(&mut self, flows: BTreeSet<Flow>) {
-        // `result` reports a thread that is gone.
+        // `result` reports a thread that has exited.
         drop(self.batches.try_send(flows));
     }
 
-    /// How the batch ended; `None` while it goes on. Never waits.
-    pub fn result(&mut self) -> Option<Cleaned> {
+    /// The result of the batch; `None` while it runs. Never waits.
+    pub fn result(&mut self) -> Option<FlowDeletion> {
         match self.results.try_recv() {
             Ok(cleaned) => Some(cleaned),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(CleanError::ThreadLost)),
+            Err(TryRecvError::Disconnected) => Some(Err(FlowDeletionError::ThreadLost)),
         }
     }
 }
@@ -75,6 +74,6 @@ mod tests {
         assert_eq!(conntrack.result(), None);
         drop((received, answers));
         conntrack.begin(BTreeSet::new());
-        assert_eq!(conntrack.result(), Some(Err(CleanError::ThreadLost)));
+        assert_eq!(conntrack.result(), Some(Err(FlowDeletionError::ThreadLost)));
     }
 }

@@ -1,12 +1,11 @@
-//! Crash points for tests: the process kills itself after a given number of writes to the world.
+//! Crash points for tests: the process kills itself after a given number of writes.
 //!
-//! A write is one virtual-server or real-server command, one batch of routes, one nftables
-//! transaction, one line of the ownership record, one sysctl, one conntrack deletion.
-//! `SIGKILL` leaves no time for anything, which is what a crash means.
+//! One write is a virtual-server or real-server command, a batch of routes, an nftables transaction, a line of the
+//! ownership record, a sysctl, or a conntrack deletion. Like a crash, `SIGKILL` runs no cleanup.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts writes down and, when armed, kills the process at zero.
+/// Counts writes down and kills the process at zero.
 #[derive(Debug)]
 pub struct CrashPoint {
     /// Writes left before the process dies; `u64::MAX` means never.
@@ -14,20 +13,20 @@ pub struct CrashPoint {
 }
 
 impl CrashPoint {
-    /// `None` never blows; `Some(n)` kills the process once `n` writes are done.
+    /// With `None` the process is never killed; with `Some(n)` after `n` writes.
     pub fn new(after: Option<u64>) -> Self {
         Self {
             left: AtomicU64::new(after.unwrap_or(u64::MAX)),
         }
     }
 
-    /// How many of `writes` writes are sent before the process aborts.
+    /// How many of `writes` writes are done before the process is killed.
     pub fn allows(&self, writes: usize) -> usize {
         let left = self.left.load(Ordering::Relaxed);
         usize::try_from(left).map_or(writes, |left| left.min(writes))
     }
 
-    /// Notes `done` finished writes; does not return if the crash point is reached.
+    /// Records `done` finished writes. Does not return at the crash point.
     pub fn record_writes(&self, done: usize) {
         let left = self.left.load(Ordering::Relaxed);
         if left == u64::MAX {
@@ -41,7 +40,7 @@ impl CrashPoint {
     }
 }
 
-/// Ends the process as `kill -9` would.
+/// Kills the process as `kill -9` does.
 fn die() {
     let killed =
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);

@@ -3,17 +3,17 @@
 use crate::ownership::{draining, record};
 use crate::{conntrack, nftables, routes};
 
-/// An entry of connection tracking, as the kernel lists it.
+/// A connection tracking entry, as the kernel lists it.
 pub fn conntrack(bytes: &[u8]) {
     conntrack::fuzz(bytes);
 }
 
-/// A message of `NETLINK_ROUTE`, its kind in the first two bytes.
+/// A message of `NETLINK_ROUTE`; the first two bytes are its type.
 pub fn route(bytes: &[u8]) {
     routes::fuzz(bytes);
 }
 
-/// What `nft -j list table` prints.
+/// The output of `nft -j list table`.
 pub fn nft(text: &str) {
     nftables::fuzz(text);
 }
@@ -23,7 +23,7 @@ pub fn owned(text: &str) {
     record::fuzz(text);
 }
 
-/// The record of deadlines; lines without a checksum get theirs.
+/// The record of deadlines. Lines without a checksum get one.
 pub fn draining(text: &str) {
     draining::fuzz(text);
 }

@@ -1,4 +1,4 @@
-//! The rest of the machine, as the loop needs it: routes, tables, connection tracking, the record.
+//! The interface [`Host`] to a node's routes, nftables tables, connection tracking and ownership record.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,99 +10,98 @@ use topology_core::model::IpNetwork;
 use topology_core::plan::Deadline;
 use topology_core::virtual_server::VirtualServerKey;
 
-use crate::conntrack::{Cleaned, Conntrack, Flow};
+use crate::conntrack::{Conntrack, Flow, FlowDeletion};
 use crate::crash_point::CrashPoint;
 use crate::nftables::{DesiredTables, EndpointDelta, Nft, NftError, TablesChange};
-use crate::ownership::Record;
+use crate::ownership::OwnershipRecord;
 use crate::ownership::draining::Draining;
 use crate::routes::addresses::Interface;
 use crate::routes::{LinkReport, LocalRoute, RouteError, RouteReport, RouteTable};
 use crate::sysctl::{self, SysctlReport};
 
-/// What the loop needs of the machine beside IPVS. Every write is made only where something differs.
+/// The node without its IPVS table. A write is made only if something differs.
 #[expect(
     async_fn_in_trait,
     reason = "the loop runs on one thread, so no future has to be Send"
 )]
 pub trait Host {
-    /// Writes down that `keys` are about to be created; they must not be created if this fails.
+    /// Records that `keys` are about to be created. If this fails, they must not be created.
     fn claim(&mut self, keys: &[VirtualServerKey]) -> std::io::Result<()>;
 
-    /// Writes down that `keys` are gone. `held` is everything that is still ours, for the case that
-    /// the record is rewritten.
+    /// Records that `keys` are deleted. `held` iterates over all remaining keys of ours, in case the record is
+    /// rewritten.
     fn release(
         &mut self,
         keys: &[VirtualServerKey],
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()>;
 
-    /// Writes down deadlines of draining real servers that begin or end. `held` is every deadline that is held, these
-    /// included, for the case that the record is rewritten.
+    /// Records deadlines of draining real servers that begin or end. `held` iterates over all deadlines, including
+    /// these, in case the record is rewritten.
     fn save_deadlines(
         &mut self,
         changed: &[Deadline],
         held: &mut dyn Iterator<Item = Deadline>,
     ) -> std::io::Result<()>;
 
-    /// Every address of the machine but Service addresses, and those that it would send from.
+    /// Reads the node's addresses except Service addresses, and the source addresses of its default routes.
     async fn addresses(&mut self) -> Result<(Vec<Interface>, Vec<IpAddr>), RouteError>;
 
-    /// Reads which routes of ours there are.
+    /// Reads our routes from the kernel.
     async fn read_routes(&mut self) -> Result<(), RouteError>;
 
-    /// Brings our routes to `desired`.
+    /// Applies the desired routes.
     async fn set_routes(
         &mut self,
         desired: &BTreeSet<LocalRoute>,
     ) -> Result<RouteReport, RouteError>;
 
-    /// Begins to read what the tables hold, beside everything else, if another program may have changed it.
+    /// Starts to read our tables in the background, if another program may have changed them.
     async fn begin_observe_tables(&mut self);
 
-    /// Takes in what was read or written beside everything else; `None` while that goes on.
+    /// The result of a background read or write of the tables; `None` while it runs.
     async fn poll_tables(&mut self) -> Option<Result<(), NftError>>;
 
     /// Whether something in `desired` is not in the tables yet.
     fn tables_lack(&self, desired: &DesiredTables) -> bool;
 
-    /// Brings the tables to `desired`, or begins to.
+    /// Applies the desired tables, in the background if that takes long.
     async fn apply_tables(&mut self, desired: &DesiredTables) -> Result<TablesChange, NftError>;
 
-    /// Whether single elements of the tables can be changed: they hold what was last set.
+    /// Whether single elements of the tables can be changed: the tables hold what was set last.
     fn tables_are_known(&self) -> bool;
 
-    /// Takes endpoints of this node into the tables, or out of them. Returns whether anything was written.
+    /// Adds endpoints of this node to the tables, or removes them. Returns whether anything was written.
     async fn apply_endpoints(&mut self, delta: &EndpointDelta) -> Result<bool, NftError>;
 
-    /// Begins to delete connection tracking entries, beside everything else; one batch at a time.
-    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>);
+    /// Starts to delete connection tracking entries in the background, one batch at a time.
+    fn begin_flow_deletion(&mut self, flows: BTreeSet<Flow>);
 
-    /// How the batch ended; `None` while that goes on. Never waits.
-    fn poll_forgetting(&mut self) -> Option<Cleaned>;
+    /// The result of the batch; `None` while it runs. Never waits.
+    fn poll_flow_deletion(&mut self) -> Option<FlowDeletion>;
 
-    /// Brings sysctls and `kube-ipvs0` to what they should be. Returns the changes made and the
-    /// warnings, one line each.
+    /// Sets sysctls and creates `kube-ipvs0`. Returns changes and warnings, one line each.
     async fn prepare(&mut self) -> (Vec<String>, Vec<String>);
 
-    /// Warnings about another proxy on this node; `None` if they are as they were when last asked. Never waits.
+    /// Warnings about another proxy on this node; `None` if they are the same as in the last call. Never waits.
     fn other_proxy(&mut self) -> Option<Vec<String>>;
 
-    /// Routes of others (inside `ranges`), and routes of ours, in the words of `ip`; and tables of others.
-    async fn survey(&mut self, ranges: &BTreeSet<IpNetwork>) -> Survey;
+    /// Lists our routes, foreign routes inside `ranges`, and foreign tables.
+    async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects;
 }
 
-/// What [`Host::survey`] found.
-pub struct Survey {
+/// The result of [`Host::list_objects`], in the notation of `ip` and `nft`.
+pub struct HostObjects {
     pub foreign_routes: Vec<String>,
     pub routes: Vec<String>,
-    /// nftables tables of others, as `ip kube-proxy`.
+    /// nftables tables of other programs, as `ip kube-proxy`.
     pub foreign_tables: Vec<String>,
 }
 
-/// The machine this process runs on, in its network namespace.
+/// The real node, in this process's network namespace.
 #[derive(Debug)]
 pub struct Machine {
-    record: Record,
+    record: OwnershipRecord,
     draining: Draining,
     table: RouteTable,
     nft: Nft,
@@ -113,9 +112,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Opens every socket; nothing is read or written yet.
+    /// Opens every socket. Reads and writes nothing yet.
     pub fn open(
-        record: Record,
+        record: OwnershipRecord,
         draining: Draining,
         sysctl_dir: PathBuf,
         other_proxy: watch::Receiver<Vec<String>>,
@@ -145,7 +144,7 @@ impl Host for Machine {
         held: &mut dyn Iterator<Item = VirtualServerKey>,
     ) -> std::io::Result<()> {
         self.record.release(keys, &self.crash_point)?;
-        if self.record.wants_rewrite() {
+        if self.record.needs_rewrite() {
             self.record.rewrite(held)?;
         }
         Ok(())
@@ -201,11 +200,11 @@ impl Host for Machine {
         self.nft.apply_endpoints(delta, &self.crash_point).await
     }
 
-    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {
+    fn begin_flow_deletion(&mut self, flows: BTreeSet<Flow>) {
         self.conntrack.begin(flows);
     }
 
-    fn poll_forgetting(&mut self) -> Option<Cleaned> {
+    fn poll_flow_deletion(&mut self) -> Option<FlowDeletion> {
         self.conntrack.result()
     }
 
@@ -237,9 +236,9 @@ impl Host for Machine {
         is_news.then(|| self.other_proxy.borrow_and_update().clone())
     }
 
-    async fn survey(&mut self, ranges: &BTreeSet<IpNetwork>) -> Survey {
+    async fn list_objects(&mut self, ranges: &BTreeSet<IpNetwork>) -> HostObjects {
         let held = self.table.held().iter().map(ToString::to_string).collect();
-        Survey {
+        HostObjects {
             routes: held,
             foreign_routes: self.table.foreign(ranges).await.unwrap_or_default(),
             foreign_tables: self.nft.foreign_tables().await.unwrap_or_default(),

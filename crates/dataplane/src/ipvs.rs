@@ -1,6 +1,4 @@
-//! Implements [`Kernel`] with `ipvs-netlink`: the one file that names both it and `topology-core`.
-//!
-//! The port [`Kernel`] is what the loop needs; [`Ipvs`] is the real one.
+//! Implements [`Kernel`] with `ipvs-netlink`. No other file uses both `ipvs-netlink` and `topology-core`.
 
 mod kernel;
 
@@ -18,19 +16,20 @@ use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
 pub use kernel::{
-    Kernel, KernelError, KernelReal, KernelServer, Listed, Reading, StepError, Traffic, observe_all,
+    Kernel, KernelError, KernelReal, KernelServer, ListedServer, ServerReading, StepError, Traffic,
+    observe_all,
 };
 
 /// The IPVS table of this network namespace.
 #[derive(Debug)]
 pub struct Ipvs {
     client: AsyncClient,
-    /// Names of schedulers seen, so that ten thousand virtual servers share one text.
+    /// Scheduler names seen so far, so that ten thousand virtual servers share one string.
     schedulers: Vec<Arc<str>>,
 }
 
 impl Ipvs {
-    /// Connects. The error names what is missing: the module, a permission.
+    /// Connects. The error names the missing module or permission.
     pub async fn open() -> Result<Self, ipvs_netlink::Error> {
         Ok(Self {
             client: AsyncClient::open().await?,
@@ -38,12 +37,12 @@ impl Ipvs {
         })
     }
 
-    /// Asks for something that only those may read who may write.
+    /// Sends a read request that needs the same permission as a write.
     pub async fn probe(&mut self) -> Result<(), ipvs_netlink::Error> {
         self.client.timeouts().await.map(drop)
     }
 
-    fn listed(&mut self, service: &Service) -> Option<Listed> {
+    fn listed(&mut self, service: &Service) -> Option<ListedServer> {
         let key = key(&service.id)?;
         let observed = ObservedServer {
             scheduler: self.intern(&service.scheduler),
@@ -51,7 +50,7 @@ impl Ipvs {
             plain: is_plain(service),
             real_servers: Vec::new(),
         };
-        Some(Listed { key, observed })
+        Some(ListedServer { key, observed })
     }
 
     fn intern(&mut self, name: &str) -> Arc<str> {
@@ -72,7 +71,7 @@ impl Ipvs {
 }
 
 impl Kernel for Ipvs {
-    async fn list(&mut self) -> Result<Vec<Listed>, KernelError> {
+    async fn list(&mut self) -> Result<Vec<ListedServer>, KernelError> {
         let services = self.client.services().await.map_err(KernelError::new)?;
         Ok(services
             .iter()
@@ -80,20 +79,20 @@ impl Kernel for Ipvs {
             .collect())
     }
 
-    async fn fill(&mut self, listed: Listed) -> Result<Option<Reading>, KernelError> {
-        let Listed { key, mut observed } = listed;
+    async fn fill(&mut self, listed: ListedServer) -> Result<Option<ServerReading>, KernelError> {
+        let ListedServer { key, mut observed } = listed;
         let Some(entries) = unless_gone(self.client.destinations(&id(&key)).await)? else {
             return Ok(None);
         };
         observed.real_servers = entries.iter().map(real_server).collect();
         let connections = entries.iter().map(connections).collect();
-        Ok(Some(Reading {
+        Ok(Some(ServerReading {
             observed,
             connections,
         }))
     }
 
-    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<Reading>, KernelError> {
+    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<ServerReading>, KernelError> {
         let entry = self.service(key).await?;
         match entry.and_then(|entry| self.listed(&entry.service)) {
             Some(listed) => self.fill(listed).await,
@@ -136,14 +135,14 @@ impl Kernel for Ipvs {
         steps
             .iter()
             .map(|step| match step {
-                Step::ForgetFlows { .. } => Ok(()),
+                Step::DeleteFlows { .. } => Ok(()),
                 _ => results.next().unwrap_or_else(unanswered),
             })
             .collect()
     }
 }
 
-/// The command of a step; `None` for steps that are not IPVS'.
+/// The command of a step; `None` for a step that does not concern IPVS.
 fn command(step: &Step) -> Option<Command> {
     Some(match step {
         Step::AddServer {
@@ -165,7 +164,7 @@ fn command(step: &Step) -> Option<Command> {
         Step::DeleteReal { key, address, port } => {
             Command::DelDest(id(key), SocketAddr::new(*address, *port))
         }
-        Step::ForgetFlows { .. } => return None,
+        Step::DeleteFlows { .. } => return None,
     })
 }
 
@@ -236,7 +235,7 @@ fn key(id: &ServiceId) -> Option<VirtualServerKey> {
     })
 }
 
-/// The flags of the scheduler: always the one without which it refuses clients of a real server of weight 0.
+/// The flags of the scheduler: always with fallback, so that clients of a real server of weight 0 are not refused.
 fn flags(scheduler: Scheduler) -> ServiceFlags {
     match scheduler.fallback() {
         Some(_) => ServiceFlags::HASH_FALLBACK,
@@ -244,8 +243,8 @@ fn flags(scheduler: Scheduler) -> ServiceFlags {
     }
 }
 
-/// Whether everything but scheduler and persistence is as we write it. Attributes that only a newer
-/// kernel knows do not count: we could not write them otherwise.
+/// Whether everything except scheduler and persistence has the values that we write. Attributes that only a newer
+/// kernel knows do not count, because this version could not write them.
 fn is_plain(service: &Service) -> bool {
     let mut flags = service.flags;
     flags.remove(ServiceFlags::PERSISTENT);
@@ -268,7 +267,7 @@ fn real_server(entry: &DestinationEntry) -> ObservedRealServer {
         lower_threshold,
         ..
     } = entry.destination;
-    // Kernels of old reported a real server at an address of the host itself as `Local`.
+    // Old kernels report a real server at one of the host's own addresses as `Local`.
     let forwards = matches!(forward, Forward::Masquerade | Forward::Local);
     ObservedRealServer {
         address,
@@ -328,7 +327,7 @@ fn failed(error: &ipvs_netlink::Error) -> StepError {
     }
 }
 
-/// The whole conversation failed: it is unknown what was carried out.
+/// The error for a failed conversation: any of the commands may have been carried out.
 fn lost(error: &ipvs_netlink::Error) -> StepError {
     StepError {
         outcome: StepOutcome::Unknown,

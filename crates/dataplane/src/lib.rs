@@ -1,7 +1,8 @@
-//! Reads and writes what one node's kernel holds for Services.
+//! Reads and writes the kernel state of one node: its IPVS table, routes, nftables tables, connection tracking and
+//! sysctls.
 //!
-//! [`ipvs::Kernel`] is the IPVS table, [`host::Host`] is everything beside it: routes, nftables, connection tracking,
-//! sysctls, and the record of which virtual servers are ours. The agent's loop decides; this crate carries out.
+//! [`ipvs::Kernel`] is the interface to the IPVS table. [`host::Host`] is the interface to everything else, including
+//! the record of which virtual servers are ours. The agent's loop decides what to write, and calls this crate.
 
 #![allow(
     missing_docs,

@@ -1,5 +1,4 @@
-//! Keeps a second agent off the state folder, where two would share one ownership record, and out of the network
-//! namespace.
+//! Prevents two agents on one state folder, which would share one ownership record, or in one network namespace.
 
 mod error;
 mod namespace;
@@ -17,23 +16,23 @@ use rustix::io::Errno;
 pub use error::LockError;
 pub use namespace::NamespaceLock;
 
-/// The file in the state folder. It stays: removing it would let two agents lock two files of that name.
+/// The lock file in the state folder. It is never deleted: otherwise two agents could lock two files of this name.
 const FILE: &str = "lock";
-/// Its mode: a user that may open it may lock it, and no agent would start.
+/// Mode of the lock file. Another user who can open it could lock it, and no agent would start.
 const MODE: u32 = 0o600;
 
-/// How often and how long apart the holder's number is looked for, which it writes after it has the lock.
+/// How often, and with which pause, to look for the holder's process id, which the holder writes after it has the lock.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The lock, held as long as this lives; the kernel gives it up when the process ends, however it ends.
+/// The lock. The kernel releases it when the process exits for any reason.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Acquires the lock of `directory`, which is made if it is missing. Does not wait for another agent's end.
+    /// Acquires the lock of `directory`, which is created if it is missing. Does not wait for another agent.
     pub fn acquire(directory: &Path) -> Result<Self, LockError> {
         let refused = |source| LockError::Io {
             directory: directory.to_owned(),
@@ -49,7 +48,7 @@ impl Lock {
             .truncate(false)
             .mode(MODE);
         let mut file = opened.open(&path).map_err(refused)?;
-        // An earlier version made it readable for all.
+        // An earlier version made the file readable for all users.
         file.set_permissions(Permissions::from_mode(MODE))
             .map_err(refused)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -61,7 +60,7 @@ impl Lock {
             }
             locked => locked.map_err(|errno| refused(errno.into()))?,
         }
-        // A full disk costs only the number in another agent's message.
+        // On a full disk only the process id is missing from another agent's error message.
         drop(
             file.set_len(0)
                 .and_then(|()| writeln!(file, "{}", std::process::id())),
@@ -70,7 +69,7 @@ impl Lock {
     }
 }
 
-/// The number of the process that has the lock.
+/// Reads the process id of the holder.
 fn holder(path: &Path) -> String {
     for _ in 0..LOOKS {
         let text = fs::read_to_string(path).unwrap_or_default();

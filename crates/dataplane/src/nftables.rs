@@ -1,15 +1,16 @@
-//! The nftables side of the data plane: one small table named `ipvs-topo` in `ip`, `ip6` and `arp`.
+//! Manages one small nftables table named `ipvs-topo` in each of the families `ip`, `ip6` and `arp`.
 //!
-//! IPVS takes its packets in the input hook before priority 150, so a chain at that priority sees
-//! exactly what no virtual server took; it refuses it (and answers echo requests) instead of
-//! letting a process of the host answer behind a Service address. A nat chain masquerades a pod
-//! that reaches itself through its own Service, and the `arp` table keeps the node from claiming
-//! Service addresses on its links. Where a hard policy asks for silence instead of a refusal, new
-//! connections are dropped before IPVS sees them; those that exist go on.
+//! - IPVS takes its packets in the input hook before priority 150. A chain at that priority sees the packets to Service
+//!   addresses that no virtual server took. It rejects them (and answers echo requests), so that no process of the host
+//!   answers on a Service address.
+//! - A nat chain masquerades a pod that reaches itself through its own Service.
+//! - The `arp` table keeps the node from answering ARP requests for Service addresses.
+//! - If a hard policy asks to drop instead of reject, new connections are dropped before IPVS sees them. Existing
+//!   connections continue.
 //!
-//! `nft -f -` receives one transaction, and only when the kernel's tables differ. A pod that is added to this node or removed from it
-//! changes one element of one set: that goes over netlink, without a process.
-//! Tables of other owners are never named.
+//! `nft -f -` gets one transaction, and only if the kernel's tables differ from the desired ones. When a pod of this
+//! node is added or removed, one element of one set changes; that is sent over netlink, without a process. Tables of
+//! other programs are never changed.
 
 mod apply;
 mod desired;
@@ -27,7 +28,7 @@ pub use desired::{DesiredTables, EndpointDelta};
 pub use sets::{CIDRS, Element, HAIRPIN, OWN, SILENT, SetRow, VIPS};
 pub use table::{TABLE, TableFamily};
 
-/// Reads any text as what `nft -j` prints.
+/// Parses arbitrary text as output of `nft -j`.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
     let table = observe::ObservedTable::parse(text);

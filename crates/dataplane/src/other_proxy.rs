@@ -1,8 +1,9 @@
-//! Finds a kube-proxy on this node: two proxies change the same virtual servers, and one answers the other's probes.
+//! Detects a kube-proxy on this node. Two proxies would change the same virtual servers, and each would answer the
+//! other's probes.
 //!
-//! Each look costs a handful of netlink requests for single names and at most two requests over loopback, however many
-//! Services kube-proxy has programmed. It runs in a task of its own, so a port that accepts and stays silent delays nothing.
-//! Chains of the legacy iptables backend cannot be asked for by name: there only the answering ports give kube-proxy away.
+//! A check takes a few netlink requests for single names and at most two requests over loopback, however many Services
+//! kube-proxy has programmed. It runs in its own task, so a port that accepts and does not answer delays nothing.
+//! Chains of the legacy iptables backend cannot be looked up by name; there only the ports reveal kube-proxy.
 
 mod port;
 mod traces;
@@ -12,24 +13,24 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use port::Answer;
-use traces::{Names, Traces};
+use port::PortOwner;
+use traces::{NameQueries, Traces};
 
-/// kube-proxy's ports of health and metrics (KP-HC-01, KP-HC-20).
+/// kube-proxy's ports for health and metrics (KP-HC-01, KP-HC-20).
 const USUAL_PORTS: [u16; 2] = [10249, 10256];
 
 pub use port::SERVER;
 
-/// What one look found.
+/// The result of one check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sighting {
+pub struct ProxyDetection {
     traces: Traces,
-    /// Ports on 127.0.0.1 where a kube-proxy answers, with the mode that it names.
+    /// Ports on 127.0.0.1 where a kube-proxy answers, with the mode that it reports.
     answers: Vec<(u16, Option<String>)>,
 }
 
-impl Sighting {
-    /// One line for what was found; none if nothing was.
+impl ProxyDetection {
+    /// The warning; `None` if no kube-proxy was found.
     pub fn line(&self) -> Option<String> {
         let places = self
             .answers
@@ -56,19 +57,23 @@ impl Sighting {
         })
     }
 
-    /// What kube-proxy says of itself, else what its traces show.
+    /// The mode that kube-proxy reports, otherwise the one that its traces imply.
     fn mode(&self) -> Option<&str> {
         let named = self.answers.iter().find_map(|(_, mode)| mode.as_deref());
         named.or_else(|| self.traces.mode())
     }
 }
 
-/// Looks for other proxies every `period` for as long as `news` has a reader, on kube-proxy's usual ports and `ports`.
+/// Checks for other proxies every `period` until `news` has no receiver, on kube-proxy's default ports and `ports`.
 pub async fn watch(ports: BTreeSet<u16>, period: Duration, news: watch::Sender<Vec<String>>) {
     let ports: BTreeSet<u16> = ports.into_iter().chain(USUAL_PORTS).collect();
-    let mut names = Names::open();
+    let mut names = NameQueries::open();
     while !news.is_closed() {
-        let found: Vec<String> = look(&mut names, &ports).await.line().into_iter().collect();
+        let found: Vec<String> = detect(&mut names, &ports)
+            .await
+            .line()
+            .into_iter()
+            .collect();
         news.send_if_modified(|last| {
             let differs = *last != found;
             *last = found;
@@ -78,15 +83,15 @@ pub async fn watch(ports: BTreeSet<u16>, period: Duration, news: watch::Sender<V
     }
 }
 
-async fn look(names: &mut Names, ports: &BTreeSet<u16>) -> Sighting {
+async fn detect(names: &mut NameQueries, ports: &BTreeSet<u16>) -> ProxyDetection {
     let mut answers = Vec::new();
     for &port in ports {
-        if let Some(Answer::KubeProxy { mode }) = port::ask(port).await {
+        if let Some(PortOwner::KubeProxy { mode }) = port::probe(port).await {
             answers.push((port, mode));
         }
     }
-    Sighting {
-        traces: names.look().await,
+    ProxyDetection {
+        traces: names.find_traces().await,
         answers,
     }
 }
@@ -99,7 +104,7 @@ mod tests {
         let answers = answers
             .iter()
             .map(|(port, mode)| (*port, mode.map(str::to_owned)));
-        Sighting {
+        ProxyDetection {
             traces,
             answers: answers.collect(),
         }

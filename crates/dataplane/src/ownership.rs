@@ -1,8 +1,8 @@
-//! Records on disk: which virtual servers are ours, and when draining real servers are deleted.
+//! Records on disk: the virtual servers of ours, and the deadlines of draining real servers.
 
 pub mod draining;
 pub mod journal;
 pub mod record;
 
 pub use draining::{Deadlines, Draining};
-pub use record::{Claims, Record};
+pub use record::{Claims, OwnershipRecord};

@@ -1,4 +1,4 @@
-//! What the agent cannot do without, checked before anything is written: one message with a remedy.
+//! Checks the agent's requirements before anything is written. An error names the remedy.
 
 use ipvs_netlink::ErrorKind;
 use rustix::thread::{CapabilitySet, capabilities};
@@ -15,19 +15,19 @@ pub enum PreflightError {
          host (some distributions keep it in a package such as linux-modules-extra)"
     )]
     NoModule,
-    /// The process may not speak to IPVS.
+    /// The process lacks the permission to use IPVS.
     #[error(
         "not permitted to use IPVS: the agent needs CAP_NET_ADMIN in the initial user namespace; run it as root, or \
          give its container the capability NET_ADMIN"
     )]
     NotPermitted,
-    /// Speaking to IPVS failed otherwise.
+    /// Another error of IPVS.
     #[error("IPVS cannot be used: {0}")]
     Ipvs(#[source] ipvs_netlink::Error),
 }
 
-/// Whether this process has the capability without which nothing works; asked before anything else, so that a process without it
-/// gets this message alone.
+/// Checks that this process has the required capability. This check comes first, so that a process without it gets only
+/// this message.
 pub fn permission() -> Result<(), PreflightError> {
     match capabilities(None) {
         Ok(sets) if !sets.effective.contains(CapabilitySet::NET_ADMIN) => {
@@ -38,7 +38,7 @@ pub fn permission() -> Result<(), PreflightError> {
     }
 }
 
-/// Connects to IPVS; where the kernel did not load the module by itself, `modprobe` is tried once.
+/// Connects to IPVS. If the kernel did not load the module itself, runs `modprobe` once.
 pub async fn ipvs() -> Result<Ipvs, PreflightError> {
     let mut ipvs = match Ipvs::open().await {
         Err(error) if error.kind() == ErrorKind::ModuleMissing => {
@@ -52,7 +52,7 @@ pub async fn ipvs() -> Result<Ipvs, PreflightError> {
 }
 
 async fn load_module(modprobe: &Program<'_>) {
-    // Whether it helped is seen by connecting again.
+    // The next connection attempt shows whether it helped.
     if let Err(error) = subprocess::run(modprobe).await {
         tracing::warn!("modprobe ip_vs: {error}");
     }
@@ -75,7 +75,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn d13_a_modprobe_that_hangs_does_not_hold_the_start() {
         let began = Instant::now();
-        // Time is paused: the deadline passes as soon as nothing else goes on.
+        // Time is paused: the deadline passes as soon as all tasks wait.
         load_module(&Program::new("sleep", &["1000000"])).await;
         assert!(began.elapsed() >= subprocess::DEADLINE);
     }

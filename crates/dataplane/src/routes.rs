@@ -1,10 +1,9 @@
-//! Service addresses are `local` routes, not addresses on a link.
+//! Manages the `local` routes for Service addresses, which are not addresses of a link.
 //!
-//! One route covers a whole Service range; an address outside every range gets a /32 or /128 of its
-//! own. Such a route makes the kernel deliver packets to the input hook, where IPVS takes them.
-//! It carries the node's address as preferred source, so what the node itself sends to a Service
-//! leaves with an address that answers can come back to, without any rule that rewrites it.
-//! Our routes are known by their protocol number; routes of others are never changed.
+//! One route covers a whole Service range; an address outside of every range gets its own /32 or /128. Such a route
+//! makes the kernel deliver packets to the input hook, where IPVS takes them. The node's address is the preferred
+//! source of the route. So packets that the node itself sends to a Service have a source that replies can reach,
+//! without rewriting. A protocol number marks our routes; other routes are never changed.
 //!
 //! ```text
 //! local 10.96.0.0/12 dev lo table local proto 173 scope host src 192.168.10.11
@@ -25,7 +24,7 @@ pub use apply::{LinkReport, RouteError, RouteReport, RouteTable};
 pub use desired::{LocalRoute, PROTOCOL, RangeRefused, desired_routes, usable_ranges};
 pub use range::{covers, is_host};
 
-/// Reads any bytes as a message, its kind first.
+/// Parses arbitrary bytes as a message, with its type first.
 #[cfg(fuzzing)]
 pub fn fuzz(bytes: &[u8]) {
     let Some((kind, payload)) = bytes.split_first_chunk() else {

@@ -1,8 +1,7 @@
-//! Kernel settings that IPVS needs, written only where they differ.
+//! Sets the sysctls that IPVS needs, if they have other values.
 //!
-//! The list is kube-proxy's for its IPVS mode. All of them but `ip_forward` appear when the
-//! `ip_vs` module is loaded, and all of them belong to one network namespace.
-//! A setting that cannot be written is a warning: virtual servers still work without it.
+//! The list is kube-proxy's for its IPVS mode. All of them except `ip_forward` appear when the module `ip_vs` is
+//! loaded, and belong to one network namespace. If a sysctl cannot be set, the agent warns; virtual servers still work.
 
 use std::fmt;
 use std::fs;
@@ -11,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use crate::crash_point::CrashPoint;
 
-/// One setting and what goes wrong without it.
+/// A sysctl and the consequence of another value.
 struct Setting {
     /// Path below `/proc/sys`.
     file: &'static str,
     value: &'static str,
-    /// What breaks when the kernel holds another value.
+    /// The consequence of another value.
     without: &'static str,
 }
 
@@ -43,16 +42,15 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Kernels 4.1 to 5.8 delay or lose connections that reuse a port unless this is 0;
-/// from 5.9 the kernel's default is right, and before 4.1 the setting does not exist
-/// (kubernetes/kubernetes#81775, #93297).
+/// Kernels 4.1 to 5.8 delay or lose connections that reuse a port unless this is 0. From 5.9 on the default is right,
+/// and before 4.1 the sysctl does not exist (kubernetes/kubernetes#81775, #93297).
 const CONN_REUSE: Setting = Setting {
     file: "net/ipv4/vs/conn_reuse_mode",
     value: "0",
     without: "connections that reuse a port wait a second (kernel older than 5.9)",
 };
 
-/// A setting that is not as it should be and could not be changed.
+/// A sysctl with another value that could not be changed.
 #[derive(Debug)]
 pub(crate) struct SysctlWarning {
     file: PathBuf,
@@ -78,17 +76,16 @@ impl fmt::Display for SysctlWarning {
     }
 }
 
-/// What [`ensure`] found and did.
+/// The result of [`ensure`].
 #[derive(Debug, Default)]
 pub(crate) struct SysctlReport {
-    /// Settings that were changed, as `net.ipv4.ip_forward: 0 -> 1`.
+    /// Changed sysctls, as `net.ipv4.ip_forward: 0 -> 1`.
     pub(crate) changed: Vec<String>,
-    /// Settings that could not be changed.
+    /// Sysctls that could not be changed.
     pub(crate) warnings: Vec<SysctlWarning>,
 }
 
-/// Brings every setting below `root` (`/proc/sys`) to its value for a kernel of `release`
-/// (major, minor).
+/// Sets all sysctls below `root` (`/proc/sys`) for a kernel of `release` (major, minor).
 pub(crate) fn ensure(root: &Path, release: (u32, u32), crash_point: &CrashPoint) -> SysctlReport {
     let mut report = SysctlReport::default();
     let reuse = ((4, 1)..(5, 9)).contains(&release).then_some(&CONN_REUSE);
@@ -113,7 +110,7 @@ pub(crate) fn ensure(root: &Path, release: (u32, u32), crash_point: &CrashPoint)
     report
 }
 
-/// Returns the former value if it had to be changed.
+/// Returns the previous value if it was changed.
 fn write_if_different(file: &Path, desired: &str) -> io::Result<Option<String>> {
     let old = fs::read_to_string(file)?;
     let old = old.trim();
@@ -124,7 +121,7 @@ fn write_if_different(file: &Path, desired: &str) -> io::Result<Option<String>> 
     Ok(Some(old.to_owned()))
 }
 
-/// Major and minor number of a release string such as `6.12.57+deb13-cloud-amd64`.
+/// Parses major and minor number of a release such as `6.12.57+deb13-cloud-amd64`.
 pub(crate) fn parse_release(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -20,7 +20,7 @@ async fn open() -> (Ipvs, Ipvs) {
 
 kernel_cases!(open);
 
-/// Modules are not in a namespace.
+/// Modules do not belong to a namespace.
 mod alone {
     use std::fs;
     use std::process::Command;
@@ -34,7 +34,7 @@ mod alone {
         let (mut kernel, _) = open().await;
         let before = fs::read_to_string(MODPROBE).unwrap();
         fs::write(MODPROBE, "/bin/false").unwrap();
-        // It fails where the module is not loaded.
+        // Fails if the module is not loaded.
         drop(Command::new("rmmod").arg("ip_vs_fo").output().unwrap());
         cases::a_scheduler_that_the_kernel_does_not_have_is_refused(&mut kernel).await;
         fs::write(MODPROBE, before.trim()).unwrap();

@@ -9,7 +9,7 @@ fn main() -> Result<(), Error> {
     list()
 }
 
-/// Does it.
+/// Prints the table.
 pub(crate) fn list() -> Result<(), Error> {
     let mut ipvs = Client::open()?;
     let (major, minor, patch) = ipvs.info()?.version_parts();

@@ -1,9 +1,10 @@
-//! Gives a virtual service exactly these real servers, without a moment in which it cannot serve.
+//! Sets exactly these real servers of a virtual service, without an interruption of service.
 //!
 //! `cargo build --package ipvs-netlink --examples`, then as root
 //! `target/debug/examples/replace 10.96.0.10:80 192.0.2.1:8080=80 192.0.2.2:8080=20`.
 //!
-//! New real servers come before old ones go, and what is right already is not touched: connections go on.
+//! New real servers are added before old ones are removed, and equal ones are not changed, so their connections
+//! continue.
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     replace(std::env::args().skip(1))
 }
 
-/// Does it; the words are those of the command line.
+/// Runs the commands for the command-line arguments.
 pub(crate) fn replace(mut words: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let address: SocketAddr = words.next().ok_or(USAGE)?.parse()?;
     let wanted = words
@@ -43,7 +44,7 @@ pub(crate) fn replace(mut words: impl Iterator<Item = String>) -> Result<(), Box
     for (real, weight) in &wanted {
         match present.get(real) {
             Some(there) if there.weight == *weight => {}
-            // What is not named here stays as it was: thresholds, forwarding, attributes of newer kernels.
+            // Keeps all other settings: thresholds, forwarding, attributes of newer kernels.
             Some(there) => {
                 let mut changed = there.clone();
                 changed.weight = *weight;

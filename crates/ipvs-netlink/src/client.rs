@@ -1,4 +1,4 @@
-//! The fronts for IPVS: blocking and, with the feature `tokio`, asynchronous.
+//! The clients for IPVS: blocking and, with the feature `tokio`, asynchronous.
 
 #[cfg(feature = "tokio")]
 mod asynchronous;

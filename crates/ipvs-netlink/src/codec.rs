@@ -1,7 +1,7 @@
-//! IPVS values as bytes, for those who send or capture netlink messages by themselves.
+//! Encodes and decodes IPVS values, for callers that send or capture netlink messages themselves.
 //!
-//! [`encode`] makes finished datagrams; the `decode_` functions read the payload of one message of the IPVS family:
-//! what follows the 16 bytes of the netlink header, beginning with the generic-netlink header.
+//! [`encode`] returns complete datagrams. The `decode_` functions read the payload of one message of the IPVS family,
+//! after the 16 bytes of the netlink header: it starts with the generic-netlink header.
 
 use crate::wire::{command, daemon, destination, service, settings};
 use crate::{Command, Daemon, DestinationEntry, Family, Info, ServiceEntry, ServiceId, Timeouts};
@@ -9,9 +9,9 @@ use netlink_pipeline::{
     Datagram, DecodeError, Limits, Request, Source, Unsendable, generic, require,
 };
 
-/// Finished datagrams with these commands, numbered from `first`, each asking for one acknowledgement at its end.
+/// Encodes commands into datagrams, numbered from `first`, with one acknowledgement requested for each datagram.
 ///
-/// `family` is [`Client::family_id`](crate::Client::family_id). Commands that cannot be sent at all are left out.
+/// `family` is [`Client::family_id`](crate::Client::family_id). Commands that cannot be sent are left out.
 ///
 /// ```
 /// use netlink_pipeline::Limits;
@@ -25,7 +25,7 @@ pub fn encode(commands: &[Command], family: u16, limits: Limits, first: u32) -> 
     netlink_pipeline::datagrams(&mut CommandSource::new(commands, family), limits, first)
 }
 
-/// The service in an answer to `IPVS_CMD_GET_SERVICE`.
+/// Decodes the service in a reply to `IPVS_CMD_GET_SERVICE`.
 pub fn decode_service(payload: &[u8]) -> Result<ServiceEntry, DecodeError> {
     let table = command::part(
         payload,
@@ -35,7 +35,7 @@ pub fn decode_service(payload: &[u8]) -> Result<ServiceEntry, DecodeError> {
     service::entry(&table)
 }
 
-/// The destination in an answer to `IPVS_CMD_GET_DEST`. `service` is the family of the service asked about.
+/// Decodes the destination in a reply to `IPVS_CMD_GET_DEST`. `service` is the family of the requested service.
 pub fn decode_destination(
     payload: &[u8],
     service: Family,
@@ -44,28 +44,28 @@ pub fn decode_destination(
     destination::entry(&table, service)
 }
 
-/// The daemon in an answer to `IPVS_CMD_GET_DAEMON`.
+/// Decodes the daemon in a reply to `IPVS_CMD_GET_DAEMON`.
 pub fn decode_daemon(payload: &[u8]) -> Result<Daemon, DecodeError> {
     let table = command::read(payload)?;
     daemon::entry(&require(table.daemon, "IPVS_CMD_ATTR_DAEMON")?)
 }
 
-/// The timeouts in an answer to `IPVS_CMD_GET_CONFIG`.
+/// Decodes the timeouts in a reply to `IPVS_CMD_GET_CONFIG`.
 pub fn decode_timeouts(payload: &[u8]) -> Result<Timeouts, DecodeError> {
     Ok(settings::timeouts(&command::read(payload)?))
 }
 
-/// The facts in an answer to `IPVS_CMD_GET_INFO`.
+/// Decodes the version and table size in a reply to `IPVS_CMD_GET_INFO`.
 pub fn decode_info(payload: &[u8]) -> Result<Info, DecodeError> {
     settings::info(generic::attributes(payload)?)
 }
 
-/// The command in a request to the kernel, such as one captured from `ipvsadm`; `None` for requests that only read.
+/// Decodes the command in a request, such as one captured from `ipvsadm`; `None` for a request that only reads.
 pub fn decode_command(payload: &[u8]) -> Result<Option<Command>, DecodeError> {
     command::read_command(payload)
 }
 
-/// Commands on their way into datagrams.
+/// Commands that are being encoded into datagrams.
 pub(crate) struct CommandSource<'a> {
     commands: std::slice::Iter<'a, Command>,
     request: Request,
@@ -90,10 +90,10 @@ impl Source for CommandSource<'_> {
     }
 }
 
-/// Bytes of the longest name: `IP_VS_SCHEDNAME_MAXLEN` and its like, without the NUL.
+/// Longest name in bytes: `IP_VS_SCHEDNAME_MAXLEN` and similar limits, without the NUL.
 const LONGEST_NAME: usize = 15;
 
-/// Refuses what the kernel would understand as something else.
+/// Refuses values that the kernel would misinterpret.
 fn check(command: &Command) -> Result<(), Unsendable> {
     match command {
         Command::NewService(service) | Command::SetService(service) => {
@@ -120,7 +120,7 @@ fn check_name(name: &str, why: &'static str) -> Result<(), Unsendable> {
     fits.then_some(()).ok_or(Unsendable(why))
 }
 
-/// To the kernel a mark of 0 is no mark but an address.
+/// Refuses mark 0: the kernel would take the service for one with an address.
 fn check_key(id: &ServiceId) -> Result<(), Unsendable> {
     match id {
         ServiceId::FirewallMark { mark: 0, .. } => Err(Unsendable("0 is not a firewall mark")),

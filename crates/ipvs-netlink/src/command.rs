@@ -1,12 +1,12 @@
-//! Everything that can be asked of the kernel to change.
+//! The commands that change the kernel's IPVS table.
 
 use std::net::SocketAddr;
 
 use crate::{Daemon, DaemonState, Destination, Service, ServiceId, Timeouts};
 
-/// One change. A list of them is sent in few datagrams and each has its own outcome.
+/// One change. A list of commands is sent in few datagrams, and each command has its own result.
 ///
-/// The kernel works through commands in their order and does not stop at one that fails.
+/// The kernel carries out commands in order and does not stop at one that fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Command {
@@ -20,7 +20,8 @@ pub enum Command {
     NewDest(ServiceId, Destination),
     /// Changes a destination that exists; its connections and counters stay (`ipvsadm -e`).
     SetDest(ServiceId, Destination),
-    /// Removes a destination; its connections end at once or with `expire_nodest_conn` (`ipvsadm -d`).
+    /// Removes a destination. Its connections end at its next packet, or at once with `expire_nodest_conn` (`ipvsadm
+    /// -d`).
     DelDest(ServiceId, SocketAddr),
     /// Sets the counters of one service and its destinations to zero (`ipvsadm -Z -t ...`).
     Zero(ServiceId),

@@ -1,56 +1,36 @@
-//! Connections that the kernel keeps, from `/proc/net/ip_vs_conn`.
+//! Reads the kernel's IPVS connections from `/proc/net/ip_vs_conn`.
 
+mod entry;
 mod line;
 
 use std::io::{self, BufRead};
-use std::net::SocketAddr;
 
-use crate::Protocol;
+pub use entry::ConnectionEntry;
 
-/// Where the kernel shows the connections of the reading process's network namespace.
+/// The file with the connections of the reading process's network namespace.
 pub const PATH: &str = "/proc/net/ip_vs_conn";
 
-/// One connection, or one persistence entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Connection {
-    /// The protocol. Persistence entries of firewall-mark services have protocol 0.
-    pub protocol: Protocol,
-    /// The client. Persistence entries have port 0 and the client's network.
-    pub client: SocketAddr,
-    /// The virtual address and port. For persistence entries of firewall-mark services the address is the mark.
-    pub virtual_server: SocketAddr,
-    /// The real server.
-    pub destination: SocketAddr,
-    /// The state by its kernel name, such as `ESTABLISHED`; `NONE` or `ASSURED` for persistence entries.
-    pub state: String,
-    /// Seconds until the entry is dropped, if nothing more happens.
-    pub expires: u32,
-    /// The persistence engine's name and what it knows of the connection.
-    pub persistence: Option<(String, String)>,
-}
-
-/// A line that could not be understood.
+/// A line that could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {number}: {reason}: {text:?}")]
 #[non_exhaustive]
 pub struct MalformedLine {
-    /// The line's number; the heading is line 1.
+    /// The line number; the heading is line 1.
     pub number: usize,
-    /// What is wrong.
+    /// What is wrong with the line.
     pub reason: &'static str,
-    /// The line.
+    /// The text of the line.
     pub text: String,
 }
 
-/// Reads connections one at a time. Lines that make no sense are items of their own and do not end the reading.
+/// Reads connections one at a time. A line that cannot be parsed is an item of its own and does not end the iteration.
 ///
-/// A table may hold millions of entries: nothing but the current line is kept.
+/// A table may have millions of entries: only the current line is in memory.
 ///
-/// It is no snapshot. Between two reads of the file the kernel remembers a position in its table
-/// (`ip_vs_conn_array` of `net/netfilter/ipvs/ip_vs_conn.c`): where connections come or go meanwhile, an entry may come
-/// twice or not at all. In kernels as old as 6.12 that table holds the connections of all network namespaces, so what
-/// others do disturbs it, too.
+/// The result is not a snapshot. Between two reads of the file the kernel remembers a position in its table
+/// (`ip_vs_conn_array` of `net/netfilter/ipvs/ip_vs_conn.c`). If connections are added or removed meanwhile, an entry
+/// may be listed twice or not at all. In kernels up to 6.12 that table holds the connections of all network namespaces,
+/// so changes in other namespaces have this effect, too.
 ///
 /// ```
 /// use ipvs_netlink::connections;
@@ -73,7 +53,7 @@ pub fn read<R: BufRead>(source: R) -> Connections<R> {
     }
 }
 
-/// The connections in a reader; see [`read`].
+/// Iterates over the connections in a reader; see [`read`].
 #[derive(Debug)]
 pub struct Connections<R> {
     source: R,
@@ -83,7 +63,7 @@ pub struct Connections<R> {
 }
 
 impl<R: BufRead> Iterator for Connections<R> {
-    type Item = io::Result<Result<Connection, MalformedLine>>;
+    type Item = io::Result<Result<ConnectionEntry, MalformedLine>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.failed {

@@ -4,19 +4,19 @@ use std::net::IpAddr;
 
 use crate::UnknownAttributes;
 
-/// The role of a synchronisation daemon. Both may run at once.
+/// The role of a synchronisation daemon. Both may run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DaemonState {
-    /// Sends connections to the others (`ipvsadm --start-daemon master`).
+    /// Sends connections to backups (`ipvsadm --start-daemon master`).
     Primary,
     /// Receives connections (`ipvsadm --start-daemon backup`).
     Backup,
-    /// A state that this version of the crate has no name for.
+    /// A role that this version of the crate does not know.
     Other(u32),
 }
 
-/// A synchronisation daemon: how it runs, or how it is to be started.
+/// A synchronisation daemon: one that runs, or one to start.
 ///
 /// ```
 /// use ipvs_netlink::{Daemon, DaemonState};
@@ -27,26 +27,26 @@ pub enum DaemonState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Daemon {
-    /// The role.
+    /// Whether it sends or receives connections.
     pub state: DaemonState,
-    /// The multicast interface's name, at most 15 bytes.
+    /// Name of the multicast interface, at most 15 bytes.
     pub interface: String,
-    /// Only daemons with the same number talk to each other; 0 to 255, 0 accepts all in the backup role.
+    /// Only daemons with the same number talk to each other; 0 to 255. In the backup role 0 accepts all.
     pub sync_id: u32,
-    /// UDP payload bytes of one message; the kernel chooses by the interface's MTU when absent.
+    /// Most UDP payload bytes of one message; if absent, the kernel derives it from the interface's MTU.
     pub max_length: Option<u16>,
-    /// The multicast group; 224.0.0.81 when absent.
+    /// The multicast group; 224.0.0.81 if absent.
     pub group: Option<IpAddr>,
-    /// The UDP port; 8848 when absent.
+    /// The UDP port; 8848 if absent.
     pub port: Option<u16>,
-    /// The time to live of messages; 1 when absent.
+    /// The time to live of messages; 1 if absent.
     pub ttl: Option<u8>,
-    /// Attributes that this version of the crate has no name for, kept for the way back.
+    /// Attributes that this version of the crate does not know, written back unchanged.
     pub unknown: UnknownAttributes,
 }
 
 impl Daemon {
-    /// A daemon on an interface, everything else left to the kernel.
+    /// A daemon on an interface, with the kernel's defaults for everything else.
     pub fn new(state: DaemonState, interface: impl Into<String>, sync_id: u32) -> Self {
         Self {
             state,

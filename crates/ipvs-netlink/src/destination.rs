@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{Stats, UnknownAttributes};
 
-/// A real server as it is written to the kernel.
+/// A real server as written to the kernel.
 ///
 /// ```
 /// use ipvs_netlink::{Destination, Forward};
@@ -21,19 +21,20 @@ use crate::{Stats, UnknownAttributes};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Destination {
-    /// The real server's address. Only a tunnel may be of another family than its service.
+    /// Address of the real server. Only a tunnel may have another family than its service.
     pub address: IpAddr,
-    /// The real server's port. Direct routing and tunnels leave packets as they are, so there it is the service's own.
+    /// Port of the real server. Direct routing and tunnels do not rewrite packets, so there it equals the service's
+    /// port.
     pub port: u16,
-    /// How packets get there.
+    /// How packets reach the real server.
     pub forward: Forward,
-    /// The share of new connections relative to the others, 0 to `i32::MAX`; 0 takes no new connections.
+    /// Share of new connections relative to the other real servers, 0 to `i32::MAX`; with 0 it gets no new connections.
     pub weight: u32,
-    /// No new connections above this many; 0 is no limit (`ipvsadm -x`).
+    /// At this many connections it gets no new ones; 0 is no limit (`ipvsadm -x`).
     pub upper_threshold: u32,
-    /// New connections again below this many; at most the upper threshold (`ipvsadm -y`).
+    /// Below this many connections it gets new ones again; at most the upper threshold (`ipvsadm -y`).
     pub lower_threshold: u32,
-    /// Attributes that this version of the crate has no name for, kept for the way back.
+    /// Attributes that this version of the crate does not know, written back unchanged.
     pub unknown: UnknownAttributes,
 }
 
@@ -51,7 +52,7 @@ impl Destination {
         }
     }
 
-    /// The same real server reached in another way (`ipvsadm -m`, `-g`, `-i`).
+    /// The same real server with another forwarding method (`ipvsadm -m`, `-g`, `-i`).
     #[must_use]
     pub fn with_forward(mut self, forward: Forward) -> Self {
         self.forward = forward;
@@ -66,24 +67,24 @@ impl Destination {
         self
     }
 
-    /// What the kernel finds the real server by within its service.
+    /// The key of the real server within its service.
     pub fn id(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
 }
 
-/// A real server as it was read from the kernel.
+/// A real server as read from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DestinationEntry {
-    /// What it is.
+    /// Its address, port and settings.
     pub destination: Destination,
     /// Established connections.
     pub active: u32,
-    /// Connections in any other state, such as closing ones; UDP counts here.
+    /// Connections in any other state, such as closing ones; UDP is counted here.
     pub inactive: u32,
-    /// Persistence entries that point here.
+    /// Persistence entries for this real server.
     pub persistent: u32,
-    /// What it has done so far.
+    /// Its counters and rates.
     pub stats: Stats,
 }

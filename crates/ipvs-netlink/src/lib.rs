@@ -17,10 +17,10 @@
 //! | read timeouts, daemons, version | [`Client::timeouts`], [`Client::daemons`], [`Client::info`] | `-L --timeout`, `-L --daemon` |
 //! | read connections | [`connections::read`] | `-L -c` |
 //!
-//! It does not balance, watch or repair anything, knows nothing of Kubernetes, and does not talk to kernels without
-//! generic netlink for IPVS (before 2.6.28).
+//! It does no load balancing of its own, does not watch or repair the table, does not know Kubernetes, and needs a
+//! kernel with generic netlink for IPVS (2.6.28 or newer).
 
-/// The examples of the README, so that they keep compiling.
+/// The examples of the README, compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -10,9 +10,9 @@ pub use netmask::Netmask;
 
 use crate::{Stats, UnknownAttributes};
 
-/// A virtual service as it is written to the kernel.
+/// A virtual service as written to the kernel.
 ///
-/// Equal values describe the same kernel state, so a caller may compare what it wants with what it read.
+/// Equal values describe the same kernel state, so a caller can compare a desired service with one it read.
 ///
 /// ```
 /// use ipvs_netlink::{Protocol, Service, ServiceFlags, ServiceId};
@@ -25,21 +25,21 @@ use crate::{Stats, UnknownAttributes};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Service {
-    /// What the kernel finds the service by.
+    /// The key of the service.
     pub id: ServiceId,
-    /// The scheduler's name: `rr`, `wrr`, `lc`, `mh`, ... or `none`; at most 15 bytes.
+    /// Name of the scheduler: `rr`, `wrr`, `lc`, `mh`, ... or `none`; at most 15 bytes.
     ///
-    /// The kernel loads the module `ip_vs_<name>` when it does not know the name.
+    /// The kernel loads the module `ip_vs_<name>` if it does not know the name.
     pub scheduler: String,
     /// Persistence, one-packet scheduling and the scheduler's own flags.
     pub flags: ServiceFlags,
-    /// How long a client stays with its real server, in seconds; counts only with [`ServiceFlags::PERSISTENT`].
+    /// How long a client stays with its real server, in seconds; used only with [`ServiceFlags::PERSISTENT`].
     pub timeout: u32,
-    /// Which part of a client's address persistence looks at.
+    /// The part of a client's address that persistence compares.
     pub netmask: Netmask,
-    /// The persistence engine's name, such as `sip`; at most 15 bytes. The kernel loads `ip_vs_pe_<name>`.
+    /// Name of the persistence engine, such as `sip`; at most 15 bytes. The kernel loads `ip_vs_pe_<name>`.
     pub persistence_engine: Option<String>,
-    /// Attributes that this version of the crate has no name for, kept for the way back.
+    /// Attributes that this version of the crate does not know, written back unchanged.
     pub unknown: UnknownAttributes,
 }
 
@@ -86,7 +86,7 @@ impl Service {
         self
     }
 
-    /// The persistence time in seconds, `None` for a service that is not persistent.
+    /// The persistence time in seconds; `None` for a service without persistence.
     pub fn persistence(&self) -> Option<u32> {
         self.flags
             .contains(ServiceFlags::PERSISTENT)
@@ -94,12 +94,12 @@ impl Service {
     }
 }
 
-/// A virtual service as it was read from the kernel.
+/// A virtual service as read from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceEntry {
-    /// What it is.
+    /// Its key and settings.
     pub service: Service,
-    /// What it has done so far.
+    /// Its counters and rates.
     pub stats: Stats,
 }

@@ -1,9 +1,9 @@
-//! Settings and facts of a whole network namespace.
+//! Settings and properties of IPVS in one network namespace.
 
 /// Connection timeouts in seconds (`ipvsadm --set TCP TCPFIN UDP`).
 ///
-/// When written, `None` and 0 both leave a timeout as it is; the largest is `i32::MAX / HZ`.
-/// When read, `None` means that the kernel was built without the protocol.
+/// When written, `None` and 0 both leave a timeout unchanged; the largest is `i32::MAX / HZ`. When read, `None` means
+/// that the kernel was built without the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     /// Established TCP connections.
@@ -14,13 +14,13 @@ pub struct Timeouts {
     pub udp: Option<u32>,
 }
 
-/// What the kernel says about its IPVS.
+/// Version and table size of the kernel's IPVS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Info {
     /// The version, as in `IP_VS_VERSION_CODE`: 0x010201 is 1.2.1.
     pub version: u32,
-    /// Buckets of the connection table; 0 while there is none, as in Linux 7 before a namespace's first service.
+    /// Buckets of the connection table; 0 while it does not exist, as in Linux 7 before a namespace's first service.
     pub connection_table_size: u32,
 }
 

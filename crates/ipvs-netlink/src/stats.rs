@@ -1,8 +1,9 @@
 //! Counters and rates of services and destinations.
 
-/// What a service or destination has done since it was made or zeroed.
+/// What a service or destination has counted since it was created or zeroed.
 ///
-/// Kernels since 6.2 bring the numbers up to date every two seconds, older ones at once. Kernels since 4.1 report 64-bit counters; older ones report connections and packets modulo 2^32.
+/// Kernels since 6.2 update the numbers every two seconds, older ones at once. Kernels since 4.1 report 64-bit
+/// counters; older ones report connections and packets modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -10,7 +11,7 @@ pub struct Stats {
     pub connections: u64,
     /// Packets from clients.
     pub in_packets: u64,
-    /// Packets to clients; 0 where they do not pass this host (direct routing, tunnels).
+    /// Packets to clients; 0 if they do not pass this host (direct routing, tunnels).
     pub out_packets: u64,
     /// Bytes from clients.
     pub in_bytes: u64,

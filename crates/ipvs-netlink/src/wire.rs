@@ -1,4 +1,4 @@
-//! The attributes of the IPVS family: one table for each object.
+//! The attributes of the IPVS family, in one table for each object.
 
 pub(crate) mod address;
 pub(crate) mod command;

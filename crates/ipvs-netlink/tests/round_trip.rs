@@ -1,4 +1,4 @@
-//! Whatever can be said is understood again.
+//! Every value that can be encoded decodes to the same value.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -36,7 +36,7 @@ fn families() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
-/// Attributes of kernels to come, with any flag bits.
+/// Attributes of future kernels, with any flag bits.
 fn unknown() -> impl Strategy<Value = UnknownAttributes> {
     let attribute =
         (200_u16..0x3fff, 0_u16..4, vec(any::<u8>(), 0..50)).prop_map(|(number, flags, value)| {
@@ -160,7 +160,7 @@ fn commands() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// The payloads of the messages that these commands become.
+/// The payloads of the messages for these commands.
 fn payloads(commands: &[Command]) -> Vec<Vec<u8>> {
     let datagrams = codec::encode(commands, 0x22, Limits::default(), 1);
     let messages = datagrams
@@ -179,7 +179,7 @@ proptest! {
         prop_assert_eq!(read, commands);
     }
 
-    /// A kernel's answer has the attributes of the request that made the object, and more.
+    /// A kernel's reply has the attributes of the request that created the object, and more.
     #[test]
     fn services_survive_the_way_back(service in services()) {
         let payload = payloads(&[Command::NewService(service.clone())]).remove(0);
@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!(codec::decode_daemon(&payload).unwrap(), daemon);
     }
 
-    /// Cut anywhere, bytes are an error or something else, never a panic.
+    /// Truncated bytes decode to an error or another value, without a panic.
     #[test]
     fn cut_answers_are_refused_calmly(command in commands(), at in any::<prop::sample::Index>()) {
         let payload = payloads(&[command]).remove(0);

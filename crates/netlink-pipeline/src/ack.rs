@@ -1,4 +1,4 @@
-//! Refusals and acknowledgements (`struct nlmsgerr`), with the extended ones' texts.
+//! Decodes errors and acknowledgements (`struct nlmsgerr`), with the texts of extended acknowledgements.
 
 use netlink_packet_core::{NLM_F_ACK_TLVS, NLM_F_CAPPED};
 
@@ -6,7 +6,7 @@ use crate::Nack;
 use crate::attribute::{Attributes, align};
 use crate::decode_error::DecodeError;
 use crate::message::{HEADER, Message};
-use crate::value::Value;
+use crate::value::AttributeValue;
 
 /// Bytes of the error number.
 const ERRNO: usize = 4;
@@ -15,7 +15,7 @@ const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLMSGERR_ATTR_OFFS: u16 = 2;
 const NLMSGERR_ATTR_MISS_TYPE: u16 = 5;
 
-/// What an `NLMSG_ERROR` says: `None` for an acknowledgement.
+/// Decodes an `NLMSG_ERROR`; `None` for an acknowledgement.
 pub(crate) fn read_error(message: &Message<'_>) -> Result<Option<Nack>, DecodeError> {
     let Some(mut nack) = errno(message, "NLMSG_ERROR")? else {
         return Ok(None);
@@ -26,7 +26,7 @@ pub(crate) fn read_error(message: &Message<'_>) -> Result<Option<Nack>, DecodeEr
     Ok(Some(nack))
 }
 
-/// What an `NLMSG_DONE` says: `None` if the dump is complete.
+/// Decodes an `NLMSG_DONE`; `None` if the dump is complete.
 pub(crate) fn read_done(message: &Message<'_>) -> Result<Option<Nack>, DecodeError> {
     if message.payload.is_empty() {
         return Ok(None);
@@ -40,7 +40,8 @@ pub(crate) fn read_done(message: &Message<'_>) -> Result<Option<Nack>, DecodeErr
     Ok(Some(nack))
 }
 
-/// The error number, which the kernel sends as a negative number. `NLMSG_DONE` may carry a positive one, a length.
+/// Reads the error number, which the kernel sends as a negative number. `NLMSG_DONE` may carry a positive one, a
+/// length.
 fn errno(message: &Message<'_>, what: &'static str) -> Result<Option<Nack>, DecodeError> {
     let number = u32::read(message.payload, what)?.cast_signed();
     Ok((number < 0).then(|| Nack {
@@ -51,7 +52,7 @@ fn errno(message: &Message<'_>, what: &'static str) -> Result<Option<Nack>, Deco
     }))
 }
 
-/// The attributes behind the refused message, which is given back with or without its payload.
+/// Returns the attributes after the refused message, which the kernel repeats with or without its payload.
 fn tlvs_of_error<'a>(message: &Message<'a>) -> &'a [u8] {
     let refused = message.payload.get(ERRNO..).unwrap_or_default();
     let length = if message.flags & NLM_F_CAPPED != 0 {
@@ -67,7 +68,7 @@ fn tlvs_of_error<'a>(message: &Message<'a>) -> &'a [u8] {
     refused.get(length..).unwrap_or_default()
 }
 
-/// Adds what the attributes say. They are words for people: what cannot be read is left out.
+/// Adds the kernel's explanations. They are informative only, so attributes that cannot be decoded are left out.
 fn add_extended_ack(nack: &mut Nack, tlvs: &[u8]) {
     for attribute in Attributes::new(tlvs).map_while(Result::ok) {
         match attribute.number() {

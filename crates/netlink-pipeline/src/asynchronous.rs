@@ -6,21 +6,21 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::decode_error::DecodeError;
-use crate::exchange::{Exchange, Step};
+use crate::exchange::{Exchange, StepResult};
 use crate::writer::Writer;
 use crate::{
-    Conversation, Dump, Error, Message, Messages, NetlinkProtocol, Options, Outcome, Pipeline,
-    Request, Socket, Source,
+    Conversation, Dump, Error, Message, Messages, NetlinkProtocol, Options, Pipeline, Request,
+    RequestResult, Socket, Source,
 };
 
-/// Bytes of requests that count as one operation of a task's budget, of which tokio gives 128.
+/// Bytes of requests that count as one operation of a task's budget; tokio gives a task 128.
 const OPERATION: usize = 512;
 
 /// A connection to the kernel over one netlink protocol, for tokio (with I/O enabled).
 ///
-/// The kernel works while a datagram is being sent, so sends occupy the thread, for about a millisecond at a time; other
-/// tasks run in between. Dropping a future is safe: answers to what was given up are told
-/// apart from those to what follows.
+/// The kernel processes a datagram inside the send call, so a send occupies the thread for about a millisecond; other
+/// tasks run between two sends. Dropping a future is safe: replies to an abandoned request are not mistaken for replies
+/// to the next one.
 #[derive(Debug)]
 pub struct AsyncConnection {
     socket: AsyncFd<Socket>,
@@ -38,26 +38,29 @@ impl AsyncConnection {
         })
     }
 
-    /// Sends everything a source has; one outcome for each message.
+    /// Sends every message of a source and returns one result for each.
     ///
-    /// An error means that the socket failed and every outcome is unknown.
-    pub async fn execute(&mut self, source: impl Source + Send) -> Result<Vec<Outcome>, Error> {
+    /// An error means that the socket failed and every result is unknown.
+    pub async fn execute(
+        &mut self,
+        source: impl Source + Send,
+    ) -> Result<Vec<RequestResult>, Error> {
         self.execute_with(source, |_, _| Ok(())).await
     }
 
-    /// As [`execute`](Self::execute), for requests that are answered: `on_answer` gets each request's index and answer.
+    /// Does the same for requests with replies: `on_answer` gets the index of each request and its reply.
     pub async fn execute_with(
         &mut self,
         source: impl Source + Send,
         on_answer: impl FnMut(usize, Message<'_>) -> Result<(), DecodeError> + Send,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<RequestResult>, Error> {
         let buffer = self.socket.get_ref().receive_buffer();
         let mut pipeline = Pipeline::new(source, self.options.limits, buffer, on_answer);
         self.converse(&mut pipeline).await?;
-        Ok(pipeline.into_outcomes())
+        Ok(pipeline.into_results())
     }
 
-    /// Reads a table. `payload` is what follows the netlink header of the request, which needs no dump flags.
+    /// Dumps a table. `payload` is the request's payload after the netlink header. Dump flags are added.
     pub async fn dump<T: Send>(
         &mut self,
         request: Request,
@@ -70,7 +73,7 @@ impl AsyncConnection {
         Ok(dump.into_items())
     }
 
-    /// Runs a conversation to its end.
+    /// Runs a conversation until it is done.
     pub async fn converse(
         &mut self,
         conversation: &mut (impl Conversation + Send),
@@ -81,9 +84,9 @@ impl AsyncConnection {
         exchange.begin(socket.get_ref())?;
         loop {
             match exchange.step(socket.get_ref(), conversation)? {
-                Step::Sent(bytes) => pause(bytes).await,
-                Step::Done => return Ok(()),
-                Step::MustReceive => {
+                StepResult::Sent(bytes) => pause(bytes).await,
+                StepResult::Done => return Ok(()),
+                StepResult::MustReceive => {
                     let result = receive(socket, &mut exchange.buffer).await;
                     exchange.deliver(socket.get_ref(), result, conversation)?;
                 }
@@ -91,12 +94,12 @@ impl AsyncConnection {
         }
     }
 
-    /// What the connection was opened with.
+    /// The options that the connection was opened with.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The socket.
+    /// The socket of the connection.
     pub fn socket(&self) -> &Socket {
         self.socket.get_ref()
     }
@@ -110,7 +113,7 @@ pub struct AsyncSubscription {
 }
 
 impl AsyncSubscription {
-    /// Becomes a member of multicast groups (`RTNLGRP_*`, `NFNLGRP_*`). Must be called within a tokio runtime.
+    /// Joins multicast groups (`RTNLGRP_*`, `NFNLGRP_*`). Must be called within a tokio runtime.
     pub fn open(
         protocol: NetlinkProtocol,
         groups: &[u32],
@@ -131,7 +134,7 @@ impl AsyncSubscription {
     }
 }
 
-/// Lets other tasks run after some hundred requests: a pause costs more than a question, or a change.
+/// Yields to other tasks after some hundred requests. Yielding after each one would cost more than the request.
 async fn pause(sent: usize) {
     for _ in 0..=sent / OPERATION {
         tokio::task::coop::consume_budget().await;
@@ -147,7 +150,7 @@ fn register(socket: Socket) -> Result<AsyncFd<Socket>, Error> {
     AsyncFd::with_interest(socket, Interest::READABLE).map_err(Error::socket("epoll"))
 }
 
-/// Receives a datagram: at once if one is there, which is the rule.
+/// Receives a datagram. Tries without waiting first, because one is usually there.
 async fn receive(socket: &AsyncFd<Socket>, buffer: &mut Vec<u8>) -> io::Result<usize> {
     match socket.get_ref().try_receive(buffer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -1,10 +1,10 @@
-//! Reading netlink attributes (`struct nlattr` in `include/uapi/linux/netlink.h`).
+//! Reads netlink attributes (`struct nlattr` in `include/uapi/linux/netlink.h`).
 
 use crate::decode_error::DecodeError;
 
 /// Bytes of an attribute's header.
 pub(crate) const HEADER: usize = 4;
-/// Attributes start at multiples of this.
+/// Attributes start at multiples of this many bytes.
 const ALIGNMENT: usize = 4;
 /// `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER` are not part of the number.
 const NUMBER_MASK: u16 = 0x3fff;
@@ -12,20 +12,20 @@ const NUMBER_MASK: u16 = 0x3fff;
 /// One attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// The type field as it came, with its two flag bits.
+    /// The type field as received, with its two flag bits.
     pub kind: u16,
-    /// The bytes, without padding.
+    /// The value, without padding.
     pub value: &'a [u8],
 }
 
 impl Attribute<'_> {
-    /// The attribute's number: its kind without the flag bits.
+    /// The attribute's number: `kind` without the flag bits.
     pub const fn number(&self) -> u16 {
         self.kind & NUMBER_MASK
     }
 }
 
-/// The attributes in a run of bytes. Ends after the first error.
+/// Iterates over the attributes in a run of bytes. Stops after the first error.
 ///
 /// ```
 /// use netlink_pipeline::Attributes;
@@ -40,7 +40,7 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The attributes in `bytes`, which start with the first one's header.
+    /// Iterates over `bytes`, which start with the first attribute's header.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -67,7 +67,7 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The next multiple of four.
+/// Rounds up to the next multiple of four.
 pub(crate) const fn align(length: usize) -> usize {
     length.next_multiple_of(ALIGNMENT)
 }

@@ -3,11 +3,11 @@
 use rustix::net::sockopt::{self, Timeout};
 
 use crate::decode_error::DecodeError;
-use crate::exchange::{Exchange, Step};
+use crate::exchange::{Exchange, StepResult};
 use crate::writer::Writer;
 use crate::{
-    Conversation, Dump, Error, Message, Messages, NetlinkProtocol, Options, Outcome, Pipeline,
-    Request, Socket, Source,
+    Conversation, Dump, Error, Message, Messages, NetlinkProtocol, Options, Pipeline, Request,
+    RequestResult, Socket, Source,
 };
 
 /// A connection to the kernel over one netlink protocol.
@@ -50,26 +50,26 @@ impl Connection {
         })
     }
 
-    /// Sends everything a source has; one outcome for each message.
+    /// Sends every message of a source and returns one result for each.
     ///
-    /// An error means that the socket failed and every outcome is unknown.
-    pub fn execute(&mut self, source: impl Source) -> Result<Vec<Outcome>, Error> {
+    /// An error means that the socket failed and every result is unknown.
+    pub fn execute(&mut self, source: impl Source) -> Result<Vec<RequestResult>, Error> {
         self.execute_with(source, |_, _| Ok(()))
     }
 
-    /// As [`execute`](Self::execute), for requests that are answered: `on_answer` gets each request's index and answer.
+    /// Does the same for requests with replies: `on_answer` gets the index of each request and its reply.
     pub fn execute_with(
         &mut self,
         source: impl Source,
         on_answer: impl FnMut(usize, Message<'_>) -> Result<(), DecodeError>,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<RequestResult>, Error> {
         let buffer = self.socket.receive_buffer();
         let mut pipeline = Pipeline::new(source, self.options.limits, buffer, on_answer);
         self.converse(&mut pipeline)?;
-        Ok(pipeline.into_outcomes())
+        Ok(pipeline.into_results())
     }
 
-    /// Reads a table. `payload` is what follows the netlink header of the request, which needs no dump flags.
+    /// Dumps a table. `payload` is the request's payload after the netlink header. Dump flags are added.
     pub fn dump<T>(
         &mut self,
         request: Request,
@@ -82,7 +82,7 @@ impl Connection {
         Ok(dump.into_items())
     }
 
-    /// Runs a conversation to its end.
+    /// Runs a conversation until it is done.
     pub fn converse(&mut self, conversation: &mut impl Conversation) -> Result<(), Error> {
         let Self {
             socket, exchange, ..
@@ -90,9 +90,9 @@ impl Connection {
         exchange.begin(socket)?;
         loop {
             match exchange.step(socket, conversation)? {
-                Step::Sent(_) => {}
-                Step::Done => return Ok(()),
-                Step::MustReceive => {
+                StepResult::Sent(_) => {}
+                StepResult::Done => return Ok(()),
+                StepResult::MustReceive => {
                     let result = socket.receive(&mut exchange.buffer);
                     exchange.deliver(socket, result, conversation)?;
                 }
@@ -100,12 +100,12 @@ impl Connection {
         }
     }
 
-    /// What the connection was opened with.
+    /// The options that the connection was opened with.
     pub const fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The socket.
+    /// The socket of the connection.
     pub const fn socket(&self) -> &Socket {
         &self.socket
     }
@@ -119,7 +119,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Becomes a member of multicast groups (`RTNLGRP_*`, `NFNLGRP_*`).
+    /// Joins multicast groups (`RTNLGRP_*`, `NFNLGRP_*`).
     pub fn open(
         protocol: NetlinkProtocol,
         groups: &[u32],

@@ -1,28 +1,29 @@
-//! The contract between the state machines and the sockets.
+//! The interface between the state machines and the sockets.
 
 use crate::Error;
 
-/// An exchange with the kernel, free of I/O: it is handed bytes and hands out bytes.
+/// An exchange with the kernel as a state machine without I/O: it produces datagrams to send and consumes received
+/// ones.
 ///
-/// A connection asks [`next`](Self::next) what to do and does it, until the answer is [`Next::Done`].
+/// A connection calls [`next`](Self::next) and does what it returns, until that is [`Next::Done`].
 pub trait Conversation {
-    /// What to do now.
+    /// Returns the next action.
     fn next(&mut self, sequence: &mut Sequence) -> Next<'_>;
 
     /// Handles a datagram from the kernel. An error ends the conversation.
     fn received(&mut self, datagram: &[u8]) -> Result<(), Error>;
 
-    /// Answers are lost, and everything that was not lost has been handed to [`received`](Self::received).
-    /// `why` is [`Error::Overrun`] or [`Error::TimedOut`]; giving it back ends the conversation.
+    /// Reports that replies were lost. Everything that was not lost has been passed to [`received`](Self::received).
+    /// `why` is [`Error::Overrun`] or [`Error::TimedOut`]; returning it ends the conversation.
     fn lost(&mut self, why: Error) -> Result<(), Error>;
 }
 
-/// What a conversation wants done.
+/// What a conversation needs next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'a> {
-    /// This datagram is to be sent.
+    /// Send this datagram.
     Send(&'a [u8]),
-    /// A datagram is to be received.
+    /// Receive a datagram.
     Receive,
     /// Nothing: the conversation has ended.
     Done,
@@ -30,17 +31,17 @@ pub enum Next<'a> {
 
 /// The sequence numbers of one socket.
 ///
-/// Numbers are never given twice in a row, so answers to a conversation that was given up are told apart.
+/// Two conversations never get the same number, so late replies to an abandoned conversation are recognised.
 #[derive(Debug)]
 pub struct Sequence(u32);
 
 impl Sequence {
-    /// Starts at 1: notifications have 0.
+    /// Starts at 1: notifications carry 0.
     pub const fn new() -> Self {
         Self(1)
     }
 
-    /// The first of `count` successive numbers, none of them 0.
+    /// Reserves `count` successive numbers, none of them 0, and returns the first.
     pub const fn reserve(&mut self, count: u32) -> u32 {
         if self.0.checked_add(count).is_none() {
             self.0 = 1;

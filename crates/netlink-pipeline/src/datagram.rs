@@ -1,4 +1,4 @@
-//! Building a datagram of many requests.
+//! Builds a datagram of many requests.
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 
@@ -7,19 +7,19 @@ use crate::message::header;
 use crate::options::Limits;
 use crate::writer::Writer;
 
-/// A request's type and flags, and what will come back if it succeeds.
+/// The type and flags of a request, and the reply that the kernel sends on success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The message's type (`nlmsg_type`).
+    /// The message type (`nlmsg_type`).
     pub kind: u16,
-    /// `NLM_F_*` besides `NLM_F_REQUEST` and `NLM_F_ACK`, which are added where they belong.
+    /// `NLM_F_*` flags. `NLM_F_REQUEST` and `NLM_F_ACK` are added where needed.
     pub flags: u16,
-    /// What the kernel will send if the request succeeds.
+    /// What the kernel sends if the request succeeds.
     pub answer: Answer,
 }
 
 impl Request {
-    /// A request that is answered only by failing.
+    /// A request that the kernel answers only on failure.
     pub const fn new(kind: u16, flags: u16) -> Self {
         Self {
             kind,
@@ -38,23 +38,23 @@ impl Request {
     }
 }
 
-/// What the kernel sends if a request succeeds. It bounds how many requests may be on their way.
+/// What the kernel sends if a request succeeds. It limits how many requests may be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing.
     None,
-    /// One message of ordinary size.
+    /// One message of at most a page.
     One,
 }
 
 impl Answer {
-    /// Bytes that the kernel books in the receive buffer for a refusal with a text: a buffer of 1 KiB and its
-    /// bookkeeping. Measured without a text: 832.
+    /// Bytes that the kernel charges to the receive buffer for an error with a text: a buffer of 1 KiB plus overhead.
+    /// Measured without a text: 832.
     const REFUSAL: usize = 1536;
-    /// Bytes that the kernel books for an ordinary message: a page and its bookkeeping.
+    /// Bytes that the kernel charges for an ordinary message: a page plus overhead.
     const MESSAGE: usize = 4608;
 
-    /// The most that the answers to one such request can take of the receive buffer, in bytes.
+    /// Upper bound, in bytes, of what the replies to one such request take of the receive buffer.
     const fn charge(self) -> usize {
         match self {
             Self::None => Self::REFUSAL,
@@ -63,22 +63,22 @@ impl Answer {
     }
 }
 
-/// Why a message cannot be sent at all.
+/// Why a message cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsendable(pub &'static str);
 
-/// An attribute beyond 64 KiB, or a message beyond a datagram.
+/// For an attribute beyond 64 KiB, or a message beyond a datagram.
 const TOO_LONG: Unsendable = Unsendable("the message is too long for netlink");
 
-/// The most bytes of one message: beyond a default send buffer the kernel would refuse the datagram.
+/// Longest message in bytes. The kernel refuses a datagram that is longer than a default send buffer.
 const MAX_MESSAGE: usize = 128 << 10;
 
-/// A datagram being filled.
+/// A datagram under construction.
 #[derive(Debug)]
 pub struct Datagram {
     limits: Limits,
-    /// The most of the receive buffer that the answers may take.
+    /// The limit for what the replies take of the receive buffer.
     max_charge: usize,
     buffer: Vec<u8>,
     count: u32,
@@ -86,7 +86,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// An empty datagram. Its answers will take at most `max_charge` bytes of the receive buffer, or one message's.
+    /// An empty datagram. Its replies take at most `max_charge` bytes of the receive buffer, or those of one message.
     pub fn new(limits: Limits, max_charge: usize) -> Self {
         Self {
             limits,
@@ -97,7 +97,7 @@ impl Datagram {
         }
     }
 
-    /// Appends a request whose payload is what `fill` appends. On failure the datagram is as it was.
+    /// Appends a request. `fill` writes its payload. On failure the datagram is unchanged.
     pub fn push(
         &mut self,
         request: Request,
@@ -128,7 +128,7 @@ impl Datagram {
         }
     }
 
-    /// Whether another message should go into the next datagram.
+    /// Whether the next message belongs into another datagram.
     pub fn is_full(&self) -> bool {
         let most = Answer::One.charge();
         self.count > 0
@@ -137,7 +137,7 @@ impl Datagram {
                 || self.charge + most > self.max_charge)
     }
 
-    /// Whether there is no message.
+    /// Whether the datagram has no messages.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -147,25 +147,25 @@ impl Datagram {
         self.count
     }
 
-    /// The most that the answers can take of the receive buffer, in bytes.
+    /// Upper bound, in bytes, of what the replies take of the receive buffer.
     pub(crate) const fn charge(&self) -> usize {
         self.charge
     }
 
-    /// Numbers the messages from `first`, asks for an acknowledgement of the last, and gives the finished bytes.
+    /// Numbers the messages from `first`, requests an acknowledgement of the last one, and returns the datagram.
     pub fn seal(&mut self, first: u32) -> &[u8] {
         let last = self.number(first);
         self.ask_for_ack(last + 6);
         &self.buffer
     }
 
-    /// The same without asking for anything.
+    /// Does the same without requesting an acknowledgement.
     pub(crate) fn seal_silently(&mut self, first: u32) -> &[u8] {
         self.number(first);
         &self.buffer
     }
 
-    /// Numbers the messages. Returns where the last begins.
+    /// Numbers the messages. Returns the offset of the last one.
     fn number(&mut self, first: u32) -> usize {
         let mut sequence = first;
         let (mut start, mut last) = (0, 0);
@@ -178,7 +178,7 @@ impl Datagram {
         last
     }
 
-    /// Takes all messages out; the memory stays.
+    /// Removes all messages and keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.count = 0;

@@ -1,29 +1,29 @@
-//! Why bytes could not be understood.
+//! Why bytes from the kernel could not be decoded.
 
-/// Bytes from the kernel that make no sense. Names are those of the kernel's headers.
+/// Bytes from the kernel that cannot be decoded. Names are those of the kernel's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// Something ends before it should.
+    /// A message, attribute or value is too short.
     #[error("{what} is cut short: {have} of {need} bytes")]
     Short {
-        /// What it is.
+        /// What is too short.
         what: &'static str,
         /// Bytes needed.
         need: usize,
-        /// Bytes there.
+        /// Bytes present.
         have: usize,
     },
-    /// Something that must be there is not.
+    /// A required attribute is missing.
     #[error("{what} is missing")]
     Missing {
-        /// What it is.
+        /// The attribute.
         what: &'static str,
     },
-    /// A value that has no meaning.
+    /// A value is not defined.
     #[error("{what} has the value {value}, which has no meaning")]
     Value {
-        /// What it is.
+        /// The attribute or field.
         what: &'static str,
         /// The value.
         value: u64,

@@ -1,4 +1,4 @@
-//! A whole table, read until one reading was undisturbed.
+//! Dumps a whole table, and repeats the dump until it was not interrupted.
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR, NLMSG_NOOP};
 
@@ -9,18 +9,18 @@ use crate::{
     ack,
 };
 
-/// Reads a table, message by message, into a list of what `decode` makes of them.
+/// Dumps a table and collects what `decode` returns for each message.
 ///
-/// The kernel marks a reading during which its table changed (`NLM_F_DUMP_INTR`); such a reading, or one of which a
-/// part was lost, is thrown away and the table is read again.
+/// The kernel marks a dump during which the table changed (`NLM_F_DUMP_INTR`). Such a dump is discarded and repeated,
+/// and so is one of which a part was lost.
 #[derive(Debug)]
 pub struct Dump<T, F> {
     decode: F,
     datagram: Datagram,
     items: Vec<T>,
-    state: State,
+    state: DumpState,
     sequence: u32,
-    /// Datagrams with entries in this reading so far.
+    /// Datagrams with entries in this attempt so far.
     parts: u32,
     interrupted: bool,
     attempts_left: u32,
@@ -28,16 +28,16 @@ pub struct Dump<T, F> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum DumpState {
     Request,
     Receive,
     Done,
 }
 
 impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
-    /// A dump that is tried at most `attempts` times. `request` needs no dump flags; `fill` appends its payload.
+    /// Creates a dump with at most `attempts` attempts. Dump flags are added to `request`; `fill` writes its payload.
     ///
-    /// `decode` returns `None` for messages that are of no interest.
+    /// `decode` returns `None` to skip a message.
     pub fn new(
         request: Request,
         fill: impl FnOnce(&mut Writer<'_>),
@@ -54,7 +54,7 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
             decode,
             datagram,
             items: Vec::new(),
-            state: State::Request,
+            state: DumpState::Request,
             sequence: 0,
             parts: 0,
             interrupted: false,
@@ -63,19 +63,19 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
         })
     }
 
-    /// Whether the entries came in more than one datagram: the kernel fills one in one go, and between two of them the
-    /// table may have changed.
-    pub const fn came_in_parts(&self) -> bool {
+    /// Whether the entries came in more than one datagram. The kernel fills one datagram at once; between two of them
+    /// the table may have changed.
+    pub const fn is_multipart(&self) -> bool {
         self.parts > 1
     }
 
-    /// What was read. Complete once the conversation has ended.
+    /// Returns the items. They are complete when the conversation has ended.
     pub fn into_items(self) -> Vec<T> {
         self.items
     }
 
     fn handle(&mut self, message: Message<'_>) -> Result<(), Error> {
-        if message.sequence != self.sequence || self.state != State::Receive {
+        if message.sequence != self.sequence || self.state != DumpState::Receive {
             return Ok(());
         }
         self.interrupted |= message.flags & NLM_F_DUMP_INTR != 0;
@@ -92,14 +92,14 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
                     let attempts = self.attempts;
                     self.restart(Error::Interrupted { attempts })?;
                 }
-                None => self.state = State::Done,
+                None => self.state = DumpState::Done,
             },
             _ => self.items.extend((self.decode)(message)?),
         }
         Ok(())
     }
 
-    /// Starts over, or fails with `why` if that was tried often enough.
+    /// Starts the next attempt, or fails with `why` if none is left.
     fn restart(&mut self, why: Error) -> Result<(), Error> {
         if self.attempts_left == 0 {
             return Err(why);
@@ -107,7 +107,7 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
         self.items.clear();
         self.parts = 0;
         self.interrupted = false;
-        self.state = State::Request;
+        self.state = DumpState::Request;
         Ok(())
     }
 }
@@ -115,14 +115,14 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Dump<T, F> {
 impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Conversation for Dump<T, F> {
     fn next(&mut self, sequence: &mut Sequence) -> Next<'_> {
         match self.state {
-            State::Request => {
+            DumpState::Request => {
                 self.attempts_left = self.attempts_left.saturating_sub(1);
-                self.state = State::Receive;
+                self.state = DumpState::Receive;
                 self.sequence = sequence.reserve(1);
                 Next::Send(self.datagram.seal(self.sequence))
             }
-            State::Receive => Next::Receive,
-            State::Done => Next::Done,
+            DumpState::Receive => Next::Receive,
+            DumpState::Done => Next::Done,
         }
     }
 
@@ -137,7 +137,7 @@ impl<T, F: FnMut(Message<'_>) -> Result<Option<T>, DecodeError>> Conversation fo
 
     fn lost(&mut self, why: Error) -> Result<(), Error> {
         match (&why, self.state) {
-            (_, State::Done) => Ok(()),
+            (_, DumpState::Done) => Ok(()),
             (Error::Overrun, _) => self.restart(why),
             _ => Err(why),
         }

@@ -1,47 +1,47 @@
-//! Failures of the transport, and of single messages.
+//! Errors of the transport, and of single requests.
 
 use std::io;
 
 use crate::Unsendable;
 use crate::decode_error::DecodeError;
 
-/// Why a conversation with the kernel could not be finished.
+/// Why a conversation with the kernel failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A call on the socket failed.
     #[error("netlink socket: {call}: {source}")]
     Socket {
-        /// The call.
+        /// The system call.
         call: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The receive buffer overflowed (`ENOBUFS`): answers are lost, what was asked may have been done.
+    /// The receive buffer overflowed (`ENOBUFS`): replies are lost, and requests may have been carried out.
     #[error("netlink socket: the receive buffer overflowed, answers are lost")]
     Overrun,
-    /// No answer came in time: what was asked may have been done.
+    /// No reply came in time; requests may have been carried out.
     #[error("netlink socket: no answer in time")]
     TimedOut,
     /// The kernel refused the request as a whole.
     #[error("{0}")]
     Refused(Nack),
-    /// The kernel's table changed under every reading of it (`NLM_F_DUMP_INTR`).
+    /// The kernel's table changed during every attempt to dump it (`NLM_F_DUMP_INTR`).
     #[error("the kernel's table changed under {attempts} readings")]
     Interrupted {
-        /// How many readings were tried.
+        /// How many attempts were made.
         attempts: u32,
     },
-    /// A datagram did not fit into the buffer for it.
+    /// A datagram is longer than the receive buffer.
     #[error("a datagram of {length} bytes is longer than the buffer for it")]
     Truncated {
         /// The datagram's length in bytes.
         length: usize,
     },
-    /// The request cannot be sent at all.
+    /// The request cannot be sent.
     #[error(transparent)]
     Unsendable(#[from] Unsendable),
-    /// The kernel's answer makes no sense.
+    /// The kernel's reply cannot be decoded.
     #[error(transparent)]
     Malformed(#[from] DecodeError),
 }
@@ -51,7 +51,7 @@ impl Error {
         move |source| Self::Socket { call, source }
     }
 
-    /// The error number, where there is one.
+    /// The error number, if there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Socket { source, .. } => source.raw_os_error(),
@@ -61,7 +61,7 @@ impl Error {
         }
     }
 
-    /// The kernel's own words (extended acknowledgement), where it had any.
+    /// The kernel's explanation (extended acknowledgement), if it sent one.
     pub fn kernel_text(&self) -> Option<&str> {
         match self {
             Self::Refused(nack) => nack.message.as_deref(),
@@ -76,11 +76,11 @@ impl Error {
 pub struct Nack {
     /// The error number, positive.
     pub errno: i32,
-    /// The kernel's own words (`NLMSGERR_ATTR_MSG`).
+    /// The kernel's explanation (`NLMSGERR_ATTR_MSG`).
     pub message: Option<Box<str>>,
-    /// Where in the refused message the offending attribute starts, in bytes (`NLMSGERR_ATTR_OFFS`).
+    /// Offset of the offending attribute in the refused message, in bytes (`NLMSGERR_ATTR_OFFS`).
     pub offset: Option<u32>,
-    /// The type of the attribute that was missing (`NLMSGERR_ATTR_MISS_TYPE`).
+    /// Type of the missing attribute (`NLMSGERR_ATTR_MISS_TYPE`).
     pub missing: Option<u32>,
 }
 
@@ -96,19 +96,19 @@ impl std::fmt::Display for Nack {
 
 impl std::error::Error for Nack {}
 
-/// Why one message of several did not, or may not have, worked.
+/// Why one of several requests failed, or may have failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The kernel refused the message.
+pub enum RequestError {
+    /// The kernel refused the request.
     #[error("{0}")]
     Refused(Nack),
-    /// The kernel's answer was lost; the message may have worked.
+    /// The kernel's reply was lost; the request may have been carried out.
     #[error("the kernel's answer was lost")]
     Unknown,
-    /// The message was not sent.
+    /// The request was not sent.
     #[error("{0}")]
     Unsendable(Unsendable),
 }
 
-/// What became of one message.
-pub type Outcome = Result<(), Box<Failure>>;
+/// The result of one request.
+pub type RequestResult = Result<(), Box<RequestError>>;

@@ -1,10 +1,10 @@
-//! Sends and receives for both connections, without waiting.
+//! Sends and receives for both kinds of connection, without waiting.
 
 use std::io;
 
 use crate::{Conversation, Error, Messages, Next, Sequence, Socket};
 
-/// Bytes of the longest datagram that can be received. The kernel makes dumps of at most 32 KiB.
+/// Longest datagram, in bytes, that can be received. The kernel sends dumps in datagrams of at most 32 KiB.
 const DATAGRAM: usize = 64 << 10;
 
 /// Moves datagrams between a socket and a [`Conversation`].
@@ -12,14 +12,14 @@ const DATAGRAM: usize = 64 << 10;
 pub(crate) struct Exchange {
     pub(crate) sequence: Sequence,
     pub(crate) buffer: Vec<u8>,
-    /// A conversation was begun and did not come to its end.
+    /// Whether the last conversation was abandoned before its end.
     unfinished: bool,
 }
 
-/// What a step came to.
+/// What [`Exchange::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// A datagram of so many bytes.
+pub(crate) enum StepResult {
+    /// Sent a datagram of so many bytes.
     Sent(usize),
     MustReceive,
     Done,
@@ -34,7 +34,7 @@ impl Exchange {
         }
     }
 
-    /// Before a conversation: what one that was given up left in the socket is read away, which also ends its dump.
+    /// Prepares for a conversation: discards what an abandoned one left in the socket, which also ends its dump.
     pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), Error> {
         if self.unfinished {
             self.drain(socket, |_| Ok(()))?;
@@ -43,26 +43,26 @@ impl Exchange {
         Ok(())
     }
 
-    /// Does what the conversation wants, unless that is to receive.
+    /// Does the conversation's next action, except receiving.
     pub(crate) fn step(
         &mut self,
         socket: &Socket,
         conversation: &mut impl Conversation,
-    ) -> Result<Step, Error> {
+    ) -> Result<StepResult, Error> {
         match conversation.next(&mut self.sequence) {
             Next::Send(datagram) => {
                 socket.send(datagram).map_err(Error::socket("send"))?;
-                Ok(Step::Sent(datagram.len()))
+                Ok(StepResult::Sent(datagram.len()))
             }
-            Next::Receive => Ok(Step::MustReceive),
+            Next::Receive => Ok(StepResult::MustReceive),
             Next::Done => {
                 self.unfinished = false;
-                Ok(Step::Done)
+                Ok(StepResult::Done)
             }
         }
     }
 
-    /// Hands over what came of an attempt to receive into the buffer.
+    /// Passes on the result of an attempt to receive into the buffer.
     pub(crate) fn deliver(
         &mut self,
         socket: &Socket,
@@ -86,7 +86,7 @@ impl Exchange {
         }
     }
 
-    /// What came of an attempt to receive notifications into the buffer.
+    /// Returns the notifications that were received into the buffer.
     pub(crate) fn notifications(&self, result: io::Result<usize>) -> Result<Messages<'_>, Error> {
         match result {
             Ok(length) if length > self.buffer.len() => Err(Error::Truncated { length }),
@@ -99,7 +99,7 @@ impl Exchange {
         }
     }
 
-    /// Reads everything that is there. The kernel answers before a send returns, so nothing more will come.
+    /// Reads everything in the socket. The kernel replies before a send returns, so nothing more will come.
     fn drain(
         &mut self,
         socket: &Socket,

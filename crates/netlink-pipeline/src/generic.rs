@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::decode_error::DecodeError;
-use crate::value::{Value, require};
+use crate::value::{AttributeValue, require};
 use crate::writer::Writer;
 
-/// `GENL_ID_CTRL`: the message type of the family that knows the families.
+/// `GENL_ID_CTRL`: the message type of the controller, which resolves family names.
 pub const CONTROLLER: u16 = 0x10;
 
 const CTRL_CMD_GETFAMILY: u8 = 3;
@@ -15,7 +15,7 @@ const CTRL_VERSION: u8 = 1;
 const HEADER: usize = 4;
 
 attribute_table! {
-    /// What the controller says about a family.
+    /// The controller's description of a family.
     FamilyAttributes {
         CTRL_ATTR_FAMILY_ID = 1 => id: u16,
         CTRL_ATTR_FAMILY_NAME = 2 => name: Cow<'a, str>,
@@ -27,7 +27,7 @@ pub fn write_header(command: u8, version: u8, out: &mut Writer<'_>) {
     out.bytes(&[command, version, 0, 0]);
 }
 
-/// The attributes after the header of a generic-netlink message.
+/// Returns the attributes after the header of a generic-netlink message.
 pub fn attributes(payload: &[u8]) -> Result<&[u8], DecodeError> {
     payload.get(HEADER..).ok_or(DecodeError::Short {
         what: "a generic-netlink message",
@@ -36,13 +36,13 @@ pub fn attributes(payload: &[u8]) -> Result<&[u8], DecodeError> {
     })
 }
 
-/// Appends the question for a family's number. The kernel loads the family's module if it must.
+/// Appends the request for a family's number. The kernel loads the family's module if needed.
 pub fn write_family_query(name: &str, out: &mut Writer<'_>) {
     write_header(CTRL_CMD_GETFAMILY, CTRL_VERSION, out);
     out.text(CTRL_ATTR_FAMILY_NAME, name);
 }
 
-/// The family's number in an answer of the controller.
+/// Reads the family's number from the controller's reply.
 pub fn read_family(payload: &[u8]) -> Result<u16, DecodeError> {
     let table = FamilyAttributes::read(attributes(payload)?, "CTRL_CMD_NEWFAMILY")?;
     require(table.id, "CTRL_ATTR_FAMILY_ID")

@@ -7,22 +7,22 @@
 //!   Dump ◄───────┴── answers ◄─────────── └────────────┘
 //! ```
 //!
-//! [`Pipeline`], [`Dump`] and [`Transaction`] are [`Conversation`]s: state machines that are handed bytes and hand out bytes. They do
-//! no I/O. [`Connection`] and, with the feature `tokio`, [`AsyncConnection`] move the bytes.
+//! [`Pipeline`], [`Dump`] and [`Transaction`] are [`Conversation`]s: state machines without I/O. [`Connection`] and,
+//! with the feature `tokio`, [`AsyncConnection`] send and receive for them.
 //!
-//! What the pipeline relies on, all of it in `net/netlink/af_netlink.c`:
+//! The pipeline relies on this behaviour of `net/netlink/af_netlink.c`:
 //!
-//! - The kernel works through a datagram message by message and goes on after one that failed (`netlink_rcv_skb`).
-//! - A message that fails is answered with its own sequence number even if no acknowledgement was asked for.
-//!   So asking for one on a datagram's last message is enough to know the outcome of all.
-//! - Answers arrive in the order in which they were made. When one does not fit into the receive buffer, it and all
-//!   after it are dropped and the next read fails with `ENOBUFS`; so no success is ever concluded from a lost failure.
+//! - The kernel processes the messages of a datagram in order and continues after one that failed (`netlink_rcv_skb`).
+//! - A message that fails is answered with its own sequence number even without `NLM_F_ACK`. So one acknowledgement, of
+//!   the last message of a datagram, is enough to learn the result of all.
+//! - Replies arrive in order. If one does not fit into the receive buffer, the kernel drops it and all replies after
+//!   it, and the next read fails with `ENOBUFS`. So a lost failure is never taken for a success.
 //!
-//! Of the protocols above netlink it knows generic netlink's header and family lookup ([`generic`]); everything else is
-//! the caller's: [`attribute_table!`] describes attributes for reading, [`Writer`] writes them, and the payloads of the
+//! Of the protocols above netlink it implements generic netlink's header and family lookup ([`generic`]). The rest is
+//! up to the caller: [`attribute_table!`] describes attributes for reading, [`Writer`] writes them, and payloads of the
 //! `netlink-packet-*` crates go into a [`Batch`].
 
-/// The examples of the README, so that they keep compiling.
+/// The examples of the README, compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -62,7 +62,7 @@ pub use conversation::{Conversation, Next, Sequence};
 pub use datagram::{Answer, Datagram, Request, Unsendable};
 pub use decode_error::DecodeError;
 pub use dump::Dump;
-pub use error::{Error, Failure, Nack, Outcome};
+pub use error::{Error, Nack, RequestError, RequestResult};
 pub use message::{Message, Messages};
 pub use options::{Limits, NetlinkProtocol, Options};
 pub use pipeline::Pipeline;
@@ -70,5 +70,5 @@ pub use socket::Socket;
 pub use source::{Batch, Source, datagrams};
 pub use transaction::Transaction;
 pub use unknown::{UnknownAttribute, UnknownAttributes};
-pub use value::{Counter, NetworkU16, Raw, Value, require};
+pub use value::{AttributeValue, Counter, NetworkU16, Raw, require};
 pub use writer::Writer;

@@ -1,4 +1,4 @@
-//! Netlink messages in a datagram (`struct nlmsghdr` in `include/uapi/linux/netlink.h`).
+//! Reads the netlink messages of a datagram (`struct nlmsghdr` in `include/uapi/linux/netlink.h`).
 
 use netlink_packet_core::NetlinkBuffer;
 
@@ -12,24 +12,24 @@ pub(crate) const HEADER: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message<'a> {
-    /// The message's type (`nlmsg_type`).
+    /// The message type (`nlmsg_type`).
     pub kind: u16,
     /// `NLM_F_*`.
     pub flags: u16,
-    /// The number of the request that this answers; 0 for notifications.
+    /// The sequence number of the request that this answers; 0 for notifications.
     pub sequence: u32,
-    /// What follows the header, without padding.
+    /// The payload after the header, without padding.
     pub payload: &'a [u8],
 }
 
-/// The messages in a datagram. Ends after the first error.
+/// Iterates over the messages in a datagram. Stops after the first error.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Messages<'a> {
-    /// The messages in `datagram`.
+    /// Iterates over the messages in `datagram`.
     pub const fn new(datagram: &'a [u8]) -> Self {
         Self { rest: datagram }
     }
@@ -55,7 +55,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The first message, and its length with header.
+/// Splits off the first message; returns its length with header, too.
 fn split(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
     let buffer = NetlinkBuffer::new_checked(bytes).ok()?;
     let message = Message {
@@ -67,7 +67,7 @@ fn split(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
     Some((HEADER + message.payload.len(), message))
 }
 
-/// A message's header. `NetlinkHeader` takes measurably longer to write one (docs/decisions/0016).
+/// Encodes a message header. `NetlinkHeader` is measurably slower (docs/decisions/0016).
 pub(crate) fn header(length: u32, kind: u16, flags: u16, sequence: u32) -> [u8; HEADER] {
     let [l0, l1, l2, l3] = length.to_ne_bytes();
     let [k0, k1] = kind.to_ne_bytes();

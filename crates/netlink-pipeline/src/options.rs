@@ -1,4 +1,4 @@
-//! What a connection is opened with.
+//! Options of a connection.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ impl NetlinkProtocol {
     pub const ROUTE: Self = Self(0);
     /// nftables, connection tracking, logging.
     pub const NETFILTER: Self = Self(12);
-    /// Generic netlink, the home of IPVS.
+    /// Generic netlink, which IPVS uses.
     pub const GENERIC: Self = Self(16);
 
     /// Any other protocol.
@@ -19,35 +19,34 @@ impl NetlinkProtocol {
         Self(number)
     }
 
-    /// The protocol's number.
+    /// The protocol number.
     pub const fn number(self) -> i32 {
         self.0
     }
 }
 
-/// How a connection behaves. The defaults suit a table of 100,000 entries.
+/// Options of a connection. The defaults suit a table of 100,000 entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The receive buffer asked for, in bytes: 8 MiB.
+    /// Size of the receive buffer to request, in bytes: 8 MiB.
     ///
-    /// It is forced beyond `net.core.rmem_max` where the process may (`CAP_NET_ADMIN`), else cut down to it. The
-    /// kernel books twice the number. It bounds how many answers may be on their way, and costs memory only while
-    /// they are.
+    /// With `CAP_NET_ADMIN` it may exceed `net.core.rmem_max`, without it is cut to that limit. The kernel accounts for
+    /// twice the number. The size limits how many replies may be in flight, and takes memory only while they are.
     pub receive_buffer: usize,
-    /// How long the blocking fronts wait for an answer: 30 seconds. Zero waits forever.
+    /// How long a blocking connection waits for a reply: 30 seconds. Zero waits forever.
     ///
-    /// The kernel answers while the request is being sent, so this is a guard, not a pace. The tokio fronts wait until
-    /// they are dropped.
+    /// The kernel replies while the request is being sent, so this only guards against a hang. An async connection
+    /// waits until its future is dropped.
     pub answer_timeout: Duration,
     /// How many messages and bytes go into one datagram.
     pub limits: Limits,
-    /// How many times a dump is tried while the kernel says that its table changed under it: 8.
+    /// How many times a dump is attempted while the kernel reports that its table changed: 8.
     pub dump_attempts: u32,
-    /// Whether what a request for a table says is a filter (`NETLINK_GET_STRICT_CHK`): no.
+    /// Whether the kernel filters dumps by the values in the request (`NETLINK_GET_STRICT_CHK`): no.
     ///
-    /// `NETLINK_ROUTE` then lists only the routes of the table, protocol, type and link that the request names, and
-    /// refuses a request that names something it cannot filter by. Needs Linux 4.20.
+    /// If set, `NETLINK_ROUTE` lists only routes of the table, protocol, type and link that the request names, and
+    /// refuses a request with a value that it cannot filter by. Needs Linux 4.20.
     pub strict: bool,
 }
 
@@ -63,13 +62,13 @@ impl Default for Options {
     }
 }
 
-/// When a datagram is closed. A datagram holds at least one message.
+/// When a datagram is full. A datagram holds at least one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// At this many messages: 128, which is what a default receive buffer can answer if all fail.
+    /// At this many messages: 128, the number of errors that fit into a default receive buffer.
     pub messages: usize,
-    /// At this many bytes: 64 KiB. A default send buffer takes three times as many.
+    /// At this many bytes: 64 KiB. A default send buffer takes three times as much.
     pub bytes: usize,
 }
 

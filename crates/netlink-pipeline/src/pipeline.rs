@@ -1,4 +1,4 @@
-//! Many requests, each with its own outcome.
+//! Sends many requests and returns a result for each.
 
 use std::collections::VecDeque;
 
@@ -6,35 +6,34 @@ use netlink_packet_core::{NLMSG_ERROR, NLMSG_NOOP};
 
 use crate::decode_error::DecodeError;
 use crate::{
-    Conversation, Datagram, Error, Failure, Limits, Message, Messages, Nack, Next, Outcome,
-    Sequence, Source, ack,
+    Conversation, Datagram, Error, Limits, Message, Messages, Nack, Next, RequestError,
+    RequestResult, Sequence, Source, ack,
 };
 
-/// Sends everything a [`Source`] has, as many datagrams at a time as the receive buffer can answer.
+/// Sends every message of a [`Source`], with as many datagrams in flight as the receive buffer can hold replies for.
 ///
-/// `on_answer` is called with the index of a request and each message that answers it, other than refusals and
-/// acknowledgements.
+/// `on_answer` gets the index of a request and each message that answers it, except errors and acknowledgements.
 #[derive(Debug)]
 pub struct Pipeline<S, F> {
     source: S,
     on_answer: F,
-    /// Being filled, or sent and not yet cleared.
+    /// The datagram being filled, or sent and not yet cleared.
     datagram: Datagram,
     /// The index of its first message.
     datagram_index: usize,
     sent: bool,
     exhausted: bool,
-    /// Datagrams sent and not yet answered, oldest first.
+    /// Datagrams that were sent and not yet answered, oldest first.
     unanswered: VecDeque<InFlight>,
-    /// What the answers to those may take of the receive buffer, in bytes.
+    /// Upper bound, in bytes, of what their replies take of the receive buffer.
     in_flight: usize,
-    /// The most they may take.
+    /// The limit for `in_flight`.
     window: usize,
-    /// One for each message written so far; a success until shown otherwise.
-    outcomes: Vec<Outcome>,
+    /// One result for each message so far; a success until an error arrives.
+    results: Vec<RequestResult>,
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Debug)]
 struct InFlight {
     sequence: u32,
@@ -44,7 +43,7 @@ struct InFlight {
 }
 
 impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipeline<S, F> {
-    /// A pipeline for a socket whose receive buffer holds `receive_buffer` bytes.
+    /// A pipeline for a socket with a receive buffer of `receive_buffer` bytes.
     pub fn new(source: S, limits: Limits, receive_buffer: usize, on_answer: F) -> Self {
         // A quarter stays free for the kernel's rounding.
         let window = receive_buffer / 4 * 3;
@@ -58,26 +57,27 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
             unanswered: VecDeque::new(),
             in_flight: 0,
             window,
-            outcomes: Vec::new(),
+            results: Vec::new(),
         }
     }
 
-    /// The outcomes, in the order of the messages. Complete once the conversation has ended.
-    pub fn into_outcomes(self) -> Vec<Outcome> {
-        self.outcomes
+    /// Returns the results in the order of the messages. They are complete when the conversation has ended.
+    pub fn into_results(self) -> Vec<RequestResult> {
+        self.results
     }
 
-    /// Fills the datagram from the source. What cannot be sent has its outcome at once and closes a datagram that is
-    /// not empty, so that the outcomes of one datagram stand side by side.
+    /// Fills the datagram from the source. A message that cannot be sent gets its result at once and closes a datagram
+    /// that is not empty, so that the results of one datagram are contiguous.
     fn fill(&mut self) {
         while !self.exhausted && !self.datagram.is_full() {
             if self.datagram.is_empty() {
-                self.datagram_index = self.outcomes.len();
+                self.datagram_index = self.results.len();
             }
             match self.source.write_next(&mut self.datagram) {
-                Some(Ok(())) => self.outcomes.push(Ok(())),
+                Some(Ok(())) => self.results.push(Ok(())),
                 Some(Err(why)) => {
-                    self.outcomes.push(Err(Box::new(Failure::Unsendable(why))));
+                    self.results
+                        .push(Err(Box::new(RequestError::Unsendable(why))));
                     if !self.datagram.is_empty() {
                         return;
                     }
@@ -91,7 +91,7 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
         self.unanswered.is_empty() || self.in_flight + self.datagram.charge() <= self.window
     }
 
-    /// Books the datagram as sent and gives its bytes.
+    /// Marks the datagram as sent and returns its bytes.
     fn mark_sent(&mut self, sequence: &mut Sequence) -> &[u8] {
         let flight = InFlight {
             sequence: sequence.reserve(self.datagram.count()),
@@ -106,7 +106,7 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
         self.datagram.seal(first)
     }
 
-    /// Which flight a sequence number belongs to, and which of its messages.
+    /// Finds the datagram in flight with a sequence number, and the message in it.
     fn find(&self, sequence: u32) -> Option<(usize, u32)> {
         self.unanswered.iter().enumerate().find_map(|(at, flight)| {
             let message = sequence.wrapping_sub(flight.sequence);
@@ -115,7 +115,7 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
     }
 
     fn handle(&mut self, message: Message<'_>) -> Result<(), DecodeError> {
-        // An answer to a conversation that was given up.
+        // A reply to an abandoned conversation.
         let Some((at, number)) = self.find(message.sequence) else {
             return Ok(());
         };
@@ -140,25 +140,25 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Pipelin
     }
 
     fn refuse(&mut self, index: usize, nack: Nack) {
-        if let Some(outcome) = self.outcomes.get_mut(index) {
-            *outcome = Err(Box::new(Failure::Refused(nack)));
+        if let Some(outcome) = self.results.get_mut(index) {
+            *outcome = Err(Box::new(RequestError::Refused(nack)));
         }
     }
 
-    /// The last message of a datagram is answered, and with it this datagram and all before it.
+    /// Completes the datagram at `at` and all before it, since its last message was answered.
     fn settle(&mut self, at: usize) {
         for flight in self.unanswered.drain(..=at) {
             self.in_flight -= flight.charge;
         }
     }
 
-    /// Nothing more will come for what is on its way.
+    /// Marks everything in flight as unknown: no more replies will come.
     fn mark_unknown(&mut self) {
         for flight in self.unanswered.drain(..) {
             let messages = flight.index..flight.index + flight.count as usize;
-            for outcome in self.outcomes.get_mut(messages).into_iter().flatten() {
+            for outcome in self.results.get_mut(messages).into_iter().flatten() {
                 if outcome.is_ok() {
-                    *outcome = Err(Box::new(Failure::Unknown));
+                    *outcome = Err(Box::new(RequestError::Unknown));
                 }
             }
         }
@@ -192,8 +192,8 @@ impl<S: Source, F: FnMut(usize, Message<'_>) -> Result<(), DecodeError>> Convers
         Ok(())
     }
 
-    /// After an overrun, what is on its way is unknown and the rest is still sent, fewer at a time. A kernel that does
-    /// not answer in time is not asked for more.
+    /// After an overrun the requests in flight are unknown, and the rest is sent with a smaller window. After a timeout
+    /// nothing more is sent.
     fn lost(&mut self, why: Error) -> Result<(), Error> {
         match why {
             Error::Overrun => {

@@ -7,13 +7,13 @@ use rustix::net::sockopt;
 
 use crate::{Error, NetlinkProtocol, Options};
 
-/// A socket that talks to the kernel only, and has no other owner.
+/// A socket connected to the kernel.
 ///
-/// [`Connection`](crate::Connection) is the way to use one; this is for callers with a loop of their own, such as a
-/// benchmark that sends finished datagrams.
+/// Use [`Connection`](crate::Connection) instead, unless the caller has a loop of its own, such as a benchmark that
+/// sends prepared datagrams.
 #[derive(Debug)]
 pub struct Socket {
-    // Its `Clone` copies the bare descriptor and both copies close it: it must never be cloned.
+    // Never clone it: `Clone` copies the bare descriptor, and both copies close it.
     inner: netlink_sys::Socket,
     receive_buffer: usize,
 }
@@ -21,7 +21,7 @@ pub struct Socket {
 impl Socket {
     /// Opens a socket in the calling thread's network namespace.
     ///
-    /// Acknowledgements come without the request's payload (`NETLINK_CAP_ACK`) and with the kernel's words
+    /// Acknowledgements come without the request's payload (`NETLINK_CAP_ACK`) and with explanations
     /// (`NETLINK_EXT_ACK`).
     pub fn open(protocol: NetlinkProtocol, options: &Options) -> Result<Self, Error> {
         let number = isize::try_from(protocol.number()).unwrap_or(isize::MAX);
@@ -47,12 +47,12 @@ impl Socket {
         })
     }
 
-    /// The receive buffer that the kernel gave, in bytes as it books them.
+    /// The size of the receive buffer that the kernel set, in bytes as it accounts for them.
     pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
-    /// Sends a datagram. The kernel has worked through it when this returns.
+    /// Sends a datagram. The kernel has processed it when this returns.
     pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
         loop {
             match self.inner.send(datagram, 0) {
@@ -63,19 +63,19 @@ impl Socket {
         }
     }
 
-    /// Receives a datagram into `buffer`, whose capacity bounds it, and gives the datagram's full length.
+    /// Receives a datagram into `buffer`, up to its capacity, and returns the datagram's full length.
     ///
-    /// `ENOBUFS` means that answers were lost.
+    /// `ENOBUFS` means that replies were lost.
     pub fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.receive_with(buffer, 0)
     }
 
-    /// As [`receive`](Self::receive), but fails with `WouldBlock` when nothing is there.
+    /// Does the same, but fails with `WouldBlock` if no datagram is there.
     pub fn try_receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         self.receive_with(buffer, libc::MSG_DONTWAIT)
     }
 
-    /// Opens a socket that also gets the notifications of multicast groups.
+    /// Opens a socket that also receives notifications of multicast groups.
     pub(crate) fn open_member(
         protocol: NetlinkProtocol,
         groups: &[u32],
@@ -112,7 +112,7 @@ impl AsRawFd for Socket {
     }
 }
 
-/// Sets the receive buffer, beyond the system's limit where that is allowed, and gives what the kernel made of it.
+/// Sets the receive buffer, beyond the system's limit if permitted, and returns the size that the kernel set.
 fn enlarge(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Error> {
     let failed = |errno: rustix::io::Errno| Error::Socket {
         call: "SO_RCVBUF",

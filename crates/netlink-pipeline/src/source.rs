@@ -1,18 +1,18 @@
-//! Where the messages of a pipeline come from.
+//! The messages that a pipeline sends.
 
 use std::ops::Range;
 
 use crate::{Datagram, Limits, Request, Unsendable};
 
-/// A list of requests that are put into datagrams when their turn comes.
+/// A list of requests that are encoded when they are sent.
 ///
-/// The n-th message appended has the n-th outcome. A message that cannot be sent gets its outcome without being sent.
+/// The result of the n-th message is the n-th result. A message that cannot be sent gets an error as its result.
 pub trait Source {
-    /// Appends the next request with one [`Datagram::push`] and returns its result; `None` when there is none left.
+    /// Appends the next request with one [`Datagram::push`] and returns its result; `None` at the end of the list.
     fn write_next(&mut self, datagram: &mut Datagram) -> Option<Result<(), Unsendable>>;
 }
 
-/// Finished datagrams with everything in `source`, numbered from `first`, for sending without a pipeline.
+/// Encodes everything in `source` into datagrams, numbered from `first`, for sending without a pipeline.
 ///
 /// Messages that cannot be sent are left out.
 ///
@@ -49,7 +49,7 @@ pub fn datagrams(source: &mut impl Source, limits: Limits, first: u32) -> Vec<Ve
     }
 }
 
-/// Requests that were built beforehand, as by the `netlink-packet-*` crates.
+/// Requests that are already encoded, for example by the `netlink-packet-*` crates.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     payloads: Vec<u8>,
@@ -63,7 +63,7 @@ impl Batch {
         Self::default()
     }
 
-    /// Appends a request with this payload: what follows the netlink header.
+    /// Appends a request. `payload` follows the netlink header.
     pub fn push(&mut self, request: Request, payload: &[u8]) {
         let start = self.payloads.len();
         self.payloads.extend_from_slice(payload);
@@ -80,7 +80,7 @@ impl Batch {
         self.requests.is_empty()
     }
 
-    /// Starts again at the first request, so that the batch can be sent once more.
+    /// Returns to the first request, so that the batch can be sent again.
     pub fn rewind(&mut self) {
         self.next = 0;
     }

@@ -1,12 +1,12 @@
-//! The description of a set of attributes: their numbers for writing, and how they are read.
+//! Describes a set of attributes: their numbers for writing, and their types for reading.
 
-/// Makes a constant with the number of each attribute, a struct with one optional field for each, and
-/// [`Value`](crate::Value) for it.
+/// Defines a constant for the number of each attribute, a struct with one optional field for each, and an
+/// implementation of [`AttributeValue`](crate::AttributeValue) for the struct.
 ///
 /// Each line is `KERNEL_NAME = NUMBER => field: Type`. Attributes without a line are kept in `unknown`.
 ///
 /// ```
-/// use netlink_pipeline::{Value, Writer, attribute_table};
+/// use netlink_pipeline::{AttributeValue, Writer, attribute_table};
 ///
 /// attribute_table! {
 ///     /// The attributes of a generic-netlink family.
@@ -41,14 +41,14 @@ macro_rules! attribute_table {
             pub(crate) unknown: Vec<$crate::Attribute<'a>>,
         }
 
-        impl<'a> $crate::Value<'a> for $name<'a> {
+        impl<'a> $crate::AttributeValue<'a> for $name<'a> {
             fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, $crate::DecodeError> {
                 let mut table = Self::default();
                 for attribute in $crate::Attributes::new(bytes) {
                     let attribute = attribute?;
                     match attribute.number() {
                         $($kernel => {
-                            let value = $crate::Value::read(
+                            let value = $crate::AttributeValue::read(
                                 attribute.value,
                                 stringify!($kernel),
                             )?;

@@ -1,4 +1,4 @@
-//! The state machines against a small kernel without sockets.
+//! Tests the state machines against a simulated kernel without sockets.
 
 mod acks;
 mod datagrams;

@@ -1,4 +1,4 @@
-//! Requests of which the kernel does all or none: a batch of nfnetlink.
+//! Sends requests that the kernel applies together or not at all: a batch of nfnetlink.
 
 use netlink_packet_core::{NLM_F_ACK, NLMSG_ERROR};
 
@@ -13,26 +13,26 @@ const END: u16 = 0x11;
 
 /// A transaction of a netfilter subsystem, such as `nf_tables`, in one datagram.
 ///
-/// The kernel works through all of it before it answers (`nfnetlink_rcv_batch` in `net/netfilter/nfnetlink.c`): with an
-/// acknowledgement for each request if all were done, else with the errors of those that cannot be done, and none is.
-/// The frame around the requests is never acknowledged, for kernels before 6.10 would not do so.
+/// The kernel processes the whole batch before it replies (`nfnetlink_rcv_batch` in `net/netfilter/nfnetlink.c`). It
+/// acknowledges each request if all succeeded. Otherwise it sends the errors and applies none. The begin and end
+/// messages are not acknowledged, because kernels before 6.10 do not support that.
 #[derive(Debug)]
 pub struct Transaction {
     datagram: Datagram,
     subsystem: u8,
     first: u32,
-    state: State,
+    state: TransactionState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TransactionState {
     Unsent,
-    /// So many acknowledgements are still to come.
+    /// The number of acknowledgements that are still expected.
     Waiting(u32),
 }
 
 impl Transaction {
-    /// An empty transaction of a subsystem (`NFNL_SUBSYS_*`).
+    /// An empty transaction for a subsystem (`NFNL_SUBSYS_*`).
     pub fn new(subsystem: u8) -> Result<Self, Unsendable> {
         let mut datagram = Datagram::new(Limits::default(), 0);
         datagram.push(Request::new(BEGIN, 0), |out| frame(out, subsystem))?;
@@ -40,11 +40,11 @@ impl Transaction {
             datagram,
             subsystem,
             first: 0,
-            state: State::Unsent,
+            state: TransactionState::Unsent,
         })
     }
 
-    /// Appends a request whose payload is what `fill` appends. On failure the transaction is as it was.
+    /// Appends a request. `fill` writes its payload. On failure the transaction is unchanged.
     pub fn push(
         &mut self,
         request: Request,
@@ -63,7 +63,7 @@ impl Transaction {
     }
 }
 
-/// `struct nfgenmsg` of the frame: no family, version 0, the subsystem in network order.
+/// Writes the `struct nfgenmsg` of the begin or end message: no family, version 0, the subsystem in network order.
 fn frame(out: &mut Writer<'_>, subsystem: u8) {
     out.bytes(&[0, 0, 0, subsystem]);
 }
@@ -71,18 +71,18 @@ fn frame(out: &mut Writer<'_>, subsystem: u8) {
 impl Conversation for Transaction {
     fn next(&mut self, sequence: &mut Sequence) -> Next<'_> {
         match self.state {
-            State::Unsent => {
-                self.state = State::Waiting(self.count());
+            TransactionState::Unsent => {
+                self.state = TransactionState::Waiting(self.count());
                 let subsystem = self.subsystem;
-                // Four bytes always fit.
+                // Always fits: four bytes.
                 let _fits = self
                     .datagram
                     .push(Request::new(END, 0), |out| frame(out, subsystem));
                 self.first = sequence.reserve(self.datagram.count());
                 Next::Send(self.datagram.seal_silently(self.first))
             }
-            State::Waiting(0) => Next::Done,
-            State::Waiting(_) => Next::Receive,
+            TransactionState::Waiting(0) => Next::Done,
+            TransactionState::Waiting(_) => Next::Receive,
         }
     }
 
@@ -96,7 +96,7 @@ impl Conversation for Transaction {
             if let Some(nack) = ack::read_error(&message)? {
                 return Err(Error::Refused(nack));
             }
-            if let State::Waiting(left) = &mut self.state {
+            if let TransactionState::Waiting(left) = &mut self.state {
                 *left = left.saturating_sub(1);
             }
         }

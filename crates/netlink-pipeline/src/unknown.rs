@@ -1,27 +1,27 @@
-//! Attributes of newer kernels, carried without being understood.
+//! Keeps attributes of newer kernels without decoding them.
 
 use crate::attribute::Attribute;
 
-/// One attribute that this version of the crate has no name for.
+/// An attribute that this version of the crate does not know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownAttribute {
-    /// The attribute's number, with the nested and byte-order bits as they came.
+    /// The attribute's number, with the nested and byte-order bits as received.
     pub kind: u16,
-    /// The attribute's bytes, as they came.
+    /// The attribute's value as received.
     pub value: Box<[u8]>,
 }
 
-/// The unknown attributes of one object, in the order in which they came. Takes no memory while empty.
+/// The unknown attributes of one object, in the order received. Takes no heap memory while empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnknownAttributes(Box<[UnknownAttribute]>);
 
 impl UnknownAttributes {
-    /// The attributes.
+    /// Iterates over the attributes.
     pub fn iter(&self) -> std::slice::Iter<'_, UnknownAttribute> {
         self.0.iter()
     }
 
-    /// Whether there are none, as with every kernel this version was written for.
+    /// Whether there are none, as with every kernel that this version was written for.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,16 +1,16 @@
-//! The kinds of value that attributes hold.
+//! The types of values that attributes hold.
 
 use std::borrow::Cow;
 
 use crate::decode_error::DecodeError;
 
-/// Something that an attribute can hold.
-pub trait Value<'a>: Sized {
-    /// Reads the value; `what` names it in errors.
+/// A type that an attribute can hold.
+pub trait AttributeValue<'a>: Sized {
+    /// Decodes the value; `what` names it in errors.
     fn read(bytes: &'a [u8], what: &'static str) -> Result<Self, DecodeError>;
 }
 
-/// The first `N` bytes. Longer attributes are fine: the kernel may append fields.
+/// Returns the first `N` bytes. A longer attribute is valid: the kernel may append fields.
 fn first<const N: usize>(bytes: &[u8], what: &'static str) -> Result<[u8; N], DecodeError> {
     bytes.first_chunk().copied().ok_or(DecodeError::Short {
         what,
@@ -19,7 +19,7 @@ fn first<const N: usize>(bytes: &[u8], what: &'static str) -> Result<[u8; N], De
     })
 }
 
-/// Returns a value that every kernel sends; `what` names it in the error.
+/// Unwraps a value that every kernel sends; `what` names it in the error.
 pub fn require<T>(value: Option<T>, what: &'static str) -> Result<T, DecodeError> {
     value.ok_or(DecodeError::Missing { what })
 }
@@ -27,7 +27,7 @@ pub fn require<T>(value: Option<T>, what: &'static str) -> Result<T, DecodeError
 /// Numbers in the host's byte order.
 macro_rules! host_order {
     ($($number:ty),*) => {$(
-        impl Value<'_> for $number {
+        impl AttributeValue<'_> for $number {
             fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
                 first(bytes, what).map(Self::from_ne_bytes)
             }
@@ -44,20 +44,20 @@ pub struct NetworkU16(
     pub u16,
 );
 
-impl Value<'_> for NetworkU16 {
+impl AttributeValue<'_> for NetworkU16 {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         first(bytes, what).map(|bytes| Self(u16::from_be_bytes(bytes)))
     }
 }
 
-/// A counter: 32 bits in the older attributes, 64 in the newer ones.
+/// A counter: 32 bits in older attributes, 64 in newer ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counter(
     /// The count.
     pub u64,
 );
 
-impl Value<'_> for Counter {
+impl AttributeValue<'_> for Counter {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         match bytes.first_chunk() {
             Some(bytes) => Ok(Self(u64::from_ne_bytes(*bytes))),
@@ -66,30 +66,30 @@ impl Value<'_> for Counter {
     }
 }
 
-/// Bytes taken as they are, such as an address.
-impl<const N: usize> Value<'_> for [u8; N] {
+/// Bytes without further decoding, such as an address.
+impl<const N: usize> AttributeValue<'_> for [u8; N] {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         first(bytes, what)
     }
 }
 
-/// Text that ends with a NUL. The kernel's names are ASCII; anything else is replaced, so that one odd name does not
-/// make a whole table unreadable.
-impl<'a> Value<'a> for Cow<'a, str> {
+/// Text that ends with a NUL. Names in the kernel are ASCII; other bytes are replaced, so that one malformed name does
+/// not make a whole table unreadable.
+impl<'a> AttributeValue<'a> for Cow<'a, str> {
     fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(text))
     }
 }
 
-/// Attributes that are looked into only when needed.
+/// Nested attributes that are decoded only when needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raw<'a>(
-    /// The bytes.
+    /// The undecoded bytes.
     pub &'a [u8],
 );
 
-impl<'a> Value<'a> for Raw<'a> {
+impl<'a> AttributeValue<'a> for Raw<'a> {
     fn read(bytes: &'a [u8], _: &'static str) -> Result<Self, DecodeError> {
         Ok(Self(bytes))
     }

@@ -1,4 +1,4 @@
-//! Writing netlink attributes.
+//! Writes netlink attributes.
 
 use crate::attribute::{HEADER, align};
 use crate::unknown::UnknownAttributes;
@@ -6,11 +6,11 @@ use crate::unknown::UnknownAttributes;
 /// `NLA_F_NESTED`: the attribute holds attributes.
 const NESTED: u16 = 0x8000;
 
-/// Bytes of the longest value of fixed size: an address.
+/// Longest value of fixed size, in bytes: an address.
 const LONGEST_FIXED: usize = 16;
 
-/// Appends to a message. Lengths are checked: what is too long for its length field makes the whole message fail when
-/// it is finished, never a wrong length.
+/// Appends attributes to a message. Checks lengths: if something exceeds its length field, finishing the message fails;
+/// a wrong length is never sent.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: &'a mut Vec<u8>,
@@ -26,18 +26,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Appends bytes as they are, such as a fixed header.
+    /// Appends bytes unchanged, such as a fixed header.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Appends an attribute with these bytes and its padding. `kind` is taken as it is.
+    /// Appends an attribute with this value and padding. `kind` is written unchanged.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.framed(kind, |writer| writer.bytes(value));
     }
 
-    /// The same for a value of fixed size, which most are: header, value and padding are one copy of a size that is
-    /// known when the program is built.
+    /// Does the same for a value of fixed size, as most are: the compiler makes header, value and padding one copy of
+    /// constant size.
     #[inline]
     pub fn fixed<const N: usize>(&mut self, kind: u16, value: [u8; N]) {
         const { assert!(N <= LONGEST_FIXED) };
@@ -53,12 +53,12 @@ impl<'a> Writer<'a> {
         self.buffer.extend_from_slice(padded.unwrap_or_default());
     }
 
-    /// Appends an attribute that holds what `fill` appends.
+    /// Appends a nested attribute. `fill` writes its attributes.
     pub fn nested(&mut self, number: u16, fill: impl FnOnce(&mut Self)) {
         self.framed(number | NESTED, fill);
     }
 
-    /// Appends an attribute with this text and the NUL at its end.
+    /// Appends a text attribute, with a NUL at its end.
     pub fn text(&mut self, number: u16, text: &str) {
         self.framed(number, |out| {
             out.bytes(text.as_bytes());
@@ -66,14 +66,14 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// Appends attributes that were once read, as they came.
+    /// Appends attributes that were read earlier, unchanged.
     pub fn unknown(&mut self, attributes: &UnknownAttributes) {
         for attribute in attributes {
             self.attribute(attribute.kind, &attribute.value);
         }
     }
 
-    /// Whether something did not fit into its length field.
+    /// Whether something exceeded its length field.
     pub(crate) fn is_too_long(&self) -> bool {
         self.too_long
     }

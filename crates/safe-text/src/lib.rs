@@ -1,21 +1,21 @@
-//! Text from objects and files, made safe to show: on one line, without hidden characters, and not too long.
+//! Makes text from objects and files safe to print: one line, no hidden characters, bounded length.
 //!
-//! Whoever may write an `EndpointSlice` chooses its `zone`, which the API server does not check. Shown as it is, such a
-//! text could command the terminal, forge a line, or change the order in which a line reads.
+//! A user who can write an `EndpointSlice` chooses its `zone`, and the API server does not validate it. Printed as it
+//! is, such a text could control the terminal, forge a log line, or change the order in which a line reads.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Bytes of the longest text that a message repeats whole.
+/// Longest text, in bytes, that a message repeats in full.
 const LONGEST: usize = 1000;
 
-/// Bytes of the longest name of anything in Kubernetes (RFC 1123 subdomain).
+/// Longest name of a Kubernetes object, in bytes (RFC 1123 subdomain).
 const LONGEST_NAME: usize = 253;
 
-/// Whether a character moves, hides or reorders what stands around it instead of showing itself.
+/// Whether a character moves, hides or reorders the characters around it.
 ///
-/// These are control characters (Unicode Cc), the marks, embeddings and isolates that change the direction of text,
-/// the characters without a width, line and paragraph separators, and tags (Unicode 16, section 23).
+/// True for control characters (Unicode Cc); for the marks, embeddings and isolates that change the direction of text;
+/// for characters without a width; for line and paragraph separators; and for tags (Unicode 16, section 23).
 pub const fn is_hidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
@@ -23,12 +23,12 @@ pub const fn is_hidden(character: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether a text can be the name or the label of anything: short, and nothing in it is hidden.
+/// Whether a text can be an object's name or a label: at most 253 bytes, no hidden characters.
 pub fn is_name(text: &str) -> bool {
     text.len() <= LONGEST_NAME && !text.contains(is_hidden)
 }
 
-/// Text with every hidden character escaped as Rust writes it: `a\nb`, `\u{1b}[31m`.
+/// Text with each hidden character escaped in Rust syntax: `a\nb`, `\u{1b}[31m`.
 #[derive(Debug, Clone, Copy)]
 pub struct OneLine<'a>(pub &'a str);
 
@@ -45,7 +45,7 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// [`OneLine`] as text; borrowed where nothing is hidden.
+/// Returns [`OneLine`] as text; borrowed if the text has no hidden characters.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(is_hidden) {
         Cow::Owned(OneLine(text).to_string())
@@ -54,7 +54,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Both ends of a text of more than 1,000 bytes, and how long it is; a shorter text as it is.
+/// Shortens a text of more than 1,000 bytes to its two ends and its length; returns a shorter text unchanged.
 pub fn shorten(text: impl Into<Box<str>>) -> Box<str> {
     let text = text.into();
     if text.len() <= LONGEST {
@@ -67,14 +67,14 @@ pub fn shorten(text: impl Into<Box<str>>) -> Box<str> {
     format!("{head} ... ({} bytes) ... {tail}", text.len()).into()
 }
 
-/// JSON with every hidden character escaped as JSON has it, but for the line breaks between its values.
+/// Escapes hidden characters in JSON, except the line breaks between values.
 ///
-/// JSON allows most of them in its strings as they are (RFC 8259, section 7), and has them nowhere else.
+/// JSON allows most hidden characters inside strings (RFC 8259, section 7), and nowhere else.
 pub fn safe_json(json: &str) -> Cow<'_, str> {
     escape_json(json, |character| character == '\n')
 }
 
-/// `text` with hidden characters as `\uXXXX`, except those that are `kept`.
+/// Replaces the hidden characters of `text` by `\uXXXX`, except those for which `kept` is true.
 pub fn escape_json(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let hides = |character: char| is_hidden(character) && !kept(character);
     if !text.contains(hides) {

@@ -1,4 +1,4 @@
-//! Runs a program with a deadline and takes a bounded amount of its output. The only place where processes are started.
+//! Runs a program with a deadline and limits its output. No other code starts processes.
 
 use std::io;
 use std::process::{Output, Stdio};
@@ -9,60 +9,60 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long a program may run. `nft` needs milliseconds, and seconds on a node that just booted.
+/// Default time limit. `nft` needs milliseconds, but seconds on a node that has just booted.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Bytes of output that are taken: some 300,000 elements of a set in the JSON of `nft`.
+/// Output limit in bytes. `nft` prints about 300,000 set elements as JSON in 16 MiB.
 const MOST_OUTPUT: u64 = 16 << 20;
 
-/// Why a program gave no result.
+/// Why a program returned no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The operating system did not start it, or its pipes broke.
+    /// The operating system did not start the program, or a pipe to it failed.
     #[error("cannot be run: {0}")]
     NotRun(#[from] io::Error),
-    /// It did not end in time and was killed.
+    /// The program did not exit before its deadline and was killed.
     #[error("did not end within {} s and was killed", .0.as_secs())]
     Hung(Duration),
-    /// It wrote more than is taken and was killed.
+    /// The program wrote more than the output limit and was killed.
     #[error("wrote more than {} MiB and was killed", MOST_OUTPUT >> 20)]
     TooMuch,
-    /// It ended by a signal.
+    /// A signal terminated the program.
     #[error("ended by signal {0}")]
     Signal(i32),
 }
 
-/// What is run, and how.
+/// A program and how to run it.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
-    /// Its name or path.
+    /// Name or path of the executable.
     pub program: &'a str,
-    /// What follows the name.
+    /// Command-line arguments.
     pub arguments: &'a [&'a str],
-    /// Variables beside those of this process.
+    /// Environment variables, in addition to those of this process.
     pub environment: &'a [(String, String)],
-    /// What it reads.
+    /// Standard input.
     pub input: Input<'a>,
-    /// When it is killed.
+    /// Time after which the program is killed.
     pub deadline: Duration,
 }
 
-/// What a program reads.
+/// The standard input of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// Nothing.
+    /// No input: `/dev/null`.
     None,
-    /// A text.
+    /// A text, through a pipe.
     Text(&'a str),
-    /// This process' terminal, to which its errors go as well.
+    /// The terminal of this process. The program's standard error goes there, too.
     Terminal,
 }
 
-/// A process group that is killed when this is dropped, so that what the program started ends too.
+/// Kills a process group when dropped, so that the program's own child processes exit, too.
 struct Group(Option<Pid>);
 
 impl<'a> Program<'a> {
-    /// A program without input, with the usual [`DEADLINE`].
+    /// A program without input, with the default [`DEADLINE`].
     pub fn new(program: &'a str, arguments: &'a [&'a str]) -> Self {
         Self {
             program,
@@ -77,17 +77,17 @@ impl<'a> Program<'a> {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // It fails only if nothing of the group is left.
+            // Fails only if no process of the group is left.
             let _gone = kill_process_group(leader, Signal::KILL);
         }
     }
 }
 
-/// Runs `program` to its end, kills it at its deadline, and returns its exit status and output.
-/// Dropping the future kills it as well, with the programs that it started.
+/// Runs `program` until it exits or its deadline passes, and returns its exit status and output. Dropping the future
+/// kills the program and its child processes.
 ///
 /// # Errors
-/// It did not start, did not end in time, wrote too much, or was killed.
+/// The program did not start, missed its deadline, wrote too much, or was killed by a signal.
 pub async fn run(program: &Program<'_>) -> Result<Output, ChildError> {
     timeout(program.deadline, communicate(program))
         .await
@@ -115,7 +115,7 @@ async fn communicate(program: &Program<'_>) -> Result<Output, ChildError> {
         .stderr(errors)
         .kill_on_drop(true);
     if !at_terminal {
-        // Only the terminal's own group may read from it.
+        // Only the foreground process group may read from a terminal.
         command.process_group(0);
     }
     let mut child = command.spawn()?;
@@ -124,7 +124,7 @@ async fn communicate(program: &Program<'_>) -> Result<Output, ChildError> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let (Some(mut stdin), Input::Text(input)) = (stdin, program.input) {
-            // A program that ends without reading says why by its exit status.
+            // A program that exits without reading its input reports the reason in its exit status.
             drop(stdin.write_all(input.as_bytes()).await);
         }
         Ok(())
@@ -169,7 +169,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn d13_a_program_that_never_ends_is_killed_at_its_deadline() {
-        // Time is paused: the deadline passes as soon as nothing else goes on.
+        // Time is paused: the deadline passes as soon as all tasks wait.
         let hung = shell("exec sleep 1000000").await;
         assert!(matches!(hung, Err(ChildError::Hung(DEADLINE))), "{hung:?}");
     }
@@ -213,7 +213,7 @@ mod tests {
         assert!(matches!(hung, Err(ChildError::Hung(_))), "{hung:?}");
         let started = std::fs::read_to_string(file).unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", started.trim()));
-        // Without a parent it may stay as a zombie until its adoptive one looks.
+        // A process without a parent may stay a zombie until init reaps it.
         while state().is_ok_and(|state| !state.contains(") Z ")) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -1,7 +1,7 @@
-//! Log lines and metrics of every program of ours, under the names that all programs of Kubernetes use.
+//! Logging and metrics of our programs. Metric names follow the conventions of Kubernetes components.
 //!
-//! Writes log lines ([`log`]); counts the process ([`Process`]) and its requests to the API server ([`ClientRequests`]);
-//! writes both text formats ([`Format`]); and serves them over HTTP, with limits ([`serve`]).
+//! [`log`] writes log lines, [`Process`] measures this process, [`ClientRequests`] counts requests to the API server,
+//! [`Format`] writes both exposition formats, and [`serve`] serves them over HTTP with limits.
 
 pub mod log;
 mod process;

@@ -1,4 +1,4 @@
-//! Log lines: to standard error, one for each change of substance, none for nothing.
+//! Writes log lines to standard error. Values from objects cannot forge a line or send terminal sequences.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,10 +13,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The library that talks to the API server: it logs every failed request, which our own lines report too.
+/// The API client's log target. It logs every failed request, and our own log lines report those, too.
 const CLIENT: &str = "kube_client";
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// One readable line for each event.
@@ -26,18 +26,18 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged where `RUST_LOG` does not say it.
+/// What to log if `RUST_LOG` is not set.
 #[derive(Debug, Clone, Copy)]
 pub struct Verbosity {
-    /// 0 changes and trouble, 1 every kernel write too, 2 and more everything.
+    /// 0 logs changes and errors, 1 also every kernel write, 2 and more everything.
     pub level: u8,
-    /// The crates whose debug lines level 1 shows; the first is the example in messages.
+    /// Crates whose debug lines level 1 shows. The first one is the example in messages.
     pub crates: &'static [&'static str],
 }
 
-/// Starts logging for the whole process. `RUST_LOG` wins over `verbosity`; a second call does nothing.
+/// Starts logging for the whole process. `RUST_LOG` overrides `verbosity`. A second call has no effect.
 ///
-/// `RUST_LOG` is a level, or pairs of module and level: `warn`, `info,agent::reconcile=debug`.
+/// `RUST_LOG` is a level, or a list of module and level pairs: `warn`, `info,agent::reconcile=debug`.
 pub fn start(format: LogFormat, verbosity: Verbosity) {
     let given = std::env::var("RUST_LOG").ok();
     let parsed = given.as_deref().map(str::parse::<Targets>);
@@ -50,7 +50,7 @@ pub fn start(format: LogFormat, verbosity: Verbosity) {
     } else {
         Colours::None
     };
-    // A second logger is refused; the first goes on.
+    // `try_init` fails if a logger is already set; that logger stays in use.
     let _started = tracing_subscriber::registry()
         .with(filter)
         .with(lines(format, colours, io::stderr))
@@ -64,7 +64,7 @@ pub fn start(format: LogFormat, verbosity: Verbosity) {
     }
 }
 
-/// The layer that writes lines to where `to` says.
+/// Returns the layer that writes lines to the writer that `to` opens.
 fn lines<S, W>(
     format: LogFormat,
     colours: Colours,
@@ -101,28 +101,27 @@ impl Verbosity {
     }
 }
 
-/// What of a log line comes from the logger and not from a value: its colours, if it writes any.
+/// Which escape sequences of the logger itself may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Colours {
-    /// The log goes to a terminal, and the sequences that the logger itself writes pass.
+    /// The log goes to a terminal, so the logger's own colour sequences pass.
     Kept,
-    /// The logger writes none.
+    /// The logger writes no colours.
     None,
 }
 
-/// The sequences that `tracing-subscriber` writes, after ESC: of the styles and of the levels. None of them hides a text.
+/// The sequences that `tracing-subscriber` writes after ESC for styles and levels. None of them hides text.
 const COLOURS: [&str; 9] = [
     "[0m", "[1m", "[2m", "[3m", "[31m", "[32m", "[33m", "[34m", "[35m",
 ];
 
-/// Writes log lines, each handed over in one piece: a line break within one is escaped, and whatever else is hidden.
+/// Writes log lines, one per call of `write`. Escapes line breaks inside a line and all other hidden characters.
 ///
-/// `tracing-subscriber` itself escapes ESC in messages, but not in fields (`zone = %zone`; 0.3.23).
+/// `tracing-subscriber` itself escapes ESC in messages, but not in fields (`zone = %zone`; version 0.3.23).
 #[derive(Debug)]
 struct LogWriter<W> {
-    /// Where the lines go.
     to: W,
-    /// Whether ESC may be a colour.
+    /// Whether ESC may start a colour sequence.
     colours: Colours,
 }
 
@@ -145,7 +144,7 @@ impl<W: Write> Write for LogWriter<W> {
     }
 }
 
-/// A line in which ESC is escaped unless a colour follows, and every other hidden character too.
+/// Escapes ESC unless a colour sequence follows, and every other hidden character.
 fn coloured(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let mut safe = escape_json(parts.next().unwrap_or_default(), |_| false).into_owned();
@@ -163,11 +162,11 @@ mod tests {
 
     use super::*;
 
-    /// What is written.
+    /// Collects what the logger writes.
     #[derive(Debug, Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Memory {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -177,7 +176,7 @@ mod tests {
         }
     }
 
-    /// What tenants choose reaches the log as a message, as a field, and in an error.
+    /// Values that a tenant chooses reach the log in a message, in a field, and in an error.
     #[test]
     fn what_commands_a_terminal_or_forges_a_line_is_shown_in_the_log_and_not_done() {
         let attack = "a\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[8m\n2026-11-21T20:00:00Z ERROR forged\r\u{202e}\u{9b}2J";
@@ -186,7 +185,7 @@ mod tests {
             (LogFormat::Text, Colours::None),
             (LogFormat::Json, Colours::None),
         ] {
-            let memory = Memory::default();
+            let memory = SharedBuffer::default();
             let to = memory.clone();
             let subscriber =
                 tracing_subscriber::registry().with(lines(format, colours, move || to.clone()));

@@ -1,4 +1,4 @@
-//! What /proc says about this process, under the names that every Prometheus client uses.
+//! Reads this process's resource usage from /proc, under the names that every Prometheus client library uses.
 
 use std::fmt;
 use std::fs;
@@ -8,56 +8,54 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// `process_*` of this process, read at each scrape: `registry.register_collector(Box::new(Process))`, in a registry
-/// without a prefix.
+/// The `process_*` metrics of this process, read at each scrape: `registry.register_collector(Box::new(Process))`. The
+/// registry must have no prefix.
 #[derive(Debug, Clone, Copy)]
 pub struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let figures = read();
-        let mut tell = |name: &str, help: &str, metric: &dyn EncodeMetric| {
+        let mut encode = |name: &str, help: &str, metric: &dyn EncodeMetric| {
             let place = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
             metric.encode(place)
         };
         let cpu = ConstCounter::new(figures.cpu_seconds);
-        tell(
+        encode(
             "process_cpu_seconds",
             "CPU time in user and system mode.",
             &cpu,
         )?;
         let resident = ConstGauge::new(figures.resident_bytes);
-        tell(
+        encode(
             "process_resident_memory_bytes",
             "Resident memory.",
             &resident,
         )?;
         let start = ConstGauge::new(figures.start_seconds);
-        tell(
+        encode(
             "process_start_time_seconds",
             "Start of the process, as Unix time.",
             &start,
         )?;
         let open_files = ConstGauge::new(figures.open_files);
-        tell("process_open_fds", "Open file descriptors.", &open_files)
+        encode("process_open_fds", "Open file descriptors.", &open_files)
     }
 }
 
-/// What /proc says.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Figures {
-    /// User and system time, seconds.
+struct ProcessStats {
+    /// User plus system time, in seconds.
     cpu_seconds: f64,
-    /// Resident memory, bytes.
+    /// Resident memory, in bytes.
     resident_bytes: u64,
-    /// Start, seconds since 1970.
+    /// Start time, in seconds since 1970.
     start_seconds: f64,
-    /// Open file descriptors.
     open_files: u64,
 }
 
-/// Reads it now; what cannot be read is 0.
-fn read() -> Figures {
+/// Reads the current values; a value that cannot be read is 0.
+fn read() -> ProcessStats {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let boot = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -67,10 +65,17 @@ fn read() -> Figures {
     parse(&stat, &statm, &boot, ticks, page, open_files)
 }
 
-/// Fields of proc(5): of `stat` 14 utime, 15 stime and 22 starttime, in ticks; of `statm` the second, resident
-/// pages; of the system's `stat` the line `btime`.
-fn parse(stat: &str, statm: &str, boot: &str, ticks: u64, page: u64, open_files: u64) -> Figures {
-    // The second field, the program's name, may hold blanks; it ends at the last bracket.
+/// Parses fields of proc(5): in `stat` 14 utime, 15 stime and 22 starttime (clock ticks); in `statm` the second,
+/// resident pages; in the system's `stat` the line `btime`.
+fn parse(
+    stat: &str,
+    statm: &str,
+    boot: &str,
+    ticks: u64,
+    page: u64,
+    open_files: u64,
+) -> ProcessStats {
+    // The second field, the program's name, may contain spaces; it ends at the last bracket.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .map_or("", |(_, rest)| rest)
@@ -90,7 +95,7 @@ fn parse(stat: &str, statm: &str, boot: &str, ticks: u64, page: u64, open_files:
     let booted = boot
         .lines()
         .find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
-    Figures {
+    ProcessStats {
         cpu_seconds: seconds(number(14) + number(15)),
         resident_bytes: resident.unwrap_or_default() * page,
         start_seconds: booted.map_or(0.0, to_f64) + seconds(number(22)),
@@ -121,7 +126,7 @@ mod tests {
             4096,
             9,
         );
-        let expected = Figures {
+        let expected = ProcessStats {
             cpu_seconds: 2.0,
             resident_bytes: 819_200,
             start_seconds: 1123.45,

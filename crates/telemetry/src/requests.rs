@@ -1,4 +1,4 @@
-//! Requests to the API server, counted as client-go counts them.
+//! Counts requests to the API server as client-go does.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// `rest_client_requests_total`.
+/// The counter `rest_client_requests_total`.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRequests(Family<Labels, Counter>);
 
@@ -19,14 +19,14 @@ struct Labels {
 }
 
 impl ClientRequests {
-    /// Makes it part of a registry, which must have no prefix.
+    /// Adds the counter to a registry, which must have no prefix.
     pub fn register(&self, registry: &mut Registry) {
         let words = "Requests to the API server, by HTTP status code, method and host";
         registry.register("rest_client_requests", words, self.0.clone());
     }
 
-    /// Takes over counts that are made elsewhere: of requests to the server at an address, by status code
-    /// (see [`code_word`](Self::code_word)) and method of HTTP.
+    /// Replaces the counts by those of requests to the server at `address`, by status code (see
+    /// [`code_label`](Self::code_label)) and HTTP method.
     pub fn fill(
         &self,
         address: &str,
@@ -43,13 +43,13 @@ impl ClientRequests {
         }
     }
 
-    /// How client-go writes a status code, and that no answer came.
-    pub fn code_word(code: Option<u16>) -> String {
+    /// Returns client-go's label value for a status code; `<error>` for a request without a response.
+    pub fn code_label(code: Option<u16>) -> String {
         code.map_or_else(|| "<error>".to_owned(), |code| code.to_string())
     }
 }
 
-/// What client-go calls a host: an address without scheme and path.
+/// Returns client-go's host label: the address without scheme and path.
 fn host(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default()
@@ -64,7 +64,7 @@ mod tests {
         let mut registry = Registry::default();
         let requests = ClientRequests::default();
         requests.register(&mut registry);
-        let code = ClientRequests::code_word;
+        let code = ClientRequests::code_label;
         requests.fill("https://a:1/", [(code(Some(404)), "GET", 7)]);
         let counts = [
             (code(Some(200)), "GET", 2),

@@ -1,7 +1,7 @@
-//! An HTTP server for ports that anybody may reach: a client that sends half a request costs little and not for long.
+//! An HTTP server for ports that any client can reach: an incomplete request costs little and ends soon.
 //!
-//! A connection is good for one request. Of those beyond [`MOST`] the oldest that has not sent its request is dropped:
-//! a new one is always taken, since it may be the kubelet's.
+//! A connection serves one request. Beyond [`MAX_CONNECTIONS`] connections the server drops the oldest one that has not
+//! sent its request. It always accepts a new connection, because that may be the kubelet's.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,28 +22,28 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
-/// Connections at the same time.
-const MOST: usize = 128;
-/// How long a client may take to send the head of its request.
-const HEAD: Duration = Duration::from_secs(5);
-/// How long a whole connection may take, with a slow reader at its other end.
-const WHOLE: Duration = Duration::from_secs(30);
-/// Between two tries when the process has no file descriptor left.
+/// Concurrent connections.
+const MAX_CONNECTIONS: usize = 128;
+/// Time limit for a client to send the head of its request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for a whole connection, with a slow reader at the other end.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause between two accept attempts while the process has no free file descriptor.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Connections that wait to be accepted. Beyond, the kernel drops the first packet of a client, which tries again after a
-/// second and later: the kubelet would be late. What tokio takes by itself (128) is full in a moment.
+/// Connections that wait to be accepted. If the queue is full, the kernel drops a client's SYN, and the client retries
+/// after a second or more: the kubelet's probe would be late. A burst of clients fills tokio's default (128) at once.
 const BACKLOG: u32 = 4_096;
 
-/// Connections in the order in which they came.
+/// Open connections, oldest first.
 #[derive(Default)]
-struct Open(Vec<(AbortHandle, Arc<AtomicBool>)>);
+struct OpenConnections(Vec<(AbortHandle, Arc<AtomicBool>)>);
 
-impl Open {
-    /// Drops what is over, and as many connections as there have to be fewer for one more.
+impl OpenConnections {
+    /// Forgets finished connections, and drops one if there is no room for another.
     fn make_room(&mut self) {
         self.0.retain(|(task, _)| !task.is_finished());
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_CONNECTIONS {
             return;
         }
         let waits = |(_, asked): &(AbortHandle, Arc<AtomicBool>)| !asked.load(Ordering::Relaxed);
@@ -56,21 +56,21 @@ impl Open {
 /// Listens on `address` for [`serve`].
 ///
 /// # Errors
-/// The address is taken, or not of this machine.
+/// The address is in use, or no interface of this machine has it.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // The port is free again as soon as a program before has ended.
+    // The port can be bound again as soon as the previous process has exited.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Answers what `listener` accepts with `router`, until the future is dropped.
+/// Serves the connections that `listener` accepts with `router`, until the future is dropped.
 pub async fn serve(listener: TcpListener, router: Router) -> Infallible {
-    let mut open = Open::default();
+    let mut open = OpenConnections::default();
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -82,12 +82,12 @@ pub async fn serve(listener: TcpListener, router: Router) -> Infallible {
         let asked = Arc::new(AtomicBool::new(false));
         let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&asked)));
         open.0.push((task, asked));
-        // Those that were accepted come first: one with its request is answered before thousands without.
+        // Lets accepted connections run first: a complete request is answered before thousands of incomplete ones.
         yield_now().await;
     }
 }
 
-/// Answers one request.
+/// Serves one request.
 async fn connection(stream: TcpStream, router: Router, asked: Arc<AtomicBool>) {
     let router = TowerToHyperService::new(router);
     let answer = service_fn(move |request: Request<Incoming>| {
@@ -97,21 +97,21 @@ async fn connection(stream: TcpStream, router: Router, asked: Arc<AtomicBool>) {
     let mut http = http1::Builder::new();
     let served = http
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEADER_TIMEOUT)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), answer);
-    // Whatever went wrong is the client's trouble.
-    drop(timeout(WHOLE, served).await);
+    // An error here is the client's: a reset or a timeout.
+    drop(timeout(CONNECTION_TIMEOUT, served).await);
 }
 
-/// Raises the soft limit of open files to the hard one: container runtimes differ, and 1,024 are soon used up.
+/// Raises the soft limit of open files to the hard limit: container runtimes set different ones, and 1,024 are too few.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // The limit that there is serves, too.
+    // On failure the present limit stays.
     let _raised = setrlimit(Resource::Nofile, raised);
 }
 
@@ -141,19 +141,19 @@ mod tests {
         let mut half = Vec::new();
         for _ in 0..5_000 {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            // It may have been dropped already.
+            // The server may have dropped the connection already.
             drop(stream.write_all(b"GET /livez HTTP/1.1\r\nHost: ").await);
             half.push(stream);
         }
         let answer = ask(address).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
         assert!(answer.ends_with("alive"), "{answer}");
-        // What the server dropped is at its end, or reset; what it holds has nothing to say.
+        // A connection that the server dropped is closed or reset; one that it holds has no data to read.
         let is_open = |stream: &TcpStream| {
             let read = stream.try_read(&mut [0; 64]);
             read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
         };
-        while half.iter().filter(|stream| is_open(stream)).count() > MOST {
+        while half.iter().filter(|stream| is_open(stream)).count() > MAX_CONNECTIONS {
             yield_now().await;
         }
         server.abort();
@@ -164,7 +164,7 @@ mod tests {
         raise_file_limit();
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        // Nothing is accepted meanwhile.
+        // The server accepts nothing during the test.
         let connect =
             |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900));
         let connected: Result<Vec<_>, _> = (0..1_000).map(connect).collect();

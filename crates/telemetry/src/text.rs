@@ -1,7 +1,7 @@
-//! The two text formats a scraper may ask for.
+//! The two text formats of metrics that a scraper may request.
 //!
 //! The registry writes `OpenMetrics`, where a counter's `# TYPE` line names the family without `_total`. The older
-//! Prometheus format wants the sample's own name there, and takes a counter named otherwise for untyped.
+//! Prometheus format uses the sample's own name there, and treats a counter with another name as untyped.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// Content type of [`Format::Prometheus`].
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A text format.
+/// A text format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `OpenMetrics` 1.0, for those who ask for it.
+    /// `OpenMetrics` 1.0, if the scraper accepts it.
     OpenMetrics,
-    /// Prometheus text 0.0.4, for everyone else.
+    /// Prometheus text 0.0.4, the default.
     Prometheus,
 }
 
 impl Format {
-    /// What an `Accept` header asks for.
+    /// Chooses the format from an `Accept` header.
     pub fn accepted(accept: Option<&str>) -> Self {
         match accept {
             Some(accept) if accept.contains("application/openmetrics-text") => Self::OpenMetrics,
@@ -29,7 +29,7 @@ impl Format {
         }
     }
 
-    /// The `Content-Type` of the answer.
+    /// The `Content-Type` of the response.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => OPEN_METRICS,
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// An `OpenMetrics` exposition in this format.
+    /// Converts an `OpenMetrics` exposition to this format.
     pub fn convert(self, open_metrics: String) -> String {
         match self {
             Self::OpenMetrics => open_metrics,
@@ -72,7 +72,7 @@ fn prometheus(open_metrics: &str) -> String {
     text
 }
 
-/// `# WORD name rest` in its parts.
+/// Splits a comment line, `# WORD name rest`.
 fn comment(line: &str) -> Option<(&str, &str, &str)> {
     let mut parts = line.strip_prefix("# ")?.splitn(3, ' ');
     Some((

@@ -1,4 +1,4 @@
-//! The hints that kube-controller-manager writes on endpoints: Topology Aware Hints (KEP-2433) and
+//! Computes the hints that kube-controller-manager writes on endpoints: Topology Aware Hints (KEP-2433) and
 //! `trafficDistribution` (KEP-4444, KEP-3015).
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //!               reconcile(slices of one Service and family) --> hints on endpoints, perhaps a HintEvent
 //! ```
 //!
-//! [`resolve`](mod@crate::resolve) reads hints, this module writes them; the two together show what a cluster
-//! without policies of ours would do. [`write()`] does it for a whole Service from scratch:
+//! [`resolve`](mod@crate::resolve) reads hints, this module writes them. Together they show what a cluster without our
+//! policies does. [`write()`] computes the hints of a whole Service from scratch:
 //!
 //! ```
 //! use topology_core::hints::{self, HintMode};
@@ -35,16 +35,17 @@
 //! hints::write(HintMode::SameZone, None, &mut slices);
 //! assert_eq!(slices[0].endpoints[0].hints.as_ref().map(|hints| &*hints.zones[0]), Some("a"));
 //!
-//! // Topology Aware Hints need to know how the CPU is spread, and take all hints away where they do not.
+//! Topology Aware Hints need to know the CPU of each zone. Without it they remove all hints.
 //! let events = hints::write(HintMode::Auto, None, &mut slices);
 //! assert!(slices[0].endpoints[0].hints.is_none());
 //! assert_eq!(events[0].reason(), "TopologyAwareHintsDisabled");
 //! # Ok::<(), std::net::AddrParseError>(())
 //! ```
 //!
-//! # Where it differs
+//! # Difference from the original
 //!
-//! The original walks hash maps where several zones have as much to give or lack as much; here they go by name.
+//! If several zones have the same surplus or the same deficit, the original takes them in the order of a hash map. This
+//! module takes them in order of name.
 
 mod allocation;
 mod auto;
@@ -63,11 +64,11 @@ pub use zones::Zones;
 
 use crate::model::{EndpointSlice, Family};
 
-/// Brings the hints on the slices of one Service and `family` to what `mode` asks for.
+/// Updates the hints on the slices of one Service and `family` to `mode`.
 ///
-/// `zones` are none where [`Zones::of`] finds the Nodes insufficient. `hinted` says whether Topology Aware Hints were
-/// recorded for the Service before. Where hints were allocated or had to be taken away, an event says so; a refusal is
-/// repeated at each call, as the original does.
+/// `zones` is `None` if [`Zones::of`] finds the Nodes insufficient. `hinted` says whether Topology Aware Hints were
+/// recorded for the Service before. Returns an event if hints were allocated or had to be removed. An error is repeated
+/// at each call, as in the original.
 pub fn reconcile(
     mode: HintMode,
     zones: Option<&Zones>,
@@ -88,11 +89,11 @@ pub fn reconcile(
     };
     match outcome {
         Ok(news) => news.then_some(HintEvent::Enabled { family }),
-        Err(trouble) => Some(HintEvent::Disabled { family, trouble }),
+        Err(problem) => Some(HintEvent::Disabled { family, problem }),
     }
 }
 
-/// Replaces all hints on `slices`, which belong to one Service, by what `mode` asks for; the events by family.
+/// Replaces all hints on the slices of one Service according to `mode`. Returns the events, one family after the other.
 pub fn write(
     mode: HintMode,
     zones: Option<&Zones>,
@@ -119,7 +120,10 @@ fn write_family(
         return None;
     }
     let mut fresh = HintedSlices {
-        create: mine.iter().map(|slice| HintedSlice::fresh(slice)).collect(),
+        create: mine
+            .iter()
+            .map(|slice| HintedSlice::without_hints(slice))
+            .collect(),
         ..HintedSlices::default()
     };
     let event = reconcile(mode, zones, family, false, &mut fresh);

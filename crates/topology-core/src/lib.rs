@@ -1,4 +1,4 @@
-//! Which endpoints of a Service a node should use, with which weights, and why.
+//! Decides which endpoints of a Service a node should use, and with which weights, and explains why.
 //!
 //! ```text
 //!  Nodes, Services, EndpointSlices                 the kernel's IPVS table
@@ -17,24 +17,25 @@
 //!                               Plan: Steps in an order that always serves
 //! ```
 //!
-//! The caller owns everything that is not a value: it feeds objects in, executes the steps, tells the mirror how each
-//! one went, and brings the time along as milliseconds of any clock. The explanation of a decision is a by-product of
-//! taking it, so the two cannot disagree.
+//! The caller does everything else: it adds objects, executes the steps, reports the result of each to the mirror, and
+//! passes the time in milliseconds of any clock. A decision and its explanation are computed together, so they cannot
+//! disagree.
 //!
-//! # What it never does
+//! # What it does not do
 //!
-//! No I/O, no clock, no async, no logging, no serialization, no Kubernetes or netlink types, no panics. The same input gives
-//! the same answer on every machine and in every run: shares are exact fractions, and nothing hangs on the order of a
-//! hash map.
+//! No I/O, no clock, no async, no logging, no serialization, no Kubernetes or netlink types, no panics. The same input
+//! gives the same result on every machine and in every run: shares are exact fractions, and nothing depends on the
+//! order of a hash map.
 //!
 //! # Where to start reading
 //!
-//! [`resolve::resolve`] and [`resolve::STAGES`]; then [`quantise`] for how shares become weights, and [`plan`] for how the
-//! kernel is changed without a moment in which nothing serves.
+//! [`resolve::resolve`] and [`resolve::STAGES`]; then [`quantise`], which converts shares to weights, and [`plan`],
+//! which changes the kernel without an interruption of service.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod api_values;
 pub mod hints;
 pub mod memory;
 pub mod mirror;
@@ -47,7 +48,6 @@ pub mod resolve;
 pub mod scheduler;
 pub mod snapshot;
 pub mod virtual_server;
-pub mod words;
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]

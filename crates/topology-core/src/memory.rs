@@ -1,8 +1,9 @@
-//! What a decision needs to know of earlier ones: since when endpoints are ready, and what levels had.
+//! Keeps what later decisions need to know of earlier ones: since when endpoints are ready, and how many endpoints a
+//! level with a recovery hold counts.
 //!
-//! It is a value like the snapshot: [`resolve`](crate::resolve::resolve) reads it and says what to remember; the caller
-//! hands that over with [`Memory::learn`]. A Service that is seen for the first time has no new endpoints, so that a
-//! restart of the caller ramps nothing.
+//! It is a value like the snapshot. [`resolve`](crate::resolve::resolve) reads it and returns what to keep; the caller
+//! stores that with [`Memory::learn`]. A new Service has no new endpoints, so a restart of the caller starts no slow
+//! start.
 
 use std::sync::Arc;
 
@@ -12,30 +13,30 @@ use crate::model::ObjectName;
 use crate::policy::LevelKey;
 use crate::virtual_server::VirtualServerKey;
 
-/// Everything that is remembered, by Service; of each what is remembered of its virtual servers, sorted by key.
+/// The memory of each Service: its virtual servers, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<Remembered>)>>);
 
-/// What is remembered about one virtual server.
+/// The memory of one virtual server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remembered {
-    /// Address and port of endpoints, sorted, with the moment since when they are ready.
+    /// Address and port of endpoints, sorted, with the time since which they are ready.
     pub ready_since: Vec<((std::net::IpAddr, u16), i64)>,
-    /// What levels with a recovery hold count.
+    /// The counts of levels with a recovery hold.
     pub held: Vec<(LevelKey, RecoveryHold)>,
 }
 
-/// What a level with a recovery hold counts as ready.
+/// How many endpoints a level with a recovery hold counts as ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryHold {
     /// Endpoints that count.
     pub counted: u32,
-    /// Since when it has more, and the fewest it had since.
+    /// Since when it has had more, and the minimum since then.
     pub growing: Option<(i64, u32)>,
 }
 
 impl Memory {
-    /// Replaces what is remembered of `service`.
+    /// Replaces the memory of `service`.
     pub(crate) fn set(
         &mut self,
         service: &ObjectName,
@@ -49,7 +50,7 @@ impl Memory {
         }
     }
 
-    /// What is remembered about one virtual server of `service`.
+    /// The memory of one virtual server of `service`.
     pub fn of(&self, service: &ObjectName, key: &VirtualServerKey) -> Option<&Remembered> {
         let servers = self.0.get(service)?;
         let found = servers.binary_search_by_key(key, |(known, _)| *known);

@@ -1,7 +1,7 @@
-//! What the kernel holds, as far as it is known, and whose it is.
+//! A copy of the kernel's IPVS table, as far as it is known, with the owner of each virtual server.
 //!
-//! The mirror is what makes the cost of a change the cost of the change: a key is read from the kernel at start and
-//! after a failure, otherwise the outcomes of our own steps keep it true.
+//! The mirror makes the cost of an update proportional to the change. A virtual server is read from the kernel at start
+//! and after a failure. Otherwise the results of our own steps keep the copy up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -16,80 +16,80 @@ use crate::virtual_server::{RealServer, VirtualServerKey};
 /// A virtual server as the kernel holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedServer {
-    /// The name of its scheduler.
+    /// Name of the scheduler.
     pub scheduler: Arc<str>,
-    /// Seconds of persistence; none without.
+    /// Persistence in seconds; `None` without.
     pub persistence: Option<u32>,
-    /// Whether everything else (the scheduler's flags, netmask, persistence engine) is as we write it.
+    /// Whether everything else (scheduler flags, netmask, persistence engine) has the values that we write.
     pub plain: bool,
-    /// Its real servers, by address and port.
+    /// Real servers, sorted by address and port.
     pub real_servers: Vec<ObservedRealServer>,
 }
 
 /// A real server as the kernel holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObservedRealServer {
-    /// Its address.
+    /// Address of the real server.
     pub address: IpAddr,
-    /// Its port.
+    /// Port of the real server.
     pub port: u16,
-    /// Its weight; 0 = no new connections.
+    /// Weight; 0 = no new connections.
     pub weight: u32,
-    /// Whether everything else (forwarding method, thresholds) is as we write it.
+    /// Whether everything else (forwarding method, thresholds) has the values that we write.
     pub plain: bool,
 }
 
-/// A real server that finishes its connections.
+/// A draining real server: it only finishes its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RealServerDrain {
-    /// When it is removed whatever its connections, in milliseconds of the caller's clock; `None` as long as it waits
-    /// for their end.
+    /// When it is removed even with connections left, in milliseconds of the caller's clock; `None` while it waits for
+    /// its connections to end.
     pub until: Option<u64>,
-    /// Its connections, active and inactive, when it was last read; none if not read since it began.
+    /// Its connections, active plus inactive, at the last read; `None` if it was not read since the drain began.
     pub connections: Option<u64>,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
     /// The kernel did it.
     Done,
-    /// What was to be added is there already, in a state we do not know.
+    /// The object to add exists already, in an unknown state.
     AlreadyExists,
-    /// What was to be changed or removed is not there.
+    /// The object to change or remove does not exist.
     Missing,
-    /// The kernel refused.
+    /// The kernel refused the step.
     Failed,
-    /// Nobody knows: its answer was lost, or a step before it failed.
+    /// Unknown: the reply was lost, or an earlier step failed.
     Unknown,
 }
 
-/// Whether the mirror's word on a key can be relied on.
+/// Whether the copy of a virtual server is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// It can.
+    /// It is valid.
     Known,
-    /// The key has to be read from the kernel first.
+    /// The virtual server must be read from the kernel first.
     Unknown,
 }
 
 /// The drains of one virtual server, by address and port.
 type Drains = BTreeMap<(IpAddr, u16), RealServerDrain>;
 
-/// Everything known of the kernel's IPVS table.
+/// The copy of the kernel's IPVS table.
 #[derive(Debug, Default)]
 pub struct Mirror {
     servers: FxHashMap<VirtualServerKey, ObservedServer>,
     ours: FxHashSet<VirtualServerKey>,
     distrusted: FxHashSet<VirtualServerKey>,
     drains: FxHashMap<VirtualServerKey, Drains>,
-    /// Deleted UDP real servers whose flows are still tracked, as far as we know.
-    unforgotten: FxHashMap<VirtualServerKey, BTreeSet<(IpAddr, u16)>>,
+    /// Deleted UDP real servers whose flows may still be tracked.
+    stale_flows: FxHashMap<VirtualServerKey, BTreeSet<(IpAddr, u16)>>,
     drain_timeout: u64,
 }
 
 impl Mirror {
-    /// An empty mirror; `ours` are the keys on the ownership record, and a real server whose weight is set to 0 may
+    /// Creates an empty mirror. `ours` are the keys in the ownership record. A real server whose weight is set to 0 may
     /// finish its connections for `drain_timeout` milliseconds.
     pub fn new(ours: impl IntoIterator<Item = VirtualServerKey>, drain_timeout: u64) -> Self {
         Self {
@@ -99,10 +99,10 @@ impl Mirror {
         }
     }
 
-    /// Takes in a read of one key, with the connections (active and inactive) of each of its real servers in order;
-    /// none if the kernel has no such virtual server.
+    /// Stores a virtual server that was read, with the connections (active plus inactive) of each of its real servers
+    /// in order; `None` if the kernel does not have it.
     ///
-    /// A real server seen with weight 0 for the first time drains; the next plan says whether it has a deadline.
+    /// A real server that is seen with weight 0 for the first time drains. The next plan decides on its deadline.
     pub fn observe(&mut self, key: VirtualServerKey, observed: Option<(ObservedServer, &[u64])>) {
         self.distrusted.remove(&key);
         let before = self.drains.remove(&key).unwrap_or_default();
@@ -138,34 +138,35 @@ impl Mirror {
         self.servers.insert(key, observed);
     }
 
-    /// Puts `key` on the record as ours.
+    /// Records `key` as ours.
     pub fn own(&mut self, key: VirtualServerKey) {
         self.ours.insert(key);
     }
 
-    /// Whether `key` is on the record as ours. A virtual server that is not is foreign: it is never touched.
+    /// Whether `key` is recorded as ours. Any other virtual server is foreign and never changed.
     pub fn is_ours(&self, key: &VirtualServerKey) -> bool {
         self.ours.contains(key)
     }
 
-    /// Makes room for exactly that many more real servers under `key`: they come one by one, but a mirror is large.
+    /// Reserves memory for exactly so many more real servers under `key`: they are added one by one, and a mirror is
+    /// large.
     pub fn expect(&mut self, key: &VirtualServerKey, real_servers: usize) {
         if let Some(server) = self.servers.get_mut(key) {
             server.real_servers.reserve_exact(real_servers);
         }
     }
 
-    /// What the kernel holds under `key`.
+    /// The virtual server that the kernel holds under `key`.
     pub fn get(&self, key: &VirtualServerKey) -> Option<&ObservedServer> {
         self.servers.get(key)
     }
 
-    /// Every key the kernel holds, ours and foreign, in no order.
+    /// All keys in the kernel, ours and foreign, in no order.
     pub fn keys(&self) -> impl Iterator<Item = &VirtualServerKey> {
         self.servers.keys()
     }
 
-    /// How a real server's drain stands; none if it does not drain.
+    /// The drain of a real server; `None` if it does not drain.
     pub fn drain(
         &self,
         key: &VirtualServerKey,
@@ -175,7 +176,7 @@ impl Mirror {
         self.drains.get(key)?.get(&(address, port))
     }
 
-    /// Takes in a deadline of a plan.
+    /// Stores a deadline of a plan.
     pub fn set_deadline(&mut self, deadline: &Deadline) {
         let at = (deadline.address, deadline.port);
         let drains = self.drains.entry(deadline.key).or_default();
@@ -187,9 +188,9 @@ impl Mirror {
         drains.insert(at, drain);
     }
 
-    /// Takes in deadlines of an earlier process before the kernel is first read. One counts if its real server is then found
-    /// with weight 0, and ends no later than a drain that begins `now`.
-    pub fn recall(&mut self, deadlines: &[Deadline], now: u64) {
+    /// Restores deadlines of an earlier process, before the first read of the kernel. A deadline counts if its real
+    /// server is then found with weight 0. It ends no later than a drain that begins `now`.
+    pub fn restore_deadlines(&mut self, deadlines: &[Deadline], now: u64) {
         let latest = now.saturating_add(self.drain_timeout);
         for deadline in deadlines {
             if self.is_ours(&deadline.key) {
@@ -201,7 +202,7 @@ impl Mirror {
         }
     }
 
-    /// Every deadline, in no order.
+    /// All deadlines, in no order.
     pub fn deadlines(&self) -> impl Iterator<Item = Deadline> {
         self.drains.keys().flat_map(|key| self.deadlines_of(key))
     }
@@ -222,23 +223,23 @@ impl Mirror {
             .map(deadline)
     }
 
-    /// How long a real server that goes away and whose weight is set to 0 may finish its connections, in milliseconds.
+    /// How long a removed real server may finish its connections, in milliseconds.
     pub fn drain_timeout(&self) -> u64 {
         self.drain_timeout
     }
 
-    /// How many real servers of ours drain.
+    /// The number of our draining real servers.
     pub fn draining(&self) -> usize {
         let ours = self.drains.iter().filter(|(key, _)| self.is_ours(key));
         ours.map(|(_, drains)| drains.len()).sum()
     }
 
-    /// Real servers under `key` that are gone and whose flows could not be forgotten so far, by address and port.
-    pub fn unforgotten(&self, key: &VirtualServerKey) -> impl Iterator<Item = (IpAddr, u16)> {
-        self.unforgotten.get(key).into_iter().flatten().copied()
+    /// Deleted real servers under `key` whose flows could not be deleted so far, by address and port.
+    pub fn stale_flows(&self, key: &VirtualServerKey) -> impl Iterator<Item = (IpAddr, u16)> {
+        self.stale_flows.get(key).into_iter().flatten().copied()
     }
 
-    /// Whether the mirror's word on `key` can be relied on.
+    /// Whether the copy under `key` is valid.
     pub fn trust(&self, key: &VirtualServerKey) -> Trust {
         if self.distrusted.contains(key) {
             Trust::Unknown
@@ -247,16 +248,16 @@ impl Mirror {
         }
     }
 
-    /// Marks `key` as to be read again before the next step.
-    pub fn distrust(&mut self, key: VirtualServerKey) {
+    /// Requires that `key` is read before the next step.
+    pub fn mark_unknown(&mut self, key: VirtualServerKey) {
         self.distrusted.insert(key);
     }
 
-    /// Takes in what became of `step`. Anything but success, or the absence of what was to go, makes the key unknown.
+    /// Stores the result of `step`. A failure makes the key unknown, unless an object to remove did not exist.
     pub fn commit(&mut self, step: &Step, outcome: StepOutcome) {
         let gone = matches!(
             step,
-            Step::DeleteServer { .. } | Step::DeleteReal { .. } | Step::ForgetFlows { .. }
+            Step::DeleteServer { .. } | Step::DeleteReal { .. } | Step::DeleteFlows { .. }
         );
         match outcome {
             StepOutcome::Done => self.apply(step),
@@ -265,7 +266,7 @@ impl Mirror {
             | StepOutcome::AlreadyExists
             | StepOutcome::Failed
             | StepOutcome::Unknown => {
-                self.distrust(*step.key());
+                self.mark_unknown(*step.key());
             }
         }
     }
@@ -319,16 +320,16 @@ impl Mirror {
             }
             Step::DeleteReal { key, address, port } => {
                 self.remove_real(key, *address, *port);
-                self.remember(key, [(*address, *port)]);
+                self.add_stale_flows(key, [(*address, *port)]);
             }
             Step::DeleteServer { key } => {
                 let server = self.servers.remove(key);
                 let reals = server.map(|server| server.real_servers).unwrap_or_default();
-                self.remember(key, reals.iter().map(|real| (real.address, real.port)));
+                self.add_stale_flows(key, reals.iter().map(|real| (real.address, real.port)));
                 self.drains.remove(key);
                 self.ours.remove(key);
             }
-            Step::ForgetFlows { key, address, port } => self.forgotten(key, *address, *port),
+            Step::DeleteFlows { key, address, port } => self.flows_deleted(key, *address, *port),
         }
     }
 
@@ -358,24 +359,28 @@ impl Mirror {
         if !self.drains.is_empty() {
             self.end_drain(key, address, port);
         }
-        // Whatever is tracked leads to a real server again.
-        if !self.unforgotten.is_empty() {
-            self.forgotten(key, address, port);
+        // Flows to this address and port lead to a real server again.
+        if !self.stale_flows.is_empty() {
+            self.flows_deleted(key, address, port);
         }
     }
 
-    /// Notes that flows of real servers that are gone are still tracked; those of TCP and SCTP end by themselves.
-    fn remember(&mut self, key: &VirtualServerKey, reals: impl IntoIterator<Item = (IpAddr, u16)>) {
+    /// Records that flows of deleted UDP real servers are still tracked. Those of TCP and SCTP end by themselves.
+    fn add_stale_flows(
+        &mut self,
+        key: &VirtualServerKey,
+        reals: impl IntoIterator<Item = (IpAddr, u16)>,
+    ) {
         if !drains(key) {
-            self.unforgotten.entry(*key).or_default().extend(reals);
+            self.stale_flows.entry(*key).or_default().extend(reals);
         }
     }
 
-    fn forgotten(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {
-        if let Some(reals) = self.unforgotten.get_mut(key) {
+    fn flows_deleted(&mut self, key: &VirtualServerKey, address: IpAddr, port: u16) {
+        if let Some(reals) = self.stale_flows.get_mut(key) {
             reals.remove(&(address, port));
             if reals.is_empty() {
-                self.unforgotten.remove(key);
+                self.stale_flows.remove(key);
             }
         }
     }
@@ -399,7 +404,7 @@ impl Mirror {
     }
 }
 
-/// Where a real server is, or belongs. Most are added in order, behind the last one.
+/// The index of a real server, or where to insert it. Most are added in order, after the last one.
 fn find(real_servers: &[ObservedRealServer], address: IpAddr, port: u16) -> Result<usize, usize> {
     let at = |real: &ObservedRealServer| (real.address, real.port);
     match real_servers.last() {
@@ -408,7 +413,7 @@ fn find(real_servers: &[ObservedRealServer], address: IpAddr, port: u16) -> Resu
     }
 }
 
-/// Whether leaving real servers of `key` may finish their connections: those of UDP have none to finish (KP-GT-01).
+/// Whether removed real servers of `key` may finish their connections: UDP has none to finish (KP-GT-01).
 pub(crate) fn drains(key: &VirtualServerKey) -> bool {
     !matches!(
         key,

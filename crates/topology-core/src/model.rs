@@ -1,4 +1,4 @@
-//! What the cluster says, as plain values: nodes, Services, EndpointSlices, policies and drains.
+//! The cluster state as plain values: Nodes, Services, EndpointSlices, policies and drains.
 
 mod address;
 mod drain;
@@ -18,7 +18,7 @@ pub use address::{Family, Protocol};
 pub use drain::{Drain, DrainScope, HardServices, OnLastDomain};
 pub use endpoint::{Endpoint, EndpointSlice, Hints, SlicePort};
 pub use frontend::{Frontend, FrontendKind};
-/// Every range in the model is written by [`parse_range`] or [`range_around`], so its host bits are zero.
+/// All ranges in the model come from [`parse_range`] or [`range_around`], so their host bits are zero.
 pub use ipnetwork::IpNetwork;
 pub use labels::Labels;
 pub use name::ObjectName;

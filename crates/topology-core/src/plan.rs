@@ -1,4 +1,4 @@
-//! The difference between what the kernel shall hold and what it holds, as steps in a safe order.
+//! Computes the steps from the observed to the desired virtual server, in a safe order.
 
 mod deadline;
 mod step;
@@ -11,35 +11,35 @@ use crate::virtual_server::{RealServer, VirtualServer, VirtualServerKey};
 pub use deadline::Deadline;
 pub use step::Step;
 
-/// Steps in order, and when to look again.
+/// Steps in order, and when to plan again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Additions first, removals last: after each step the virtual server serves.
+    /// Additions first, removals last, so that the virtual server serves after each step.
     pub steps: Vec<Step>,
-    /// When a drain wants to be looked at again, in milliseconds of the caller's clock; the caller then reads the
-    /// key from the kernel, for the connections, and asks anew.
+    /// When to check a drain again, in milliseconds of the caller's clock. The caller then reads the key from the
+    /// kernel, for its connections, and plans again.
     pub wake_at: Option<u64>,
-    /// Deadlines that begin or end with this plan; the caller gives them to the mirror before it takes the steps.
+    /// Deadlines that begin or end with this plan. The caller stores them in the mirror before it executes the steps.
     pub deadlines: Vec<Deadline>,
 }
 
-/// How the difference is made.
+/// Options of [`diff`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffOptions<'a> {
-    /// Whether a desired key that the kernel holds and the record does not call ours is taken over.
+    /// Whether to take over a desired virtual server that exists in the kernel and is not recorded as ours.
     pub adopt: bool,
-    /// Milliseconds between two looks at the connections of draining real servers.
+    /// Milliseconds between two checks of the connections of draining real servers.
     pub drain_poll: u64,
-    /// The same for real servers without a deadline: they may drain for days.
+    /// The same for real servers without a deadline, which may drain for days.
     pub wait_poll: u64,
-    /// Endpoints that exist, do not terminate and are not chosen, in the order of address and port. A real server among them drains
-    /// without a deadline: its pod is healthy, and so are its connections (D9).
+    /// Endpoints that exist, do not terminate and are not chosen, sorted by address and port. A real server among them
+    /// drains without a deadline: its pod is healthy, and so are its connections (D9).
     pub unchosen: &'a [(IpAddr, u16)],
 }
 
-/// The steps from what the kernel holds under `key` to `desired`; none for a foreign virtual server.
+/// Returns the steps from what the kernel holds under `key` to `desired`.
 ///
-/// None for a key whose trust is [`Trust::Unknown`] either: it has to be read first.
+/// There are no steps for a foreign virtual server, nor for a key with [`Trust::Unknown`], which must be read first.
 pub fn diff(
     desired: Option<&VirtualServer>,
     mirror: &Mirror,
@@ -63,12 +63,12 @@ pub fn diff(
         .plan(),
         (None, None) | (_, Some(_)) => Plan::default(),
     };
-    plan.steps.extend(forget(desired, mirror, key));
+    plan.steps.extend(stale_flow_steps(desired, mirror, key));
     plan
 }
 
-/// Flows of real servers that went in an earlier plan and could not be forgotten then.
-fn forget<'a>(
+/// Steps for flows that an earlier plan could not delete.
+fn stale_flow_steps<'a>(
     desired: Option<&'a VirtualServer>,
     mirror: &'a Mirror,
     key: &'a VirtualServerKey,
@@ -77,8 +77,8 @@ fn forget<'a>(
         let mut reals = desired.iter().flat_map(|desired| &desired.real_servers);
         reals.any(|real| real.address == *address && real.port == *port)
     };
-    let left = mirror.unforgotten(key).filter(move |real| !returns(real));
-    left.map(|(address, port)| Step::ForgetFlows {
+    let left = mirror.stale_flows(key).filter(move |real| !returns(real));
+    left.map(|(address, port)| Step::DeleteFlows {
         key: *key,
         address,
         port,
@@ -88,7 +88,7 @@ fn forget<'a>(
 fn removal(key: &VirtualServerKey, observed: &ObservedServer) -> Plan {
     let mut steps = vec![Step::DeleteServer { key: *key }];
     if !drains(key) {
-        let forget = |real: &ObservedRealServer| Step::ForgetFlows {
+        let forget = |real: &ObservedRealServer| Step::DeleteFlows {
             key: *key,
             address: real.address,
             port: real.port,
@@ -123,7 +123,7 @@ fn addition(desired: &VirtualServer) -> Plan {
     }
 }
 
-/// A virtual server that stays.
+/// A virtual server that exists and stays.
 struct KeptServer<'a> {
     desired: &'a VirtualServer,
     observed: &'a ObservedServer,
@@ -132,7 +132,7 @@ struct KeptServer<'a> {
     options: &'a DiffOptions<'a>,
 }
 
-/// The steps of a change by kind, in the order in which they are taken.
+/// The steps of a change by kind, in the order of execution.
 #[derive(Default)]
 struct Phases {
     edit: Vec<Step>,
@@ -224,11 +224,11 @@ impl KeptServer<'_> {
             .collect();
         let leaving = |real: &&ObservedRealServer| !stays.contains(&(real.address, real.port));
         for real in self.observed.real_servers.iter().filter(leaving) {
-            self.let_go(real, phases);
+            self.remove_or_drain(real, phases);
         }
     }
 
-    fn let_go(&self, real: &ObservedRealServer, phases: &mut Phases) {
+    fn remove_or_drain(&self, real: &ObservedRealServer, phases: &mut Phases) {
         let key = self.desired.key;
         let ObservedRealServer {
             address,
@@ -238,7 +238,7 @@ impl KeptServer<'_> {
         } = *real;
         if !drains(&key) {
             phases.delete.push(Step::DeleteReal { key, address, port });
-            phases.delete.push(Step::ForgetFlows { key, address, port });
+            phases.delete.push(Step::DeleteFlows { key, address, port });
             return;
         }
         let drain = self.mirror.drain(&key, address, port);
@@ -270,8 +270,8 @@ impl KeptServer<'_> {
         phases.wake(until.map_or(next, |until| until.min(next)));
     }
 
-    /// When a leaving real server is deleted whatever its connections: never, as long as its endpoint exists and does not
-    /// terminate; else at the deadline that it has, or after the whole time from now.
+    /// When a leaving real server is deleted even with connections left: never, while its endpoint exists and does not
+    /// terminate; otherwise at its present deadline, or after the drain timeout from now.
     fn deadline(&self, real: &ObservedRealServer, before: Option<u64>) -> Option<u64> {
         let is_unchosen = {
             let at = (real.address, real.port);

@@ -1,8 +1,8 @@
-//! From shares to the integer weights of IPVS, for the scheduler that reads them.
+//! Converts shares to the integer weights of IPVS, for each scheduler.
 //!
-//! `wrr` gives every real server exactly weight / gcd picks per cycle (`net/netfilter/ipvs/ip_vs_wrr.c`), so
-//! integer weights mean exact shares. Small weights mean short cycles and short runs on one real server; the
-//! stages below look for the smallest that are exact, then for the smallest that are near enough.
+//! `wrr` gives every real server exactly weight / gcd picks per cycle (`net/netfilter/ipvs/ip_vs_wrr.c`), so integer
+//! weights mean exact shares. Small weights mean short cycles and short runs on one real server. The stages below first
+//! look for the smallest exact weights, then for the smallest weights within the tolerance.
 //!
 //! | stage | weights | accepted if |
 //! |---|---|---|
@@ -12,7 +12,8 @@
 //! | [`QuantiseMethod::WideSearch`] | as search, m <= 65,535 | as search |
 //! | [`QuantiseMethod::Clamped`] | m = 65,535 | always; shares may be off |
 //!
-//! `mh` and `sh` tell few weights apart: they have rules of their own. Every other scheduler gets the weights of `wrr`.
+//! `mh` and `sh` distinguish only few weights, so they have their own rules. All other schedulers get the weights of
+//! `wrr`.
 
 mod class;
 mod groups;
@@ -31,12 +32,12 @@ pub use quantised::{MAX_WEIGHT, QuantiseMethod, Quantised};
 use search::Search;
 pub use wrr::wrr;
 
-/// The largest weight the first stage accepts.
+/// The largest weight that the first stage accepts.
 const EXACT_LIMIT: u32 = 256;
-/// How far the first search goes.
+/// The largest weight of the first search.
 const SEARCH_LIMIT: u32 = 1_024;
 
-/// The weights of `classes`, whose shares should sum up to 1 over all endpoints, for this scheduler.
+/// Returns the weights of `classes` for `scheduler`. The shares of all endpoints should add up to 1.
 pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
     match scheduler {
         Scheduler::Mh => mh::quantise(classes),
@@ -56,7 +57,7 @@ pub fn quantise_for(scheduler: Scheduler, classes: &[Class]) -> Quantised {
     }
 }
 
-/// The weights of `classes` for `wrr`.
+/// Returns the weights of `classes` for `wrr`.
 pub fn quantise(classes: &[Class]) -> Quantised {
     let (weights, method) = match exact_weights(classes) {
         Some(exact) if is_small(&exact) => (exact, QuantiseMethod::Exact),
@@ -65,7 +66,7 @@ pub fn quantise(classes: &[Class]) -> Quantised {
     Quantised::alike(classes, weights, method)
 }
 
-/// The weights that a search finds; those that are exact if they are better than going far.
+/// The weights that a search finds, or the exact weights if these are smaller.
 fn searched(classes: &[Class], exact: Option<Vec<u32>>) -> (Vec<u32>, QuantiseMethod) {
     let mut search = Search::new(classes);
     if let Some(weights) = search.up_to(SEARCH_LIMIT) {
@@ -92,7 +93,7 @@ pub(crate) fn has_small_weights(scheduler: Scheduler, classes: &[Class]) -> bool
         || Search::new(classes).up_to(SEARCH_LIMIT).is_some()
 }
 
-/// The share of each level that `weights` achieve, by the level's index.
+/// The share of each level that `weights` result in, by the level's index.
 pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
     let mut picks = vec![0_u64; levels(classes)];
     for (class, weight) in classes.iter().zip(weights) {
@@ -107,7 +108,7 @@ pub fn achieved(classes: &[Class], weights: &[u32]) -> Vec<Ratio> {
         .collect()
 }
 
-/// Shares times their least common denominator, in lowest terms; none if a weight would exceed 65,535.
+/// Shares times their least common denominator, in lowest terms; `None` if a weight would exceed 65,535.
 fn exact_weights(classes: &[Class]) -> Option<Vec<u32>> {
     let denominator = classes.iter().try_fold(1_u128, |lcm, class| {
         let other = class.share.denominator();

@@ -6,24 +6,24 @@ use std::ops::{Add, Div, Mul, Sub};
 
 /// A fraction >= 0 in lowest terms.
 ///
-/// Arithmetic is exact while numerator and denominator fit 128 bits; beyond that the lowest bits of both are
-/// given up together, an error below one part in 2^60. Shares of policies stay far inside the exact range.
+/// Arithmetic is exact while numerator and denominator fit 128 bits. Beyond that the lowest bits of both are dropped,
+/// an error below one part in 2^60. Shares of policies stay far inside the exact range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ratio {
     numerator: u128,
     denominator: u128,
 }
 
-/// Numbers up to this many bits may be multiplied without overflow.
+/// Numbers of at most this many bits can be multiplied without overflow.
 const HALF: u32 = 63;
 
 impl Ratio {
-    /// Nothing.
+    /// 0.
     pub const ZERO: Self = Self {
         numerator: 0,
         denominator: 1,
     };
-    /// All.
+    /// 1.
     pub const ONE: Self = Self {
         numerator: 1,
         denominator: 1,
@@ -49,7 +49,7 @@ impl Ratio {
         self.numerator == 0
     }
 
-    /// The nearest float, for people to read.
+    /// The nearest float, for output.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a float is asked for; 53 bits are plenty to print"
@@ -58,7 +58,7 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// The difference whichever is larger.
+    /// The absolute difference.
     #[must_use]
     pub fn distance(self, other: Self) -> Self {
         if self > other {
@@ -79,7 +79,7 @@ impl Ratio {
         }
     }
 
-    /// The same value, to 2^-60, in numbers that may be multiplied.
+    /// The same value, to 2^-60, in numbers that can be multiplied.
     fn small(self) -> Self {
         let bits = |number: u128| 128 - number.leading_zeros();
         let extra = bits(self.numerator.max(self.denominator)).saturating_sub(HALF);
@@ -93,7 +93,7 @@ impl Ratio {
     }
 }
 
-/// The greatest common divisor; the other number if one is 0.
+/// The greatest common divisor; if one number is 0, the other one.
 pub(crate) fn gcd(a: u128, b: u128) -> u128 {
     if let (Ok(mut a), Ok(mut b)) = (u64::try_from(a), u64::try_from(b)) {
         while b != 0 {
@@ -123,7 +123,7 @@ impl Add for Ratio {
 impl Sub for Ratio {
     type Output = Self;
 
-    /// The difference, 0 where it would be negative.
+    /// The difference, or 0 if it would be negative.
     fn sub(self, other: Self) -> Self {
         let (a, b) = (self.small(), other.small());
         Self::reduced(

@@ -1,8 +1,8 @@
-//! From a [`Snapshot`] and a place in the cluster to virtual servers, with the reason for every endpoint.
+//! Resolves a Service of a [`Snapshot`] for one node: its virtual servers, with the reason for every endpoint.
 //!
-//! For each Service port and address family: `candidates` collects the endpoints of the port, each once; `source` finds
-//! what decides (traffic policy Local, policy, hints, nothing); then the stages run in the order of [`STAGES`]. One stage,
-//! one file; each file documents its rule.
+//! For each Service port and address family, `candidates` collects the endpoints of the port without duplicates.
+//! `source` finds what decides: traffic policy Local, a policy, hints, or nothing. Then the stages run in the order of
+//! [`STAGES`]. Each stage is one file, which documents its rule.
 
 mod achieved;
 mod candidates;
@@ -57,7 +57,7 @@ use port_view::PortView;
 use stages::TOGETHER;
 use targets::Targets;
 
-/// What `name` resolves to as seen from `me`; nothing if there is no such Service.
+/// Resolves the Service `name` as seen from `me`; an empty result if it does not exist.
 pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolution {
     let mut resolution = Resolution::default();
     let Some(service) = snapshot.service(name) else {
@@ -88,13 +88,13 @@ pub fn resolve(snapshot: &Snapshot, me: &Viewpoint, name: &ObjectName) -> Resolu
 }
 
 impl PortView<'_> {
-    /// Why the address must not be programmed for this Service, given the virtual servers that it has so far.
+    /// Why the address must not be programmed for this Service, given its previous virtual servers.
     fn obstacle(&self, so_far: &FxHashSet<VirtualServerKey>) -> Option<FindingKind> {
         let address = self.frontend.address;
         if let Some(problem) = candidates::special(address) {
             return Some(FindingKind::BadClusterIp { address, problem });
         }
-        if let Some(node) = self.snapshot.node_that_keeps(address, &self.me.node) {
+        if let Some(node) = self.snapshot.conflicting_node(address, &self.me.node) {
             let node = node.name.clone();
             return Some(FindingKind::NodeAddress { address, node });
         }
@@ -146,8 +146,12 @@ impl PortView<'_> {
         for stage in STAGES.iter().filter(|stage| stage.number >= TOGETHER) {
             stage.run(&mut work);
         }
-        let moments = [resolution.ask_again, drains.ask_again, work.ask_again];
-        resolution.ask_again = moments.into_iter().flatten().min();
+        let moments = [
+            resolution.resolve_again_at,
+            drains.resolve_again_at,
+            work.resolve_again_at,
+        ];
+        resolution.resolve_again_at = moments.into_iter().flatten().min();
         resolution.servers.push(work.conclude());
     }
 }

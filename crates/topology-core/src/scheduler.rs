@@ -1,4 +1,4 @@
-//! The schedulers of the kernel: their names, their flags, and what they make of weights.
+//! The schedulers of the kernel: names, flags, and the shares that they achieve with weights.
 //!
 //! | scheduler | weights | shares |
 //! |---|---|---|
@@ -17,11 +17,11 @@ mod shares;
 use std::fmt;
 use std::str::FromStr;
 
-/// How many buckets of clients `mh` has: the prime for `CONFIG_IP_VS_MH_TAB_INDEX=12`, the kernel's default.
+/// Number of buckets of `mh`: the prime for `CONFIG_IP_VS_MH_TAB_INDEX=12`, the kernel's default.
 pub const MH_BUCKETS: u32 = 4_093;
-/// The largest weight that `mh` does not round: it keeps six bits.
+/// The largest weight that `mh` does not round, because it keeps six bits.
 pub const MH_WEIGHT: u32 = 63;
-/// How many buckets of clients `sh` has: `CONFIG_IP_VS_SH_TAB_BITS=8`, the kernel's default.
+/// Number of buckets of `sh`: `CONFIG_IP_VS_SH_TAB_BITS=8`, the kernel's default.
 pub const SH_BUCKETS: u32 = 256;
 
 /// A scheduler of the kernel.
@@ -59,7 +59,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Every one, in the order of [`Self::NAMES`].
+    /// All schedulers, in the order of [`Self::NAMES`].
     pub const ALL: [Self; 14] = [
         Self::Rr,
         Self::Wrr,
@@ -77,7 +77,7 @@ impl Scheduler {
         Self::Twos,
     ];
 
-    /// Every name: the one list that annotations, options and the API server's rules are checked against.
+    /// All names: annotations, options and the API server's validation are checked against this list.
     pub const NAMES: [&'static str; 14] = {
         let mut names = [""; 14];
         let mut rest = (names.as_mut_slice(), Self::ALL.as_slice());
@@ -88,7 +88,7 @@ impl Scheduler {
         names
     };
 
-    /// The kernel's name for it; its module is `ip_vs_` and this.
+    /// The kernel's name for it; its module is `ip_vs_` plus this name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rr => "rr",
@@ -108,8 +108,8 @@ impl Scheduler {
         }
     }
 
-    /// The scheduler flag of `ipvsadm -b` without which it refuses clients whose bucket belongs to a real server of
-    /// weight 0 (the first flag, `IP_VS_SVC_F_SCHED_MH_FALLBACK` and `IP_VS_SVC_F_SCHED_SH_FALLBACK`).
+    /// The scheduler flag of `ipvsadm -b` without which the scheduler refuses clients whose bucket belongs to a real
+    /// server of weight 0 (the first flag, `IP_VS_SVC_F_SCHED_MH_FALLBACK` and `IP_VS_SVC_F_SCHED_SH_FALLBACK`).
     pub const fn fallback(self) -> Option<&'static str> {
         match self {
             Self::Mh => Some("mh-fallback"),
@@ -129,7 +129,7 @@ impl Scheduler {
         }
     }
 
-    /// Why it may not give the shares that are desired, in words.
+    /// Why it may not achieve the desired shares.
     pub(crate) const fn limits(self) -> &'static str {
         match self {
             Self::Wrr | Self::Wlc | Self::Twos => "no weights up to 65535 are near enough",
@@ -147,7 +147,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether shares are those of the weights, whatever is connected and whatever the order of the real servers.
+    /// Whether the shares are those of the weights, for any connections and any order of the real servers.
     pub const fn keeps_weights(self) -> bool {
         matches!(self, Self::Wrr | Self::Wlc | Self::Twos)
     }
@@ -159,7 +159,7 @@ impl fmt::Display for Scheduler {
     }
 }
 
-/// A name that no scheduler of the kernel has.
+/// The error for a name that no scheduler of the kernel has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scheduler; use one of {names}", names = Scheduler::NAMES.join(", "))]
 pub struct UnknownScheduler(String);

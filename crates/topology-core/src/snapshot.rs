@@ -1,4 +1,4 @@
-//! All that is known of the cluster, and what has changed since it was last asked.
+//! The cluster state, and what has changed since the last query.
 
 mod claims;
 mod deciders;
@@ -26,44 +26,44 @@ use presence::Presence;
 use tally::LabelTallies;
 pub(crate) use tally::{LabelTally, NodeTotals};
 
-/// Nodes, Services and `EndpointSlices`, joined.
+/// Nodes, Services and EndpointSlices, joined.
 ///
-/// An object that is set again with equal content changes nothing and dirties nothing.
+/// Setting an object again with equal content changes nothing and marks nothing as dirty.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     nodes: FxHashMap<Arc<str>, Node>,
-    /// The Nodes that have each address as one of their own.
+    /// The Nodes that have each address.
     holders: FxHashMap<IpAddr, BTreeSet<Arc<str>>>,
     services: BTreeMap<ObjectName, ServiceEntry>,
-    /// Which Service each slice was filed under, since its label may change.
+    /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
     claims: FrontendClaims,
     service_cidrs: Vec<IpNetwork>,
     /// Labels of namespaces.
     namespaces: FxHashMap<Arc<str>, Labels>,
-    /// By namespace, none first, and name.
+    /// By namespace, cluster-scoped ones first, and name.
     policies: BTreeMap<PolicyId, TopologyPolicy>,
     drains: BTreeMap<Arc<str>, Drain>,
     tallies: LabelTallies,
     presence: Presence,
-    /// Labels that something uses and that are not read of the Nodes yet.
+    /// Labels that a policy uses and that are not loaded for the Nodes yet.
     unread_labels: BTreeSet<Arc<str>>,
     marks: Marks,
 }
 
-/// Namespace, none for a cluster's, and name of a policy.
+/// Namespace (`None` for a cluster-scoped policy) and name of a policy.
 type PolicyId = (Option<Arc<str>>, Arc<str>);
 
 /// A Service and its slices; either may be known before the other.
 #[derive(Debug, Default)]
 struct ServiceEntry {
-    /// Boxed, because the map keeps half as many slots again as there are Services.
+    /// Boxed, because the map reserves half as many slots again as there are Services.
     service: Option<Box<Service>>,
     slices: Vec<EndpointSlice>,
 }
 
 impl Snapshot {
-    /// Adds a Node or replaces the one of its name.
+    /// Adds a Node, or replaces the one with the same name.
     pub fn set_node(&mut self, node: Node) {
         let old = self.nodes.get(&node.name);
         if old == Some(&node) {
@@ -86,7 +86,7 @@ impl Snapshot {
         self.nodes.insert(node.name.clone(), node);
     }
 
-    /// Forgets a Node.
+    /// Removes a Node.
     pub fn remove_node(&mut self, name: &str) {
         self.release_addresses(name);
         if let Some(old) = self.nodes.remove(name) {
@@ -97,7 +97,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds a Service or replaces the one of its name.
+    /// Adds a Service, or replaces the one with the same name.
     pub fn set_service(&mut self, service: Service) {
         let entry = self.services.entry(service.name.clone()).or_default();
         if entry.service.as_deref() == Some(&service) {
@@ -116,7 +116,7 @@ impl Snapshot {
         entry.service = Some(Box::new(service));
     }
 
-    /// Forgets a Service; its slices stay until they are removed themselves.
+    /// Removes a Service; its slices stay until they are removed themselves.
     pub fn remove_service(&mut self, name: &ObjectName) {
         let Some(entry) = self.services.get_mut(name) else {
             return;
@@ -130,7 +130,7 @@ impl Snapshot {
         self.drop_if_empty(name);
     }
 
-    /// Adds an `EndpointSlice` or replaces the one of its name.
+    /// Adds an EndpointSlice, or replaces the one with the same name.
     pub fn set_slice(&mut self, slice: EndpointSlice) {
         let owner = ObjectName {
             namespace: slice.name.namespace.clone(),
@@ -158,13 +158,13 @@ impl Snapshot {
                 entry.slices.shrink_to_fit();
             }
         }
-        // Slices of a Service that is not here (headless ones have many) change nothing.
+        // Slices without a Service here (headless Services have many) change nothing.
         if entry.service.is_some() {
             self.marks.service(&owner);
         }
     }
 
-    /// Forgets an `EndpointSlice`.
+    /// Removes an EndpointSlice.
     pub fn remove_slice(&mut self, name: &ObjectName) {
         let Some(owner) = self.slices.remove(name) else {
             return;
@@ -178,7 +178,7 @@ impl Snapshot {
         self.drop_if_empty(&owner);
     }
 
-    /// Replaces the ranges that cluster IPs come from.
+    /// Replaces the ranges of cluster IPs.
     pub fn set_service_cidrs(&mut self, mut cidrs: Vec<IpNetwork>) {
         cidrs.sort_unstable();
         cidrs.dedup();
@@ -188,44 +188,44 @@ impl Snapshot {
         }
     }
 
-    /// The Node of that name.
+    /// The Node with this name.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
     }
 
-    /// Every Node, in no order.
+    /// All Nodes, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
     }
 
-    /// The ready Nodes by the value of the label `key`; none for a label that no cap counts by.
+    /// The totals of ready Nodes by value of the label `key`; `None` for a label that no cap counts by.
     pub(crate) fn tally(&self, key: &str) -> Option<&LabelTally> {
         self.tallies.of(key)
     }
 
-    /// Replaces the labels that something uses and that are not read of the Nodes yet.
+    /// Replaces the set of labels that a policy uses and that are not loaded for the Nodes yet.
     pub fn set_unread_labels(&mut self, labels: BTreeSet<Arc<str>>) {
         let changed = self.unread_labels.symmetric_difference(&labels);
         self.marks.levels(changed.cloned().collect(), false);
         self.unread_labels = labels;
     }
 
-    /// Whether some Node has the label `key`; so it seems of every label while there is no Node, and of one that is not
-    /// read yet.
+    /// Whether a Node has the label `key`. True for every label while there are no Nodes, and for a label that is not
+    /// loaded yet.
     pub fn has_label(&self, key: &str) -> bool {
         self.nodes.is_empty() || self.presence.has(key) || self.unread_labels.contains(key)
     }
 
-    /// The labels that some Node has, in no order.
+    /// The labels that at least one Node has, in no order.
     pub fn node_labels(&self) -> impl Iterator<Item = &str> {
         self.presence.keys().map(|key| &**key)
     }
 
-    /// The Node that keeps Services on the node `me` from using `address`.
+    /// The Node because of which Services on the node `me` must not use `address`.
     ///
-    /// Outside of the Service ranges it is the first Node by name that claims the address. Inside of them only the Node
-    /// `me` can: kubelets write their own addresses, and the claim of another one may not remove a Service here.
-    pub fn node_that_keeps(&self, address: IpAddr, me: &str) -> Option<&Node> {
+    /// Outside of the Service ranges it is the first Node by name that has the address. Inside them it can only be the
+    /// Node `me`: kubelets write their own addresses, and those of another Node must not remove a Service here.
+    pub fn conflicting_node(&self, address: IpAddr, me: &str) -> Option<&Node> {
         let holders = self.holders.get(&address)?;
         let name = if self.is_in_service_cidr(address) {
             holders.get(me)?
@@ -235,7 +235,7 @@ impl Snapshot {
         self.nodes.get(name)
     }
 
-    /// Every address inside the Service ranges that a Node claims as its own, and the first of these Nodes by name; in no
+    /// The addresses inside the Service ranges that a Node has, each with the first of these Nodes by name, in no
     /// order.
     pub fn claims_of_nodes(&self) -> impl Iterator<Item = (IpAddr, &Arc<str>)> {
         let claims = self.holders.iter();
@@ -244,18 +244,18 @@ impl Snapshot {
             .filter_map(|(address, holders)| Some((*address, holders.first()?)))
     }
 
-    /// Whether cluster IPs come from a range that `address` is in.
+    /// Whether `address` is in a range of cluster IPs.
     pub fn is_in_service_cidr(&self, address: IpAddr) -> bool {
         let mut ranges = self.service_cidrs.iter();
         ranges.any(|range| range.contains(address))
     }
 
-    /// The Service of that name.
+    /// The Service with this name.
     pub fn service(&self, name: &ObjectName) -> Option<&Service> {
         self.services.get(name)?.service.as_deref()
     }
 
-    /// Every Service, by name.
+    /// All Services, by name.
     pub fn services(&self) -> impl Iterator<Item = &Service> {
         self.services
             .values()
@@ -274,12 +274,12 @@ impl Snapshot {
         self.slices.keys()
     }
 
-    /// The ranges that cluster IPs come from, sorted.
+    /// The ranges of cluster IPs, sorted.
     pub fn service_cidrs(&self) -> &[IpNetwork] {
         &self.service_cidrs
     }
 
-    /// The Service that `frontend` belongs to: of several claimants the oldest, then the first by name (KP-SY-18).
+    /// The Service that gets `frontend`: of several claimants the oldest, then the first by name (KP-SY-18).
     pub fn owner_of(&self, frontend: &FrontendKey) -> Option<&ObjectName> {
         self.claims.owner(frontend)
     }

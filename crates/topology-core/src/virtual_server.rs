@@ -1,4 +1,4 @@
-//! What the kernel shall hold, in the words of IPVS: virtual servers and their weighted real servers.
+//! The desired state of the kernel in IPVS terms: virtual servers and their weighted real servers.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,10 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use crate::model::{Family, Protocol};
 use crate::scheduler::Scheduler;
 
-/// What packets a virtual server takes. Its text is the option of `ipvsadm`: `-t 10.96.0.10:80`.
+/// The packets that a virtual server matches. Prints as the option of `ipvsadm`: `-t 10.96.0.10:80`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VirtualServerKey {
-    /// Those to an address and port.
+    /// Packets to an address and port.
     Address {
         /// The protocol.
         protocol: Protocol,
@@ -18,7 +18,7 @@ pub enum VirtualServerKey {
         /// The port, 1 to 65,535.
         port: u16,
     },
-    /// Those with a firewall mark.
+    /// Packets with a firewall mark.
     FirewallMark {
         /// The family of the packets.
         family: Family,
@@ -28,7 +28,7 @@ pub enum VirtualServerKey {
 }
 
 impl VirtualServerKey {
-    /// The family of the packets it takes.
+    /// The family of the packets that it matches.
     pub const fn family(&self) -> Family {
         match self {
             Self::Address { address, .. } => Family::of(*address),
@@ -67,11 +67,11 @@ impl fmt::Display for VirtualServerKey {
 /// A virtual server and its real servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VirtualServer {
-    /// What it takes.
+    /// The packets that it matches.
     pub key: VirtualServerKey,
-    /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+    /// The scheduler, with the flag [`Scheduler::fallback`] if it has one.
     pub scheduler: Scheduler,
-    /// Seconds that a client stays with its real server; none if every connection is scheduled anew.
+    /// Seconds that a client keeps its real server; `None` if every connection is scheduled on its own.
     pub persistence: Option<u32>,
     /// In the order in which they enter the kernel.
     pub real_servers: Vec<RealServer>,
@@ -84,6 +84,6 @@ pub struct RealServer {
     pub address: IpAddr,
     /// The port of the pod.
     pub port: u16,
-    /// Its weight, 0 to 65,535; 0 = no new connections.
+    /// Weight, 0 to 65,535; 0 = no new connections.
     pub weight: u32,
 }

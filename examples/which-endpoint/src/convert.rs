@@ -9,7 +9,7 @@ use topology_core::model::{
     Endpoint, EndpointSlice, Family, Frontend, Node, ObjectName, Protocol, Service, ServicePort,
     SlicePort,
 };
-use topology_core::policy::{AnnotationRequest, PREFIX, Policy, from_annotations};
+use topology_core::policy::{AnnotationChoice, PREFIX, Policy, from_annotations};
 use topology_core::snapshot::Snapshot;
 
 use crate::description::{Description, EndpointEntry, NodeEntry, ServiceDescription, Transport};
@@ -101,8 +101,8 @@ fn policy(entry: &ServiceDescription) -> anyhow::Result<Option<Policy>> {
     let annotations = keyed.iter().map(|(key, value)| (key.as_str(), *value));
     match from_annotations(annotations) {
         Ok(None) => Ok(None),
-        Ok(Some(AnnotationRequest::Policy(policy))) => Ok(Some(*policy)),
-        Ok(Some(AnnotationRequest::Named(_))) => {
+        Ok(Some(AnnotationChoice::Policy(policy))) => Ok(Some(*policy)),
+        Ok(Some(AnnotationChoice::Named(_))) => {
             bail!(
                 "service.policy.policy: a file has no policy objects; write weights or keys instead"
             )

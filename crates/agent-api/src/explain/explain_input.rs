@@ -1,5 +1,5 @@
-//! Copies one Service of a cluster with all that its explanation needs: an agent's loop hands the copy over between two
-//! passes, and the explanation is worked out elsewhere.
+//! Copies one Service and everything that its explanation needs. The agent's loop copies it between two passes, and
+//! another thread computes the explanation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::describe;
 use crate::scope::Scope;
 use crate::view::{ExplainView, PlaceView, WarningView};
 
-/// A Service as it was decided at one moment, and the part of the cluster that the decision hangs on.
+/// A Service as it was decided at one moment, with the part of the cluster that the decision depends on.
 #[derive(Debug)]
 pub struct ExplainInput {
     snapshot: Snapshot,
@@ -24,7 +24,7 @@ pub struct ExplainInput {
 }
 
 impl ExplainInput {
-    /// Copies the case of `service` out of `from`; none if there is no such Service.
+    /// Copies `service` from `from`; `None` if it does not exist.
     pub fn of(
         from: &Snapshot,
         warnings: &mut dyn Iterator<Item = &Warning>,
@@ -42,10 +42,10 @@ impl ExplainInput {
         })
     }
 
-    /// Tells how each virtual server came about, and what would change it.
+    /// Explains how each virtual server came about, and what would change it.
     ///
     /// # Errors
-    /// There is none: the reasons.
+    /// The Service has no virtual server; the warnings say why.
     pub fn explain(self) -> Result<Vec<ExplainView>, Vec<WarningView>> {
         let Self {
             mut snapshot,
@@ -67,7 +67,7 @@ impl ExplainInput {
     }
 }
 
-/// The Service with its slices and namespace among all Nodes, policies and drains.
+/// Copies the Service with its slices and namespace, and all Nodes, policies and drains.
 fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
     let mut part = Snapshot::default();
     part.set_service(from.service(service)?.clone());
@@ -90,7 +90,7 @@ fn part(from: &Snapshot, service: &ObjectName) -> Option<Snapshot> {
     Some(part)
 }
 
-/// The Node that it is seen from.
+/// The Node that the decision is for.
 fn place(snapshot: &Snapshot, me: &Viewpoint, resolved: &ResolvedServer) -> PlaceView {
     let node = snapshot.node(&me.node);
     let labels: BTreeMap<String, String> = node
@@ -109,7 +109,7 @@ fn place(snapshot: &Snapshot, me: &Viewpoint, resolved: &ResolvedServer) -> Plac
     }
 }
 
-/// Why nothing of a Service is in the kernel, in words.
+/// Says why the kernel has no virtual server for a Service.
 pub fn nothing(service: &ObjectName, why: &[WarningView]) -> String {
     let why = why.iter().map(|warning| format!("; {}", warning.text));
     format!(

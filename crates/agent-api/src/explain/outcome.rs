@@ -1,15 +1,15 @@
-//! In what two decisions differ, in words.
+//! Describes the difference between two decisions.
 
 use topology_core::policy::LevelKey;
 use topology_core::resolve::{Decision, EndpointDecision, Fact, Reason};
 
+use crate::numbers::short_percent;
 use crate::policy_text;
-use crate::words::short_percent;
 
-/// Shares that differ by less are the same to a person.
+/// Shares that differ by less count as equal.
 const NOTICED: f64 = 0.005;
 
-/// What `after` has that `before` has not; none if nobody would notice.
+/// Describes what `after` changes; `None` if the difference is negligible.
 pub(super) fn difference(before: &Decision, after: &Decision) -> Option<String> {
     let mut words = Vec::new();
     let other_source = (before.source, &before.policy) != (after.source, &after.policy);
@@ -45,7 +45,7 @@ pub(super) fn difference(before: &Decision, after: &Decision) -> Option<String> 
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// Endpoints that a drain no longer keeps from their share.
+/// Endpoints that a drain no longer keeps from new connections.
 fn freed(before: &Decision, after: &Decision) -> Option<String> {
     let drained = |endpoint: &&EndpointDecision| {
         matches!(endpoint.reason, Reason::Drained | Reason::Draining)
@@ -75,13 +75,13 @@ fn merged(decision: &Decision) -> Vec<&LevelKey> {
     levels.collect()
 }
 
-/// Whether a threshold switched the topology off.
+/// Whether a threshold turned topology off.
 fn is_alike(decision: &Decision) -> bool {
     let mut facts = decision.stages.iter().flat_map(|stage| &stage.facts);
     facts.any(|fact| matches!(fact, Fact::TooFew { .. } | Fact::Panic { .. }))
 }
 
-/// `zone 15 % to 95 %`, for every level whose share differs.
+/// `zone 15 % to 95 %`, for each level whose share differs.
 fn shares(before: &Decision, after: &Decision) -> Vec<String> {
     let share = |decision: &Decision, key: &LevelKey| {
         let level = decision.levels.iter().find(|level| level.key == *key);

@@ -1,4 +1,4 @@
-//! The part of a cluster that one Service's decision hangs on, to try changes in.
+//! Tries changes on the part of a cluster that one Service's decision depends on.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use topology_core::resolve::{Decision, Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// One Service among all Nodes, policies and drains; what is tried is undone.
+/// One Service among all Nodes, policies and drains. Each change is undone after it was tried.
 #[derive(Debug)]
 pub(super) struct Sandbox<'a> {
     snapshot: &'a mut Snapshot,
@@ -19,7 +19,7 @@ pub(super) struct Sandbox<'a> {
 }
 
 impl<'a> Sandbox<'a> {
-    /// Around the virtual server `key` of `service`; none if there is no such Service.
+    /// Prepares for the virtual server `key` of `service`; `None` if the Service does not exist.
     pub(super) fn of(
         snapshot: &'a mut Snapshot,
         me: &'a Viewpoint,
@@ -37,12 +37,11 @@ impl<'a> Sandbox<'a> {
         })
     }
 
-    /// What is there.
     pub(super) const fn snapshot(&self) -> &Snapshot {
         self.snapshot
     }
 
-    /// What would be decided with other endpoints.
+    /// The decision with other endpoints.
     pub(super) fn with_slices(
         &mut self,
         edit: impl Fn(&mut Vec<EndpointSlice>),
@@ -57,12 +56,12 @@ impl<'a> Sandbox<'a> {
         decision
     }
 
-    /// What would be decided without the Service's annotations; its `topologyKeys` stay.
+    /// The decision without the Service's annotations; its `topologyKeys` stay.
     pub(super) fn without_annotations(&mut self) -> Option<Decision> {
         self.with_own_policy(self.service.topology_keys.clone())
     }
 
-    /// What would be decided without the Service's `topologyKeys`; what its annotations add to them stays.
+    /// The decision without the Service's `topologyKeys`; what its annotations add to them stays.
     pub(super) fn without_topology_keys(&mut self) -> Option<Decision> {
         let policy = self.service.policy.as_deref();
         let added = policy.and_then(Policy::added_to_topology_keys);
@@ -81,7 +80,7 @@ impl<'a> Sandbox<'a> {
         decision
     }
 
-    /// What would be decided without this policy object.
+    /// The decision without this policy object.
     pub(super) fn without_policy(&mut self, name: &PolicyName) -> Option<Decision> {
         let policy = self
             .snapshot
@@ -95,7 +94,7 @@ impl<'a> Sandbox<'a> {
         decision
     }
 
-    /// What would be decided without the drain of this name.
+    /// The decision without this drain.
     pub(super) fn without_drain(&mut self, name: &str) -> Option<Decision> {
         let drain = self
             .snapshot

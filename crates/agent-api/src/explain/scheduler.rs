@@ -1,14 +1,14 @@
-//! What a weight means under each scheduler of the kernel.
+//! Describes what weights mean under each scheduler of the kernel.
 
 use topology_core::resolve::Decision;
 use topology_core::scheduler::Scheduler;
 
-use crate::words::short_percent;
+use crate::numbers::short_percent;
 
-/// Levels with less than this may wait long for a connection.
+/// Below this share a level may wait long for a connection.
 const SMALL: f64 = 0.02;
 
-/// What the weights of a virtual server mean for its clients.
+/// Describes what the weights of a virtual server mean for its clients.
 pub(super) fn note(scheduler: Scheduler, decision: &Decision) -> String {
     let meaning = meaning(scheduler);
     let cycle = decision
@@ -27,7 +27,7 @@ pub(super) fn note(scheduler: Scheduler, decision: &Decision) -> String {
     format!("{meaning}{cycle}{small}")
 }
 
-/// From the kernel's sources (`net/netfilter/ipvs`).
+/// Source: `net/netfilter/ipvs` of the kernel.
 const fn meaning(scheduler: Scheduler) -> &'static str {
     match scheduler {
         Scheduler::Wrr => {
@@ -65,7 +65,7 @@ const fn meaning(scheduler: Scheduler) -> &'static str {
     }
 }
 
-/// The level with the smallest share above none, if that is small.
+/// The level with the smallest share above 0, if that is small.
 fn smallest(decision: &Decision) -> Option<(String, f64)> {
     let levels = decision
         .levels

@@ -1,4 +1,4 @@
-//! Describes a decision in words and numbers: its source, the work of each stage, what the weights mean.
+//! Describes a decision: its source, what each stage did, and the weights.
 
 use topology_core::model::PolicyName;
 use topology_core::policy::PolicySource;
@@ -7,8 +7,8 @@ use topology_core::resolve::{Lost, ResolvedServer, StageRecord};
 use topology_core::scheduler::Scheduler;
 
 use super::scheduler;
+use crate::numbers::many;
 use crate::view::{DeciderView, ExplainView, LostView, StageView};
-use crate::words::many;
 use crate::{describe, policy_text};
 
 /// A resolved virtual server with its stages.

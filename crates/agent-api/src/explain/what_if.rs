@@ -1,4 +1,4 @@
-//! Which single change would alter the outcome: each is tried through the resolver on a copy.
+//! Finds single changes that would alter the decision. Tries each of them through the resolver on a copy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::outcome::difference;
 use super::sandbox::Sandbox;
 use crate::view::WhatIfView;
 
-/// So many endpoints more or fewer are tried.
+/// At most so many endpoints are added or removed in a trial.
 const TRIED: usize = 10;
 
-/// Every single change that a person would notice; `snapshot` is in the end as it was.
+/// Returns every single change with a noticeable effect. Leaves `snapshot` unchanged.
 pub(super) fn what_if(
     snapshot: &mut Snapshot,
     me: &Viewpoint,
@@ -52,7 +52,7 @@ impl Trials<'_> {
         &self.resolved.decision
     }
 
-    /// Whether the change would be noticed; told if so.
+    /// Records the change if its effect is noticeable, and returns whether it is.
     fn record(&mut self, change: impl FnOnce() -> String, after: Option<Decision>) -> bool {
         let effect = after.and_then(|after| difference(&self.resolved.decision, &after));
         let noticed = effect.is_some();
@@ -63,7 +63,7 @@ impl Trials<'_> {
         noticed
     }
 
-    /// Endpoints of the level become ready, or are added: as few as make a difference.
+    /// Makes endpoints of the level ready, or adds some: as few as have an effect.
     fn gain(&mut self, level: &LevelKey) {
         if self.decision().source == PolicySource::Hints {
             return;
@@ -71,7 +71,7 @@ impl Trials<'_> {
         if let Some(unready) = self.first(level, |endpoint| endpoint.reason == Reason::NotReady) {
             let after = self
                 .sandbox
-                .with_slices(|slices| revive(slices, unready.address));
+                .with_slices(|slices| mark_ready(slices, unready.address));
             if self.record(|| format!("{} becoming ready", place_of(&unready)), after) {
                 return;
             }
@@ -80,7 +80,7 @@ impl Trials<'_> {
         else {
             return;
         };
-        let place = words(self.sandbox.snapshot(), self.me, level);
+        let place = level_place(self.sandbox.snapshot(), self.me, level);
         let port = self.resolved.port_name.clone();
         let family = self.resolved.server.key.family();
         for count in 1..=TRIED {
@@ -94,13 +94,13 @@ impl Trials<'_> {
         }
     }
 
-    /// Endpoints of the level go: as few as make a difference.
+    /// Removes endpoints of the level: as few as have an effect.
     fn lose(&mut self, level: &LevelKey) {
         let endpoints = self.decision().endpoints.iter();
         let used = endpoints
             .filter(|endpoint| !endpoint.share.is_zero() && endpoint.level.as_ref() == Some(level));
         let addresses: Vec<IpAddr> = used.map(|endpoint| endpoint.address).collect();
-        let place = words(self.sandbox.snapshot(), self.me, level);
+        let place = level_place(self.sandbox.snapshot(), self.me, level);
         for count in 1..=addresses.len().min(TRIED) {
             let gone = addresses.get(..count).unwrap_or_default();
             let after = self.sandbox.with_slices(|slices| remove(slices, gone));
@@ -176,8 +176,8 @@ fn place_of(endpoint: &EndpointDecision) -> String {
     }
 }
 
-/// Where a level is, for the reader of this Node: `in zone a`.
-fn words(snapshot: &Snapshot, me: &Viewpoint, level: &LevelKey) -> String {
+/// Where a level is, seen from this Node: `in zone a`.
+fn level_place(snapshot: &Snapshot, me: &Viewpoint, level: &LevelKey) -> String {
     let value = |label: &str| {
         snapshot
             .node(&me.node)
@@ -195,16 +195,16 @@ fn words(snapshot: &Snapshot, me: &Viewpoint, level: &LevelKey) -> String {
     }
 }
 
-/// A Node and a zone, as an endpoint has them.
-type Spot = (Option<Arc<str>>, Option<Arc<str>>);
+/// The Node and zone of an endpoint.
+type NodeAndZone = (Option<Arc<str>>, Option<Arc<str>>);
 
-/// A Node and zone where an endpoint would fall into `level` and no nearer one.
+/// A Node and zone from which an endpoint would be in `level` and in no nearer one.
 fn place(
     snapshot: &Snapshot,
     me: &Viewpoint,
     decision: &Decision,
     level: &LevelKey,
-) -> Option<Spot> {
+) -> Option<NodeAndZone> {
     let nearer: Vec<&LevelKey> = decision
         .levels
         .iter()
@@ -238,7 +238,7 @@ fn place(
     }
 }
 
-/// An endpoint with an address of the ranges for documentation (RFC 5737, RFC 3849).
+/// An endpoint with an address from the documentation ranges (RFC 5737, RFC 3849).
 fn new_endpoint(
     family: Family,
     number: usize,
@@ -261,7 +261,7 @@ fn new_endpoint(
     }
 }
 
-/// Into the first slice of the family that has the port.
+/// Adds to the first slice of the family that has the port.
 fn add(
     slices: &mut [EndpointSlice],
     family: Family,
@@ -284,7 +284,7 @@ fn remove(slices: &mut [EndpointSlice], gone: &[IpAddr]) {
     }
 }
 
-fn revive(slices: &mut [EndpointSlice], address: IpAddr) {
+fn mark_ready(slices: &mut [EndpointSlice], address: IpAddr) {
     let endpoints = slices.iter_mut().flat_map(|slice| &mut slice.endpoints);
     for endpoint in endpoints.filter(|endpoint| endpoint.address == address) {
         (endpoint.ready, endpoint.serving, endpoint.terminating) = (true, true, false);

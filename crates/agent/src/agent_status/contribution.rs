@@ -123,7 +123,7 @@ fn instead(decision: &Decision) -> Option<Instead> {
     let of_what_decides = why.map(|(why, to)| Instead {
         why,
         policy: decision.policy.clone(),
-        from: Some(decision.mode.title()),
+        from: Some(decision.mode.api_value()),
         to,
     });
     // What the owner did wrong lasts, so what comes and goes with endpoints must not hide it.
@@ -144,7 +144,7 @@ fn not_allowed(decision: &Decision) -> Option<Instead> {
     Some(Instead {
         why: FallbackReason::NotAllowed,
         policy: None,
-        from: Some(asked.title()),
+        from: Some(asked.api_value()),
         to: in_use(decision)?,
     })
 }
@@ -182,13 +182,13 @@ fn in_use(decision: &Decision) -> Option<&'static str> {
         | PolicySource::TopologyKeys
         | PolicySource::NamespacePolicy
         | PolicySource::ClusterDefault
-        | PolicySource::Hints => Some(decision.mode.title()),
+        | PolicySource::Hints => Some(decision.mode.api_value()),
     }
 }
 
 /// The gravest of the notes, and what decides then.
 fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
-    let mode = decision.mode.title();
+    let mode = decision.mode.api_value();
     let left = if only_any_is_left(decision) {
         UNIFORM
     } else {

@@ -125,7 +125,7 @@ fn connections(kernel: &KernelReal) -> ConnectionsView {
 /// A virtual server of somebody else on one line: `-t 10.0.0.1:80 wrr, 2 real servers`.
 pub(super) fn line(server: &KernelServer) -> String {
     let count = server.real_servers.len() as u64;
-    let reals = agent_api::words::many(count, "real server");
+    let reals = agent_api::numbers::many(count, "real server");
     format!("{} {}, {reals}", server.key, server.scheduler)
 }
 

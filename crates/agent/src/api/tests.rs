@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_api::client::{self, AskError};
+use agent_api::client::{self, QueryError};
 use agent_api::explain::ExplainInput;
 use agent_api::scope;
 use agent_api::status::StatusView;
@@ -337,12 +337,12 @@ async fn services_are_read_page_by_page_and_by_name() {
     let web = get("/v1/services?name=shop/web").await.unwrap();
     assert_eq!(web.services.virtual_servers.len(), 1);
     let failure = get("/v1/services?name=shop/nope").await.unwrap_err();
-    assert!(matches!(failure, AskError::NotFound(_)));
+    assert!(matches!(failure, QueryError::NotFound(_)));
     assert!(failure.to_string().contains("shop/nope"), "{failure}");
     let unclear = get("/v1/services?name=nope").await.unwrap_err();
-    assert!(matches!(unclear, AskError::Trouble(_)));
+    assert!(matches!(unclear, QueryError::Failed(_)));
     let unknown = get("/v2/services").await.unwrap_err();
-    assert!(matches!(unknown, AskError::NotFound(_)));
+    assert!(matches!(unknown, QueryError::NotFound(_)));
 }
 
 #[tokio::test]
@@ -395,7 +395,7 @@ async fn a_service_without_a_virtual_server_says_why() {
         let failure = client::get::<Vec<ExplainView>>(&path, &format!("/v1/explain?name={name}"))
             .await
             .unwrap_err();
-        assert!(matches!(failure, AskError::NotFound(_)));
+        assert!(matches!(failure, QueryError::NotFound(_)));
         for word in words {
             assert!(failure.to_string().contains(word), "{failure}");
         }
@@ -439,7 +439,7 @@ async fn a_service_that_no_proxy_serves_is_told_with_what_its_annotations_do() {
             let query = format!("/v1/{page}?name=shop/{name}");
             let failure = client::get::<serde_json::Value>(&path, &query).await;
             let failure = failure.unwrap_err();
-            assert!(matches!(failure, AskError::NotFound(_)));
+            assert!(matches!(failure, QueryError::NotFound(_)));
             for word in words {
                 assert!(failure.to_string().contains(word), "{query}: {failure}");
             }
@@ -454,7 +454,7 @@ async fn without_an_agent_the_message_names_the_socket_and_the_remedy() {
     let failure = client::get::<PageView>(&path, "/v1/services")
         .await
         .unwrap_err();
-    assert!(matches!(failure, AskError::Trouble(_)));
+    assert!(matches!(failure, QueryError::Failed(_)));
     let message = failure.to_string();
     assert!(
         message.contains("agent.sock") && message.contains("ipvs-topo agent --cluster"),

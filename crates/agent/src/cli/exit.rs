@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use agent_api::client::AskError;
+use agent_api::client::QueryError;
 
 /// How a command that ran to its end came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +63,11 @@ impl ExitStatus {
     }
 }
 
-impl From<AskError> for Failure {
-    fn from(error: AskError) -> Self {
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
         match error {
-            AskError::NotFound(_) => Self::input(error),
-            AskError::Trouble(_) => Self::trouble(error),
+            QueryError::NotFound(_) => Self::input(error),
+            QueryError::Failed(_) => Self::trouble(error),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `--strict`: warnings about the input end a command as errors do.
 
-use agent_api::words::many;
+use agent_api::numbers::many;
 use clap::Args;
 
 use super::exit::{ExitStatus, Failure};

@@ -6,7 +6,7 @@ use agent_api::explain::{ExplainInput, explain};
 use clap::Parser as _;
 use topology_core::model::{Drain, Service};
 use topology_core::policy::{
-    AnnotationRequest, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
+    AnnotationChoice, LevelKey, MinReady, ZONE, beside_topology_keys, from_topology_keys,
 };
 use topology_core::resolve::{Viewpoint, resolve};
 use topology_core::snapshot::Snapshot;
@@ -79,8 +79,8 @@ fn topology_keys_stay_without_the_annotations_and_their_additions_without_topolo
         let service = snapshot.services().next().unwrap().clone();
         let (keys, _) = from_topology_keys(&[ZONE]).unwrap();
         let asked = service.policy.as_deref().cloned();
-        let asked = asked.map(|policy| AnnotationRequest::Policy(Box::new(policy)));
-        let Some(AnnotationRequest::Policy(policy)) = beside_topology_keys(asked, keys.clone())
+        let asked = asked.map(|policy| AnnotationChoice::Policy(Box::new(policy)));
+        let Some(AnnotationChoice::Policy(policy)) = beside_topology_keys(asked, keys.clone())
         else {
             panic!("a Service with two policies has one");
         };

@@ -77,7 +77,7 @@ impl AsyncFigures for Collector {
 fn server(board: &SyncStatus) -> Server {
     let Count { requests, bytes } = board.count();
     let requests = requests.into_iter().map(|(of, count)| {
-        let code = ClientRequests::code_word(of.code);
+        let code = ClientRequests::code_label(of.code);
         ((of.verb.word(), of.verb.method(), of.resource, code), count)
     });
     let inputs = board.inputs();

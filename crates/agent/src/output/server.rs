@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use agent_api::numbers::percent;
 use agent_api::view::{ConnectionsView, ExcludedView, RealServerView, ServerView};
-use agent_api::words::percent;
 
 use super::bar::bar;
 use super::grid::{Cell, CellStyle, Column, Grid, paint};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use agent_api::numbers::short_percent;
 use agent_api::view::{ExplainView, LevelView, PlaceView, StageView};
-use agent_api::words::short_percent;
 use topology_core::policy::LevelKey;
 
 use super::grid::{Cell, CellStyle, Column, Grid, paint};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use agent_api::numbers::many;
 use agent_api::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
 use agent_api::view::{NotProgrammedView, WarningView};
-use agent_api::words::many;
 
 use super::grid::{CellStyle, paint};
 use super::plain::Plain;

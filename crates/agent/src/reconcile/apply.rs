@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dataplane::conntrack::Flow;
 use dataplane::host::Host;
-use dataplane::ipvs::{Kernel, Reading, StepError};
+use dataplane::ipvs::{Kernel, ServerReading, StepError};
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use topology_core::mirror::{Mirror, StepOutcome, Trust};
@@ -237,9 +237,9 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Stores a reading of a key in the mirror.
-    pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<Reading>) {
+    pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<ServerReading>) {
         match reading {
-            Some(Reading {
+            Some(ServerReading {
                 observed,
                 connections,
                 ..
@@ -320,14 +320,14 @@ fn drain_end(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<Drain
         | Step::EditReal { .. }
         | Step::DrainReal { .. }
         | Step::DeleteReal { .. }
-        | Step::ForgetFlows { .. } => None,
+        | Step::DeleteFlows { .. } => None,
     }
 }
 
 /// The connection tracking entries that a step wants forgotten.
 fn flow(step: &Step) -> Option<Flow> {
     match step {
-        Step::ForgetFlows {
+        Step::DeleteFlows {
             key:
                 VirtualServerKey::Address {
                     address: service,
@@ -347,7 +347,7 @@ fn flow(step: &Step) -> Option<Flow> {
         | Step::EditReal { .. }
         | Step::DrainReal { .. }
         | Step::DeleteReal { .. }
-        | Step::ForgetFlows { .. } => None,
+        | Step::DeleteFlows { .. } => None,
     }
 }
 

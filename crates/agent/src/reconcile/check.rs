@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use dataplane::host::Host;
-use dataplane::ipvs::{Kernel, KernelError, Listed, Reading};
+use dataplane::ipvs::{Kernel, KernelError, ListedServer, ServerReading};
 use topology_core::mirror::{ObservedRealServer, ObservedServer};
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
@@ -144,7 +144,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     /// Reads the real servers of a listed virtual server; its key if it is not as the mirror has it.
-    async fn compare(&mut self, listed: Listed) -> Result<Option<VirtualServerKey>, KernelError> {
+    async fn compare(
+        &mut self,
+        listed: ListedServer,
+    ) -> Result<Option<VirtualServerKey>, KernelError> {
         let key = listed.key;
         let Some(reading) = self.kernel.fill(listed).await? else {
             return Ok(None);
@@ -154,7 +157,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .get(&key)
             .is_some_and(|held| is_same(held, &reading));
         if !same {
-            self.mirror.distrust(key);
+            self.mirror.mark_unknown(key);
         }
         Ok((!same).then_some(key))
     }
@@ -168,7 +171,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .copied()
             .collect();
         for key in &gone {
-            self.mirror.distrust(*key);
+            self.mirror.mark_unknown(*key);
         }
         gone
     }
@@ -230,7 +233,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 }
 
 /// Whether a reading shows what the mirror has. Order does not count.
-fn is_same(held: &ObservedServer, reading: &Reading) -> bool {
+fn is_same(held: &ObservedServer, reading: &ServerReading) -> bool {
     let ObservedServer {
         scheduler,
         persistence,

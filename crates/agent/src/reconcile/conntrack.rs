@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dataplane::conntrack::{CleanError, Cleaned, Flow};
+use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
 use tokio::time::{Instant, sleep};
@@ -35,35 +35,35 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
         self.forgetting.add(flows);
         if !self.forgetting.is_running() {
-            self.begin_forgetting();
+            self.begin_flow_deletion();
         }
     }
 
-    fn begin_forgetting(&mut self) {
+    fn begin_flow_deletion(&mut self) {
         let batch = self.forgetting.begin();
         let due = (!batch.is_empty()).then(|| self.now() + POLL);
         if due.is_some() {
-            self.host.begin_forgetting(batch);
+            self.host.begin_flow_deletion(batch);
         }
         self.agenda.visit(&Item::Flows, due);
     }
 
     /// Takes in how the batch ended and begins the next one. What could not be done stays on the agenda of its key.
-    pub(super) fn poll_forgetting(&mut self) {
-        let Some(cleaned) = self.host.poll_forgetting() else {
+    pub(super) fn poll_flow_deletion(&mut self) {
+        let Some(cleaned) = self.host.poll_flow_deletion() else {
             let next = self.now() + POLL;
             return self.agenda.visit(&Item::Flows, Some(next));
         };
-        if cleaned == Err(CleanError::ThreadLost) {
+        if cleaned == Err(FlowDeletionError::ThreadLost) {
             self.forgetting.lose();
             return self.agenda.visit(&Item::Flows, None);
         }
         let ended = self.forgetting.end();
         self.forgotten(&ended, cleaned);
-        self.begin_forgetting();
+        self.begin_flow_deletion();
     }
 
-    fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, cleaned: Cleaned) {
+    fn forgotten(&mut self, flows: &BTreeMap<Flow, Step>, cleaned: FlowDeletion) {
         let words = cleaned.as_ref().err().map(|error| {
             format!(
                 "connection tracking entries of UDP real servers that left cannot be deleted: {error}; load the \
@@ -100,7 +100,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             |forgetting: &Forgetting| forgetting.is_running() && !forgetting.is_lost();
         while is_waited_for(&self.forgetting) && began.elapsed() < AT_STOP {
             sleep(Duration::from_millis(POLL)).await;
-            self.poll_forgetting();
+            self.poll_flow_deletion();
         }
     }
 }

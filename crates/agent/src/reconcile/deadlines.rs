@@ -39,7 +39,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             Step::AddServer { .. }
             | Step::EditServer { .. }
             | Step::DrainReal { .. }
-            | Step::ForgetFlows { .. } => return,
+            | Step::DeleteFlows { .. } => return,
         };
         match outcome {
             StepOutcome::Done | StepOutcome::Missing => {}

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use dataplane::ipvs::{KernelError, Listed};
+use dataplane::ipvs::{KernelError, ListedServer};
 
 /// How far the table is read.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) enum Progress {
     #[default]
     Unread,
     /// The virtual servers are listed; these lack their real servers.
-    Listed(std::vec::IntoIter<Listed>),
+    ListedServer(std::vec::IntoIter<ListedServer>),
     /// It is in the mirror.
     Read,
     /// It could not be read.
@@ -32,7 +32,7 @@ pub(super) enum Progress {
 impl InitialRead {
     /// Whether there is more to read.
     pub(super) fn is_partly_read(&self) -> bool {
-        matches!(self.progress, Progress::Unread | Progress::Listed(_))
+        matches!(self.progress, Progress::Unread | Progress::ListedServer(_))
     }
 
     /// Begins again if the table could not be read.
@@ -57,7 +57,7 @@ impl InitialRead {
     pub(super) fn result(&self) -> Result<(), KernelError> {
         match &self.progress {
             Progress::Failed(error) => Err(error.clone()),
-            Progress::Unread | Progress::Listed(_) | Progress::Read => Ok(()),
+            Progress::Unread | Progress::ListedServer(_) | Progress::Read => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cluster::event::Completeness;
 use dataplane::host::Host;
-use dataplane::ipvs::{Kernel, Listed};
+use dataplane::ipvs::{Kernel, ListedServer};
 use tokio::time::Instant;
 use topology_core::mirror::{ObservedServer, Trust};
 use topology_core::model::{Family, ObjectName};
@@ -133,13 +133,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 // Nothing is written before the first pass.
                 Item::Routes | Item::Tables => work.host |= self.startup.is_done(),
                 Item::TablesRead => self.end_observe().await,
-                Item::Flows => self.poll_forgetting(),
+                Item::Flows => self.poll_flow_deletion(),
                 Item::Decision(key) => {
                     self.agenda.visit(&item, None);
                     work.services.extend(self.desired.owner(&key).cloned());
                 }
                 Item::Server(key) => {
-                    self.mirror.distrust(key);
+                    self.mirror.mark_unknown(key);
                     work.keys.insert(key);
                 }
             }
@@ -252,7 +252,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             real_servers: Vec::new(),
             ..*held
         };
-        if let Ok(reading) = self.kernel.fill(Listed { key, observed }).await {
+        if let Ok(reading) = self.kernel.fill(ListedServer { key, observed }).await {
             self.observe(key, reading);
         }
     }
@@ -352,7 +352,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
 
     /// Stores what a Service asks for.
     fn record(&mut self, service: &ObjectName, resolution: Resolution, desired: &mut DesiredKeys) {
-        let ask_again = resolution.ask_again;
+        let resolve_again_at = resolution.resolve_again_at;
         let now = self.clock.now();
         self.aggregate
             .replace(service, Contribution::of(&resolution), now);
@@ -360,7 +360,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         for finding in self.desired.new_findings(service, &asked) {
             tracing::warn!("{finding}");
         }
-        let due = ask_again.map(|at| self.due_at(at));
+        let due = resolve_again_at.map(|at| self.due_at(at));
         for (key, due) in asked
             .keys
             .iter()

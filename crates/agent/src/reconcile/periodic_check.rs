@@ -3,7 +3,7 @@
 use std::time::Duration;
 use std::vec::IntoIter;
 
-use dataplane::ipvs::Listed;
+use dataplane::ipvs::ListedServer;
 use tokio::time::Instant;
 
 /// State of the periodic comparison.
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub(super) struct PeriodicCheck {
     next: Instant,
     /// Virtual servers that are listed and not compared yet; `None` between two comparisons.
-    left: Option<IntoIter<Listed>>,
+    left: Option<IntoIter<ListedServer>>,
 }
 
 impl PeriodicCheck {
@@ -36,7 +36,7 @@ impl PeriodicCheck {
         self.left.is_some()
     }
 
-    pub(super) fn begin(&mut self, listed: Vec<Listed>) {
+    pub(super) fn begin(&mut self, listed: Vec<ListedServer>) {
         self.left = Some(listed.into_iter());
     }
 
@@ -46,9 +46,9 @@ impl PeriodicCheck {
     }
 
     /// The next virtual servers to compare. An empty slice ends the comparison; `None` if none runs.
-    pub(super) fn next_slice(&mut self, most: usize) -> Option<Vec<Listed>> {
+    pub(super) fn next_slice(&mut self, most: usize) -> Option<Vec<ListedServer>> {
         let left = self.left.as_mut()?;
-        let slice: Vec<Listed> = left.by_ref().take(most).collect();
+        let slice: Vec<ListedServer> = left.by_ref().take(most).collect();
         if slice.is_empty() {
             self.left = None;
         }

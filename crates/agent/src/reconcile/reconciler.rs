@@ -111,7 +111,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         } = parts;
         let drain_timeout = milliseconds(config.drain_timeout);
         let mut mirror = Mirror::new(ours.iter().copied(), drain_timeout);
-        mirror.recall(&deadlines, milliseconds(epoch.elapsed()));
+        mirror.restore_deadlines(&deadlines, milliseconds(epoch.elapsed()));
         let me = Viewpoint {
             scheduler: config.scheduler,
             ..Viewpoint::new(Arc::clone(&config.node))

@@ -98,8 +98,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 
     async fn read_slice(&mut self, progress: Progress) -> Result<Progress, KernelError> {
-        let Progress::Listed(mut left) = progress else {
-            return Ok(Progress::Listed(self.kernel.list().await?.into_iter()));
+        let Progress::ListedServer(mut left) = progress else {
+            return Ok(Progress::ListedServer(
+                self.kernel.list().await?.into_iter(),
+            ));
         };
         for listed in left.by_ref().take(SLICE) {
             let key = listed.key;
@@ -108,7 +110,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             }
         }
         if left.len() > 0 {
-            return Ok(Progress::Listed(left));
+            return Ok(Progress::ListedServer(left));
         }
         let keys: Vec<_> = self.mirror.keys().copied().collect();
         self.counts = KernelTotals::of(&self.mirror, &keys);

@@ -55,7 +55,7 @@ impl Trash {
             Step::AddServer { .. }
             | Step::EditServer { .. }
             | Step::DrainReal { .. }
-            | Step::ForgetFlows { .. } => {}
+            | Step::DeleteFlows { .. } => {}
         }
     }
 

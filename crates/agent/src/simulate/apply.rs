@@ -12,7 +12,7 @@ use topology_core::model::{
     Drain, Endpoint, EndpointSlice, Family, Faults, Node, ObjectName, Service, TopologyPolicy,
 };
 use topology_core::policy::{
-    AnnotationRequest, LevelKey, ZONE, beside_topology_keys, from_annotations,
+    AnnotationChoice, LevelKey, ZONE, beside_topology_keys, from_annotations,
 };
 use topology_core::snapshot::Snapshot;
 
@@ -135,7 +135,7 @@ impl Edit {
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 Failure::input(format_args!("--set: Service {name}: {}", errors.join("; ")))
             })?;
-            if let (Some(AnnotationRequest::Policy(policy)), Some(allowed)) = (&asked, allowed)
+            if let (Some(AnnotationChoice::Policy(policy)), Some(allowed)) = (&asked, allowed)
                 && let Some(label) = refused_label(policy, allowed)
             {
                 return Err(Failure::input(format_args!(
@@ -146,8 +146,8 @@ impl Edit {
             let keys = service.topology_keys.as_deref().cloned();
             let (policy, named_policy) = match beside_topology_keys(asked, keys) {
                 None => (None, None),
-                Some(AnnotationRequest::Policy(policy)) => (Some(policy.into()), None),
-                Some(AnnotationRequest::Named(name)) => (None, Some(name)),
+                Some(AnnotationChoice::Policy(policy)) => (Some(policy.into()), None),
+                Some(AnnotationChoice::Named(name)) => (None, Some(name)),
             };
             self.services.push(Service {
                 policy,

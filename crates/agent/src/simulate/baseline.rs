@@ -105,7 +105,7 @@ impl BaselineCluster {
             self.snapshot.set_slice(slice.clone());
         }
         events.into_iter().find_map(|event| match event {
-            HintEvent::Disabled { trouble, .. } => Some(trouble),
+            HintEvent::Disabled { problem, .. } => Some(problem),
             HintEvent::Enabled { .. } => None,
         })
     }

@@ -156,7 +156,7 @@ impl fmt::Display for DrainOf {
 
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let endpoints = agent_api::words::many(self.count as u64, "ready endpoint");
+        let endpoints = agent_api::numbers::many(self.count as u64, "ready endpoint");
         write!(f, "{} with {endpoints} in zone {}", self.service, self.zone)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use agent_api::numbers::many;
 use agent_api::view::WarningView;
-use agent_api::words::many;
 use topology_core::hints::HintProblem;
 use topology_core::virtual_server::VirtualServerKey;
 

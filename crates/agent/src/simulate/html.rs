@@ -4,7 +4,7 @@ mod parts;
 
 use std::fmt::Write as _;
 
-use agent_api::words::many;
+use agent_api::numbers::many;
 use parts::{endpoints, escape, figures, heat, percent, times};
 
 use super::figures::Figures;

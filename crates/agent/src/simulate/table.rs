@@ -4,8 +4,8 @@ mod single_server;
 
 use std::fmt::Write as _;
 
-use agent_api::words::many;
-use agent_api::words::percent;
+use agent_api::numbers::many;
+use agent_api::numbers::percent;
 
 use super::figures::Figures;
 use super::rank::{by_unevenness, is_changed, last, name};

@@ -4,9 +4,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use topology_core::api_values::UnknownApiValue;
 use topology_core::model::{Expression, Selector};
 use topology_core::policy::LevelKey;
-use topology_core::words::UnknownWord;
 
 use super::meta;
 use super::report::Report;
@@ -55,7 +55,7 @@ fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option
 }
 
 /// One of the words that the schema lists, which has refused every other one.
-pub(crate) fn word<T: FromStr<Err = UnknownWord>>(
+pub(crate) fn word<T: FromStr<Err = UnknownApiValue>>(
     field: &Field<'_>,
     report: &mut Report,
 ) -> Option<T> {

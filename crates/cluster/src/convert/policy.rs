@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use topology_core::model::{Faults, TrafficPolicy};
 use topology_core::policy::{
-    self, AnnotationReading, AnnotationRequest, PREFIX, Policy, PolicyError, TopologyKeysReading,
+    self, AnnotationChoice, AnnotationReading, PREFIX, Policy, PolicyError, TopologyKeysReading,
 };
 
 use super::report::Report;
@@ -25,7 +25,7 @@ const NAME_KEPT: &str = "the policy may be a hard one, so the last good version 
 /// What a Service asks for, and what is wrong with it.
 pub(crate) struct Asking {
     /// By its annotations and its `topologyKeys` together.
-    pub(crate) asked: Option<AnnotationRequest>,
+    pub(crate) asked: Option<AnnotationChoice>,
     /// By its `topologyKeys` alone.
     pub(crate) topology_keys: Option<Policy>,
     /// What is wrong with them.
@@ -43,8 +43,8 @@ pub(crate) fn of_service(
     let keys = spec.get("topologyKeys");
     let (annotated, faults) = annotated(root, report);
     let has_levels = match &annotated {
-        Some(AnnotationRequest::Policy(policy)) => !policy.adds,
-        Some(AnnotationRequest::Named(_)) => true,
+        Some(AnnotationChoice::Policy(policy)) => !policy.adds,
+        Some(AnnotationChoice::Named(_)) => true,
         None => false,
     };
     if has_levels && keys.is_present() {
@@ -83,7 +83,7 @@ pub(crate) fn warn_not_served(root: &Field<'_>, why: Ignored, report: &mut Repor
     }
 }
 
-fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationRequest>, Faults) {
+fn annotated(root: &Field<'_>, report: &mut Report) -> (Option<AnnotationChoice>, Faults) {
     let metadata = root.get("metadata");
     let annotations = metadata.get("annotations");
     let texts = annotations.texts(report);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use topology_core::hints::HintMode;
 use topology_core::model::{Frontend, Service, ServicePort, TrafficPolicy};
-use topology_core::policy::AnnotationRequest;
+use topology_core::policy::AnnotationChoice;
 
 use super::policy::{self, Asking};
 use super::report::Report;
@@ -53,8 +53,8 @@ pub(crate) fn convert(
         faults,
     } = policy::of_service(root, &spec, external, report);
     let (policy, named_policy) = match asked {
-        Some(AnnotationRequest::Policy(policy)) => (Some(interner.policy(*policy)), None),
-        Some(AnnotationRequest::Named(name)) => (None, Some(name)),
+        Some(AnnotationChoice::Policy(policy)) => (Some(interner.policy(*policy)), None),
+        Some(AnnotationChoice::Named(name)) => (None, Some(name)),
         None => (None, None),
     };
     let metadata = root.get("metadata");

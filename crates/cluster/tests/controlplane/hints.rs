@@ -148,7 +148,7 @@ mod alone {
     fn words(event: &HintEvent) -> &'static str {
         match event {
             HintEvent::Enabled { .. } => "Topology Aware Hints has been enabled",
-            HintEvent::Disabled { trouble, .. } => match trouble {
+            HintEvent::Disabled { problem, .. } => match problem {
                 HintProblem::Nodes => "Insufficient Node information",
                 HintProblem::TooFewEndpoints { .. } => "Insufficient number of endpoints",
                 HintProblem::Overload { .. } => "without exceeding overload threshold",

@@ -1,4 +1,4 @@
-//! Any bytes as an entry of connection tracking: no panic, and a deletion names the entry that was read.
+//! Arbitrary bytes as a connection tracking entry: no panic, and a deletion identifies the entry that was read.
 //!
 //! ```text
 //! cd crates/dataplane && mkdir -p fuzz/corpus/conntrack

@@ -1,4 +1,4 @@
-//! Any text as the record of deadlines: no panic, and a record of the deadlines that were read says the same.
+//! Arbitrary text as the record of deadlines: no panic, and a record of the parsed deadlines parses to the same.
 //!
 //! ```text
 //! cd crates/dataplane && mkdir -p fuzz/corpus/draining

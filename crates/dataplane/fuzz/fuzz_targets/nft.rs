@@ -1,4 +1,4 @@
-//! Any text as what `nft -j list table` prints: no panic, and the same table is read twice.
+//! Arbitrary text as output of `nft -j list table`: no panic, and parsing is deterministic.
 //!
 //! ```text
 //! cd crates/dataplane && mkdir -p fuzz/corpus/nft

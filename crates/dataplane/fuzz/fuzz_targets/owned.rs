@@ -1,4 +1,4 @@
-//! Any text as the ownership record: no panic, and a record of the keys that were read says the same.
+//! Arbitrary text as the ownership record: no panic, and a record of the parsed keys parses to the same.
 //!
 //! ```text
 //! cd crates/dataplane && mkdir -p fuzz/corpus/owned

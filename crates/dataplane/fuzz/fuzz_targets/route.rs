@@ -1,4 +1,5 @@
-//! Any bytes as a message about routes and addresses, its kind first: no panic, and the same is read twice.
+//! Arbitrary bytes as a message about routes and addresses, with its type first: no panic, and decoding is
+//! deterministic.
 //!
 //! ```text
 //! cd crates/dataplane && mkdir -p fuzz/corpus/route

@@ -1,11 +1,11 @@
-//! Describes a batch of connection tracking entries to delete, and its result.
+//! A batch of connection tracking entries to delete, and its result.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use topology_core::model::Family;
 
-/// What identifies the entries to delete: where clients sent to, and who answered.
+/// The entries of one real server: the destination that clients used, and the endpoint that answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// The Service's address and port.
@@ -14,25 +14,25 @@ pub struct Flow {
     pub server: (IpAddr, u16),
 }
 
-/// One read of the table, and the deletions that followed from it.
+/// The result for one family: one read of the table and the deletions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cleaning {
+pub struct DeletionCounts {
     pub family: Family,
-    /// How many entries were deleted.
+    /// Number of deleted entries.
     pub deleted: usize,
     pub took: Duration,
 }
 
-/// How a batch ended: one cleaning for each family in it.
-pub type Cleaned = Result<Vec<Cleaning>, CleanError>;
+/// The result of a batch: one element for each family in it.
+pub type FlowDeletion = Result<Vec<DeletionCounts>, FlowDeletionError>;
 
-/// Why a batch was not done.
+/// Why a batch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CleanError {
-    /// The kernel does not answer, or refuses; the error's text.
+pub enum FlowDeletionError {
+    /// The kernel does not reply, or refuses the request; its error as text.
     #[error("{0}")]
     Kernel(String),
-    /// The thread panicked; no batch will be done any more.
+    /// The thread panicked; no further batch will be processed.
     #[error("its thread panicked")]
     ThreadLost,
 }

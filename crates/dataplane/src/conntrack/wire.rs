@@ -1,7 +1,7 @@
-//! The few `ctnetlink` messages that are needed, as bytes: list by original destination, delete one.
+//! Encodes and decodes the few `ctnetlink` messages that are needed: list by original destination, delete one.
 //!
-//! Names and numbers are those of `linux/netfilter/nfnetlink_conntrack.h`; all integers inside
-//! attributes are big-endian.
+//! Names and numbers are those of `linux/netfilter/nfnetlink_conntrack.h`. All integers inside attributes are
+//! big-endian.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -44,22 +44,21 @@ const CTA_PROTO_DST_PORT: u16 = 3;
 const MATCH_PROTOCOL: u32 = 1 << 3;
 /// `CTA_FILTER_FLAG(CTA_PROTO_DST_PORT)`.
 const MATCH_PORT: u32 = 1 << 5;
-/// `CTA_FILTER_FLAG(CTA_IP_DST)`. For IPv6 the kernel lists exactly the addresses that do *not*
-/// match (`ctnetlink_filter_match_tuple` tests `!ipv6_addr_cmp`; seen on 6.18), so it is used for
-/// IPv4 only.
+/// `CTA_FILTER_FLAG(CTA_IP_DST)`, used for IPv4 only. For IPv6 the kernel lists exactly the addresses that do *not*
+/// match (`ctnetlink_filter_match_tuple` tests `!ipv6_addr_cmp`; seen on 6.18).
 const MATCH_ADDRESS: u32 = 1 << 1;
 
 const UDP: u8 = 17;
 
-/// An entry as far as it matters here.
+/// The parts of an entry that a deletion needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ConntrackEntry {
     pub(super) flow: Flow,
-    /// What names the entry in a deletion: its original tuple, id and zone, as received.
+    /// The key of the entry in a deletion: its original tuple, id and zone, as received.
     name: Vec<u8>,
 }
 
-/// Which UDP entries to list, by where the client first sent to.
+/// Which UDP entries to list, by their original destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Selection {
     /// One address and port.
@@ -71,7 +70,7 @@ pub(super) enum Selection {
 }
 
 impl Selection {
-    /// The narrowest selection that has this address and port, too; they are of the same family.
+    /// The narrowest selection that also contains this address and port, of the same family.
     pub(super) fn with(self, address: IpAddr, port: u16) -> Self {
         match self {
             Self::Port(own, own_port) if (own, own_port) == (address, port) => self,
@@ -90,9 +89,10 @@ impl Selection {
     }
 }
 
-/// Body of the request that lists the entries of a selection.
-/// The kernel may list more (it does not filter IPv6 by address, and before 5.8 not at all), so the
-/// reader compares too.
+/// Encodes the request that lists the entries of a selection.
+///
+/// The reader compares, too, because the kernel may list more: it does not filter IPv6 by address, and before 5.8 not
+/// at all.
 pub(super) fn list(selection: &Selection) -> Vec<u8> {
     let family = selection.family();
     let (address, port) = match selection {
@@ -120,22 +120,22 @@ pub(super) fn list(selection: &Selection) -> Vec<u8> {
         flags |= MATCH_ADDRESS;
     }
     nest(&mut body, CTA_FILTER, |filter| {
-        // Host byte order: these two are NLA_U32, not NLA_BE32.
+        // These two are NLA_U32 in host byte order, not NLA_BE32.
         put(filter, CTA_FILTER_ORIG_FLAGS, &flags.to_ne_bytes());
         put(filter, CTA_FILTER_REPLY_FLAGS, &0_u32.to_ne_bytes());
     });
     body
 }
 
-/// Body of the request that deletes exactly `entry`.
-pub(super) fn delete(entry: &Entry) -> Vec<u8> {
+/// Encodes the request that deletes exactly `entry`.
+pub(super) fn delete(entry: &ConntrackEntry) -> Vec<u8> {
     let mut body = header(Family::of(entry.flow.service.0));
     body.extend_from_slice(&entry.name);
     body
 }
 
-/// Reads one listed entry; `None` if it is not UDP or has no readable tuples.
-pub(super) fn parse(body: &[u8]) -> Option<Entry> {
+/// Decodes a listed entry; `None` if it is not UDP or has no readable tuples.
+pub(super) fn parse(body: &[u8]) -> Option<ConntrackEntry> {
     let mut name = Vec::new();
     let (mut original, mut reply) = (None, None);
     for (kind, value) in attributes(body.get(HEADER..)?) {
@@ -158,7 +158,7 @@ pub(super) fn parse(body: &[u8]) -> Option<Entry> {
         service: original.destination,
         server: reply.source,
     };
-    Some(Entry { flow, name })
+    Some(ConntrackEntry { flow, name })
 }
 
 struct Tuple {
@@ -230,7 +230,7 @@ fn nest(buffer: &mut Vec<u8>, kind: u16, fill: impl FnOnce(&mut Vec<u8>)) {
     put(buffer, kind | NESTED, &inner);
 }
 
-/// Walks over attributes; stops at the first that does not fit.
+/// Iterates over attributes; stops at the first one that does not fit.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head = rest.first_chunk::<4>()?;
@@ -242,7 +242,7 @@ fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// A deletion names the entry that was read: its original tuple is the one that the flow is of.
+/// Checks that a deletion identifies the entry that was read, by its original tuple.
 #[cfg(fuzzing)]
 pub(super) fn fuzz(bytes: &[u8]) {
     let Some(entry) = parse(bytes) else {

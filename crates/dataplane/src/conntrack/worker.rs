@@ -1,4 +1,4 @@
-//! The thread's work: for each family of a batch, one read of the table and the deletions.
+//! The thread that processes batches: for each family one read of the table, then the deletions.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -7,18 +7,18 @@ use std::time::Instant;
 use netlink_pipeline::{Batch, Connection, Message, Request};
 use topology_core::model::Family;
 
-use super::batch::{CleanError, Cleaned, Cleaning, Flow};
+use super::batch::{DeletionCounts, Flow, FlowDeletion, FlowDeletionError};
 use super::wire::{self, Selection};
 
-/// Works until the other ends are closed.
+/// Processes batches until the channels are closed.
 pub(super) fn work(
     mut connection: Connection,
     batches: &Receiver<BTreeSet<Flow>>,
-    answers: &SyncSender<Cleaned>,
+    answers: &SyncSender<FlowDeletion>,
 ) {
     while let Ok(flows) = batches.recv() {
-        let cleaned =
-            clean(&mut connection, &flows).map_err(|error| CleanError::Kernel(error.to_string()));
+        let cleaned = clean(&mut connection, &flows)
+            .map_err(|error| FlowDeletionError::Kernel(error.to_string()));
         if answers.send(cleaned).is_err() {
             return;
         }
@@ -28,7 +28,7 @@ pub(super) fn work(
 fn clean(
     connection: &mut Connection,
     flows: &BTreeSet<Flow>,
-) -> Result<Vec<Cleaning>, netlink_pipeline::Error> {
+) -> Result<Vec<DeletionCounts>, netlink_pipeline::Error> {
     let mut cleanings = Vec::new();
     for selection in selections(flows) {
         let began = Instant::now();
@@ -37,7 +37,7 @@ fn clean(
         };
         let request = Request::new(wire::GET, 0);
         let entries = connection.dump(request, &wire::list(&selection), decode)?;
-        cleanings.push(Cleaning {
+        cleanings.push(DeletionCounts {
             family: selection.family(),
             deleted: delete(connection, &entries)?,
             took: began.elapsed(),
@@ -46,7 +46,7 @@ fn clean(
     Ok(cleanings)
 }
 
-/// What to ask the kernel for: one request for each family, as narrow as the flows allow.
+/// The requests for a batch: one for each family, as narrow as the flows permit.
 fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
     let of = |family| {
         let mut services = flows
@@ -67,14 +67,14 @@ fn selections(flows: &BTreeSet<Flow>) -> Vec<Selection> {
 
 fn delete(
     connection: &mut Connection,
-    entries: &[wire::Entry],
+    entries: &[wire::ConntrackEntry],
 ) -> Result<usize, netlink_pipeline::Error> {
     let mut batch = Batch::new();
     for entry in entries {
         batch.push(Request::new(wire::DELETE, 0), &wire::delete(entry));
     }
     let outcomes = connection.execute(batch)?;
-    // A refusal is no trouble: the entry expired meanwhile.
+    // A refused deletion is not an error: the entry expired meanwhile.
     Ok(outcomes.iter().filter(|outcome| outcome.is_ok()).count())
 }
 

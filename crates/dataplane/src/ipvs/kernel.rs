@@ -1,4 +1,4 @@
-//! The port [`Kernel`]: what the loop needs of the IPVS table, in the words of `topology-core`.
+//! The interface [`Kernel`] to the IPVS table, in the types of `topology-core`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,118 +8,110 @@ use topology_core::mirror::{Mirror, ObservedServer, StepOutcome};
 use topology_core::plan::Step;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// What the loop needs of the kernel's IPVS table.
+/// The kernel's IPVS table.
 ///
-/// Reading never changes anything. Every method may be given up and called again.
+/// Reading changes nothing. Every future may be dropped and the method called again.
 #[expect(
     async_fn_in_trait,
     reason = "the loop runs on one thread, so no future has to be Send"
 )]
 pub trait Kernel {
-    /// Every virtual server, without real servers.
-    async fn list(&mut self) -> Result<Vec<Listed>, KernelError>;
+    /// Lists all virtual servers, without real servers.
+    async fn list(&mut self) -> Result<Vec<ListedServer>, KernelError>;
 
-    /// The real servers of a virtual server that was just listed; `None` if it is gone meanwhile.
-    async fn fill(&mut self, listed: Listed) -> Result<Option<Reading>, KernelError>;
+    /// Reads the real servers of a listed virtual server; `None` if it was deleted meanwhile.
+    async fn fill(&mut self, listed: ListedServer) -> Result<Option<ServerReading>, KernelError>;
 
-    /// One virtual server with its real servers; `None` if there is none.
-    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<Reading>, KernelError>;
+    /// Reads a virtual server with its real servers; `None` if it does not exist.
+    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<ServerReading>, KernelError>;
 
-    /// One virtual server with all its counters; `None` if there is none.
+    /// Reads a virtual server with its counters; `None` if it does not exist.
     async fn show(&mut self, key: &VirtualServerKey) -> Result<Option<KernelServer>, KernelError>;
 
-    /// Takes steps in their order and goes on after one that fails; one result for each.
-    /// [`Step::ForgetFlows`] is not IPVS' business: it is passed over, and counts as done here.
+    /// Carries out steps in order, and continues after one that fails. Returns one result for each.
+    /// [`Step::DeleteFlows`] does not concern IPVS: it is skipped and counts as done.
     async fn apply(&mut self, steps: &[Step]) -> Vec<Result<(), StepError>>;
 }
 
-/// A virtual server as listed, without its real servers.
+/// A virtual server from a list, without its real servers.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedServer {
     pub key: VirtualServerKey,
     pub observed: ObservedServer,
 }
 
-/// A virtual server with its real servers and the connections (active and inactive) of each.
+/// A virtual server with its real servers, and the connections (active plus inactive) of each.
 #[derive(Debug, Clone)]
-pub struct Reading {
+pub struct ServerReading {
     pub observed: ObservedServer,
     pub connections: Vec<u64>,
 }
 
-/// A virtual server as the kernel has it.
+/// A virtual server with its counters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelServer {
-    /// Its address and port, or its mark.
     pub key: VirtualServerKey,
-    /// The scheduler's name.
     pub scheduler: Arc<str>,
     /// Session affinity in seconds, if any.
     pub persistence: Option<u32>,
-    /// Totals and rates of the virtual server.
     pub traffic: Traffic,
-    /// By address and port.
+    /// In order of address and port.
     pub real_servers: Vec<KernelReal>,
 }
 
-/// A real server as the kernel has it.
+/// A real server with its counters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelReal {
-    /// Its address.
     pub address: IpAddr,
-    /// Its port.
     pub port: u16,
-    /// Its weight; 0 takes no new connections.
+    /// The weight; with 0 it gets no new connections.
     pub weight: u32,
-    /// Established connections.
     pub active: u32,
-    /// Connections that are closing or held open for late packets.
+    /// Closing connections, and those kept for late packets.
     pub inactive: u32,
-    /// Connections held by session affinity.
+    /// Connections kept by session affinity.
     pub persistent: u32,
-    /// Totals and rates.
     pub traffic: Traffic,
-    /// `None` if it does not drain; inside, how long it may still drain, `None` if it waits for the end of its
-    /// connections.
+    /// `None` if it does not drain. Otherwise the remaining time; the inner `None` means that it waits for its
+    /// connections to end.
     pub drain: Option<Option<Duration>>,
 }
 
-/// Totals since creation, and the kernel's estimate of rates (each second).
+/// Totals since creation, and the kernel's estimate of rates per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Connections.
     pub connections: u64,
     /// Bytes from clients.
     pub bytes_in: u64,
     /// Bytes to clients.
     pub bytes_out: u64,
-    /// Connections each second.
+    /// New connections per second.
     pub connections_rate: u64,
-    /// Bytes from clients each second.
+    /// Bytes from clients per second.
     pub bytes_in_rate: u64,
-    /// Bytes to clients each second.
+    /// Bytes to clients per second.
     pub bytes_out_rate: u64,
 }
 
-/// Why the kernel could not be read or spoken to, with the remedy.
+/// An error of a read, with the remedy.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct KernelError(Arc<dyn std::error::Error + Send + Sync>);
 
 impl KernelError {
-    /// Keeps the source, so that a caller can look into it.
+    /// Keeps the source error for callers that inspect it.
     pub fn new(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(Arc::from(source.into()))
     }
 }
 
-/// Why a step failed.
+/// An error of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepError {
     pub outcome: StepOutcome,
-    /// Whether the kernel does not have the scheduler of the step.
+    /// Whether the kernel lacks the scheduler of the step.
     pub no_scheduler: bool,
-    /// What and why, with the remedy.
+    /// The problem and the remedy.
     pub text: String,
 }
 

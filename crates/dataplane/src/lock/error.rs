@@ -1,25 +1,22 @@
-//! Explains why an agent cannot lock its state folder or network namespace.
+//! Why the agent cannot lock its state folder or network namespace.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the lock cannot be had.
+/// Why the lock cannot be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another agent has it.
+    /// Another agent holds the lock.
     #[error("another agent (process {pid}) uses the state folder {}; stop it first", directory.display())]
     Taken {
-        /// The process id in the holder's own PID namespace, or `unknown`.
+        /// The holder's process id in its own PID namespace, or `unknown`.
         pid: String,
-        /// The state folder.
         directory: PathBuf,
     },
-    /// The file system refuses.
+    /// The file system returned an error.
     #[error("the state folder {} cannot be locked: {source}; make it writable, or choose another with --state-dir", directory.display())]
     Io {
-        /// The state folder.
         directory: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// Another agent runs in the network namespace.

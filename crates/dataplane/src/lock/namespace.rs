@@ -1,8 +1,9 @@
-//! Keeps a second agent out of the network namespace: two would write one IPVS table, whatever their state folders are.
+//! Prevents two agents in one network namespace: both would write the same IPVS table, even with different state
+//! folders.
 //!
-//! The lock is the name of an abstract unix socket: each network namespace has names of its own, and the kernel gives
-//! them back when the process ends. Any process of the namespace may take the name, so that it counts only when root or
-//! the agent's own user has it: no other user can keep an agent from its start.
+//! The lock is the name of an abstract unix socket. Each network namespace has its own names, and the kernel releases a
+//! name when the process exits. Any process in the namespace can take the name. So the lock counts only if root or the
+//! agent's own user holds it, and no other user can prevent the agent's start.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,17 +16,17 @@ use rustix::process::geteuid;
 
 use super::error::LockError;
 
-/// The name of the socket.
+/// Name of the abstract socket.
 const NAME: &[u8] = b"ipvs-topo/agent";
 
-/// The lock, held as long as this lives; none where another user has the name.
+/// The lock; without a socket if another user holds the name.
 #[derive(Debug)]
 pub struct NamespaceLock {
     _socket: Option<OwnedFd>,
 }
 
 impl NamespaceLock {
-    /// Acquires the lock. Does not wait for another agent's end.
+    /// Acquires the lock. Does not wait for another agent.
     pub fn acquire() -> Result<Self, LockError> {
         let refused = |errno: Errno| LockError::Namespace(errno.into());
         let address = SocketAddrUnix::new_abstract_name(NAME).map_err(refused)?;
@@ -55,12 +56,12 @@ impl NamespaceLock {
     }
 }
 
-/// The process that has the name.
+/// The process that holds the name.
 #[derive(Debug, Clone, Copy)]
 struct Holder {
-    /// Its user.
+    /// The user id.
     user: u32,
-    /// Its number; none in another PID namespace.
+    /// The process id; `None` if it is in another PID namespace.
     pid: Option<i32>,
 }
 
@@ -76,7 +77,7 @@ fn socket() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// Asks the kernel who listens there, without waiting.
+/// Asks the kernel which process listens on the address, without waiting.
 fn holder(address: &SocketAddrUnix) -> io::Result<Holder> {
     let socket = socket()?;
     connect(&socket, address)?;
@@ -92,7 +93,7 @@ fn holder(address: &SocketAddrUnix) -> io::Result<Holder> {
 mod tests {
     use super::*;
 
-    /// The network namespace is that of the whole test run, so that this is one test.
+    /// All tests of a run share one network namespace, so this is a single test.
     #[tokio::test]
     async fn a_second_agent_of_a_network_namespace_names_the_first_and_another_user_stops_none() {
         let first = NamespaceLock::acquire().unwrap();

@@ -1,4 +1,4 @@
-//! Talks to the `nft` program: lists our tables, sends one transaction.
+//! Runs the program `nft`: lists our tables and sends transactions.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,20 +23,20 @@ use crate::crash_point::CrashPoint;
 /// The program.
 const NFT: &str = "nft";
 
-/// How long a pass waits for a table that is to be there before its virtual servers. After a process that took longer
-/// no pass waits until one has ended in time.
+/// How long a pass waits for a table that must be in place before its virtual servers. After a process took longer, no
+/// pass waits until a process has finished in time again.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Why the tables are not in place. Virtual servers work without it.
+/// Why the tables are not in place. Virtual servers work without them.
 #[derive(Debug, thiserror::Error)]
 pub enum NftError {
-    /// The program is not on the `PATH`.
+    /// The program is not in the `PATH`.
     #[error(
         "nft: not found: Service addresses are not guarded (unknown ports reach the host, a pod cannot call \
          its own Service, ARP requests for Service addresses are answered); install the nftables package"
     )]
     Missing,
-    /// The program gave no result: it could not be run, hung, wrote too much or was killed.
+    /// The program returned no result: it could not be run, hung, wrote too much or was killed.
     #[error(
         "nft: {0}: Service addresses may be unguarded until it works; run `nft list ruleset` on the node"
     )]
@@ -46,49 +46,49 @@ pub enum NftError {
         "nft: refused the table {TABLE}: {0}; load the nf_tables module, and see that nft is 1.0 or newer"
     )]
     Refused(String),
-    /// The kernel did not take elements of a set.
+    /// The kernel refused a change of set elements.
     #[error("table {TABLE}: elements of a set: {0}")]
     Elements(#[from] netlink_pipeline::Error),
 }
 
-/// What our tables hold as far as we know, and the way to change that.
+/// Our tables as far as they are known, and the means to change them.
 #[derive(Debug)]
 pub struct Nft {
     program: &'static str,
     connection: AsyncConnection,
     held: Held,
-    /// The ruleset that `held` is true of, if that is known.
+    /// The ruleset generation for which `held` is valid, if known.
     generation: Option<Generation>,
-    /// The process that runs beside everything else.
+    /// The process in the background.
     job: Option<Job>,
     /// How long the next write may be waited for.
     patience: Duration,
 }
 
-/// What became of a request to set the tables.
+/// The result of a request to set the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TablesChange {
-    /// They are as desired, and nothing was written.
+    /// The tables are as desired; nothing was written.
     Same,
-    /// They were written.
+    /// The tables were written.
     Written,
-    /// A process still runs; its end is to be asked for.
+    /// A process is still running; poll for its end.
     Pending,
 }
 
-/// A process of `nft` that runs beside everything else.
+/// An `nft` process in the background.
 enum Job {
-    /// A reading of the kernel's tables.
+    /// Reads the kernel's tables.
     Read {
-        /// The ruleset in which it began.
+        /// The ruleset generation when it started.
         began: Option<Generation>,
         tables: Running<Tables>,
     },
-    /// A transaction.
+    /// Sends a transaction.
     Load {
-        /// What the tables hold when it succeeds.
+        /// Contents of the tables if it succeeds.
         desired: DesiredTables,
-        /// The ruleset before it.
+        /// The ruleset generation before it.
         before: Option<Generation>,
         loaded: Running<()>,
     },
@@ -108,19 +108,19 @@ impl fmt::Debug for Job {
 /// The kernel's tables, in the order of [`TableFamily::ALL`].
 type Tables = Vec<Option<ObservedTable>>;
 
-/// How much is known of the kernel's tables.
+/// How much is known about the kernel's tables.
 #[derive(Debug)]
 enum Held {
-    /// Nothing: before the first look, and after a failure.
+    /// Nothing: before the first read, and after a failure.
     Unknown,
-    /// What the kernel was seen to hold.
+    /// What was read from the kernel.
     Seen(Tables),
-    /// What we made it hold.
+    /// What we wrote.
     Made(DesiredTables),
 }
 
 impl Nft {
-    /// Opens a socket in the current network namespace; nothing is known of the tables yet.
+    /// Opens a socket in the current network namespace. Nothing is known about the tables yet.
     pub fn open() -> Result<Self, netlink_pipeline::Error> {
         Ok(Self {
             program: NFT,
@@ -132,12 +132,12 @@ impl Nft {
         })
     }
 
-    /// Begins to read the kernel's tables, unless a process runs already or they are known to be unchanged.
+    /// Starts to read the kernel's tables, unless a process is running or they are known to be unchanged.
     pub async fn begin_observe(&mut self) {
         if self.job.is_some() {
             return;
         }
-        let began = self.ask().await;
+        let began = self.read_generation().await;
         if began.is_some() && began == self.generation {
             return;
         }
@@ -147,17 +147,17 @@ impl Nft {
         });
     }
 
-    /// Commits the result of the process that runs, without waiting for it; `None` while it runs.
+    /// Commits the result of the running process without waiting for it; `None` while it runs.
     pub async fn poll_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
         self.end_job(Duration::ZERO, crash_point).await
     }
 
-    /// Waits for the process that runs, as long as is left of this pass's patience; `None` while it runs.
+    /// Waits for the running process for the rest of this pass's patience; `None` while it runs.
     pub async fn wait_job(&mut self, crash_point: &CrashPoint) -> Option<Result<(), NftError>> {
         self.end_job(self.patience, crash_point).await
     }
 
-    /// Waits at most `limit` for the process that runs, and commits what it did.
+    /// Waits at most `limit` for the running process, and commits its result.
     async fn end_job(
         &mut self,
         limit: Duration,
@@ -169,7 +169,7 @@ impl Nft {
             Some(Job::Load { loaded, .. }) => within(limit, loaded).await.map(Ended::Load),
         };
         let Some(ended) = ended else {
-            // A poll does not say how long it takes.
+            // A poll says nothing about how long the process takes.
             if !limit.is_zero() {
                 self.patience = Duration::ZERO;
             }
@@ -196,7 +196,7 @@ impl Nft {
         })
     }
 
-    /// Stores what was read from `began` until now.
+    /// Stores what was read since generation `began`.
     async fn saw(
         &mut self,
         began: Option<Generation>,
@@ -204,18 +204,18 @@ impl Nft {
     ) -> Result<(), NftError> {
         self.forget();
         self.held = Held::Seen(seen?);
-        let ended = self.ask().await;
+        let ended = self.read_generation().await;
         self.generation = ended.filter(|_| ended == began);
         Ok(())
     }
 
-    /// The present ruleset. A kernel that does not say has its tables read.
-    async fn ask(&mut self) -> Option<Generation> {
-        let answer = Generation::ask(&mut self.connection).await;
+    /// Reads the current generation. Without one the tables are read.
+    async fn read_generation(&mut self) -> Option<Generation> {
+        let answer = Generation::read(&mut self.connection).await;
         answer.ok().flatten()
     }
 
-    /// Nothing is known until the kernel has answered, whatever comes between. Returns what was.
+    /// Resets to unknown until the kernel has replied. Returns the previous state.
     fn forget(&mut self) -> (Held, Option<Generation>) {
         (
             mem::replace(&mut self.held, Held::Unknown),
@@ -223,7 +223,7 @@ impl Nft {
         )
     }
 
-    /// Whether something in `desired` is, or may be, not in the kernel yet.
+    /// Whether something in `desired` is, or may be, missing from the kernel.
     pub fn lacks(&self, desired: &DesiredTables) -> bool {
         match &self.held {
             Held::Unknown => true,
@@ -232,13 +232,13 @@ impl Nft {
         }
     }
 
-    /// Makes the kernel's tables equal to `desired`: begins to, and waits for at most `GRACE`.
+    /// Starts to write `desired` to the kernel, and waits for at most `GRACE`.
     pub async fn set(
         &mut self,
         desired: &DesiredTables,
         crash_point: &CrashPoint,
     ) -> Result<TablesChange, NftError> {
-        // What is being written, or was never seen, decides what is to be written next.
+        // A running write, or an unknown state, determines what must be written next.
         let is_unknown = matches!(self.held, Held::Unknown);
         if self.job.is_some() && is_unknown {
             match self.wait_job(crash_point).await {
@@ -267,18 +267,18 @@ impl Nft {
         }
     }
 
-    /// Tables of others, as `ip kube-proxy`.
+    /// Lists tables of other programs, as `ip kube-proxy`.
     pub async fn foreign_tables(&mut self) -> Result<Vec<String>, netlink_pipeline::Error> {
         foreign(&mut self.connection).await
     }
 
-    /// Whether the tables are as we made them, so that single elements can be changed.
+    /// Whether the tables are as we wrote them, so that single elements can be changed.
     pub fn is_known(&self) -> bool {
         matches!(self.held, Held::Made(_))
     }
 
     /// Changes elements of the set of this node's endpoints. Returns whether anything was written: nothing is while the
-    /// tables are not known to be as we made them, see [`Nft::is_known`].
+    /// tables are not known, see [`Nft::is_known`].
     pub async fn apply_endpoints(
         &mut self,
         delta: &EndpointDelta,
@@ -307,14 +307,14 @@ impl Nft {
     }
 }
 
-/// How a process of `nft` ended.
+/// How an `nft` process ended.
 enum Ended {
     Read(Result<Tables, NftError>),
     Load(Result<(), NftError>),
 }
 
 impl Ended {
-    /// Whether it took longer than any pass waits.
+    /// Whether it took longer than a pass waits.
     fn is_hung(&self) -> bool {
         let error = match self {
             Self::Read(seen) => seen.as_ref().err(),
@@ -324,7 +324,7 @@ impl Ended {
     }
 }
 
-/// What a process gives, if it ends within `limit`; with a limit of zero, what it has given by now.
+/// The result of a process if it ends within `limit`; a limit of zero polls once.
 async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T, NftError>> {
     if limit.is_zero() {
         let polled = poll_fn(|context| Poll::Ready(running.as_mut().poll(context))).await;
@@ -336,7 +336,7 @@ async fn within<T>(limit: Duration, running: &mut Running<T>) -> Option<Result<T
     timeout(limit, running).await.ok()
 }
 
-/// One transaction: all of it or nothing.
+/// Sends one transaction.
 async fn load(program: &'static str, script: String) -> Result<(), NftError> {
     let output = run(program, &["-f", "-"], Some(&script)).await?;
     if output.status.success() {
@@ -345,7 +345,7 @@ async fn load(program: &'static str, script: String) -> Result<(), NftError> {
     Err(NftError::Refused(first_lines(&output.stderr)))
 }
 
-/// The kernel's tables, as `program` lists them.
+/// Lists our tables in the kernel.
 async fn tables(program: &'static str) -> Result<Tables, NftError> {
     let mut seen = Vec::new();
     for family in TableFamily::ALL {
@@ -354,7 +354,7 @@ async fn tables(program: &'static str) -> Result<Tables, NftError> {
     Ok(seen)
 }
 
-/// `None` if there is no such table.
+/// Reads one table; `None` if it does not exist.
 async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTable>, NftError> {
     let list = ["-j", "list", "table", family.as_str(), TABLE];
     let output = run(program, &list, None).await?;
@@ -362,7 +362,7 @@ async fn table(program: &str, family: TableFamily) -> Result<Option<ObservedTabl
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    // Output that is no JSON counts as a table unlike any that is desired.
+    // Output that is not JSON counts as a table that differs from every desired one.
     Ok(Some(ObservedTable::parse(&text).unwrap_or_default()))
 }
 

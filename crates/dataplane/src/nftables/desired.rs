@@ -1,4 +1,4 @@
-//! Holds which elements our tables must have.
+//! The desired elements of our tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,14 +7,14 @@ use super::rules::chains;
 use super::sets::{Element, SETS, SetRow};
 use super::table::{Set, Table, TableFamily};
 
-/// What the tables must hold. Both families together, so that one change is one transaction.
+/// The desired contents of our tables. Both families together, so that one change is one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DesiredTables {
-    /// Elements by the set's name; a set without elements has no entry.
+    /// Elements by the name of the set; a set without elements has no entry.
     sets: BTreeMap<&'static str, BTreeSet<Element>>,
 }
 
-/// Endpoints of this node that came or left.
+/// Endpoints of this node that were added or removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndpointDelta {
     pub added: Vec<IpAddr>,
@@ -26,7 +26,7 @@ impl EndpointDelta {
         self.added.is_empty() && self.removed.is_empty()
     }
 
-    /// Drops the addresses for which `keep` is false.
+    /// Removes the addresses for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(&IpAddr) -> bool) {
         self.added.retain(&keep);
         self.removed.retain(&keep);
@@ -59,8 +59,7 @@ impl DesiredTables {
         elements.filter(move |element| element.family() == family.addresses())
     }
 
-    /// Whether `desired` has an element that `self` lacks, so that it must be in place before the
-    /// virtual servers are.
+    /// Whether `desired` has an element that `self` lacks, so that it must be written before the virtual servers.
     pub fn lacks_any_of(&self, desired: &Self) -> bool {
         let mut sets = desired.sets.iter();
         !sets.all(|(name, elements)| {
@@ -69,7 +68,7 @@ impl DesiredTables {
         })
     }
 
-    /// Returns the part of `delta` that the tables do not have yet.
+    /// The part of `delta` that is not in the tables yet.
     pub fn missing_of(&self, delta: &EndpointDelta) -> EndpointDelta {
         let has = |(set, element): (&SetRow, Element)| self.contains(set, &element);
         let mut rest = delta.clone();
@@ -80,7 +79,7 @@ impl DesiredTables {
         rest
     }
 
-    /// Adds and removes the elements of endpoints that came and left.
+    /// Adds and removes the elements of endpoints.
     pub fn apply(&mut self, delta: &EndpointDelta) {
         for (set, element) in delta.added.iter().copied().flat_map(endpoint_elements) {
             self.sets.entry(set.name).or_default().insert(element);
@@ -93,7 +92,7 @@ impl DesiredTables {
         self.sets.retain(|_, elements| !elements.is_empty());
     }
 
-    /// Whether there is a table of the address's family.
+    /// Whether the family of the address has a table.
     pub(super) fn has_table_for(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(_) => self.needs(TableFamily::Ip),
@@ -101,7 +100,7 @@ impl DesiredTables {
         }
     }
 
-    /// Whether the family has any Service address; if not, it gets no table.
+    /// Whether the family has a Service address; otherwise it gets no table.
     pub(super) fn needs(&self, family: TableFamily) -> bool {
         let mut sets = SETS.iter().filter(|set| set.needs_table);
         sets.any(|set| self.elements(set, family).next().is_some())
@@ -131,7 +130,7 @@ pub(super) fn sets_of(family: TableFamily) -> impl Iterator<Item = &'static SetR
     rows.filter(move |set| set.in_arp || family != TableFamily::Arp)
 }
 
-/// The elements that an endpoint of this node has, each with its set.
+/// The elements for an endpoint of this node, each with its set.
 pub(super) fn endpoint_elements(pod: IpAddr) -> impl Iterator<Item = (&'static SetRow, Element)> {
     SETS.iter()
         .filter_map(move |set| Some((set, set.endpoint?(pod))))

@@ -1,11 +1,10 @@
-//! Computes the transaction between the held and the desired tables.
+//! Computes the transaction from the held to the desired tables.
 
 use super::desired::{DesiredTables, sets_of};
 use super::sets::{Element, KeyType, SETS, SetRow};
 use super::table::{Operation, TableFamily, Transaction};
 
-/// Returns what nft has to do to get from `held` to `desired`; `None` if they are equal: then not even a process is
-/// started.
+/// The transaction from `held` to `desired`; `None` if they are equal, and no process is started.
 pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Transaction> {
     if held == desired {
         return None;
@@ -16,7 +15,7 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
         let mut ranges = SETS.iter().filter(|set| set.key == KeyType::Range);
         ranges.all(|set| held.elements(set, family).eq(desired.elements(set, family)))
     };
-    // Ranges may overlap while elements change one by one.
+    // Ranges could overlap while elements are changed one by one.
     if families
         .into_iter()
         .all(|family| is_same_table(family) && is_same_range(family))
@@ -26,7 +25,7 @@ pub(super) fn diff(held: &DesiredTables, desired: &DesiredTables) -> Option<Tran
     Some(replace(desired))
 }
 
-/// Makes all tables equal to `desired`, or removes those it does not need.
+/// Replaces all tables by `desired`, and removes those that it does not need.
 pub(super) fn replace(desired: &DesiredTables) -> Transaction {
     let family = |family| {
         let define = desired.table(family).map(Operation::DefineTable);
@@ -35,7 +34,7 @@ pub(super) fn replace(desired: &DesiredTables) -> Transaction {
     Transaction(TableFamily::ALL.into_iter().flat_map(family).collect())
 }
 
-/// Changes set elements only.
+/// Changes only set elements.
 fn elements(held: &DesiredTables, desired: &DesiredTables) -> Transaction {
     let mut operations = Vec::new();
     let families = TableFamily::ALL.into_iter();
@@ -54,7 +53,7 @@ fn elements(held: &DesiredTables, desired: &DesiredTables) -> Transaction {
     Transaction(operations)
 }
 
-/// Elements of `more` that `less` does not have.
+/// Elements that are in `more` and not in `less`.
 fn missing_from(
     less: &DesiredTables,
     more: &DesiredTables,

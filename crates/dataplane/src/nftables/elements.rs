@@ -1,7 +1,7 @@
 //! Encodes elements of the sets that follow this node's endpoints as messages of `nf_tables`.
 //!
-//! Pods of this node come and go all the time: a process of nft for each would cost more than all else about it.
-//! Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.
+//! Pods of this node are added and removed all the time. An `nft` process for each would cost more than the rest of the
+//! update. Names and numbers are those of `include/uapi/linux/netfilter/nf_tables.h`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,8 +13,8 @@ use super::desired::{EndpointDelta, endpoint_elements};
 use super::sets::Element;
 use super::table::TABLE;
 
-/// Moves of one transaction: each is an element of 44 bytes at most, and an attribute ends at 64 KiB.
-const MOST: usize = 1_024;
+/// Elements in one transaction: an element takes at most 44 bytes, and an attribute 64 KiB.
+const MAX_ELEMENTS: usize = 1_024;
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u8 = 10;
@@ -40,8 +40,8 @@ pub(super) fn transactions(
 ) -> impl Iterator<Item = Result<Transaction, Unsendable>> {
     let add = |pods| transaction(Request::new(ADD, CREATE), pods);
     let delete = |pods| transaction(Request::new(DELETE, 0), pods);
-    let added = delta.added.chunks(MOST).map(add);
-    added.chain(delta.removed.chunks(MOST).map(delete))
+    let added = delta.added.chunks(MAX_ELEMENTS).map(add);
+    added.chain(delta.removed.chunks(MAX_ELEMENTS).map(delete))
 }
 
 fn transaction(request: Request, pods: &[IpAddr]) -> Result<Transaction, Unsendable> {
@@ -77,7 +77,7 @@ fn list(out: &mut Writer<'_>, set: &str, family: Family, elements: &[Element]) {
     });
 }
 
-/// A name with the NUL at its end.
+/// A name with a NUL at its end.
 fn named(name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.push(0);
@@ -91,7 +91,7 @@ fn key(element: &Element) -> Vec<u8> {
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
     match *element {
-        // Only its start: a set of intervals does not follow endpoints.
+        // Only the start of the range: sets of intervals do not follow endpoints.
         Element::Range(range) => octets(range.ip()),
         Element::Address(ip) => octets(ip),
         Element::Pair(ip) => octets(ip).repeat(2),
@@ -128,8 +128,9 @@ mod tests {
         }
     }
 
-    /// `strace -e sendmsg -xx nft add element ip ipvs-topo hairpin '{ 10.244.1.1 . 10.244.1.1 }'`, nft 1.0.6: the same
-    /// but that nft asks for no acknowledgement, and numbers the set within the transaction (`NFTA_SET_ELEM_LIST_SET_ID`).
+    /// `strace -e sendmsg -xx nft add element ip ipvs-topo hairpin '{ 10.244.1.1 . 10.244.1.1 }'`, nft 1.0.6. In
+    /// addition, nft requests no acknowledgement and numbers the set within the transaction
+    /// (`NFTA_SET_ELEM_LIST_SET_ID`).
     #[test]
     fn an_element_is_what_nft_sends_for_it() {
         let delta = delta(&["10.244.1.1"], &[]);
@@ -170,7 +171,8 @@ mod tests {
     #[test]
     fn as_many_as_there_are_fit_into_transactions() {
         let pods = |prefix: &str| {
-            let addresses = (0..=2 * MOST).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());
+            let addresses =
+                (0..=2 * MAX_ELEMENTS).map(|nth| format!("{prefix}{nth:x}").parse().unwrap());
             addresses.collect()
         };
         let many = EndpointDelta {

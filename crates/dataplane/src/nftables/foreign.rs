@@ -1,4 +1,4 @@
-//! Names of the kernel's tables, read over netlink: `status` shows foreign ones, and must not wait for a process.
+//! Lists the names of the kernel's tables over netlink: `status` shows foreign ones, and must not wait for a process.
 //!
 //! Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `include/uapi/linux/netfilter.h`.
 
@@ -13,7 +13,7 @@ const ANY_FAMILY: [u8; 4] = [0; 4];
 
 const NFTA_TABLE_NAME: u16 = 1;
 
-/// The tables of others in every family, as `nft list tables` writes them: `ip kube-proxy`.
+/// Tables of other programs in every family, in the notation of `nft list tables`: `ip kube-proxy`.
 pub(super) async fn foreign(connection: &mut AsyncConnection) -> Result<Vec<String>, Error> {
     let names = connection
         .dump(Request::new(GET, 0), &ANY_FAMILY, parse)
@@ -24,7 +24,7 @@ pub(super) async fn foreign(connection: &mut AsyncConnection) -> Result<Vec<Stri
         .collect())
 }
 
-/// The names of the family and the table; `None` for a message without a name.
+/// Names of the family and the table; `None` for a message without a name.
 fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> {
     let Some((&[family, ..], attributes)) = message.payload.split_first_chunk::<4>() else {
         return Ok(None);
@@ -45,7 +45,7 @@ fn parse(message: Message<'_>) -> Result<Option<(String, String)>, DecodeError> 
     Ok(None)
 }
 
-/// The name `nft` uses for an `NFPROTO_` number, or the number.
+/// The name that `nft` uses for an `NFPROTO_` number, or the number.
 fn family_name(family: u8) -> String {
     let name = match family {
         1 => "inet",

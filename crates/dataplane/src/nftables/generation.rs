@@ -1,8 +1,8 @@
-//! The number of the kernel's ruleset: every transaction of any program, in any table, raises it by one.
+//! The generation number of the kernel's ruleset: each transaction of any program, in any table, increases it by one.
 //!
-//! As long as it is as we left it, our tables are too, and need not be listed: with many Services that takes `nft` a
-//! while. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`, the counting is in `nf_tables_commit` of
-//! `net/netfilter/nf_tables_api.c`.
+//! If it is the same as after our last write, our tables are unchanged and need not be listed, which takes `nft` long
+//! with many Services. Numbers are those of `include/uapi/linux/netfilter/nf_tables.h`; the kernel counts in
+//! `nf_tables_commit` of `net/netfilter/nf_tables_api.c`.
 
 use netlink_pipeline::{AsyncConnection, Attributes, Batch, DecodeError, Error, Message, Request};
 
@@ -13,13 +13,13 @@ const ANY_FAMILY: [u8; 4] = [0; 4];
 
 const NFTA_GEN_ID: u16 = 1;
 
-/// A state of the kernel's ruleset.
+/// A generation of the kernel's ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Generation(u32);
 
 impl Generation {
-    /// The present one; `None` from a kernel that does not say.
-    pub(super) async fn ask(connection: &mut AsyncConnection) -> Result<Option<Self>, Error> {
+    /// Reads the current generation; `None` if the kernel does not report it.
+    pub(super) async fn read(connection: &mut AsyncConnection) -> Result<Option<Self>, Error> {
         let mut batch = Batch::new();
         batch.push(Request::new(GET, 0).with_answer(), &ANY_FAMILY);
         let mut answer = None;
@@ -31,7 +31,7 @@ impl Generation {
         Ok(answer)
     }
 
-    /// The one after a transaction. The kernel leaves out 0.
+    /// The generation after one more transaction. The kernel skips 0.
     pub(super) fn next(self) -> Self {
         Self(self.0.wrapping_add(1).max(1))
     }
@@ -53,8 +53,8 @@ impl Generation {
 mod tests {
     use super::*;
 
-    /// As `nf_tables_fill_gen_info` writes it: the resource id is the number's lower half, and after the number come the
-    /// process that asks and its name.
+    /// The format of `nf_tables_fill_gen_info`: the resource id is the lower half of the number, and the id and name of
+    /// the requesting process follow the number.
     #[test]
     fn the_kernels_answer_is_read_and_nothing_else_is() {
         let head = [0, 0, 1, 7];

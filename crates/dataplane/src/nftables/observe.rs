@@ -1,4 +1,4 @@
-//! Reads what `nft -j list table` prints, reduced to what shows whether our table was changed.
+//! Parses the output of `nft -j list table` and keeps what shows whether our table was changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{AddrParseError, IpAddr};
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::table::{Rule, Table};
 
-/// A table of ours as the kernel holds it.
+/// One of our tables as the kernel holds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ObservedTable {
     /// Elements by set.
     sets: BTreeMap<String, BTreeSet<String>>,
-    /// `type hook priority policy` (or nothing) and the rules' comments, by chain.
+    /// `type hook priority policy` (or nothing) and the comments of the rules, by chain.
     chains: BTreeMap<String, (String, Vec<String>)>,
 }
 
@@ -38,8 +38,8 @@ impl From<&Table> for ObservedTable {
 }
 
 impl ObservedTable {
-    /// Reads nft's JSON (`libnftables-json(5)`); what it does not understand makes the table
-    /// differ from any desired one, so that it is replaced.
+    /// Parses nft's JSON (`libnftables-json(5)`). An unknown object makes the table differ from every desired one, so
+    /// that it is replaced.
     pub(super) fn parse(json: &str) -> Result<Self, serde_json::Error> {
         let root: Value = serde_json::from_str(json)?;
         let mut table = Self::default();
@@ -56,7 +56,7 @@ impl ObservedTable {
             } else if let Some(rule) = object.get("rule") {
                 table.read_rule(rule);
             } else if object.get("table").is_none() && object.get("metainfo").is_none() {
-                // A map, counter, ...: not ours, so another program changed the table.
+                // A map, counter, ...: we create none, so another program changed the table.
                 table.sets.insert(object.to_string(), BTreeSet::new());
             }
         }
@@ -104,10 +104,10 @@ fn hook_text(kind: &str, hook: &str, priority: i64, policy: &str) -> String {
     format!("{kind} {hook} {priority} {policy}")
 }
 
-/// A set element as [`super::sets::Element`] prints it.
+/// A set element in the notation of [`super::sets::Element`].
 fn element(value: &Value) -> String {
     if let Some(text) = value.as_str() {
-        // Through the parser, so that both sides write an address the same way.
+        // Parses and prints an address, so that both sides have the same notation.
         return text
             .parse::<IpAddr>()
             .map_or_else(|_: AddrParseError| text.to_owned(), |ip| ip.to_string());

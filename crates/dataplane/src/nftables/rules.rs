@@ -1,4 +1,4 @@
-//! Writes the chains and rules of our tables.
+//! The chains and rules of our tables.
 
 use super::table::{Chain, Hook, Rule, TableFamily};
 
@@ -9,10 +9,10 @@ const AFTER_IPVS: i32 = 150;
 const FILTER: i32 = 0;
 /// `NF_IP_PRI_MANGLE`: after conntrack and before IPVS in the output hook (`NF_IP_PRI_NAT_DST + 1` = -99).
 const MANGLE: i32 = -150;
-/// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`): where masquerading belongs.
+/// `NF_IP_PRI_NAT_SRC` (`include/uapi/linux/netfilter_ipv4.h`), the priority for masquerading.
 const SOURCE_NAT: i32 = 100;
 
-/// The chains of a family's table, always in the same order.
+/// The chains of a family's table, in a fixed order.
 pub(super) fn chains(family: TableFamily) -> Vec<Chain> {
     match family {
         TableFamily::Ip => packets(
@@ -87,7 +87,7 @@ fn packets(ip: &str, echo: &str, refuse: &str) -> Vec<Chain> {
     ]
 }
 
-/// Drops what opens a connection to a silent place, before IPVS would refuse it.
+/// Drops new connections to elements of the set `silent`, before IPVS would refuse them.
 fn silence(name: &'static str, point: &'static str, priority: i32, ip: &str) -> Chain {
     let text = format!("ct state new {ip} daddr . meta l4proto . th dport @silent drop");
     Chain {

@@ -1,4 +1,4 @@
-//! Lists our sets, one row each: everything else about a set follows from its row.
+//! Lists our sets, one row each; the code derives everything else from the row.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,47 +7,47 @@ use topology_core::model::{Family, IpNetwork, Protocol};
 
 use crate::routes::is_host;
 
-/// One set of our tables.
+/// A set of our tables.
 #[derive(Debug, Clone, Copy)]
 pub struct SetRow {
-    /// Its name in nft.
+    /// The name in nft.
     pub name: &'static str,
-    /// What its elements are.
+    /// The type of its elements.
     pub(super) key: KeyType,
-    /// Whether the `arp` table has it, too.
+    /// Whether the `arp` table has the set, too.
     pub(super) in_arp: bool,
-    /// Whether a family that has elements in it needs a table.
+    /// Whether a family with elements in this set needs a table.
     pub(super) needs_table: bool,
-    /// The element for an endpoint of this node, if the set follows endpoints: those change over netlink, without a
-    /// process.
+    /// The element for an endpoint of this node, if the set follows endpoints. Such elements are changed over netlink,
+    /// without a process.
     pub(super) endpoint: Option<fn(IpAddr) -> Element>,
 }
 
-/// Declares a constant for each row, and `SETS` with all of them in the order of the tables.
+/// Declares a constant for each row, and `SETS` with all rows in the order of the tables.
 macro_rules! sets {
     ($($(#[$doc:meta])* $constant:ident = $row:expr;)+) => {
         $($(#[$doc])* pub const $constant: SetRow = $row;)+
-        /// Every set, in the order in which tables declare them.
+        /// All sets, in the order in which tables declare them.
         pub(super) const SETS: &[SetRow] = &[$($constant),+];
     };
 }
 
 sets! {
-    /// Service ranges that have a route; addresses in them need no element of their own.
+    /// Service ranges with a route; addresses inside them need no element of their own.
     CIDRS = SetRow { name: "cidrs", key: KeyType::Range, in_arp: true, needs_table: true, endpoint: None };
     /// Service addresses outside of those ranges.
     VIPS = SetRow { name: "vips", key: KeyType::Address, in_arp: true, needs_table: true, endpoint: None };
-    /// Addresses of this machine inside of Service ranges: the rules leave them alone.
+    /// Addresses of this node inside Service ranges: the rules accept their traffic.
     OWN = SetRow { name: "own", key: KeyType::Address, in_arp: true, needs_table: false, endpoint: None };
-    /// Endpoints on this node: a packet from one of them to itself is masqueraded.
+    /// Endpoints on this node: packets from one of them to itself are masqueraded.
     HAIRPIN = SetRow {
         name: "hairpin", key: KeyType::Pair, in_arp: false, needs_table: false, endpoint: Some(Element::Pair),
     };
-    /// Service addresses, protocols and ports to which a new connection gets no answer at all.
+    /// Service addresses, protocols and ports where new connections are dropped.
     SILENT = SetRow { name: "silent", key: KeyType::Listener, in_arp: false, needs_table: false, endpoint: None };
 }
 
-/// What the elements of a set are.
+/// The type of the elements of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyType {
     Range,
@@ -57,7 +57,7 @@ pub(super) enum KeyType {
 }
 
 impl KeyType {
-    /// The set's type and flags, as nft writes them.
+    /// The set's type and flags, in nft's notation.
     pub(super) const fn declaration(self, family: Family) -> &'static str {
         match (self, family) {
             (Self::Range, Family::V4) => "type ipv4_addr; flags interval;",
@@ -72,14 +72,14 @@ impl KeyType {
     }
 }
 
-/// One element of a set. Prints as nft writes and lists it.
+/// An element of a set. Prints in nft's notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Element {
     Range(IpNetwork),
     Address(IpAddr),
-    /// The address twice: source and destination.
+    /// The address twice: as source and as destination.
     Pair(IpAddr),
-    /// Where a virtual server listens.
+    /// Address, protocol and port of a virtual server.
     Listener(IpAddr, Protocol, u16),
 }
 
@@ -95,7 +95,7 @@ impl Element {
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // nft lists a range of one address without its length.
+            // nft lists a range of one address without its prefix length.
             Self::Range(range) if is_host(range) => write!(f, "{}", range.ip()),
             Self::Range(range) => write!(f, "{range}"),
             Self::Address(ip) => write!(f, "{ip}"),
@@ -107,7 +107,7 @@ impl fmt::Display for Element {
     }
 }
 
-/// The protocol as nft writes it.
+/// The protocol in nft's notation.
 const fn protocol_name(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Tcp => "tcp",

@@ -1,8 +1,7 @@
-//! Tables, chains, rules, sets and one transaction as values that print themselves as nft reads them.
+//! Tables, chains, rules, sets and transactions as values that print in nft's notation.
 //!
-//! Every rule carries a comment that ends in a hash of its text: reading the table back, the
-//! comments alone tell whether the rules are ours and of this version, whatever way the installed
-//! nft prints expressions.
+//! Every rule has a comment that ends in a hash of the rule's text. So the comments alone show whether a table that is
+//! read back has our rules in this version, even if the installed nft prints expressions differently.
 
 use std::fmt;
 
@@ -11,10 +10,10 @@ use topology_core::model::Family;
 use super::sets::{Element, KeyType};
 use crate::hash::fnv1a;
 
-/// The name of our table in each family, and the mark of its owner.
+/// The name of our table in each family. It identifies us as the owner.
 pub const TABLE: &str = "ipvs-topo";
 
-/// The families nftables keeps apart.
+/// The nftables families that have a table of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableFamily {
     /// IPv4 packets.
@@ -28,7 +27,7 @@ pub enum TableFamily {
 impl TableFamily {
     pub const ALL: [Self; 3] = [Self::Ip, Self::Ip6, Self::Arp];
 
-    /// The family as nft writes it.
+    /// The family in nft's notation.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ip => "ip",
@@ -37,7 +36,7 @@ impl TableFamily {
         }
     }
 
-    /// The family of the addresses in its sets.
+    /// The address family of the elements of its sets.
     pub(super) fn addresses(self) -> Family {
         match self {
             Self::Ip | Self::Arp => Family::V4,
@@ -63,12 +62,12 @@ pub(super) struct Set {
 /// A chain and its rules.
 pub(super) struct Chain {
     pub(super) name: &'static str,
-    /// `None` for a chain that is jumped to.
+    /// `None` for a chain that is a jump target.
     pub(super) hook: Option<Hook>,
     pub(super) rules: Vec<Rule>,
 }
 
-/// Where a base chain is attached.
+/// The hook of a base chain.
 #[derive(Clone, Copy)]
 pub(super) struct Hook {
     pub(super) kind: &'static str,
@@ -76,7 +75,7 @@ pub(super) struct Hook {
     pub(super) priority: i32,
 }
 
-/// A rule, and the words that explain it to an operator who lists the table.
+/// A rule, and an explanation for operators who list the table.
 pub(super) struct Rule {
     text: String,
     about: &'static str,
@@ -94,7 +93,7 @@ impl Rule {
     }
 }
 
-/// One line or block of a transaction.
+/// A line or block of a transaction.
 pub(super) enum Operation {
     /// Adds the table first, so that the deletion cannot fail.
     DeleteTable(TableFamily),
@@ -103,7 +102,7 @@ pub(super) enum Operation {
     DeleteElements(TableFamily, &'static str, Vec<Element>),
 }
 
-/// What nft carries out as a whole or not at all.
+/// Operations that nft carries out together or not at all.
 pub(super) struct Transaction(pub(super) Vec<Operation>);
 
 impl fmt::Display for Transaction {
@@ -170,7 +169,7 @@ impl fmt::Display for Chain {
     }
 }
 
-/// Elements with commas between them.
+/// Elements separated by commas.
 struct Joined<'a>(&'a [Element]);
 
 impl fmt::Display for Joined<'_> {

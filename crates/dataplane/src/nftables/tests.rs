@@ -1,4 +1,4 @@
-//! The rendered transactions, and what nft's listing is compared with.
+//! The printed transactions, and the comparison with nft's listing.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ fn silent(desired: DesiredTables) -> DesiredTables {
     desired.with(&SILENT, [listener])
 }
 
-/// The text that is sent to nft.
+/// The text that nft gets.
 fn script(held: &DesiredTables, desired: &DesiredTables) -> String {
     diff(held, desired).map_or_else(|| "nothing".to_owned(), |change| change.to_string())
 }

@@ -1,4 +1,4 @@
-//! Who answers on a port of health or metrics: this agent says so in a header, kube-proxy has a body of its own.
+//! Identifies the program on a health or metrics port: this agent sends a header, kube-proxy a characteristic body.
 
 use std::time::Duration;
 
@@ -6,43 +6,43 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The `Server` header of this agent's answers, which tells them from those of a kube-proxy on the same port.
+/// The `Server` header of this agent's responses, which distinguishes them from those of a kube-proxy on the same port.
 pub const SERVER: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
 
-/// How long a port may take for its answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for a response.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// An answer has at most so many bytes; kube-proxy's have some hundred.
-const MOST: u64 = 4096;
+/// Longest response that is read, in bytes; those of kube-proxy have some hundred.
+const MAX_ANSWER: u64 = 4096;
 
-/// The words that kube-proxy has for its mode (`/proxyMode`).
+/// The modes that kube-proxy reports (`/proxyMode`).
 const MODES: [&str; 3] = ["iptables", "ipvs", "nftables"];
 
-/// Who answers.
+/// The program that answers on a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// kube-proxy, with its mode where the port is the one that names it.
+pub(super) enum PortOwner {
+    /// kube-proxy, with its mode if the port reports it.
     KubeProxy { mode: Option<String> },
-    /// This agent, or a program that is no proxy.
+    /// This agent, or a program that is not a proxy.
     Other,
 }
 
-/// Asks 127.0.0.1:`port`; `None` if nothing answers in time.
-pub(super) async fn ask(port: u16) -> Option<Answer> {
-    match get(port, "/proxyMode").await.map(|text| judge(&text))? {
-        Answer::Other => get(port, "/healthz").await.map(|text| judge(&text)),
-        kube_proxy @ Answer::KubeProxy { .. } => Some(kube_proxy),
+/// Sends requests to 127.0.0.1:`port`; `None` if no response comes in time.
+pub(super) async fn probe(port: u16) -> Option<PortOwner> {
+    match get(port, "/proxyMode").await.map(|text| identify(&text))? {
+        PortOwner::Other => get(port, "/healthz").await.map(|text| identify(&text)),
+        kube_proxy @ PortOwner::KubeProxy { .. } => Some(kube_proxy),
     }
 }
 
-fn judge(answer: &str) -> Answer {
+fn identify(answer: &str) -> PortOwner {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     let of_this_agent = |line: &str| {
         let (name, value) = line.split_once(':').unwrap_or_default();
         name.eq_ignore_ascii_case("server") && value.trim().starts_with("ipvs-topo/")
     };
     if head.lines().any(of_this_agent) {
-        return Answer::Other;
+        return PortOwner::Other;
     }
     let mode = MODES.into_iter().find(|mode| body.trim() == *mode);
     // The body of kube-proxy's health server (KP-HC-04).
@@ -50,9 +50,9 @@ fn judge(answer: &str) -> Answer {
         .iter()
         .all(|field| body.contains(field));
     if mode.is_none() && !is_health {
-        return Answer::Other;
+        return PortOwner::Other;
     }
-    Answer::KubeProxy {
+    PortOwner::KubeProxy {
         mode: mode.map(str::to_owned),
     }
 }
@@ -60,14 +60,18 @@ fn judge(answer: &str) -> Answer {
 async fn get(port: u16, path: &str) -> Option<String> {
     let exchange = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
-        // In HTTP/1.0 the end of the body is the end of the connection, and no answer comes in chunks.
+        // With HTTP/1.0 the body ends with the connection, and is never chunked.
         let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut answer = Vec::new();
-        stream.take(MOST).read_to_end(&mut answer).await.ok()?;
+        stream
+            .take(MAX_ANSWER)
+            .read_to_end(&mut answer)
+            .await
+            .ok()?;
         Some(String::from_utf8_lossy(&answer).into_owned())
     };
-    timeout(PATIENCE, exchange).await.ok().flatten()
+    timeout(TIMEOUT, exchange).await.ok().flatten()
 }
 
 #[cfg(test)]
@@ -87,7 +91,7 @@ mod tests {
         response
     }
 
-    /// A server that answers `path` with `body`, marked as this agent's or not.
+    /// A server that answers `path` with `body`, with or without this agent's header.
     async fn serve(path: &str, body: &'static str, ours: bool) -> u16 {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -106,21 +110,21 @@ mod tests {
         for mode in MODES {
             let port = serve("/proxyMode", mode, false).await;
             let mode = Some(mode.to_owned());
-            assert_eq!(ask(port).await, Some(Answer::KubeProxy { mode }));
+            assert_eq!(probe(port).await, Some(PortOwner::KubeProxy { mode }));
         }
     }
 
     #[tokio::test]
     async fn kp_hc_04_the_port_of_health_has_kube_proxys_body() {
         let port = serve("/healthz", HEALTH, false).await;
-        assert_eq!(ask(port).await, Some(Answer::KubeProxy { mode: None }));
+        assert_eq!(probe(port).await, Some(PortOwner::KubeProxy { mode: None }));
     }
 
     #[tokio::test]
     async fn this_agents_own_answers_are_no_other_proxy() {
         for (path, body) in [("/proxyMode", "ipvs"), ("/healthz", HEALTH)] {
             let port = serve(path, body, true).await;
-            assert_eq!(ask(port).await, Some(Answer::Other));
+            assert_eq!(probe(port).await, Some(PortOwner::Other));
         }
     }
 
@@ -128,7 +132,7 @@ mod tests {
     async fn a_port_that_accepts_and_stays_silent_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(ask(port).await, None);
+        assert_eq!(probe(port).await, None);
     }
 
     #[tokio::test]
@@ -136,6 +140,6 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        assert_eq!(ask(port).await, None);
+        assert_eq!(probe(port).await, None);
     }
 }

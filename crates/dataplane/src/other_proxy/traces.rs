@@ -1,7 +1,7 @@
-//! What kube-proxy puts into the kernel beside virtual servers, asked for by name.
+//! Looks up, by name, the objects that kube-proxy creates in the kernel in addition to virtual servers.
 //!
-//! Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `ip_set.h`; the names are KP-IT-01 and KP-IS-01 for
-//! iptables and ipvs mode, and `tableName` of kube-proxy's `pkg/proxy/nftables` for nftables mode.
+//! Numbers are those of `include/uapi/linux/netfilter/nf_tables.h` and `ip_set.h`. The names are KP-IT-01 and KP-IS-01
+//! for iptables and ipvs mode, and `tableName` of kube-proxy's `pkg/proxy/nftables` for nftables mode.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const NFTA_CHAIN_TABLE: u16 = 1;
 const NFTA_CHAIN_NAME: u16 = 3;
 const IPSET_ATTR_PROTOCOL: u16 = 1;
 const IPSET_ATTR_SETNAME: u16 = 2;
-/// Taken by every kernel since 2.6.39 (`IPSET_PROTOCOL_MIN`).
+/// Supported by every kernel since 2.6.39 (`IPSET_PROTOCOL_MIN`).
 const IPSET_PROTOCOL: u8 = 6;
 
 const NFPROTO_IPV4: u8 = 2;
@@ -29,22 +29,22 @@ const CHAIN: &str = "KUBE-SERVICES";
 /// The sets of IPv4 and of IPv6.
 const SETS: [&str; 2] = ["KUBE-CLUSTER-IP", "KUBE-6-CLUSTER-IP"];
 
-/// A request about a set would make the kernel load the module; without it there are no sets.
+/// Without this module there are no sets, and a request about a set would make the kernel load it.
 const SET_MODULE: &str = "/sys/module/ip_set";
 
-/// What there is of kube-proxy in either family.
+/// Objects of kube-proxy in either family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traces {
-    /// The chain `KUBE-SERVICES` in the table `nat` of iptables (nft backend).
+    /// The chain `KUBE-SERVICES` in the iptables table `nat` (nft backend).
     pub(super) chains: bool,
-    /// The first of the sets of ipvs mode that is there.
+    /// The first of the sets of ipvs mode that exists.
     pub(super) set: Option<&'static str>,
-    /// The table `kube-proxy` of nftables.
+    /// The nftables table `kube-proxy`.
     pub(super) tables: bool,
 }
 
 impl Traces {
-    /// What is there, as an operator would look for it.
+    /// The objects as an operator would look them up.
     pub(super) fn describe(self) -> Option<String> {
         let chain = self.chains.then(|| "the chain KUBE-SERVICES".to_owned());
         let set = self.set.map(|set| format!("the ipset {set}"));
@@ -55,7 +55,7 @@ impl Traces {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
-    /// The mode that leaves such traces.
+    /// The mode that creates these objects.
     pub(super) fn mode(self) -> Option<&'static str> {
         match self {
             Self { tables: true, .. } => Some("nftables"),
@@ -66,12 +66,12 @@ impl Traces {
     }
 }
 
-/// A socket to ask for names; none where the kernel has no netfilter, which then holds no traces.
-pub(super) struct Names {
+/// A socket for lookups by name; `None` if the kernel has no netfilter, and so no traces.
+pub(super) struct NameQueries {
     connection: Option<AsyncConnection>,
 }
 
-impl Names {
+impl NameQueries {
     /// Opens the socket in the current network namespace.
     pub(super) fn open() -> Self {
         Self {
@@ -79,8 +79,8 @@ impl Names {
         }
     }
 
-    /// Asks for every name.
-    pub(super) async fn look(&mut self) -> Traces {
+    /// Looks up every name.
+    pub(super) async fn find_traces(&mut self) -> Traces {
         Traces {
             chains: self.exists(GET_CHAIN, chain).await,
             set: self.set().await,
@@ -100,7 +100,7 @@ impl Names {
         None
     }
 
-    /// Whether either family has it.
+    /// Whether the object exists in either family.
     async fn exists(&mut self, kind: u16, fill: impl Fn(&mut Writer<'_>)) -> bool {
         let Some(connection) = &mut self.connection else {
             return false;
@@ -118,7 +118,7 @@ impl Names {
                 found = true;
                 Ok(())
             });
-            // A name that does not exist is refused with ENOENT.
+            // The kernel reports ENOENT for a name that does not exist.
             if answered.await.is_ok() && found {
                 return true;
             }

@@ -1,11 +1,11 @@
-//! The record of when draining real servers are deleted, so that a restart of the agent changes no deadline.
+//! Records when draining real servers are deleted, so that a restart of the agent changes no deadline.
 //!
-//! A file beside the ownership record. A line gives one real server its deadline
-//! (`+ -t 10.96.0.10:80 -r 10.244.1.7:8080 until 93784210 sum 5f0c1a2b`, milliseconds since the boot) or takes it away
-//! (`- -t 10.96.0.10:80 -r 10.244.1.7:8080 sum 77d1e09c`). The deadline is written before the weight falls to 0, and taken
-//! away after the real server is deleted or has its weight again. So the last line of a real server whose weight in the
-//! kernel is 0 is its deadline; lines of others mean nothing. A line that is damaged does not count, and a real server
-//! without a deadline gets the whole time again.
+//! The file is beside the ownership record. A line sets the deadline of a real server (`+ -t 10.96.0.10:80 -r
+//! 10.244.1.7:8080 until 93784210 sum 5f0c1a2b`, milliseconds since boot) or clears it (`- -t 10.96.0.10:80 -r
+//! 10.244.1.7:8080 sum 77d1e09c`). The deadline is written before the weight is set to 0, and cleared after the real
+//! server is deleted or has its weight again. So for a real server with weight 0 in the kernel the last line is its
+//! deadline; lines of others have no meaning. A damaged line is ignored, and a real server without a deadline gets the
+//! full drain time again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,20 +30,20 @@ const HEADER: &str = "ipvs-topo draining 1 boot ";
 pub struct Draining {
     path: PathBuf,
     header: String,
-    /// `None` after a failure: then there is no file, and the next change writes all of it.
+    /// `None` after a failure: then the file does not exist, and the next change writes all deadlines.
     journal: Option<Journal>,
 }
 
-/// What the record said when it was opened.
+/// The contents of the record when it was opened.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
     held: BTreeMap<(VirtualServerKey, IpAddr, u16), u64>,
-    /// Lines that could not be understood (a torn last line, a hand edit).
+    /// Lines that could not be parsed (a torn last line, a manual edit).
     pub damaged: usize,
 }
 
 impl Deadlines {
-    /// Every deadline that is held.
+    /// Iterates over all deadlines.
     pub fn iter(&self) -> impl Iterator<Item = Deadline> {
         self.held
             .iter()
@@ -55,7 +55,7 @@ impl Deadlines {
             })
     }
 
-    /// What the text of the file says.
+    /// Parses the text of the file.
     pub fn parse(text: &str, boot: &str) -> Self {
         let mut deadlines = Self::default();
         let mut lines = text.split_inclusive('\n');
@@ -79,8 +79,8 @@ impl Deadlines {
 }
 
 impl Draining {
-    /// Opens or creates the record in `directory`, which is there; `boot` is the kernel's boot id. If it cannot be used,
-    /// the next change tries again.
+    /// Opens or creates the record in `directory`, which exists; `boot` is the kernel's boot id. After an error the
+    /// next change tries again.
     pub fn open(directory: &Path, boot: &str) -> (Self, io::Result<Deadlines>) {
         let mut record = Self {
             path: directory.join(FILE),
@@ -99,8 +99,8 @@ impl Draining {
         Ok(deadlines)
     }
 
-    /// Writes down deadlines that begin or end. `held` is every deadline that is held, these included, for the case that the
-    /// file is rewritten.
+    /// Records deadlines that begin or end. `held` iterates over all deadlines, including these, in case the file is
+    /// rewritten.
     pub fn save(
         &mut self,
         changed: &[Deadline],
@@ -108,13 +108,13 @@ impl Draining {
         crash_point: &CrashPoint,
     ) -> io::Result<()> {
         let written = match &mut self.journal {
-            Some(journal) if !journal.wants_rewrite() => {
+            Some(journal) if !journal.needs_rewrite() => {
                 journal.append(&lines(changed.iter().copied()), crash_point)
             }
             Some(_) | None => self.rewrite(held),
         };
         if written.is_err() {
-            // A deadline of an earlier drain must not be taken for one that could not be written.
+            // An old deadline must not be taken for one that could not be written.
             self.journal = None;
             drop(fs::remove_file(&self.path));
         }
@@ -130,7 +130,7 @@ impl Draining {
 fn lines(deadlines: impl Iterator<Item = Deadline>) -> String {
     deadlines.fold(String::new(), |mut text, deadline| {
         let words = deadline_text(&deadline);
-        // Writing to a `String` fails only if `Display` does; that of a number does not.
+        // Writing to a `String` fails only if `Display` does; `Display` of a number does not.
         let _written = writeln!(text, "{words} sum {:08x}", fnv1a(&words));
         text
     })
@@ -150,7 +150,7 @@ fn deadline_text(deadline: &Deadline) -> String {
     }
 }
 
-/// Reads one line, newline included.
+/// Parses a line, with its newline.
 fn parse_line(line: &str) -> Option<Deadline> {
     let (words, sum) = line.strip_suffix('\n')?.rsplit_once(" sum ")?;
     let same = sum == format!("{:08x}", fnv1a(words));
@@ -172,7 +172,7 @@ fn parse_line(line: &str) -> Option<Deadline> {
     })
 }
 
-/// A record of the deadlines that were read says the same. Lines without a checksum get theirs.
+/// Checks that a record of the parsed deadlines parses to the same. Lines without a checksum get one.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
     let with_sum = |line: &str| match line.contains(" sum ") {

@@ -1,7 +1,7 @@
-//! A text file of lines that is only appended to, and rewritten when it is mostly history.
+//! An append-only text file of lines, rewritten when most lines are obsolete.
 //!
-//! Its first line names the format and the boot: what it says is about the kernel's table, which dies with that boot.
-//! Nothing is synced to disk for the same reason.
+//! The first line names the format and the boot id, because the file describes the kernel's table, which is lost at a
+//! reboot. For the same reason nothing is synced to disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::crash_point::CrashPoint;
 
-/// Lines of history that are tolerated beyond twice those that counted when the file was last rewritten.
+/// Obsolete lines that are tolerated, beyond twice the valid lines of the last rewrite.
 const SLACK: usize = 4096;
 
 /// The open file.
@@ -24,7 +24,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The text of the file; empty if there is none.
+    /// Reads the file; empty if it does not exist.
     pub fn read(path: &Path) -> io::Result<String> {
         match fs::read(path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -33,8 +33,8 @@ impl Journal {
         }
     }
 
-    /// Opens the file that holds `text`, of which `live` lines count. It is replaced by one with the lines of `fresh` if it
-    /// holds anything else or nothing.
+    /// Opens the file with the contents `text`, of which `live` lines are valid. If the file is empty or has anything
+    /// else, it is replaced by one with the lines of `fresh`.
     pub fn open(
         path: &Path,
         header: &str,
@@ -74,7 +74,7 @@ impl Journal {
         let whole = self.file.metadata()?.len();
         let written = self.file.write_all(text.as_bytes());
         if written.is_err() {
-            // Half a line would spoil the next one, or say something else.
+            // Half a line would damage the next one, or have another meaning.
             self.file.set_len(whole)?;
         }
         written?;
@@ -83,9 +83,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the file has grown so much that most of it is history. Rewriting it then costs no more, line by line,
-    /// than appending did.
-    pub fn wants_rewrite(&self) -> bool {
+    /// Whether most of the file is obsolete. Per line, rewriting it then costs no more than appending did.
+    pub fn needs_rewrite(&self) -> bool {
         self.lines > self.limit
     }
 
@@ -96,7 +95,7 @@ impl Journal {
     }
 }
 
-/// Writes a new file beside `path` and renames it over it; returns it opened for appending.
+/// Writes a new file beside `path` and renames it over `path`; returns it opened for appending.
 fn write_aside(path: &Path, header: &str, text: &str) -> io::Result<File> {
     let aside = path.with_extension("new");
     let mut file = OpenOptions::new()

@@ -1,10 +1,10 @@
-//! The record of which virtual servers are ours, so that nothing else is ever touched.
+//! Records which virtual servers are ours, so that no other one is ever changed.
 //!
-//! One text file in the state directory. The first line names the format and the boot; each line
-//! after it claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in
-//! the words of ipvsadm. A claim is written before the virtual server is created and a release
-//! after it was deleted, so a process that dies in between leaves at most a claim without a server.
-//! A change appends one line. A record of another boot is void: the kernel's table died with that boot.
+//! The record is one text file in the state directory. The first line names the format and the boot id. Each further
+//! line claims (`+ -t 10.96.0.10:80`) or releases (`- -t 10.96.0.10:80`) one virtual server in the notation of ipvsadm.
+//! A claim is written before the virtual server is created, and a release after it was deleted. So a process that dies
+//! in between leaves at most a claim without a virtual server. A record of another boot is void, because the kernel's
+//! table was lost.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,21 +23,21 @@ const HEADER: &str = "ipvs-topo owned 1 boot ";
 
 /// The open record.
 #[derive(Debug)]
-pub struct Record {
+pub struct OwnershipRecord {
     journal: Journal,
 }
 
-/// What the record said when it was opened.
+/// The contents of the record when it was opened.
 #[derive(Debug, Default)]
 pub struct Claims {
     /// The virtual servers that are ours.
     pub keys: BTreeSet<VirtualServerKey>,
-    /// Lines that could not be understood (a torn last line, a hand edit).
+    /// Lines that could not be parsed (a torn last line, a manual edit).
     pub damaged: usize,
 }
 
 impl Claims {
-    /// What the record in `directory` says, without opening it for writing; nothing if there is none.
+    /// Reads the record in `directory` without opening it for writing; empty if it does not exist.
     pub fn read(directory: &Path, boot: &str) -> io::Result<Self> {
         let text = Journal::read(&directory.join(FILE))?;
         Ok(Self::parse(&text, boot))
@@ -61,7 +61,7 @@ impl Claims {
     }
 }
 
-/// Reads one line, newline included: the sign and the key.
+/// Parses a line, with its newline: the sign and the key.
 fn claim(line: &str) -> Option<(char, VirtualServerKey)> {
     let (sign, key) = line.strip_suffix('\n')?.split_at_checked(2)?;
     let sign = match sign {
@@ -72,7 +72,7 @@ fn claim(line: &str) -> Option<(char, VirtualServerKey)> {
     Some((sign, parse_key(key)?))
 }
 
-/// Reads a key in the words of ipvsadm.
+/// Parses a key in the notation of ipvsadm.
 pub fn parse_key(text: &str) -> Option<VirtualServerKey> {
     let (option, rest) = text.split_once(' ')?;
     let protocol = match option {
@@ -102,7 +102,7 @@ fn firewall_mark(text: &str) -> Option<VirtualServerKey> {
     })
 }
 
-/// A record of the keys that were read says the same.
+/// Checks that a record of the parsed keys parses to the same.
 #[cfg(fuzzing)]
 pub fn fuzz(text: &str) {
     let Claims { keys, .. } = Claims::parse(text, "b");
@@ -111,9 +111,9 @@ pub fn fuzz(text: &str) {
     assert_eq!((again.keys, again.damaged), (keys, 0));
 }
 
-impl Record {
-    /// Opens or creates the record in `directory` (created with mode 0700 parents as needed);
-    /// `boot` is the kernel's boot id.
+impl OwnershipRecord {
+    /// Opens or creates the record in `directory`, whose missing parents are created with mode 0700; `boot` is the
+    /// kernel's boot id.
     pub fn open(directory: &Path, boot: &str) -> io::Result<(Self, Claims)> {
         std::fs::create_dir_all(directory)?;
         let path = directory.join(FILE);
@@ -125,13 +125,13 @@ impl Record {
         Ok((Self { journal }, claims))
     }
 
-    /// Writes down that `keys` are about to be created by us.
+    /// Records that `keys` are about to be created.
     pub fn claim(&mut self, keys: &[VirtualServerKey], crash_point: &CrashPoint) -> io::Result<()> {
         self.journal
             .append(&lines('+', keys.iter().copied()), crash_point)
     }
 
-    /// Writes down that `keys` are gone.
+    /// Records that `keys` are deleted.
     pub fn release(
         &mut self,
         keys: &[VirtualServerKey],
@@ -141,9 +141,9 @@ impl Record {
             .append(&lines('-', keys.iter().copied()), crash_point)
     }
 
-    /// Whether the file holds much more history than claims.
-    pub fn wants_rewrite(&self) -> bool {
-        self.journal.wants_rewrite()
+    /// Whether most of the file is obsolete.
+    pub fn needs_rewrite(&self) -> bool {
+        self.journal.needs_rewrite()
     }
 
     /// Replaces the file by one that claims exactly `keys`.
@@ -154,7 +154,7 @@ impl Record {
 
 fn lines(sign: char, keys: impl Iterator<Item = VirtualServerKey>) -> String {
     keys.fold(String::new(), |mut text, key| {
-        // Writing to a `String` fails only if `Display` does; that of a key does not.
+        // Writing to a `String` fails only if `Display` does; `Display` of a key does not.
         let _written = writeln!(text, "{sign} {key}");
         text
     })
@@ -200,8 +200,8 @@ mod tests {
         }
     }
 
-    fn reopen(directory: &Path) -> (Record, Claims) {
-        Record::open(directory, "boot-1").unwrap()
+    fn reopen(directory: &Path) -> (OwnershipRecord, Claims) {
+        OwnershipRecord::open(directory, "boot-1").unwrap()
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         record
             .claim(&keys(["-t 10.96.0.1:443"]), &CrashPoint::new(None))
             .unwrap();
-        let (_, claims) = Record::open(directory.path(), "boot-2").unwrap();
+        let (_, claims) = OwnershipRecord::open(directory.path(), "boot-2").unwrap();
         assert!(!claims.keys.contains(&key("-t 10.96.0.1:443")));
         let (_, claims) = reopen(directory.path());
         assert!(
@@ -266,7 +266,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let crash_point = CrashPoint::new(None);
         let (mut record, _) = reopen(directory.path());
-        while !record.wants_rewrite() {
+        while !record.needs_rewrite() {
             record
                 .claim(&keys(["-t 10.96.0.1:443"]), &crash_point)
                 .unwrap();

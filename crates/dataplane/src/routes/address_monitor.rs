@@ -1,4 +1,4 @@
-//! Waits until an address of this machine is added or removed.
+//! Waits until an address of this node is added or removed.
 
 use std::future::{pending, poll_fn};
 use std::net::IpAddr;
@@ -14,18 +14,18 @@ use crate::routes::rtnl;
 /// `RTNLGRP_IPV4_IFADDR` and `RTNLGRP_IPV6_IFADDR` of `linux/rtnetlink.h`.
 const GROUPS: [u32; 2] = [5, 9];
 
-/// Announcements that wait; more than fit mean that addresses are read again, as any of them does.
+/// Receive buffer for notifications. On overflow all addresses are read again, as after any notification.
 const BUFFER: usize = 64 << 10;
 
-/// The kernel's announcements of addresses that come and go.
+/// Notifications about added and removed addresses.
 #[derive(Debug)]
 pub struct AddressMonitor {
-    /// `None` once it has failed; the periodic comparison still reads the addresses.
+    /// `None` after a failure; the periodic comparison still reads the addresses.
     subscription: Option<AsyncSubscription>,
 }
 
 impl AddressMonitor {
-    /// Listens from now on, in the current network namespace.
+    /// Subscribes in the current network namespace.
     pub fn open() -> Result<Self, Error> {
         let mut options = Options::default();
         options.receive_buffer = BUFFER;
@@ -35,8 +35,7 @@ impl AddressMonitor {
         })
     }
 
-    /// Waits until an address came or went, and drops everything else that was announced until then.
-    /// Dropping the future loses nothing.
+    /// Waits until an address was added or removed, and drops all other notifications. Dropping the future loses none.
     pub async fn next(&mut self) {
         self.one().await;
         while is_done(self.one()).await {}
@@ -57,13 +56,13 @@ impl AddressMonitor {
     }
 }
 
-/// Whether the future is done at once.
+/// Whether the future completes without waiting.
 async fn is_done(future: impl Future<Output = ()>) -> bool {
     let mut future = pin!(future);
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
 }
 
-/// Every pod's link brings an IPv6 address that is of no use outside of that link: those are passed over.
+/// Ignores link-local IPv6 addresses: the link of every pod brings one, and it has no use outside of that link.
 fn concerns_us(messages: Messages<'_>) -> bool {
     let address = |message: Message<'_>| match rtnl::parse(message)? {
         RouteNetlinkMessage::NewAddress(address) | RouteNetlinkMessage::DelAddress(address) => {

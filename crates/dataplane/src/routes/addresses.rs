@@ -1,4 +1,4 @@
-//! The addresses of this machine, and the choice of the node address.
+//! The addresses of this node, and the choice of the node address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,23 +7,21 @@ use topology_core::model::{Family, IpNetwork, range_around};
 
 use super::range::{covers, is_host};
 
-/// One address on one link of this machine.
+/// An address on a link of this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// The link's name.
     pub link: String,
-    /// The address itself.
     pub address: IpAddr,
-    /// Length of its on-link prefix.
+    /// Length of the on-link prefix.
     pub prefix: u8,
-    /// Whether the kernel calls its scope global.
+    /// Whether its scope is global.
     pub global: bool,
 }
 
 impl Interface {
-    /// Whether the network that is on this link shares addresses with `range`.
-    /// An address without a network of its own (a /32 or /128) shares nothing: its route is more
-    /// specific than any range.
+    /// Whether the on-link network shares addresses with `range`.
+    ///
+    /// An address without a network (a /32 or /128) shares none: its route is more specific than any range.
     pub fn network_overlaps(&self, range: &IpNetwork) -> bool {
         let Some(network) = range_around(self.address, self.prefix) else {
             return false;
@@ -40,7 +38,7 @@ impl fmt::Display for Interface {
     }
 }
 
-/// The node's address in each family, as far as there is one.
+/// The node's address in each family, if there is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeIps {
     pub v4: Option<IpAddr>,
@@ -48,7 +46,6 @@ pub struct NodeIps {
 }
 
 impl NodeIps {
-    /// Returns the node's address in a family.
     pub fn of(&self, family: Family) -> Option<IpAddr> {
         match family {
             Family::V4 => self.v4,
@@ -57,20 +54,19 @@ impl NodeIps {
     }
 }
 
-/// Where the node's address may come from, best first. Only addresses this machine has count,
-/// because the kernel refuses a route whose source is not its own.
+/// Sources of the node address, by priority. An address counts only if this node has it, because the kernel refuses a
+/// route with another source.
 pub struct Candidates<'a> {
-    /// `--node-ip`.
+    /// The option `--node-ip`.
     pub flags: &'a [IpAddr],
-    /// InternalIP addresses of the Node object.
+    /// The InternalIP addresses of the Node object.
     pub node: &'a [IpAddr],
-    /// What the kernel would send from along its default routes.
+    /// The source addresses of the default routes.
     pub default_route: &'a [IpAddr],
 }
 
 impl Candidates<'_> {
-    /// Chooses one address for each family among `interfaces`; the last resort is the first global
-    /// address of the machine.
+    /// Chooses one address for each family from `interfaces`. The last resort is the node's first global address.
     pub fn choose(&self, interfaces: &[Interface]) -> NodeIps {
         let choose = |family: Family| {
             let here = |ip: &&IpAddr| interfaces.iter().any(|interface| interface.address == **ip);

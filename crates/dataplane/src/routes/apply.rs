@@ -1,10 +1,10 @@
-//! Reads our routes from the kernel and brings them to the desired ones.
+//! Reads our routes from the kernel and applies the desired ones.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_pipeline::Failure;
+use netlink_pipeline::{RequestError, RequestResult};
 use rustix::net::netdevice;
 use topology_core::model::{Family, IpNetwork};
 
@@ -24,33 +24,33 @@ pub enum RouteError {
     /// The conversation with the kernel failed.
     #[error("routes: {0}; the agent needs CAP_NET_ADMIN in the node's network namespace")]
     Netlink(#[from] netlink_pipeline::Error),
-    /// There is no loopback link to hang routes on.
+    /// There is no loopback link for the routes.
     #[error("routes: no link lo: {0}")]
     NoLoopback(#[source] rustix::io::Errno),
 }
 
-/// What came of bringing the routes to the desired ones.
+/// The result of applying the desired routes.
 #[derive(Debug, Default)]
 pub struct RouteReport {
     pub added: Vec<LocalRoute>,
     pub removed: Vec<LocalRoute>,
-    /// Routes that the kernel refused, and its words.
+    /// Routes that the kernel refused, with its error.
     pub failed: Vec<(LocalRoute, String)>,
 }
 
-/// Our routes as the kernel holds them, as far as is known.
+/// Our routes in the kernel, as far as known.
 #[derive(Debug)]
 pub struct RouteTable {
     rtnl: Rtnl,
     lo: u32,
     held: BTreeSet<LocalRoute>,
-    /// Prefixes for which someone else has a `local` route already; packets are delivered all the
-    /// same. Tried again after the next [`RouteTable::read`].
+    /// Prefixes for which another program has a `local` route. Packets are delivered all the same. Tried again after
+    /// the next [`RouteTable::read`].
     taken: BTreeSet<IpNetwork>,
 }
 
 impl RouteTable {
-    /// Opens the socket; nothing is known yet.
+    /// Opens the socket. Nothing is known yet.
     pub fn open() -> Result<Self, RouteError> {
         let rtnl = Rtnl::open()?;
         let lo = index_of("lo").map_err(RouteError::NoLoopback)?;
@@ -62,7 +62,7 @@ impl RouteTable {
         })
     }
 
-    /// Reads which routes of ours the kernel holds.
+    /// Reads our routes from the kernel.
     pub async fn read(&mut self) -> Result<(), RouteError> {
         self.held = self
             .list(Whose::Ours, |route| route.protocol == PROTOCOL)
@@ -71,7 +71,7 @@ impl RouteTable {
         Ok(())
     }
 
-    /// Routes of others that deliver addresses inside `of` to this machine.
+    /// Lists foreign routes that deliver addresses inside `of` to this node.
     pub async fn foreign(&mut self, of: &BTreeSet<IpNetwork>) -> Result<Vec<String>, RouteError> {
         let inside = |route: &LocalRoute| of.iter().any(|range| covers(range, &route.to));
         let listed = self
@@ -88,7 +88,7 @@ impl RouteTable {
     async fn list(
         &mut self,
         whose: Whose,
-        keep: impl Fn(&wire::Listed) -> bool + Send + Sync,
+        keep: impl Fn(&wire::ListedRoute) -> bool + Send + Sync,
     ) -> Result<BTreeSet<LocalRoute>, RouteError> {
         let mut routes = BTreeSet::new();
         for family in [Family::V4, Family::V6] {
@@ -105,13 +105,12 @@ impl RouteTable {
         Ok(routes)
     }
 
-    /// What is held.
+    /// Our routes in the kernel.
     pub fn held(&self) -> &BTreeSet<LocalRoute> {
         &self.held
     }
 
-    /// Brings the kernel from what it holds to `desired`: what is new is added before what is old is
-    /// removed, except where only the source of a route changes.
+    /// Applies `desired`. Adds new routes before it removes old ones, except if only the source of a route changes.
     pub async fn set(
         &mut self,
         desired: &BTreeSet<LocalRoute>,
@@ -134,12 +133,7 @@ impl RouteTable {
         Ok(report)
     }
 
-    fn settle(
-        &mut self,
-        step: &RouteStep,
-        outcome: crate::routes::rtnl::Outcome,
-        report: &mut RouteReport,
-    ) {
+    fn settle(&mut self, step: &RouteStep, outcome: RequestResult, report: &mut RouteReport) {
         let errno = outcome.as_ref().err().and_then(|failure| errno(failure));
         match (step, outcome, errno) {
             (RouteStep::Add(route), Ok(()), _) => {
@@ -150,7 +144,7 @@ impl RouteTable {
                 self.held.remove(route);
                 report.removed.push(*route);
             }
-            // Gone without us: that is what was desired.
+            // The route is gone already, as desired.
             (RouteStep::Remove(route), Err(_), Some(rustix::io::Errno::SRCH)) => {
                 self.held.remove(route);
             }
@@ -163,7 +157,7 @@ impl RouteTable {
         }
     }
 
-    /// Every address of this machine, except those on `kube-ipvs0`, which are Service addresses.
+    /// Reads the addresses of this node, except those on `kube-ipvs0`, which are Service addresses.
     pub async fn interfaces(&mut self) -> Result<Vec<Interface>, RouteError> {
         let kube = index_of(link::NAME).ok();
         let read = |message| match message {
@@ -184,11 +178,11 @@ impl RouteTable {
             .collect())
     }
 
-    /// The addresses that the kernel would send from to somewhere far away.
+    /// Reads the source addresses of the default routes.
     pub async fn default_sources(&mut self) -> Result<Vec<IpAddr>, RouteError> {
         let mut sources = Vec::new();
         for family in [Family::V4, Family::V6] {
-            let answer = self.rtnl.ask(&wire::far_away(family)).await?;
+            let answer = self.rtnl.request(&wire::far_away(family)).await?;
             if let Some(RouteNetlinkMessage::NewRoute(route)) = answer {
                 sources.extend(wire::source(&route));
             }
@@ -196,7 +190,7 @@ impl RouteTable {
         Ok(sources)
     }
 
-    /// Creates `kube-ipvs0` if there is no link of that name.
+    /// Creates `kube-ipvs0` if there is no link with that name.
     pub async fn ensure_link(
         &mut self,
         crash_point: &CrashPoint,
@@ -213,14 +207,14 @@ impl RouteTable {
     }
 }
 
-/// What became of `kube-ipvs0`.
+/// The result of creating `kube-ipvs0`.
 #[derive(Debug)]
 pub enum LinkReport {
-    /// It was there.
+    /// It existed.
     Present,
     /// It was created.
     Created,
-    /// The kernel refused; its words.
+    /// The kernel refused; its error.
     Refused(String),
 }
 
@@ -231,9 +225,9 @@ fn message(step: &RouteStep, lo: u32) -> RouteNetlinkMessage {
     }
 }
 
-fn errno(failure: &Failure) -> Option<rustix::io::Errno> {
+fn errno(failure: &RequestError) -> Option<rustix::io::Errno> {
     match failure {
-        Failure::Refused(nack) => Some(rustix::io::Errno::from_raw_os_error(nack.errno)),
+        RequestError::Refused(nack) => Some(rustix::io::Errno::from_raw_os_error(nack.errno)),
         _ => None,
     }
 }
@@ -247,7 +241,7 @@ fn name_of(index: u32) -> String {
     name.unwrap_or_else(|_gone| format!("#{index}"))
 }
 
-/// Any socket will do to ask about links.
+/// Opens a socket for requests about links; the type does not matter.
 fn probe() -> rustix::io::Result<rustix::fd::OwnedFd> {
     rustix::net::socket(
         rustix::net::AddressFamily::UNIX,

@@ -1,4 +1,4 @@
-//! Computes which routes a node needs for its Service addresses.
+//! Computes the desired routes for Service addresses.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,17 +9,15 @@ use topology_core::model::{Family, IpNetwork};
 use super::addresses::{Interface, NodeIps};
 use super::range::covers;
 
-/// The owner mark of our routes: a route protocol number that no routing daemon of
-/// `/etc/iproute2/rt_protos` uses.
+/// The protocol number that marks our routes. No routing daemon in `/etc/iproute2/rt_protos` uses it.
 pub const PROTOCOL: u8 = 173;
 
-/// One `local` route on `lo` in table `local`.
+/// A `local` route on `lo` in the table `local`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocalRoute {
-    /// What it covers.
+    /// The destination.
     pub to: IpNetwork,
-    /// The node's address of the same family; without it a Service cannot be reached from the node
-    /// itself.
+    /// The node's address of the same family. Without it the node itself cannot reach a Service.
     pub source: Option<IpAddr>,
 }
 
@@ -37,7 +35,7 @@ impl fmt::Display for LocalRoute {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRefused {
     pub range: IpNetwork,
-    /// The address of this node or the link network it would swallow, in words.
+    /// The address of this node, or the network of a link, that the range contains.
     pub swallows: String,
 }
 
@@ -52,11 +50,10 @@ impl fmt::Display for RangeRefused {
     }
 }
 
-/// The ranges that may have a route: none inside another, and none that would take this machine's own
-/// traffic away from it.
+/// The ranges that may have a route: not inside another range, and without an address or network of this node.
 ///
-/// `own` are the addresses of this machine's Node object. Those of other Nodes do not count: each
-/// kubelet writes its own, and one of them may not change the routes of every machine.
+/// `own` are the addresses of this node's Node object. Those of other Nodes do not count: each kubelet writes its own,
+/// and must not change the routes of other nodes.
 pub fn usable_ranges(
     ranges: &[IpNetwork],
     own: &[IpAddr],
@@ -87,7 +84,7 @@ pub fn usable_ranges(
     (usable, refused)
 }
 
-/// Returns the routes for `ranges` and for the Service addresses outside of them.
+/// The routes for `ranges` and for Service addresses outside of them.
 pub fn desired_routes(
     ranges: &BTreeSet<IpNetwork>,
     vips: impl Iterator<Item = IpAddr>,

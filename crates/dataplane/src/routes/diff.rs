@@ -1,4 +1,4 @@
-//! Computes the writes between the routes that the kernel holds and the desired ones.
+//! Computes the writes from the held to the desired routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use topology_core::model::IpNetwork;
 
 use super::desired::LocalRoute;
 
-/// One write.
+/// A write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteStep {
     Add(LocalRoute),
     Remove(LocalRoute),
 }
 
-/// Adds what is new before it removes what is old, except where only the source of a route changes. Leaves out the
-/// ranges in `taken`, for which another program has a route.
+/// Adds new routes before it removes old ones, except if only the source of a route changes. Skips the ranges in
+/// `taken`, for which another program has a route.
 pub(super) fn diff(
     held: &BTreeSet<LocalRoute>,
     taken: &BTreeSet<IpNetwork>,

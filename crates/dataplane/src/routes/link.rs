@@ -1,12 +1,12 @@
-//! The dummy link `kube-ipvs0`, without addresses.
+//! Creates the dummy link `kube-ipvs0`, without addresses.
 //!
-//! Nothing needs it to forward packets; network plugins look for it to see that Services are
-//! served by IPVS (Calico, Cilium and others probe the name), so it is there, down and empty.
+//! Packet forwarding does not need it. Network plugins (Calico, Cilium and others) look for the name to detect IPVS, so
+//! the link exists, down and without addresses.
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, LinkMessage};
 
-/// kube-proxy's name for it (KP-IF-01).
+/// kube-proxy's name for the link (KP-IF-01).
 pub(crate) const NAME: &str = "kube-ipvs0";
 
 /// The request that creates the link.

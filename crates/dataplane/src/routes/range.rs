@@ -7,7 +7,7 @@ pub fn covers(outer: &IpNetwork, inner: &IpNetwork) -> bool {
     outer.prefix() <= inner.prefix() && outer.contains(inner.ip())
 }
 
-/// Whether the range is one address.
+/// Whether the range is a single address.
 pub fn is_host(range: &IpNetwork) -> bool {
     range.prefix() == Family::of_range(range).bits()
 }

@@ -1,9 +1,9 @@
-//! `NETLINK_ROUTE` through the pipelined transport, in the words of `netlink-packet-route`.
+//! Sends and receives `NETLINK_ROUTE` messages of `netlink-packet-route` through the pipelined transport.
 
 use netlink_packet_core::{NetlinkSerializable as _, ParseableParametrized as _};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_pipeline::{
-    AsyncConnection, Batch, DecodeError, Failure, Message, NetlinkProtocol, Options, Request,
+    AsyncConnection, Batch, DecodeError, Message, NetlinkProtocol, Options, Request, RequestResult,
 };
 
 /// `NLM_F_EXCL | NLM_F_CREATE` of `linux/netlink.h`: fail if it exists, create it if not.
@@ -15,24 +15,21 @@ pub(crate) struct Rtnl {
     connection: AsyncConnection,
 }
 
-/// What became of one request.
-pub(crate) type Outcome = Result<(), Box<Failure>>;
-
 impl Rtnl {
     /// Opens the socket in the current network namespace.
     pub(crate) fn open() -> Result<Self, netlink_pipeline::Error> {
         let mut options = Options::default();
-        // A dump is filtered by the kernel.
+        // The kernel filters dumps.
         options.strict = true;
         let connection = AsyncConnection::open(NetlinkProtocol::ROUTE, &options)?;
         Ok(Self { connection })
     }
 
-    /// Sends everything; one outcome for each message, in their order.
+    /// Sends all messages; returns one result for each, in order.
     pub(crate) async fn send(
         &mut self,
         messages: impl Iterator<Item = RouteNetlinkMessage>,
-    ) -> Result<Vec<Outcome>, netlink_pipeline::Error> {
+    ) -> Result<Vec<RequestResult>, netlink_pipeline::Error> {
         let mut batch = Batch::new();
         for message in messages {
             let flags = match message {
@@ -47,8 +44,8 @@ impl Rtnl {
         self.connection.execute(batch).await
     }
 
-    /// Sends one request and returns its answer; `None` if the kernel refuses.
-    pub(crate) async fn ask(
+    /// Sends a request and returns its reply; `None` if the kernel refuses it.
+    pub(crate) async fn request(
         &mut self,
         message: &RouteNetlinkMessage,
     ) -> Result<Option<RouteNetlinkMessage>, netlink_pipeline::Error> {
@@ -66,7 +63,7 @@ impl Rtnl {
         Ok(answer)
     }
 
-    /// Reads a table.
+    /// Dumps a table.
     pub(crate) async fn dump<T: Send>(
         &mut self,
         request: &RouteNetlinkMessage,
@@ -86,12 +83,12 @@ fn payload(message: &RouteNetlinkMessage) -> Vec<u8> {
     bytes
 }
 
-/// `None` for what the crate cannot read: one strange route must not hide the others.
+/// Decodes a message; `None` for one that the crate cannot read, so that one unusual route does not hide the others.
 pub(crate) fn parse(message: Message<'_>) -> Option<RouteNetlinkMessage> {
     parse_payload(message.kind, message.payload)
 }
 
-/// The same of a message in parts.
+/// Does the same for a type and a payload.
 pub(crate) fn parse_payload(kind: u16, payload: &[u8]) -> Option<RouteNetlinkMessage> {
     RouteNetlinkMessage::parse_with_param(payload, kind).ok()
 }

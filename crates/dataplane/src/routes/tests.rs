@@ -1,4 +1,4 @@
-//! Which routes are desired, and what they look like on the wire.
+//! The desired routes, and their encoding.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

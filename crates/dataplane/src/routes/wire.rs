@@ -1,4 +1,4 @@
-//! Our route words <-> `NETLINK_ROUTE` messages.
+//! Converts our route types to and from `NETLINK_ROUTE` messages.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,20 +14,20 @@ use super::desired::{LocalRoute, PROTOCOL};
 /// `RT_TABLE_LOCAL` of `linux/rtnetlink.h`.
 const TABLE_LOCAL: u8 = 255;
 
-/// Addresses kept for documentation (RFC 5737, RFC 3849): no machine has them, but a route leads there.
+/// Documentation addresses (RFC 5737, RFC 3849): no machine has them, but the default route leads there.
 const FAR_AWAY: (Ipv4Addr, Ipv6Addr) = (
     Ipv4Addr::new(192, 0, 2, 1),
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
 );
 
-/// A `local` route of table `local`, as the kernel lists it.
+/// A `local` route of the table `local`, as the kernel lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedRoute {
     pub(super) route: LocalRoute,
     pub(super) protocol: u8,
 }
 
-/// Which routes are to be listed.
+/// Which routes to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     Ours,
@@ -41,7 +41,7 @@ fn family(family: Family) -> AddressFamily {
     }
 }
 
-/// The message body that adds or deletes `route`.
+/// The message that adds or deletes `route`.
 pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     let mut message = RouteMessage::default();
     let scope = match Family::of_range(&route.to) {
@@ -69,7 +69,7 @@ pub(super) fn route_message(route: &LocalRoute, lo: u32) -> RouteMessage {
     message
 }
 
-/// The request that lists the `local` routes of table `local` of one family, ours or all.
+/// The request that lists the `local` routes of the table `local` of one family, ours or all.
 pub(super) fn list_routes(of: Family, whose: Whose) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     message.header = RouteHeader {
@@ -85,12 +85,12 @@ pub(super) fn list_routes(of: Family, whose: Whose) -> RouteNetlinkMessage {
     RouteNetlinkMessage::GetRoute(message)
 }
 
-/// The request that lists every address of the machine.
+/// The request that lists the addresses of the node.
 pub(super) fn list_addresses() -> RouteNetlinkMessage {
     RouteNetlinkMessage::GetAddress(AddressMessage::default())
 }
 
-/// The question which route the kernel would take to somewhere far away.
+/// The request for the route to a documentation address.
 pub(super) fn far_away(of: Family) -> RouteNetlinkMessage {
     let mut message = RouteMessage::default();
     let to = match of {
@@ -116,8 +116,8 @@ pub(super) fn source(message: &RouteMessage) -> Option<IpAddr> {
         })
 }
 
-/// Reads a listed route; `None` for those of other types and tables.
-pub(super) fn listed(message: &RouteMessage) -> Option<Listed> {
+/// Decodes a listed route; `None` for other types and tables.
+pub(super) fn listed(message: &RouteMessage) -> Option<ListedRoute> {
     let RouteMessage {
         header, attributes, ..
     } = message;
@@ -133,15 +133,15 @@ pub(super) fn listed(message: &RouteMessage) -> Option<Listed> {
         to,
         source: source(message),
     };
-    Some(Listed {
+    Some(ListedRoute {
         route,
         protocol: u8::from(header.protocol),
     })
 }
 
-/// An address message in our words: link index, address, prefix length, whether its scope is global.
+/// Decodes an address: link index, address, prefix length, whether its scope is global.
 pub(super) fn address(message: &AddressMessage) -> Option<(u32, IpAddr, u8, bool)> {
-    // IFA_LOCAL is the address itself; IFA_ADDRESS is the peer on point-to-point links.
+    // IFA_LOCAL is the address itself; on point-to-point links IFA_ADDRESS is the peer.
     let (mut local, mut address) = (None, None);
     for attribute in &message.attributes {
         match attribute {
@@ -159,7 +159,7 @@ pub(super) fn address(message: &AddressMessage) -> Option<(u32, IpAddr, u8, bool
     ))
 }
 
-/// What is read of a message.
+/// Decodes a message.
 #[cfg(fuzzing)]
 pub(super) fn fuzz(kind: u16, payload: &[u8]) -> Option<String> {
     match crate::routes::rtnl::parse_payload(kind, payload)? {

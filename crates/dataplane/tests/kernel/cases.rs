@@ -1,17 +1,17 @@
-//! Cases that every implementation of `Kernel` passes: the loop's fake in ordinary tests, the real one in a guest.
+//! Tests for every implementation of `Kernel`: the fake in unit tests, and the real one in a VM.
 //!
-//! Each case gets two handles of one empty table, as two processes of a node have.
+//! Each test gets two handles of one empty table, like two processes on a node.
 
 use std::net::{IpAddr, SocketAddr};
 
-use dataplane::ipvs::{Kernel, Reading, StepError};
+use dataplane::ipvs::{Kernel, ServerReading, StepError};
 use topology_core::mirror::StepOutcome;
 use topology_core::model::Protocol;
 use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::{RealServer, VirtualServerKey};
 
-/// Makes a test of each case; `$open` gives the two handles.
+/// Defines a test for each case; `$open` returns the two handles.
 macro_rules! kernel_cases {
     ($open:path) => {
         kernel_cases!(
@@ -86,7 +86,7 @@ fn delete_real(last: u8) -> Step {
     }
 }
 
-/// Takes the steps; the outcome of each.
+/// Carries out the steps; returns the result of each.
 async fn apply<K: Kernel>(kernel: &mut K, steps: &[Step]) -> Vec<StepOutcome> {
     let results = kernel.apply(steps).await;
     let outcome = |result: &Result<(), StepError>| {
@@ -102,7 +102,7 @@ async fn done<K: Kernel>(kernel: &mut K, steps: &[Step]) {
     assert_eq!(outcomes, vec![StepOutcome::Done; steps.len()], "{steps:?}");
 }
 
-/// The whole table, as `ipvsadm-save -n` writes it, sorted.
+/// The whole table, in the format of `ipvsadm-save -n`, sorted.
 async fn dump<K: Kernel>(kernel: &mut K) -> Vec<String> {
     let mut lines = Vec::new();
     for listed in kernel.list().await.unwrap() {
@@ -120,8 +120,8 @@ async fn dump<K: Kernel>(kernel: &mut K) -> Vec<String> {
     lines
 }
 
-fn text(key: &VirtualServerKey, reading: &Reading) -> Vec<String> {
-    let Reading {
+fn text(key: &VirtualServerKey, reading: &ServerReading) -> Vec<String> {
+    let ServerReading {
         observed,
         connections,
     } = reading;
@@ -228,7 +228,7 @@ pub(crate) async fn a_step_that_fails_stops_none_after_it_and_the_dump_shows_the
     kernel: &mut K,
     _: &mut K,
 ) {
-    let forget = Step::ForgetFlows {
+    let forget = Step::DeleteFlows {
         key: key(Protocol::Udp, "10.96.0.10"),
         address: address(9),
         port: 8080,
@@ -300,7 +300,7 @@ pub(crate) async fn protocols_and_families_have_virtual_servers_of_their_own<K: 
     assert_eq!(dump(kernel).await, expected);
 }
 
-/// For a kernel that does not have the scheduler `fo`.
+/// For a kernel without the scheduler `fo`.
 pub(crate) async fn a_scheduler_that_the_kernel_does_not_have_is_refused<K: Kernel>(
     kernel: &mut K,
 ) {

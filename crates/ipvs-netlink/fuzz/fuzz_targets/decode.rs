@@ -1,7 +1,7 @@
-//! Bytes from the kernel, or from nobody: nothing may panic, and what is understood can be said again.
+//! Decodes arbitrary bytes: nothing may panic, and decoded commands encode to the same bytes.
 //!
 //! `cargo +nightly fuzz run decode fuzz/corpus/decode fuzz/seeds/decode -- -max_total_time=600`, in
-//! `crates/ipvs-netlink`. The first byte says what the rest is.
+//! `crates/ipvs-netlink`. The first byte selects the decoder for the rest.
 #![no_main]
 
 use netlink_pipeline::{
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A command that can be read and sent is read the same again.
+/// A command that can be decoded and encoded again decodes to the same command.
 fn command(payload: &[u8]) {
     let Ok(Some(command)) = codec::decode_command(payload) else {
         return;
@@ -41,7 +41,7 @@ fn command(payload: &[u8]) {
     }
 }
 
-/// Any answer to a pipeline and to a dump.
+/// Arbitrary replies to a pipeline and to a dump.
 fn transport(datagram: &[u8]) {
     let mut batch = Batch::new();
     for kind in 0..4 {
@@ -51,7 +51,7 @@ fn transport(datagram: &[u8]) {
     let sent = pipeline.next(&mut Sequence::new());
     assert!(matches!(sent, Next::Send(_)));
     let _ = pipeline.received(datagram);
-    assert_eq!(pipeline.into_outcomes().len(), 4);
+    assert_eq!(pipeline.into_results().len(), 4);
 
     let decode = |_: netlink_pipeline::Message<'_>| Ok(Some(()));
     let Ok(mut dump) = Dump::new(Request::new(0x22, 0), |_| (), 2, decode) else {

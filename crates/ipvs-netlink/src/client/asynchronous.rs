@@ -1,14 +1,14 @@
-//! The tokio front for IPVS.
+//! The asynchronous client for IPVS, on tokio.
 
 use super::core::Core;
-use crate::error::{Attempt, Cause, Error, Object, Verb};
+use crate::error::{Attempt, AttemptObject, Cause, Error, Verb};
 use crate::{Command, Daemon, DestinationEntry, Info, ServiceEntry, ServiceId, Timeouts};
 use netlink_pipeline::{AsyncConnection, NetlinkProtocol, Options};
 
 /// A connection to the kernel's IPVS in one network namespace, for tokio (with I/O enabled).
 ///
-/// Every method does what [`Client`](crate::Client)'s method of that name does. Dropping a future is safe: commands
-/// that were sent may have been carried out, and their answers do not disturb what follows.
+/// Each method does the same as the method of [`Client`](crate::Client) with the same name. Dropping a future is safe:
+/// commands that were sent may have been carried out, and late replies do not disturb the next call.
 ///
 /// ```no_run
 /// # async fn show() -> Result<(), ipvs_netlink::Error> {
@@ -25,16 +25,16 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Connects to the IPVS of the calling thread's network namespace. Must be called within a tokio runtime.
+    /// Connects to IPVS in the calling thread's network namespace. Must be called within a tokio runtime.
     pub async fn open() -> Result<Self, Error> {
         Self::with_options(&Options::default()).await
     }
 
-    /// As [`open`](Self::open), with buffers and limits of the caller's choice.
+    /// Does the same as [`open`](Self::open), with the caller's buffer sizes and limits.
     pub async fn with_options(options: &Options) -> Result<Self, Error> {
         let opened = AsyncConnection::open(NetlinkProtocol::GENERIC, options);
         let connection = opened.map_err(|error| {
-            let attempt = Attempt::new(Verb::Open, Object::Family);
+            let attempt = Attempt::new(Verb::Open, AttemptObject::Family);
             Error::new(attempt, Cause::Transport(error))
         })?;
         let core = Core::open(connection).await?;
@@ -63,7 +63,7 @@ impl AsyncClient {
 
     /// See [`Client::dump`](crate::Client::dump).
     pub async fn dump(&mut self) -> Result<Vec<(ServiceEntry, Vec<DestinationEntry>)>, Error> {
-        self.core.everything().await
+        self.core.dump_all().await
     }
 
     /// See [`Client::daemons`](crate::Client::daemons).

@@ -1,4 +1,4 @@
-//! The operations that both connections have, as one trait.
+//! The operations that blocking and asynchronous connections share, as a trait.
 
 use std::future::Future;
 
@@ -6,9 +6,9 @@ use std::future::Future;
 use netlink_pipeline::AsyncConnection;
 use netlink_pipeline::{Connection, Conversation, Error, Options, Socket};
 
-/// A connection of either front.
+/// A blocking or asynchronous connection.
 pub(super) trait NetlinkConnection: Send {
-    /// Leads a conversation to its end.
+    /// Runs a conversation until it is done.
     fn converse(
         &mut self,
         conversation: &mut (impl Conversation + Send),
@@ -19,7 +19,7 @@ pub(super) trait NetlinkConnection: Send {
     fn socket(&self) -> &Socket;
 }
 
-/// The future is ready when it is first polled.
+/// Its future is ready when it is first polled.
 impl NetlinkConnection for Connection {
     async fn converse(
         &mut self,

@@ -5,17 +5,18 @@ use std::mem;
 use super::connection::NetlinkConnection;
 use super::keyed::{Keyed, has_repeats};
 use crate::codec::{self, CommandSource};
-use crate::error::{Attempt, Cause, Object, Verb};
+use crate::error::{Attempt, AttemptObject, Cause, Verb};
 use crate::wire::command::{self, Query};
 use crate::{Command, Daemon, DestinationEntry, Error, Info, ServiceEntry, ServiceId, Timeouts};
 use netlink_pipeline::{
-    Batch, DecodeError, Dump, Failure, Message, Outcome, Pipeline, Request, Writer, generic,
+    Batch, DecodeError, Dump, Message, Pipeline, Request, RequestError, RequestResult, Writer,
+    generic,
 };
 
 /// `IPVS_GENL_NAME`.
 const FAMILY: &str = "IPVS";
 
-/// A connection that knows the number of the IPVS family.
+/// A connection and the number of the IPVS family.
 #[derive(Debug)]
 pub(super) struct Core<T> {
     connection: T,
@@ -24,7 +25,7 @@ pub(super) struct Core<T> {
 
 impl<T: NetlinkConnection> Core<T> {
     pub(super) async fn open(mut connection: T) -> Result<Self, Error> {
-        let attempt = || Attempt::new(Verb::Open, Object::Family);
+        let attempt = || Attempt::new(Verb::Open, AttemptObject::Family);
         match resolve(&mut connection).await {
             Ok(family) => Ok(Self { connection, family }),
             Err(cause) => Err(Error::new(attempt(), cause)),
@@ -59,14 +60,14 @@ impl<T: NetlinkConnection> Core<T> {
                 .as_ref()
                 .is_err_and(|error| error.errno() == Some(libc::ENOENT))
         };
-        if results.iter().any(stale) && self.has_moved().await? {
-            self.again(commands, &mut results, stale).await?;
+        if results.iter().any(stale) && self.family_changed().await? {
+            self.resend(commands, &mut results, stale).await?;
         }
         Ok(results)
     }
 
-    /// Sends those commands again that found no family, and replaces their results.
-    async fn again(
+    /// Sends those commands again that failed because the family was missing, and replaces their results.
+    async fn resend(
         &mut self,
         commands: &[Command],
         results: &mut [Result<(), Error>],
@@ -84,15 +85,15 @@ impl<T: NetlinkConnection> Core<T> {
         Ok(())
     }
 
-    async fn send(&mut self, commands: &[Command]) -> Result<Vec<Outcome>, Error> {
+    async fn send(&mut self, commands: &[Command]) -> Result<Vec<RequestResult>, Error> {
         let source = CommandSource::new(commands, self.family);
         let limits = self.connection.options().limits;
         let buffer = self.connection.socket().receive_buffer();
         let mut pipeline = Pipeline::new(source, limits, buffer, |_, _| Ok(()));
         match self.connection.converse(&mut pipeline).await {
-            Ok(()) => Ok(pipeline.into_outcomes()),
+            Ok(()) => Ok(pipeline.into_results()),
             Err(error) => {
-                let object = Object::Commands(commands.len());
+                let object = AttemptObject::Commands(commands.len());
                 let attempt = Attempt::new(Verb::Send, object);
                 Err(Error::new(attempt, Cause::from(error)))
             }
@@ -100,7 +101,7 @@ impl<T: NetlinkConnection> Core<T> {
     }
 
     pub(super) async fn services(&mut self) -> Result<Vec<ServiceEntry>, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Services);
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Services);
         self.dump(Query::Services, attempt, |payload| {
             codec::decode_service(payload)
         })
@@ -108,8 +109,8 @@ impl<T: NetlinkConnection> Core<T> {
     }
 
     pub(super) async fn service(&mut self, id: &ServiceId) -> Result<ServiceEntry, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Service(*id));
-        self.ask(Query::Service(*id), attempt, codec::decode_service)
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Service(*id));
+        self.request(Query::Service(*id), attempt, codec::decode_service)
             .await
     }
 
@@ -119,13 +120,13 @@ impl<T: NetlinkConnection> Core<T> {
     ) -> Result<Vec<DestinationEntry>, Error> {
         let destinations = self.destinations_if_any(id).await?;
         if destinations.is_empty() {
-            // The kernel answers with an empty list for a service that does not exist.
+            // For a service that does not exist the kernel replies with an empty list.
             self.service(id).await?;
         }
         Ok(destinations)
     }
 
-    pub(super) async fn everything(
+    pub(super) async fn dump_all(
         &mut self,
     ) -> Result<Vec<(ServiceEntry, Vec<DestinationEntry>)>, Error> {
         let services = self.services().await?;
@@ -141,7 +142,7 @@ impl<T: NetlinkConnection> Core<T> {
         &mut self,
         id: &ServiceId,
     ) -> Result<Vec<DestinationEntry>, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Destinations(*id));
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Destinations(*id));
         let family = id.family();
         self.dump(Query::Destinations(*id), attempt, |payload| {
             codec::decode_destination(payload, family)
@@ -150,37 +151,37 @@ impl<T: NetlinkConnection> Core<T> {
     }
 
     pub(super) async fn daemons(&mut self) -> Result<Vec<Daemon>, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Daemons);
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Daemons);
         self.dump(Query::Daemons, attempt, codec::decode_daemon)
             .await
     }
 
     pub(super) async fn timeouts(&mut self) -> Result<Timeouts, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Timeouts);
-        self.ask(Query::Timeouts, attempt, codec::decode_timeouts)
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Timeouts);
+        self.request(Query::Timeouts, attempt, codec::decode_timeouts)
             .await
     }
 
     pub(super) async fn info(&mut self) -> Result<Info, Error> {
-        let attempt = Attempt::new(Verb::Read, Object::Info);
-        self.ask(Query::Info, attempt, codec::decode_info).await
+        let attempt = Attempt::new(Verb::Read, AttemptObject::Info);
+        self.request(Query::Info, attempt, codec::decode_info).await
     }
 
-    /// Asks for one thing.
-    async fn ask<R: Send>(
+    /// Sends a query that has one reply.
+    async fn request<R: Send>(
         &mut self,
         query: Query,
         attempt: Attempt,
         decode: fn(&[u8]) -> Result<R, DecodeError>,
     ) -> Result<R, Error> {
-        let mut result = ask_once(&mut self.connection, self.family, &query, decode).await;
-        if is_missing(&result) && self.has_moved().await? {
-            result = ask_once(&mut self.connection, self.family, &query, decode).await;
+        let mut result = request_once(&mut self.connection, self.family, &query, decode).await;
+        if is_missing(&result) && self.family_changed().await? {
+            result = request_once(&mut self.connection, self.family, &query, decode).await;
         }
         result.map_err(|cause| Error::new(attempt, cause))
     }
 
-    /// Asks for a list.
+    /// Sends a query that dumps a table.
     async fn dump<R: Keyed + Send>(
         &mut self,
         query: Query,
@@ -188,25 +189,25 @@ impl<T: NetlinkConnection> Core<T> {
         decode: impl Fn(&[u8]) -> Result<R, DecodeError> + Send + Sync,
     ) -> Result<Vec<R>, Error> {
         let mut result = dump_once(&mut self.connection, self.family, &query, &decode).await;
-        if is_missing(&result) && self.has_moved().await? {
+        if is_missing(&result) && self.family_changed().await? {
             result = dump_once(&mut self.connection, self.family, &query, &decode).await;
         }
         result.map_err(|cause| Error::new(attempt, cause))
     }
 
-    /// Whether the family has another number now, as after a reload of the module.
-    async fn has_moved(&mut self) -> Result<bool, Error> {
+    /// Looks up the family's number again; returns whether it changed, as after a reload of the module.
+    async fn family_changed(&mut self) -> Result<bool, Error> {
         match resolve(&mut self.connection).await {
             Ok(family) => Ok(mem::replace(&mut self.family, family) != family),
             Err(cause) => {
-                let attempt = Attempt::new(Verb::Open, Object::Family);
+                let attempt = Attempt::new(Verb::Open, AttemptObject::Family);
                 Err(Error::new(attempt, cause))
             }
         }
     }
 }
 
-/// The number of the IPVS family. The kernel loads the module if it must and can.
+/// Looks up the number of the IPVS family. The kernel loads the module if it can.
 async fn resolve(connection: &mut impl NetlinkConnection) -> Result<u16, Cause> {
     let request = Request::new(generic::CONTROLLER, 0).with_answer();
     let fill = |out: &mut Writer<'_>| generic::write_family_query(FAMILY, out);
@@ -216,7 +217,7 @@ async fn resolve(connection: &mut impl NetlinkConnection) -> Result<u16, Cause> 
     }
 }
 
-async fn ask_once<R: Send>(
+async fn request_once<R: Send>(
     connection: &mut impl NetlinkConnection,
     family: u16,
     query: &Query,
@@ -232,7 +233,7 @@ async fn ask_once<R: Send>(
     .await
 }
 
-/// A whole table. One in which an entry comes twice changed meanwhile, and is read again as a disturbed one is.
+/// Dumps a table, and repeats the dump if an entry came twice, because then the table changed meanwhile.
 async fn dump_once<R: Keyed + Send>(
     connection: &mut impl NetlinkConnection,
     family: u16,
@@ -242,11 +243,11 @@ async fn dump_once<R: Keyed + Send>(
     let attempts = connection.options().dump_attempts.max(1);
     for _ in 0..attempts {
         let fill = |out: &mut Writer<'_>| command::write_query(query, out);
-        let take = |message: Message<'_>| decode(message.payload).map(Some);
-        let mut dump =
-            Dump::new(Request::new(family, 0), fill, attempts, take).map_err(Cause::Unsendable)?;
+        let decode_message = |message: Message<'_>| decode(message.payload).map(Some);
+        let mut dump = Dump::new(Request::new(family, 0), fill, attempts, decode_message)
+            .map_err(Cause::Unsendable)?;
         connection.converse(&mut dump).await.map_err(Cause::from)?;
-        let in_parts = dump.came_in_parts();
+        let in_parts = dump.is_multipart();
         let items = dump.into_items();
         if !in_parts || !has_repeats(&items) {
             return Ok(items);
@@ -257,7 +258,7 @@ async fn dump_once<R: Keyed + Send>(
     }))
 }
 
-/// One request and its one answer.
+/// Sends a request and returns its one reply.
 async fn exchange<R: Send>(
     connection: &mut impl NetlinkConnection,
     request: Request,
@@ -279,14 +280,14 @@ async fn exchange<R: Send>(
         .converse(&mut pipeline)
         .await
         .map_err(Cause::from)?;
-    let outcome = pipeline.into_outcomes().pop();
+    let outcome = pipeline.into_results().pop();
     match outcome {
         Some(Err(failure)) => Err(Cause::from(*failure)),
         _ => answer.ok_or(Cause::NoAnswer),
     }
 }
 
-/// Whether the kernel says that something does not exist, which may be the family.
+/// Whether the kernel reports that something does not exist, which may be the family.
 fn is_missing<R>(result: &Result<R, Cause>) -> bool {
     match result {
         Err(Cause::Refused(nack)) => nack.errno == libc::ENOENT,
@@ -294,6 +295,6 @@ fn is_missing<R>(result: &Result<R, Cause>) -> bool {
     }
 }
 
-fn describe(command: &Command, failure: Failure) -> Error {
+fn describe(command: &Command, failure: RequestError) -> Error {
     Error::new(Attempt::of(command), Cause::from(failure))
 }

@@ -1,8 +1,8 @@
-//! Tables that changed while they were read.
+//! Detects tables that changed during a dump.
 //!
-//! The kernel goes on with a dump where it stopped by counting entries (`ip_vs_genl_dump_services` in
-//! `net/netfilter/ipvs/ip_vs_ctl.c`), and says nothing when the count has shifted meanwhile. Up to Linux 6.12 at least,
-//! all network namespaces share the table that is counted, so that another namespace's changes shift it too.
+//! The kernel resumes a dump by counting entries (`ip_vs_genl_dump_services` in `net/netfilter/ipvs/ip_vs_ctl.c`), and
+//! does not report that the count has shifted meanwhile. Up to Linux 6.12 at least, all network namespaces share the
+//! table that is counted, so changes in another namespace shift it, too.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use crate::{Daemon, DaemonState, DestinationEntry, ServiceEntry, ServiceId};
 
-/// An entry of a table in which no key comes twice.
+/// An entry of a table with unique keys.
 pub(super) trait Keyed {
     type Key: Eq + Hash;
 
@@ -41,7 +41,7 @@ impl Keyed for Daemon {
     }
 }
 
-/// Whether a key comes twice: entries were added in front of where the dump had stopped.
+/// Whether a key is listed twice: entries were added before the position where the dump had stopped.
 pub(super) fn has_repeats<T: Keyed>(entries: &[T]) -> bool {
     let mut seen = HashSet::with_capacity(entries.len());
     !entries.iter().all(|entry| seen.insert(entry.key()))

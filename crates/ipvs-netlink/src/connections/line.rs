@@ -1,15 +1,15 @@
-//! One line of the table (`ip_vs_conn_seq_show` in `net/netfilter/ipvs/ip_vs_conn.c`).
+//! Parses one line of the table (`ip_vs_conn_seq_show` in `net/netfilter/ipvs/ip_vs_conn.c`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::Connection;
+use super::entry::ConnectionEntry;
 use crate::Protocol;
 
 /// Hexadecimal digits of an IPv4 address.
 const V4_DIGITS: usize = 8;
 
-/// The connection on a line, or what is wrong with it.
-pub(super) fn parse(line: &[u8]) -> Result<Connection, &'static str> {
+/// Parses a line; the error says what is wrong with it.
+pub(super) fn parse(line: &[u8]) -> Result<ConnectionEntry, &'static str> {
     let line = str::from_utf8(line).ok().ok_or("not text")?;
     let mut fields = line.split_ascii_whitespace();
     let mut next = |what: &'static str| fields.next().ok_or(what);
@@ -30,7 +30,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Connection, &'static str> {
         let data: Vec<_> = fields.collect();
         (name.to_owned(), data.join(" "))
     });
-    Ok(Connection {
+    Ok(ConnectionEntry {
         protocol,
         client,
         virtual_server,
@@ -41,7 +41,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Connection, &'static str> {
     })
 }
 
-/// `ip_vs_proto_name`: a name, or `IP_` and the number.
+/// Parses `ip_vs_proto_name`: a name, or `IP_` and the number.
 fn protocol(name: &str) -> Result<Protocol, &'static str> {
     let number = match name {
         "TCP" => return Ok(Protocol::TCP),
@@ -65,7 +65,7 @@ fn endpoint(address: &str, port: &str) -> Result<SocketAddr, &'static str> {
     Ok(SocketAddr::new(address_of(address)?, port))
 }
 
-/// IPv4 as one hexadecimal number, IPv6 in its ordinary form with all its zeros.
+/// Parses IPv4 as one hexadecimal number, and IPv6 in its usual form with all zeros.
 fn address_of(text: &str) -> Result<IpAddr, &'static str> {
     if text.len() == V4_DIGITS && !text.contains(':') {
         let bits = u32::from_str_radix(text, 16)

@@ -1,4 +1,4 @@
-//! How packets reach a real server (`IP_VS_CONN_F_*` in `include/uapi/linux/ip_vs.h`).
+//! Forwarding methods (`IP_VS_CONN_F_*` in `include/uapi/linux/ip_vs.h`).
 
 use std::fmt;
 
@@ -6,33 +6,33 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Forward {
-    /// Rewrite the destination address and back (`ipvsadm -m`).
+    /// Rewrites the destination address, and the source address of replies (`ipvsadm -m`).
     #[default]
     Masquerade,
-    /// The real server is this host; the kernel picks it by itself for its own addresses.
+    /// The real server is this host. The kernel chooses this method itself for its own addresses.
     Local,
-    /// Wrap packets whole (`ipvsadm -i`).
+    /// Encapsulates packets (`ipvsadm -i`).
     Tunnel(Tunnel),
-    /// Send packets unchanged to the real server's link address (`ipvsadm -g`).
+    /// Sends packets unchanged to the real server's link address (`ipvsadm -g`).
     Route,
-    /// Send packets to where their own destination address leads.
+    /// Sends packets to their original destination address.
     Bypass,
-    /// A method that this version of the crate has no name for.
+    /// A method that this version of the crate does not know.
     Other(u32),
 }
 
-/// How packets are wrapped on their way to a real server.
+/// The encapsulation of packets to a real server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tunnel {
-    /// The wrapping.
+    /// The protocol of the encapsulation.
     pub kind: TunnelKind,
-    /// UDP port of the far end; [`TunnelKind::Gue`] only, where 0 is refused.
+    /// Destination UDP port. For [`TunnelKind::Gue`] only, where the kernel refuses 0.
     pub port: u16,
-    /// Checksum options; [`TunnelKind::Gue`] and [`TunnelKind::Gre`].
+    /// Checksum options, for [`TunnelKind::Gue`] and [`TunnelKind::Gre`].
     pub flags: TunnelFlags,
 }
 
-/// The kinds of tunnel (`ipvsadm --tun-type`).
+/// The encapsulation protocols (`ipvsadm --tun-type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TunnelKind {
@@ -43,11 +43,11 @@ pub enum TunnelKind {
     Gue,
     /// Generic routing encapsulation.
     Gre,
-    /// A kind that this version of the crate has no name for.
+    /// A protocol that this version of the crate does not know.
     Other(u8),
 }
 
-/// Checksum options of a tunnel. Bits without a name here are kept and written back.
+/// Checksum options of a tunnel. Unknown bits are kept and written back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TunnelFlags(u16);
 
@@ -67,7 +67,7 @@ impl TunnelFlags {
         self.0
     }
 
-    /// Whether all of `other` is in the set.
+    /// Whether the set contains all of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

@@ -1,23 +1,23 @@
-//! What was tried, and on what.
+//! The attempted operation and its object, for error messages.
 
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::ErrorKind;
+use super::kind::ErrorKind;
 use crate::{Command, DaemonState, ServiceId};
 
-/// What was tried.
+/// An attempted operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) verb: Verb,
-    pub(crate) object: Object,
-    /// The scheduler asked for, because the kernel only says that something does not exist.
+    pub(crate) object: AttemptObject,
+    /// The requested scheduler; the kernel's error does not say that this is what does not exist.
     scheduler: Option<Box<str>>,
-    /// The persistence engine asked for.
+    /// The requested persistence engine.
     engine: Option<Box<str>>,
 }
 
-/// What was to be done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Open,
@@ -31,9 +31,9 @@ pub(crate) enum Verb {
     Send,
 }
 
-/// What it was to be done to.
+/// The object of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Object {
+pub(crate) enum AttemptObject {
     Family,
     Service(ServiceId),
     Services,
@@ -48,7 +48,7 @@ pub(crate) enum Object {
 }
 
 impl Attempt {
-    pub(crate) fn new(verb: Verb, object: Object) -> Self {
+    pub(crate) fn new(verb: Verb, object: AttemptObject) -> Self {
         Self {
             verb,
             object,
@@ -57,21 +57,23 @@ impl Attempt {
         }
     }
 
-    /// What a command tries.
+    /// The operation of a command.
     pub(crate) fn of(command: &Command) -> Self {
         let (verb, object) = match command {
-            Command::NewService(service) => (Verb::Add, Object::Service(service.id)),
-            Command::SetService(service) => (Verb::Change, Object::Service(service.id)),
-            Command::DelService(id) => (Verb::Delete, Object::Service(*id)),
-            Command::NewDest(id, dest) => (Verb::Add, Object::Destination(*id, dest.id())),
-            Command::SetDest(id, dest) => (Verb::Change, Object::Destination(*id, dest.id())),
-            Command::DelDest(id, dest) => (Verb::Delete, Object::Destination(*id, *dest)),
-            Command::Zero(id) => (Verb::Zero, Object::Service(*id)),
-            Command::ZeroAll => (Verb::Zero, Object::Counters),
-            Command::SetTimeouts(_) => (Verb::Change, Object::Timeouts),
-            Command::Flush => (Verb::Delete, Object::Services),
-            Command::NewDaemon(daemon) => (Verb::Start, Object::Daemon(daemon.state)),
-            Command::DelDaemon(state) => (Verb::Stop, Object::Daemon(*state)),
+            Command::NewService(service) => (Verb::Add, AttemptObject::Service(service.id)),
+            Command::SetService(service) => (Verb::Change, AttemptObject::Service(service.id)),
+            Command::DelService(id) => (Verb::Delete, AttemptObject::Service(*id)),
+            Command::NewDest(id, dest) => (Verb::Add, AttemptObject::Destination(*id, dest.id())),
+            Command::SetDest(id, dest) => {
+                (Verb::Change, AttemptObject::Destination(*id, dest.id()))
+            }
+            Command::DelDest(id, dest) => (Verb::Delete, AttemptObject::Destination(*id, *dest)),
+            Command::Zero(id) => (Verb::Zero, AttemptObject::Service(*id)),
+            Command::ZeroAll => (Verb::Zero, AttemptObject::Counters),
+            Command::SetTimeouts(_) => (Verb::Change, AttemptObject::Timeouts),
+            Command::Flush => (Verb::Delete, AttemptObject::Services),
+            Command::NewDaemon(daemon) => (Verb::Start, AttemptObject::Daemon(daemon.state)),
+            Command::DelDaemon(state) => (Verb::Stop, AttemptObject::Daemon(*state)),
         };
         let mut attempt = Self::new(verb, object);
         if let Command::NewService(service) | Command::SetService(service) = command {
@@ -81,7 +83,7 @@ impl Attempt {
         attempt
     }
 
-    /// The names that the kernel did not know.
+    /// Writes the names that the kernel did not know.
     pub(super) fn fmt_names(&self, f: &mut fmt::Formatter<'_>, kind: ErrorKind) -> fmt::Result {
         if kind != ErrorKind::UnknownScheduler {
             return Ok(());
@@ -95,7 +97,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// What would help.
+    /// Writes the remedy, if there is one.
     pub(super) fn fmt_remedy(&self, f: &mut fmt::Formatter<'_>, kind: ErrorKind) -> fmt::Result {
         match kind {
             ErrorKind::ModuleMissing => f.write_str("; load it: modprobe ip_vs"),
@@ -134,7 +136,7 @@ impl fmt::Display for Attempt {
     }
 }
 
-impl fmt::Display for Object {
+impl fmt::Display for AttemptObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Family => f.write_str("the kernel's IPVS"),

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A set of service flags. Bits without a name here are kept and written back.
+/// A set of service flags. Unknown bits are kept and written back.
 ///
-/// The kernel's own bookkeeping bit (`IP_VS_SVC_F_HASHED`, set on every service that can be read) is no property of a
-/// service and is never in the set: written back with a new service, it would keep the service out of the table.
+/// The set never contains `IP_VS_SVC_F_HASHED`, the kernel's own bookkeeping bit that every service has when it is
+/// read. Written with a new service, that bit would keep the service out of the kernel's table.
 ///
 /// ```
 /// use ipvs_netlink::ServiceFlags;
@@ -18,10 +18,10 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceFlags(u32);
 
-/// "This service is in the table": the kernel's alone.
+/// `IP_VS_SVC_F_HASHED`: the service is in the kernel's table. Only the kernel sets it.
 const HASHED: u32 = 0x0002;
 
-/// Names for people; the order is that of the text.
+/// Names of flags, in the order of the text.
 const NAMES: [(ServiceFlags, &str); 5] = [
     (ServiceFlags::PERSISTENT, "persistent"),
     (ServiceFlags::ONE_PACKET, "one-packet"),
@@ -31,9 +31,9 @@ const NAMES: [(ServiceFlags, &str); 5] = [
 ];
 
 impl ServiceFlags {
-    /// Clients return to their real server (`ipvsadm -p`).
+    /// A client keeps its real server (`ipvsadm -p`).
     pub const PERSISTENT: Self = Self(0x0001);
-    /// Every datagram is scheduled by itself (`ipvsadm -o`); UDP only.
+    /// Each datagram is scheduled on its own (`ipvsadm -o`); UDP only.
     pub const ONE_PACKET: Self = Self(0x0004);
     /// First flag of the scheduler (`ipvsadm -b flag-1`).
     pub const SCHEDULER_1: Self = Self(0x0008);
@@ -41,9 +41,9 @@ impl ServiceFlags {
     pub const SCHEDULER_2: Self = Self(0x0010);
     /// Third flag of the scheduler (`ipvsadm -b flag-3`).
     pub const SCHEDULER_3: Self = Self(0x0020);
-    /// `sh` and `mh`: take the next real server when the chosen one has weight 0 (`ipvsadm -b sh-fallback`).
+    /// `sh` and `mh`: use the next real server if the chosen one has weight 0 (`ipvsadm -b sh-fallback`).
     pub const HASH_FALLBACK: Self = Self::SCHEDULER_1;
-    /// `sh` and `mh`: hash the client's port too (`ipvsadm -b sh-port`).
+    /// `sh` and `mh`: hash the client's port, too (`ipvsadm -b sh-port`).
     pub const HASH_PORT: Self = Self::SCHEDULER_2;
 
     /// The set with exactly these bits, except the kernel's own.
@@ -56,7 +56,7 @@ impl ServiceFlags {
         self.0
     }
 
-    /// Whether all of `other` is in the set.
+    /// Whether the set contains all of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -66,7 +66,7 @@ impl ServiceFlags {
         self.0 |= other.0;
     }
 
-    /// Takes flags out.
+    /// Removes flags.
     pub fn remove(&mut self, other: Self) {
         self.0 &= !other.0;
     }

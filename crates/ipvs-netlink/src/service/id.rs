@@ -1,4 +1,4 @@
-//! What the kernel finds a virtual service by.
+//! The key of a virtual service.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +31,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// An IP protocol number. The kernel schedules TCP, UDP and SCTP.
+/// An IP protocol number. The kernel supports TCP, UDP and SCTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Protocol(u16);
 
@@ -43,7 +43,7 @@ impl Protocol {
     /// Stream Control Transmission Protocol.
     pub const SCTP: Self = Self(132);
 
-    /// Any other number, as the kernel's attribute carries it.
+    /// Another protocol, by the number in the kernel's attribute.
     pub const fn new(number: u16) -> Self {
         Self(number)
     }
@@ -83,12 +83,12 @@ pub enum ServiceId {
         protocol: Protocol,
         /// The virtual address.
         address: IpAddr,
-        /// The virtual port; 0 stands for every port and needs persistence to be of use.
+        /// The virtual port; 0 means every port, and needs persistence to be useful.
         port: u16,
     },
     /// Packets that carry a firewall mark (`ipvsadm -f MARK`).
     FirewallMark {
-        /// Which packets: IPv4 or IPv6 (`ipvsadm -6`).
+        /// IPv4 or IPv6 packets (`ipvsadm -6`).
         family: Family,
         /// The mark; 0 is not a mark and is refused.
         mark: u32,
@@ -110,7 +110,7 @@ impl ServiceId {
         Self::FirewallMark { family, mark }
     }
 
-    /// The family of the packets that the service takes.
+    /// The family of the packets that the service matches.
     pub fn family(&self) -> Family {
         match *self {
             Self::Address { address, .. } => Family::of(address),

@@ -1,13 +1,13 @@
-//! Which part of a client's address persistence looks at.
+//! The part of a client's address that persistence compares.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use super::Family;
 
-/// A persistence netmask: clients that agree under it share one real server.
+/// A persistence netmask: clients with the same masked address share one real server.
 ///
-/// The kernel takes a bit mask for IPv4 and a prefix length for IPv6 (`ip_vs_add_service` in
+/// The kernel uses a bit mask for IPv4 and a prefix length for IPv6 (`ip_vs_add_service` in
 /// `net/netfilter/ipvs/ip_vs_ctl.c`), both in the same attribute.
 ///
 /// ```
@@ -20,14 +20,14 @@ use super::Family;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Netmask {
-    /// An IPv4 mask. The kernel does not ask for leading ones, so any mask can be read.
+    /// An IPv4 mask. The kernel does not require leading ones, so any mask can be read.
     V4(Ipv4Addr),
-    /// An IPv6 prefix length, 1 to 128; others are refused by the kernel.
+    /// An IPv6 prefix length, 1 to 128; the kernel refuses others.
     V6(u32),
 }
 
 impl Netmask {
-    /// The mask of single clients: 255.255.255.255 or 128.
+    /// The mask of a single client: 255.255.255.255 or 128.
     pub const fn host(family: Family) -> Self {
         match family {
             Family::V4 => Self::V4(Ipv4Addr::BROADCAST),
@@ -35,7 +35,7 @@ impl Netmask {
         }
     }
 
-    /// The mask of this prefix length; `None` where the family has no such length.
+    /// The mask of a prefix length; `None` if the family has no such length.
     pub fn prefix(family: Family, length: u8) -> Option<Self> {
         match (family, u32::from(length)) {
             (Family::V4, length @ 0..=32) => {
@@ -47,7 +47,7 @@ impl Netmask {
         }
     }
 
-    /// The prefix length, `None` for an IPv4 mask with holes or an IPv6 length beyond 128.
+    /// The prefix length; `None` for an IPv4 mask with holes or an IPv6 length beyond 128.
     pub fn prefix_length(self) -> Option<u8> {
         match self {
             Self::V4(mask) => {

@@ -1,12 +1,12 @@
 //! Address fields of services and destinations.
 
-use netlink_pipeline::{DecodeError, Value};
+use netlink_pipeline::{AttributeValue, DecodeError};
 
-/// `union nf_inet_addr`, whose first four bytes are an IPv4 address. Kernels may send those four alone.
+/// `union nf_inet_addr`, whose first four bytes are an IPv4 address. A kernel may send only those four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InetAddress(pub(crate) [u8; 16]);
 
-impl Value<'_> for InetAddress {
+impl AttributeValue<'_> for InetAddress {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         if let Some(bytes) = bytes.first_chunk() {
             return Ok(Self(*bytes));

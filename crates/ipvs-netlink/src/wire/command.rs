@@ -1,11 +1,13 @@
-//! `IPVS_CMD_*`: requests, and the outermost attributes of requests and answers.
+//! `IPVS_CMD_*`: requests, and the outermost attributes of requests and replies.
 
 use super::daemon::DaemonAttributes;
 use super::destination::DestinationAttributes;
 use super::service::ServiceAttributes;
 use super::{daemon, destination, service, settings};
 use crate::{Command, ServiceId, Timeouts};
-use netlink_pipeline::{Attributes, DecodeError, Value, Writer, attribute_table, generic, require};
+use netlink_pipeline::{
+    AttributeValue, Attributes, DecodeError, Writer, attribute_table, generic, require,
+};
 
 /// `IPVS_GENL_VERSION`.
 const VERSION: u8 = 1;
@@ -39,30 +41,30 @@ attribute_table! {
     }
 }
 
-/// What can be asked of the kernel to tell.
+/// A request that only reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
-    /// Every service; a dump.
+    /// Dumps all services.
     Services,
-    /// One service.
+    /// Reads one service.
     Service(ServiceId),
-    /// Every destination of a service; a dump.
+    /// Dumps the destinations of a service.
     Destinations(ServiceId),
-    /// The synchronisation daemons; a dump.
+    /// Dumps the synchronisation daemons.
     Daemons,
-    /// The connection timeouts.
+    /// Reads the connection timeouts.
     Timeouts,
-    /// Version and table size.
+    /// Reads version and table size.
     Info,
 }
 
-/// The outermost attributes of an answer.
+/// Decodes the outermost attributes of a reply.
 pub(crate) fn read(payload: &[u8]) -> Result<CommandAttributes<'_>, DecodeError> {
     CommandAttributes::read(generic::attributes(payload)?, "an IPVS answer")
 }
 
-/// What one of the outermost attributes of an answer holds, without a look at the others: a dump has very many answers.
-pub(crate) fn part<'a, T: Value<'a>>(
+/// Decodes one of the outermost attributes of a reply and skips the others: a dump has very many replies.
+pub(crate) fn part<'a, T: AttributeValue<'a>>(
     payload: &'a [u8],
     number: u16,
     what: &'static str,
@@ -138,7 +140,7 @@ fn write_timeouts(timeouts: &Timeouts, out: &mut Writer<'_>) {
     }
 }
 
-/// The command in a request.
+/// Decodes the command in a request.
 pub(crate) fn read_command(payload: &[u8]) -> Result<Option<Command>, DecodeError> {
     let table = read(payload)?;
     let service = || {

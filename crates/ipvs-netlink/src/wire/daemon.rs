@@ -24,7 +24,7 @@ attribute_table! {
     }
 }
 
-/// Appends what the kernel needs to find a daemon.
+/// Appends the key of a daemon.
 pub(super) fn write_key(state: DaemonState, out: &mut Writer<'_>) {
     let number = match state {
         DaemonState::Primary => MASTER,
@@ -34,7 +34,7 @@ pub(super) fn write_key(state: DaemonState, out: &mut Writer<'_>) {
     out.fixed(IPVS_DAEMON_ATTR_STATE, number.to_ne_bytes());
 }
 
-/// Appends what the kernel needs to start a daemon, in the order in which `ipvsadm` sends it.
+/// Appends the attributes that start a daemon, in the order in which `ipvsadm` sends them.
 pub(super) fn write(daemon: &Daemon, out: &mut Writer<'_>) {
     write_key(daemon.state, out);
     out.text(IPVS_DAEMON_ATTR_MCAST_IFN, &daemon.interface);
@@ -56,7 +56,7 @@ pub(super) fn write(daemon: &Daemon, out: &mut Writer<'_>) {
     out.unknown(&daemon.unknown);
 }
 
-/// The daemon's role.
+/// Decodes the daemon's role.
 pub(crate) fn state(table: &DaemonAttributes<'_>) -> Result<DaemonState, DecodeError> {
     Ok(match require(table.state, "IPVS_DAEMON_ATTR_STATE")? {
         MASTER => DaemonState::Primary,
@@ -65,7 +65,7 @@ pub(crate) fn state(table: &DaemonAttributes<'_>) -> Result<DaemonState, DecodeE
     })
 }
 
-/// The daemon in an answer of the kernel, or in a request that starts one.
+/// Decodes the daemon in a reply, or in a request that starts one.
 pub(crate) fn entry(table: &DaemonAttributes<'_>) -> Result<Daemon, DecodeError> {
     let group4 = table.group4.map(|bytes| Ipv4Addr::from(bytes).into());
     let group6 = table.group6.map(|bytes| Ipv6Addr::from(bytes).into());

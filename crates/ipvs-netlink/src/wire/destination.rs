@@ -41,7 +41,7 @@ attribute_table! {
     }
 }
 
-/// Appends what the kernel needs to find a destination in its service.
+/// Appends the key of a destination within its service.
 pub(super) fn write_key(id: SocketAddr, out: &mut Writer<'_>) {
     let family = family_number(Family::of(id.ip())).to_ne_bytes();
     out.fixed(IPVS_DEST_ATTR_ADDR_FAMILY, family);
@@ -49,7 +49,7 @@ pub(super) fn write_key(id: SocketAddr, out: &mut Writer<'_>) {
     out.fixed(IPVS_DEST_ATTR_PORT, id.port().to_be_bytes());
 }
 
-/// Appends what the kernel needs to make or change a destination, in the order in which `ipvsadm` sends it.
+/// Appends the attributes that create or change a destination, in the order in which `ipvsadm` sends them.
 pub(super) fn write(destination: &Destination, out: &mut Writer<'_>) {
     write_key(destination.id(), out);
     let method = method_number(destination.forward);
@@ -82,7 +82,7 @@ impl DestinationAttributes<'_> {
         Ok(match require(self.method, "IPVS_DEST_ATTR_FWD_METHOD")? {
             MASQ => Forward::Masquerade,
             LOCALNODE => Forward::Local,
-            // Kernels before 5.3 know IPIP only and send no tunnel attributes.
+            // Kernels before 5.3 support IPIP only and send no tunnel attributes.
             TUNNEL => Forward::Tunnel(Tunnel {
                 kind: read_kind(self.tunnel_type.unwrap_or(TYPE_IPIP)),
                 port: self.tunnel_port.map_or(0, |port| port.0),
@@ -95,8 +95,8 @@ impl DestinationAttributes<'_> {
     }
 }
 
-/// What the kernel finds the destination by. `service` is the family of its service, which is the destination's where
-/// nothing else is said (kernels before 3.18).
+/// Decodes the key of the destination. `service` is the family of its service; it is the destination's family, too, if
+/// there is no attribute for it (kernels before 3.18).
 pub(crate) fn id(
     table: &DestinationAttributes<'_>,
     service: Family,
@@ -112,7 +112,7 @@ pub(crate) fn id(
     ))
 }
 
-/// The destination in an answer of the kernel, or in a request that makes or changes one.
+/// Decodes the destination in a reply, or in a request that creates or changes one.
 pub(crate) fn entry(
     table: &DestinationAttributes<'_>,
     service: Family,

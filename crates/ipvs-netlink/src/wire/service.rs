@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netlink_pipeline::{DecodeError, NetworkU16, Raw, Value, Writer, attribute_table, require};
+use netlink_pipeline::{
+    AttributeValue, DecodeError, NetworkU16, Raw, Writer, attribute_table, require,
+};
 
 use super::address::InetAddress;
 use super::stats;
@@ -13,7 +15,7 @@ use crate::{Family, Netmask, Protocol, Service, ServiceEntry, ServiceFlags, Serv
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// The kernel takes over all flags; those of its own bookkeeping it sets again by itself.
+/// Sets all flags. The kernel keeps its own bookkeeping bits itself.
 const EVERY_FLAG: u32 = u32::MAX;
 
 attribute_table! {
@@ -34,14 +36,14 @@ attribute_table! {
     }
 }
 
-/// `struct ip_vs_flags`: the flags, and which of them the kernel is to take over.
+/// `struct ip_vs_flags`: the flags, and the mask of those to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlagsAndMask {
     flags: u32,
     mask: u32,
 }
 
-impl Value<'_> for FlagsAndMask {
+impl AttributeValue<'_> for FlagsAndMask {
     fn read(bytes: &[u8], what: &'static str) -> Result<Self, DecodeError> {
         let flags = u32::read(bytes, what)?;
         let mask = u32::read(bytes.get(4..).unwrap_or_default(), what)?;
@@ -49,7 +51,7 @@ impl Value<'_> for FlagsAndMask {
     }
 }
 
-/// Appends what the kernel needs to find a service.
+/// Appends the key of a service.
 pub(super) fn write_key(id: &ServiceId, out: &mut Writer<'_>) {
     let family = family_number(id.family()).to_ne_bytes();
     out.fixed(IPVS_SVC_ATTR_AF, family);
@@ -69,7 +71,7 @@ pub(super) fn write_key(id: &ServiceId, out: &mut Writer<'_>) {
     }
 }
 
-/// Appends what the kernel needs to make or change a service, in the order in which `ipvsadm` sends it.
+/// Appends the attributes that create or change a service, in the order in which `ipvsadm` sends them.
 pub(super) fn write(service: &Service, out: &mut Writer<'_>) {
     write_key(&service.id, out);
     out.text(IPVS_SVC_ATTR_SCHED_NAME, &service.scheduler);
@@ -82,14 +84,14 @@ pub(super) fn write(service: &Service, out: &mut Writer<'_>) {
     out.fixed(IPVS_SVC_ATTR_TIMEOUT, service.timeout.to_ne_bytes());
     let netmask = match service.netmask {
         Netmask::V4(mask) => mask.octets(),
-        // The kernel takes the number in host order, although the attribute is called `__be32`.
+        // The kernel reads the number in host order, although the attribute is called `__be32`.
         Netmask::V6(length) => length.to_ne_bytes(),
     };
     out.fixed(IPVS_SVC_ATTR_NETMASK, netmask);
     out.unknown(&service.unknown);
 }
 
-/// What the kernel finds the service by.
+/// Decodes the key of the service.
 pub(crate) fn id(table: &ServiceAttributes<'_>) -> Result<ServiceId, DecodeError> {
     let family = read_family(
         require(table.family, "IPVS_SVC_ATTR_AF")?,
@@ -105,7 +107,7 @@ pub(crate) fn id(table: &ServiceAttributes<'_>) -> Result<ServiceId, DecodeError
     })
 }
 
-/// The service in an answer of the kernel, or in a request that makes or changes one.
+/// Decodes the service in a reply, or in a request that creates or changes one.
 pub(crate) fn entry(table: &ServiceAttributes<'_>) -> Result<ServiceEntry, DecodeError> {
     let id = id(table)?;
     let netmask = require(table.netmask, "IPVS_SVC_ATTR_NETMASK")?;
@@ -146,7 +148,7 @@ pub(super) fn read_family(number: u16, what: &'static str) -> Result<Family, Dec
     }
 }
 
-/// An address in the kernel's field for both families.
+/// Encodes an address in the kernel's field for both families.
 pub(super) fn address_bytes(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(address) => {

@@ -1,6 +1,6 @@
 //! `IPVS_STATS_ATTR_*`: the same numbers in 32 and in 64 bits.
 
-use netlink_pipeline::{Counter, DecodeError, Raw, Value, attribute_table};
+use netlink_pipeline::{AttributeValue, Counter, DecodeError, Raw, attribute_table};
 
 use crate::{Rates, Stats};
 
@@ -21,7 +21,7 @@ attribute_table! {
     }
 }
 
-/// The counters, from the 64-bit attribute where the kernel has it (4.1 and newer).
+/// Decodes the counters, from the 64-bit attribute if the kernel sends it (4.1 and newer).
 pub(crate) fn read(wide: Option<Raw<'_>>, narrow: Option<Raw<'_>>) -> Result<Stats, DecodeError> {
     let Some(Raw(bytes)) = wide.or(narrow) else {
         return Ok(Stats::default());

@@ -1,4 +1,4 @@
-//! What kernels answer.
+//! Replies of kernels.
 
 use std::collections::BTreeSet;
 
@@ -138,7 +138,7 @@ fn timeouts_and_version_are_read() {
         let step = capture.step("ipvsadm -A -t 10.96.0.10:80 -s wrr");
         let info = codec::decode_info(payload(&step.answers[0])).unwrap();
         assert_eq!(info.version_parts(), (1, 2, 1));
-        // Linux 7 makes the table with the first service.
+        // Linux 7 creates the table with the first service.
         let size = info.connection_table_size;
         assert!(size == 0 || size.is_power_of_two(), "{size}");
     }

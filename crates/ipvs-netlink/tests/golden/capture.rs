@@ -1,6 +1,6 @@
 //! Reads a capture.
 
-/// What `capture.sh` printed on one kernel.
+/// The output of `capture.sh` on one kernel.
 pub(crate) struct Capture {
     pub(crate) steps: Vec<Step>,
 }
@@ -42,7 +42,7 @@ impl Capture {
         Self { steps }
     }
 
-    /// The step of this command; the first one, if it was given twice.
+    /// The step of this command; the first one, if it was run twice.
     pub(crate) fn step(&self, command: &str) -> &Step {
         let mut steps = self.steps.iter();
         let found = steps.find(|step| step.command == command);
@@ -50,7 +50,7 @@ impl Capture {
     }
 }
 
-/// What follows a netlink header.
+/// The payload after a netlink header.
 pub(crate) fn payload(message: &[u8]) -> &[u8] {
     &message[HEADER..]
 }

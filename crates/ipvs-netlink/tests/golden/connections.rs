@@ -1,8 +1,8 @@
-//! What kernels show of their connections; captured by `connections.sh`.
+//! Connection tables of kernels, captured by `connections.sh`.
 
-use ipvs_netlink::connections::{self, Connection};
+use ipvs_netlink::connections::{self, ConnectionEntry};
 
-/// What is on each kernel the same: not a client's port, not the time that is left.
+/// The fields that are the same on each kernel: without the client's port and the remaining time.
 const EXPECTED: [&str; 16] = [
     "0 192.0.2.1:0 0.0.0.7:0 192.0.2.1:0 ASSURED",
     "0 [2001:db8::1]:0 [0:7::]:0 [2001:db8::1]:0 ASSURED",
@@ -22,7 +22,7 @@ const EXPECTED: [&str; 16] = [
     "6 [2001:db8::1]:0 [2001:db8:1::11]:80 [2001:db8::1]:8080 ASSURED",
 ];
 
-fn gist(connection: &Connection) -> String {
+fn gist(connection: &ConnectionEntry) -> String {
     let client = connection.client;
     let client = match client.port() {
         0 => client.to_string(),

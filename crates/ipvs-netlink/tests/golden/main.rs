@@ -1,6 +1,6 @@
-//! What real `ipvsadm` and real kernels say to each other, byte for byte.
+//! Compares with messages between the real `ipvsadm` and real kernels, byte for byte.
 //!
-//! The captures stand beside this file, and in `capture.sh` how they were made.
+//! The captures are in this folder; `capture.sh` produces them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

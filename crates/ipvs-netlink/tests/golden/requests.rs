@@ -1,4 +1,4 @@
-//! What `ipvsadm` asks of the kernel, and what this crate would.
+//! Compares the requests of `ipvsadm` with those of this crate.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::capture::{number, payload};
 use crate::captures;
 use crate::words::{id, real, tcp, tunnelled};
 
-/// Every command that changes something, as `capture.sh` gives it, and what it means.
+/// Every command of `capture.sh` that changes something, and its equivalent here.
 fn meanings() -> Vec<(&'static str, Command)> {
     [services(), destinations(), changes(), the_rest()].concat()
 }
@@ -73,7 +73,7 @@ fn services() -> Vec<(&'static str, Command)> {
         .to_vec()
 }
 
-/// A service, a destination of it, and how `ipvsadm` is told.
+/// A service, a destination of it, and the arguments of `ipvsadm`.
 type Line = (&'static str, ServiceId, Destination);
 
 fn destinations() -> Vec<(&'static str, Command)> {
@@ -248,7 +248,7 @@ fn no_captured_command_is_left_unchecked() {
     }
 }
 
-/// `ipvsadm` also sends what the kernel does not look at: a whole service where its key is enough, for example.
+/// `ipvsadm` also sends attributes that the kernel ignores: for example a whole service instead of its key.
 #[test]
 fn every_attribute_we_send_is_one_that_ipvsadm_sends_with_the_same_bytes() {
     for capture in captures() {
@@ -293,7 +293,7 @@ fn assert_contains(words: &str, theirs: &[u8], ours: &[u8]) {
         if attribute.kind & NESTED != 0 {
             assert_contains(words, found.value, attribute.value);
         } else if attribute.value.len() == ADDRESS && attribute.value[4..] == [0; 12] {
-            // Behind an IPv4 address `ipvsadm` may leave what was there before.
+            // After an IPv4 address `ipvsadm` may leave old bytes in the field.
             assert_eq!(found.value[..4], attribute.value[..4], "{words}");
         } else {
             assert_eq!(

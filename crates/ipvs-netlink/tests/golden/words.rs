@@ -1,4 +1,4 @@
-//! Short ways to name services and destinations.
+//! Shortcuts for services and destinations in tests.
 
 use std::net::SocketAddr;
 

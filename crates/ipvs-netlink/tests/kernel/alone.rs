@@ -1,8 +1,8 @@
-//! What other tests must not run beside.
+//! Tests that must run alone.
 //!
-//! Modules come and go for all network namespaces. And up to Linux 6.12 at least, a table of more than one
-//! datagram, twenty virtual servers, cannot be read reliably while another namespace changes its own, by us or by
-//! `ipvsadm`: see `Client::services`.
+//! Modules are loaded and unloaded for all network namespaces. And up to Linux 6.12 at least, a table of more than one
+//! datagram, about twenty virtual servers, cannot be dumped reliably by this crate or by `ipvsadm` while another
+//! namespace changes its own table: see `Client::services`.
 
 mod asynchronous;
 mod disturbed;

@@ -1,4 +1,4 @@
-//! What the kernel refuses, by what it means.
+//! The kernel's errors and their meaning.
 
 use ipvs_netlink::{
     Client, Command, Daemon, DaemonState, Destination, ErrorKind, Family, Forward, Netmask,

@@ -1,4 +1,4 @@
-//! What a stranger tries first.
+//! Runs the examples.
 
 use crate::support::{assert_saved, run};
 

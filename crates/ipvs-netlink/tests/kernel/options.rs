@@ -1,4 +1,4 @@
-//! Every option that `ipvsadm` knows, in its words and in ours.
+//! Every option of `ipvsadm`, with the equivalent of this crate.
 
 use ipvs_netlink::{
     Command, Destination, Family, Forward, Netmask, Protocol, Service, ServiceFlags, ServiceId,
@@ -9,14 +9,14 @@ use crate::words::{id, real, tcp, tunnelled};
 
 /// One line of `ipvsadm -S -n`.
 pub(crate) struct Row {
-    /// As it is saved.
+    /// The line as saved.
     pub(crate) saved: &'static str,
-    /// What `ipvsadm -R` also takes, and `-S` forgets.
+    /// Arguments that `ipvsadm -R` accepts and `-S` omits.
     pub(crate) more: &'static str,
     pub(crate) meaning: Command,
 }
 
-/// Everything at once: services, then their destinations.
+/// All of them: services, then their destinations.
 pub(crate) fn rows() -> Vec<Row> {
     let plain = |(saved, meaning)| Row {
         saved,

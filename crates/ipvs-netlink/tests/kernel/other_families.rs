@@ -1,7 +1,7 @@
-//! The engine with netlink protocols other than ours.
+//! The transport with other netlink protocols.
 
 use netlink_pipeline::{
-    Batch, Connection, Error, Failure, NetlinkProtocol, Options, Request, Subscription, Writer,
+    Batch, Connection, Error, NetlinkProtocol, Options, Request, RequestError, Subscription, Writer,
 };
 
 use crate::support::run;
@@ -51,7 +51,7 @@ fn ten_thousand_routes_have_an_outcome_each() {
             Ok(()) => assert_ne!(number % 100, 99),
             Err(failure) => {
                 assert_eq!(number % 100, 99);
-                let Failure::Refused(nack) = &**failure else {
+                let RequestError::Refused(nack) = &**failure else {
                     panic!("{failure}");
                 };
                 assert_eq!(nack.errno, libc::EEXIST);
@@ -99,7 +99,7 @@ fn the_kernels_own_words_are_kept() {
     let Err(failure) = &outcomes[0] else {
         panic!("a prefix of 33 bits was taken");
     };
-    let Failure::Refused(nack) = &**failure else {
+    let RequestError::Refused(nack) = &**failure else {
         panic!("{failure}");
     };
     assert_eq!(nack.errno, libc::EINVAL);
@@ -163,7 +163,7 @@ fn connection_tracking_can_be_read_and_changed() {
     let Err(failure) = &outcomes[0] else {
         panic!("a connection that does not exist was deleted");
     };
-    assert!(matches!(&**failure, Failure::Refused(nack) if nack.errno == libc::ENOENT));
+    assert!(matches!(&**failure, RequestError::Refused(nack) if nack.errno == libc::ENOENT));
 }
 
 #[test]
@@ -182,6 +182,6 @@ fn notifications_arrive_and_their_loss_is_told() {
     }
     route().execute(batch).unwrap();
     assert!(matches!(routes.receive(), Err(Error::Overrun)));
-    // What was queued before the loss, and then what comes after it.
+    // Notifications that were queued before the loss, and then those after it.
     assert!(routes.receive().is_ok());
 }

@@ -1,4 +1,4 @@
-//! The guest's own tools, as an outsider's view of the kernel.
+//! Reads and writes the kernel with other tools, for comparison.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,7 +9,7 @@ use ipvs_netlink::{Client, Command, Protocol, Service, ServiceId};
 
 pub(crate) use crate::words::{id, real, tcp};
 
-/// Runs a program and gives what it printed.
+/// Runs a program and returns its output.
 pub(crate) fn run(program: &str, arguments: &str) -> String {
     let done = Program::new(program)
         .args(arguments.split_ascii_whitespace())
@@ -20,7 +20,7 @@ pub(crate) fn run(program: &str, arguments: &str) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Runs a program that reads this text.
+/// Runs a program with this text as input.
 pub(crate) fn feed(program: &str, arguments: &str, text: &str) {
     let mut child = Program::new(program)
         .args(arguments.split_ascii_whitespace())
@@ -36,7 +36,7 @@ pub(crate) fn feed(program: &str, arguments: &str, text: &str) {
     assert!(child.wait().unwrap().success(), "{program} {arguments}");
 }
 
-/// What `ipvsadm` would save, line by line, sorted.
+/// The output of `ipvsadm -S`, line by line, sorted.
 pub(crate) fn saved() -> Vec<String> {
     let printed = run("ipvsadm", "-S -n");
     let lines = printed.lines().map(|line| line.trim_end().to_owned());
@@ -45,7 +45,7 @@ pub(crate) fn saved() -> Vec<String> {
     lines
 }
 
-/// The table is what these lines say; the lines that are not are shown.
+/// Checks that the table consists of these lines; shows the differences.
 pub(crate) fn assert_saved(expected: impl IntoIterator<Item = &'static str>) {
     let expected: BTreeSet<_> = expected.into_iter().map(str::to_owned).collect();
     let saved: BTreeSet<_> = saved().into_iter().collect();
@@ -57,8 +57,8 @@ pub(crate) fn assert_saved(expected: impl IntoIterator<Item = &'static str>) {
     );
 }
 
-/// Waits until something is so. Kernels since 6.2 add counters up every two seconds, and a namespace that is being taken
-/// down holds its modules for a while.
+/// Waits until a condition is true. Kernels since 6.2 update counters every two seconds, and a namespace that is being
+/// deleted uses its modules for a while.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..600 {
         if is_so() {
@@ -77,7 +77,7 @@ pub(crate) fn link() {
     run("ip", "addr add 2001:db8::1/64 dev eth7 nodad");
 }
 
-/// Carries out commands, all of which must work.
+/// Carries out commands, which must all succeed.
 pub(crate) fn execute(client: &mut Client, commands: &[Command]) {
     let results = client.execute(commands).unwrap();
     assert_eq!(results.len(), commands.len());
@@ -94,11 +94,11 @@ pub(crate) fn nth(number: u32) -> ServiceId {
     ServiceId::address(Protocol::TCP, address.into(), 80)
 }
 
-/// Many services, none of which exists yet, in a namespace without estimation from now on.
+/// Many new services, in a namespace whose estimation is then turned off.
 ///
-/// Linux 6.12 oopses in `ip_vs_estimation_kthread` now and then when thousands of services come and go (seen with
-/// 6.12.95, always at 0xfffc000000000020; not with 6.1, which has no such thread, nor with 7.2). Tests that use this do
-/// not look at counters.
+/// Linux 6.12 sometimes oopses in `ip_vs_estimation_kthread` when thousands of services are added and removed (seen
+/// with 6.12.95, always at 0xfffc000000000020; not with 6.1, which has no such thread, nor with 7.2). Tests that use
+/// this do not read counters.
 pub(crate) fn many(count: u32) -> Vec<Command> {
     const ESTIMATION: &str = "/proc/sys/net/ipv4/vs/run_estimation";
     if std::path::Path::new(ESTIMATION).exists() {

@@ -6,19 +6,19 @@ use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 
-use ipvs_netlink::connections::{self, Connection};
+use ipvs_netlink::connections::{self, ConnectionEntry};
 use ipvs_netlink::{Client, Command, DestinationEntry, Family, Protocol, Service, ServiceId};
 
 use crate::support::{eventually, execute, feed, id, link, real, run, tcp};
 
-/// Addresses and routes by which this host is client, director and real server in one.
+/// Addresses and routes that make this host client, director and real server.
 fn network() {
     link();
     run("ip", "route add local 10.96.0.0/16 dev lo");
     run("ip", "-6 route add local 2001:db8:1::/64 dev lo");
 }
 
-/// Accepts connections for ever and keeps them open.
+/// Accepts connections forever and keeps them open.
 fn serve(address: &str) {
     let listener = TcpListener::bind(address).unwrap();
     thread::spawn(move || {
@@ -33,13 +33,13 @@ fn one(client: &mut Client, id: ServiceId) -> DestinationEntry {
     client.destinations(&id).unwrap().remove(0)
 }
 
-/// The kernel's connection table, each connection once: tests in other namespaces open connections meanwhile.
-fn table() -> Vec<Connection> {
+/// The kernel's connection table, without duplicates: tests in other namespaces open connections at the same time.
+fn table() -> Vec<ConnectionEntry> {
     let file = BufReader::new(File::open(connections::PATH).unwrap());
     let mut seen = HashSet::new();
     connections::read(file)
         .map(|item| item.unwrap().unwrap())
-        .filter(|c: &Connection| seen.insert((c.protocol, c.client, c.virtual_server)))
+        .filter(|c: &ConnectionEntry| seen.insert((c.protocol, c.client, c.virtual_server)))
         .collect()
 }
 
@@ -229,7 +229,7 @@ fn udp_and_a_persistence_engine_are_listed() {
     }
 }
 
-/// Nothing but the current line is kept, and lines that come to pieces are told.
+/// Only the current line is kept in memory, and split lines are reported.
 #[test]
 fn the_table_can_be_read_in_small_pieces() {
     network();
@@ -240,7 +240,7 @@ fn the_table_can_be_read_in_small_pieces() {
     let read: Vec<_> = connections::read(slow)
         .map(|c| c.unwrap().unwrap())
         .collect();
-    let clients = |table: &[Connection]| -> std::collections::BTreeSet<SocketAddr> {
+    let clients = |table: &[ConnectionEntry]| -> std::collections::BTreeSet<SocketAddr> {
         table.iter().map(|connection| connection.client).collect()
     };
     assert_eq!(clients(&read), clients(&whole));

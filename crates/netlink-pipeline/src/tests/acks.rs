@@ -1,4 +1,4 @@
-//! Refusals and their words.
+//! Errors and their explanations.
 
 use netlink_packet_core::NLMSG_ERROR;
 
@@ -14,7 +14,7 @@ fn read(message: &[u8]) -> Option<Nack> {
     ack::read_error(&message).unwrap()
 }
 
-/// The words of a refusal: a text, an offset and the type of what is missing.
+/// The attributes of an extended acknowledgement: a text, an offset and the type of a missing attribute.
 fn words() -> Vec<u8> {
     let mut tlvs = vec![9, 0, 1, 0];
     tlvs.extend_from_slice(b"oops\0\0\0\0");

@@ -1,4 +1,4 @@
-//! Tables, whole or not.
+//! Dumps, complete and interrupted.
 
 use netlink_packet_core::NLM_F_DUMP_INTR;
 
@@ -15,7 +15,7 @@ fn interrupted(number: u8) -> Vec<u8> {
     reply(0x22, MULTI | NLM_F_DUMP_INTR, 0, &[number, 0, 0, 0])
 }
 
-/// Reads the tables that the kernel has, one after another until one is whole.
+/// Dumps the simulated kernel's tables, one per attempt, until a dump is complete.
 fn read(tables: Vec<Vec<Vec<u8>>>, capacity: usize) -> Result<Vec<u8>, Error> {
     let mut kernel = Kernel::new(capacity);
     kernel.dumps = tables.into();
@@ -41,7 +41,7 @@ fn a_dump_is_read_to_its_end() {
 fn several_messages_in_one_datagram_are_several_items() {
     let both = [part(1), part(2)].concat();
     let mut kernel = Kernel::new(100);
-    // The small kernel numbers only the first message of a part.
+    // The simulated kernel numbers only the first message of a datagram.
     let mut both = both;
     let first = part(1).len();
     both[first + 8..first + 12].copy_from_slice(&1_u32.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! A small kernel: it works through datagrams and queues answers, as `net/netlink/af_netlink.c` does.
+//! A simulated kernel: it processes datagrams and queues replies, as `net/netlink/af_netlink.c` does.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,33 +7,33 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLMSG_DONE, NLMSG_ERROR};
 use crate::message::{HEADER, header};
 use crate::{Conversation, Error, Messages, Next, Sequence};
 
-/// What the kernel does with a message, by its type.
+/// The simulated kernel's reaction to a message, by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// It works.
+    /// Success.
     Work,
-    /// It fails with this error number.
+    /// Failure with this error number.
     Fail(i32),
-    /// It works and is answered by one message with its payload.
+    /// Success with one reply that has the message's payload.
     Answer,
 }
 
-/// A kernel with a receive queue of limited length on the other side.
+/// A simulated kernel with a receive queue of limited length.
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) acts: BTreeMap<u16, Act>,
-    /// Answers that fit into the queue.
+    /// The number of replies that fit into the queue.
     pub(super) capacity: usize,
     queue: VecDeque<Vec<u8>>,
-    /// Answers were dropped and will be until the queue is empty.
+    /// Whether replies are dropped until the queue is empty.
     congested: bool,
-    /// The next read fails with `ENOBUFS`.
+    /// Whether the next read fails with `ENOBUFS`.
     overrun: bool,
-    /// Types of the messages that were worked through, in order.
+    /// Types of the processed messages, in order.
     pub(super) worked: Vec<u16>,
-    /// The most answers that were in the queue at once.
+    /// The largest number of replies in the queue.
     pub(super) most_queued: usize,
-    /// Dumps: for each, the parts it is made of.
+    /// Dumps, each a list of datagrams.
     pub(super) dumps: VecDeque<Vec<Vec<u8>>>,
 }
 
@@ -51,7 +51,7 @@ impl Kernel {
         }
     }
 
-    /// Leads a conversation as the fronts do.
+    /// Runs a conversation as the connections do.
     pub(super) fn converse(&mut self, conversation: &mut impl Conversation) -> Result<(), Error> {
         let mut sequence = Sequence::new();
         loop {
@@ -120,7 +120,7 @@ impl Kernel {
     }
 }
 
-/// A message of the kernel.
+/// A message from the kernel.
 pub(super) fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + payload.len()).unwrap();
     let mut message = header(length, kind, flags, sequence).to_vec();
@@ -129,7 +129,7 @@ pub(super) fn reply(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec
     message
 }
 
-/// An acknowledgement, or a refusal without words.
+/// An acknowledgement, or an error without explanation.
 pub(super) fn error(errno: i32, sequence: u32) -> Vec<u8> {
     let mut payload = (-errno).to_ne_bytes().to_vec();
     payload.extend_from_slice(&header(16, 0, 0, sequence));

@@ -1,25 +1,27 @@
-//! Each message's own outcome, whatever else fails.
+//! Each request has its own result, regardless of other failures.
 
 use proptest::prelude::*;
 
 use super::kernel::{Act, Kernel};
-use crate::{Batch, Datagram, Failure, Limits, Outcome, Pipeline, Request, Source, Unsendable};
+use crate::{
+    Batch, Datagram, Limits, Pipeline, Request, RequestError, RequestResult, Source, Unsendable,
+};
 
-/// Messages of type 1000, 1001, ... to a kernel, and what came back.
-fn run(kernel: &mut Kernel, count: u16, limits: Limits, buffer: usize) -> Vec<Outcome> {
+/// Sends messages of type 1000, 1001, ... to a simulated kernel, and returns the results.
+fn run(kernel: &mut Kernel, count: u16, limits: Limits, buffer: usize) -> Vec<RequestResult> {
     let mut batch = Batch::new();
     for kind in 0..count {
         batch.push(Request::new(1000 + kind, 0), &kind.to_ne_bytes());
     }
     let mut pipeline = Pipeline::new(batch, limits, buffer, |_, _| Ok(()));
     kernel.converse(&mut pipeline).unwrap();
-    pipeline.into_outcomes()
+    pipeline.into_results()
 }
 
-fn errno(outcome: &Outcome) -> Option<i32> {
+fn errno(outcome: &RequestResult) -> Option<i32> {
     match outcome {
         Err(failure) => match &**failure {
-            Failure::Refused(nack) => Some(nack.errno),
+            RequestError::Refused(nack) => Some(nack.errno),
             _ => None,
         },
         Ok(()) => None,
@@ -55,7 +57,7 @@ fn ten_thousand_messages_take_one_answer_for_each_datagram() {
     assert!(kernel.most_queued <= 10_000_usize.div_ceil(128));
 }
 
-/// What the kernel books for a refusal without words, measured: 832 bytes.
+/// The kernel's charge for an error without explanation, measured: 832 bytes.
 #[test]
 fn a_small_receive_buffer_never_overflows_even_if_everything_fails() {
     let buffer = 212_992;
@@ -75,7 +77,8 @@ fn an_overrun_makes_outcomes_unknown_and_the_rest_is_still_sent() {
     }
     let outcomes = run(&mut kernel, 300, Limits::default(), BUFFER);
     assert_eq!(kernel.worked.len(), 300);
-    let unknown = |outcome: &Outcome| matches!(outcome, Err(f) if **f == Failure::Unknown);
+    let unknown =
+        |outcome: &RequestResult| matches!(outcome, Err(f) if **f == RequestError::Unknown);
     assert!(
         outcomes[..10]
             .iter()
@@ -106,7 +109,7 @@ fn answers_reach_their_request() {
         Ok(())
     });
     kernel.converse(&mut pipeline).unwrap();
-    assert!(pipeline.into_outcomes().iter().all(Result::is_ok));
+    assert!(pipeline.into_results().iter().all(Result::is_ok));
     let expected: Vec<_> = (1..200)
         .step_by(2)
         .map(|n: u8| (usize::from(n), n))
@@ -134,12 +137,15 @@ fn what_cannot_be_sent_has_its_own_outcome_and_shifts_no_other() {
     kernel.acts.insert(1050, Act::Fail(5));
     let mut pipeline = Pipeline::new(Patchy(0), Limits::default(), BUFFER, |_, _| Ok(()));
     kernel.converse(&mut pipeline).unwrap();
-    let outcomes = pipeline.into_outcomes();
+    let outcomes = pipeline.into_results();
     assert_eq!(outcomes.len(), 99);
     for (number, outcome) in (1..).zip(&outcomes) {
         match outcome {
             Err(failure) if number % 3 == 0 => {
-                assert_eq!(**failure, Failure::Unsendable(Unsendable("every third")));
+                assert_eq!(
+                    **failure,
+                    RequestError::Unsendable(Unsendable("every third"))
+                );
             }
             outcome => assert_eq!(errno(outcome), (number == 50).then_some(5), "{number}"),
         }
@@ -147,7 +153,7 @@ fn what_cannot_be_sent_has_its_own_outcome_and_shifts_no_other() {
 }
 
 proptest! {
-    /// Whatever fails and whatever is lost: a success is never claimed for what failed, and nothing is sent twice.
+    /// With any failures and losses: a failed request never has a success as its result, and nothing is sent twice.
     #[test]
     fn no_success_is_ever_concluded_from_a_lost_failure(
         failing in proptest::collection::btree_map(1000_u16..1400, 1_i32..130, 0..400),

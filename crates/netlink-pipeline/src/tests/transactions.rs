@@ -1,4 +1,4 @@
-//! All or none.
+//! Transactions: all requests or none.
 
 use netlink_packet_core::NLM_F_ACK;
 

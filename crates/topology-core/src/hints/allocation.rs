@@ -1,13 +1,14 @@
-//! How many endpoints each zone shall have, and which zones give and receive.
+//! Computes how many endpoints each zone needs, and which zones give and receive.
 //!
-//! With N ready endpoints a zone of CPU share r wants `r x N`. It needs `ceil(r x N / 1.2)`, so that no endpoint
-//! carries more than 20 % above its share; if the zones together need more than N, there is no allocation. What is left
-//! may be anywhere.
+//! With N ready endpoints, a zone with the CPU share r should have `r x N`. It needs at least `ceil(r x N / 1.2)`, so
+//! that no endpoint carries more than 20 % above its share. If the zones together need more than N, there is no
+//! allocation. The remaining endpoints may be hinted for any zone.
 //!
-//! These are the only floats in this crate: the original computes with them, and where a quotient is whole they decide.
-//! With 40, 32 and 28 % of the CPU and three endpoints, 1.2 / 1.2 comes out just above 1, so the first zone needs two.
+//! These are the only floats in this crate. The original computes with them, and they decide when a quotient is a whole
+//! number: with 40, 32 and 28 % of the CPU and three endpoints, 1.2 / 1.2 is slightly more than 1, so the first zone
+//! needs two endpoints.
 //!
-//! Example: 11 endpoints, three equal zones: each wants 3 2/3 and needs 4; 12 > 11, so nobody gets hints
+//! Example: 11 endpoints and three equal zones. Each should have 3 2/3 and needs 4. 12 > 11, so no endpoint gets hints
 //! (kubernetes/kubernetes #122437).
 
 use std::collections::BTreeMap;
@@ -19,23 +20,23 @@ use super::zones::Zones;
 /// Endpoints by the zone they are hinted for.
 pub(super) type EndpointCounts = BTreeMap<Arc<str>, i32>;
 
-/// A zone is overloaded if its endpoints carry more than this beyond their share.
+/// A zone is overloaded if its endpoints carry more than this fraction above their share.
 const OVERLOAD: f64 = 0.2;
 
-/// What each zone shall have.
+/// The endpoints that each zone needs.
 #[derive(Debug)]
 pub(super) struct Allocation(pub(super) BTreeMap<Arc<str>, Quota>);
 
-/// What one zone shall have.
+/// The endpoints that a zone needs.
 #[derive(Debug)]
 pub(super) struct Quota {
-    /// What it wants.
+    /// Its exact share, which may be fractional.
     pub(super) desired: f64,
-    /// The most endpoints it is left with if nothing else is written.
+    /// The most endpoints that it may keep if no slice has to be written.
     pub(super) most: i32,
 }
 
-/// How many endpoints zones give away and receive.
+/// How many endpoints each zone gives or receives.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ZoneMoves {
     pub(super) give: EndpointCounts,
@@ -43,7 +44,7 @@ pub(super) struct ZoneMoves {
 }
 
 impl Allocation {
-    /// The allocation of `endpoints` ready ones.
+    /// The allocation for so many ready endpoints.
     pub(super) fn new(zones: &Zones, endpoints: usize) -> Result<Self, HintProblem> {
         if zones.count() > endpoints {
             let zones = zones.count();
@@ -72,8 +73,8 @@ impl Allocation {
         Ok(Self(quotas))
     }
 
-    /// Which zones give and which receive if the endpoints are hinted like this: the one that has most too much gives
-    /// to the one that lacks most, one by one, until no move is worth it.
+    /// Computes which zones give and which receive, starting from the endpoints that are hinted now. Repeatedly moves
+    /// one endpoint from the zone with the largest surplus to the one with the largest deficit, until no move helps.
     pub(super) fn moves(&self, hinted: &EndpointCounts) -> ZoneMoves {
         let excess = |(zone, quota): (_, &Quota)| {
             let hinted = hinted.get(zone).copied().unwrap_or_default();
@@ -101,7 +102,8 @@ impl Allocation {
     }
 }
 
-/// Whether to move one endpoint is not worth it: both differ by less than one, or either by less than a half.
+/// Whether moving one endpoint does not help: both zones differ from their share by less than one, or one of them by
+/// less than a half.
 fn is_idle(giver: f64, receiver: f64) -> bool {
     (giver < 1.0 && receiver < 1.0) || giver.min(receiver) < 0.5
 }
@@ -114,7 +116,7 @@ const fn whole(number: f64) -> i32 {
     number as i32
 }
 
-/// The largest; of equal ones the first.
+/// The largest; the first of equal ones.
 fn largest<'a, 'z>(zones: &'a mut [(&'z Arc<str>, f64)]) -> Option<&'a mut (&'z Arc<str>, f64)> {
     zones
         .iter_mut()

@@ -1,4 +1,4 @@
-//! Topology Aware Hints (KEP-2433): endpoints are dealt out to zones in proportion to CPU, or not at all.
+//! Topology Aware Hints (KEP-2433): distributes endpoints over zones in proportion to their CPU, or removes all hints.
 
 use std::sync::Arc;
 
@@ -7,10 +7,9 @@ use super::event::HintProblem;
 use super::slices::{HintedSlice, HintedSlices};
 use super::zones::Zones;
 
-/// Hints every ready endpoint for exactly one zone; takes all hints away where that is not possible.
+/// Hints each ready endpoint for exactly one zone, or removes all hints if that is not possible.
 ///
-/// Slices that are kept stay as they are while their hints are within bounds: this spares writes, at the price of an
-/// imbalance.
+/// Slices in `keep` stay unchanged while their hints are within limits. This saves writes and permits some imbalance.
 pub(super) fn allocate(
     zones: Option<&Zones>,
     slices: &mut HintedSlices,
@@ -26,7 +25,7 @@ fn try_allocate(zones: Option<&Zones>, slices: &mut HintedSlices) -> Result<(), 
     let zones = zones.ok_or(HintProblem::Nodes)?;
     let allocation = Allocation::new(zones, slices.ready())?;
     let mut hinted = EndpointCounts::new();
-    slices.pull(|slice| match kept(slice, &allocation, &hinted) {
+    slices.move_to_update(|slice| match kept(slice, &allocation, &hinted) {
         Some(counts) => {
             add(&mut hinted, &counts);
             false
@@ -38,10 +37,9 @@ fn try_allocate(zones: Option<&Zones>, slices: &mut HintedSlices) -> Result<(), 
     Ok(())
 }
 
-/// The hints of a slice that may stay as it is, beside those `already` counted.
+/// Counts the hints of a slice that may stay unchanged, in addition to `already`.
 ///
-/// Every ready endpoint must be hinted, only for zones with a quota, and no zone may get more than it may be left
-/// with.
+/// Every ready endpoint must be hinted, only for zones with a quota, and no zone may exceed its limit.
 pub(super) fn kept(
     slice: &HintedSlice,
     allocation: &Allocation,
@@ -71,7 +69,7 @@ fn add(sum: &mut EndpointCounts, counts: &EndpointCounts) {
     }
 }
 
-/// Every ready endpoint is for its own zone, every other for none.
+/// Hints each ready endpoint for its own zone, and removes the hints of the others.
 fn hint_own_zone(
     slices: &mut HintedSlices,
     hinted: &mut EndpointCounts,
@@ -90,7 +88,7 @@ fn hint_own_zone(
     Ok(())
 }
 
-/// Hints the first endpoints of giving zones for receiving ones.
+/// Changes the hints of the first endpoints of giving zones to receiving zones.
 pub(super) fn redistribute(slices: &mut HintedSlices, mut moves: ZoneMoves) {
     for member in slices.written().flat_map(|slice| &mut slice.members) {
         let zone = member.hints.as_ref().and_then(|hints| hints.zones.first());

@@ -1,33 +1,33 @@
-//! What the Service's owner is told.
+//! The Events about hints on a Service.
 
 use std::fmt;
 
 use crate::model::Family;
 
-/// An event on the Service.
+/// An Event on the Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HintEvent {
-    /// Normal: its endpoints have hints now.
+    /// Normal: the Service's endpoints have hints now.
     Enabled {
         /// The family of the endpoints.
         family: Family,
     },
-    /// Warning: its endpoints have no hints.
+    /// Warning: the Service's endpoints have no hints.
     Disabled {
         /// The family of the endpoints.
         family: Family,
-        /// Why not.
-        trouble: HintProblem,
+        /// The reason.
+        problem: HintProblem,
     },
 }
 
 /// Why there are no Topology Aware Hints.
 ///
-/// The KEP knows one more, that nothing was allocated; it cannot happen, since every ready endpoint gets a hint or one
-/// of these is said.
+/// The KEP has one more reason, that nothing was allocated. It cannot occur: every ready endpoint gets a hint, or there
+/// is one of these reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HintProblem {
-    /// See [`Zones::of`](super::Zones::of); also said where only one zone has ready Nodes.
+    /// See [`Zones::of`](super::Zones::of). Also if only one zone has ready Nodes.
     #[error(
         "the Nodes do not say enough: each needs a zone and allocatable CPU, in two zones at least"
     )]
@@ -40,7 +40,7 @@ pub enum HintProblem {
         /// Zones with CPU.
         zones: usize,
     },
-    /// However they are dealt out, some zone gets 20 % more than its endpoints' share.
+    /// In every distribution some zone gets 20 % more than its endpoints' share.
     #[error(
         "{endpoints} ready endpoints cannot be dealt out without overloading a zone by more than 20 %"
     )]
@@ -57,7 +57,7 @@ pub enum HintProblem {
 }
 
 impl HintProblem {
-    /// The name of the trouble, stable, for programs.
+    /// A stable code of the problem, for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Nodes => "Nodes",
@@ -70,7 +70,7 @@ impl HintProblem {
 }
 
 impl HintEvent {
-    /// The reason of the event, as Kubernetes names it.
+    /// The reason of the Event, as in Kubernetes.
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::Enabled { .. } => "TopologyAwareHintsEnabled",
@@ -78,7 +78,7 @@ impl HintEvent {
         }
     }
 
-    /// The type of the event: `Normal` or `Warning`.
+    /// The type of the Event: `Normal` or `Warning`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Enabled { .. } => "Normal",
@@ -95,10 +95,10 @@ impl fmt::Display for HintEvent {
                 f,
                 "endpoints have topology aware hints, addressType {family}"
             ),
-            Self::Disabled { family, trouble } => {
+            Self::Disabled { family, problem } => {
                 write!(
                     f,
-                    "no topology aware hints: {trouble}, addressType {family}"
+                    "no topology aware hints: {problem}, addressType {family}"
                 )
             }
         }

@@ -1,20 +1,20 @@
-//! Which hints a Service asks for.
+//! Which hints a Service requests.
 
-/// Which hints a Service asks for.
+/// Which hints a Service requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HintMode {
-    /// Topology Aware Hints: endpoints are dealt out to zones in proportion to their CPU.
+    /// Topology Aware Hints: endpoints are distributed over zones in proportion to their CPU.
     Auto,
-    /// `trafficDistribution: PreferSameZone`: each endpoint is for its own zone.
+    /// `trafficDistribution: PreferSameZone`: hints for the endpoint's zone.
     SameZone,
-    /// `trafficDistribution: PreferSameNode`: each endpoint is for its own node, then for its own zone.
+    /// `trafficDistribution: PreferSameNode`: hints for the endpoint's node, and for its zone.
     SameNode,
-    /// None.
+    /// No hints.
     Nothing,
 }
 
 impl HintMode {
-    /// The field or annotation that asks for them, as people write it.
+    /// The field or annotation that requests this mode, with its value.
     pub const fn field(self) -> &'static str {
         match self {
             Self::Auto => "topology-mode: Auto",
@@ -23,15 +23,15 @@ impl HintMode {
         }
     }
 
-    /// What Kubernetes 1.37 takes in `spec.trafficDistribution` (KEP-3015); `PreferClose` is the former name of
+    /// The values of `spec.trafficDistribution` in Kubernetes 1.37 (KEP-3015). `PreferClose` is the former name of
     /// `PreferSameZone`.
     pub const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 
-    /// What the annotations `service.kubernetes.io/topology-aware-hints` and `service.kubernetes.io/topology-mode` and
-    /// the field `spec.trafficDistribution` ask for together.
+    /// Combines the annotations `service.kubernetes.io/topology-aware-hints` (`older`) and
+    /// `service.kubernetes.io/topology-mode` (`newer`) and the field `spec.trafficDistribution`.
     ///
-    /// Where the older annotation is present its value decides, only `Auto` and `auto` count, and an annotation that
-    /// counts goes before the field.
+    /// If the older annotation is present, its value decides. Only `Auto` and `auto` count. An annotation that counts
+    /// overrides the field.
     pub fn of(older: Option<&str>, newer: Option<&str>, distribution: Option<&str>) -> Self {
         if matches!(older.or(newer), Some("Auto" | "auto")) {
             return Self::Auto;

@@ -1,26 +1,26 @@
-//! The slices of one Service and family, as far as hints go.
+//! The parts of EndpointSlices that hints depend on.
 
 use std::sync::Arc;
 
 use crate::model::{Endpoint, EndpointSlice, Hints};
 
-/// What a controller is about to do with the slices of one Service and family.
+/// The slices of one Service and family that a controller is about to write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HintedSlices {
-    /// Those it will create.
+    /// Slices to create.
     pub create: Vec<HintedSlice>,
-    /// Those it will write again.
+    /// Slices to update.
     pub update: Vec<HintedSlice>,
-    /// Those it has no reason to touch; the ones whose hints must change move to `update`.
+    /// Unchanged slices. Those whose hints must change move to `update`.
     pub keep: Vec<HintedSlice>,
 }
 
 /// A slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HintedSlice {
-    /// Its name, for whoever writes it.
+    /// The name, for the controller that writes the slice.
     pub name: Arc<str>,
-    /// Its endpoints.
+    /// The endpoints of the slice.
     pub members: Vec<HintedEndpoint>,
 }
 
@@ -31,14 +31,14 @@ pub struct HintedEndpoint {
     pub node: Option<Arc<str>>,
     /// `zone`.
     pub zone: Option<Arc<str>>,
-    /// `conditions.ready`; here an absent one counts as not ready, unlike in a proxy.
+    /// `conditions.ready`. Unlike in a proxy, an absent one counts as not ready.
     pub ready: Option<bool>,
     /// `hints`.
     pub hints: Option<Hints>,
 }
 
 impl HintedSlices {
-    /// Ready endpoints.
+    /// The number of ready endpoints.
     pub(super) fn ready(&self) -> usize {
         let slices = self.create.iter().chain(&self.update).chain(&self.keep);
         slices
@@ -47,19 +47,19 @@ impl HintedSlices {
             .count()
     }
 
-    /// Those that are written anyhow, in order.
+    /// The slices that are written anyway, in order.
     pub(super) fn written(&mut self) -> impl Iterator<Item = &mut HintedSlice> {
         self.create.iter_mut().chain(&mut self.update)
     }
 
-    /// Moves the slices that need it from those that are kept to those that are written.
-    pub(super) fn pull(&mut self, needs_it: impl FnMut(&mut HintedSlice) -> bool) {
+    /// Moves the slices for which `needs_it` is true from `keep` to `update`.
+    pub(super) fn move_to_update(&mut self, needs_it: impl FnMut(&mut HintedSlice) -> bool) {
         self.update.extend(self.keep.extract_if(.., needs_it));
     }
 
-    /// Takes all hints away.
+    /// Removes all hints.
     pub(super) fn clear(&mut self) {
-        self.pull(|slice| slice.members.iter().any(|member| member.hints.is_some()));
+        self.move_to_update(|slice| slice.members.iter().any(|member| member.hints.is_some()));
         for member in self.written().flat_map(|slice| &mut slice.members) {
             member.hints = None;
         }
@@ -67,17 +67,21 @@ impl HintedSlices {
 }
 
 impl HintedSlice {
-    /// The slice as if it had no hints.
-    pub(super) fn fresh(slice: &EndpointSlice) -> Self {
+    /// The slice without its hints.
+    pub(super) fn without_hints(slice: &EndpointSlice) -> Self {
         Self {
             name: Arc::clone(&slice.name.name),
-            members: slice.endpoints.iter().map(HintedEndpoint::fresh).collect(),
+            members: slice
+                .endpoints
+                .iter()
+                .map(HintedEndpoint::without_hints)
+                .collect(),
         }
     }
 }
 
 impl HintedEndpoint {
-    fn fresh(endpoint: &Endpoint) -> Self {
+    fn without_hints(endpoint: &Endpoint) -> Self {
         Self {
             node: endpoint.node.clone(),
             zone: endpoint.zone.clone(),
@@ -86,17 +90,17 @@ impl HintedEndpoint {
         }
     }
 
-    /// Whether it is said to be ready.
+    /// Whether `conditions.ready` is true.
     pub(super) fn is_ready(&self) -> bool {
         self.ready == Some(true)
     }
 
-    /// Its zone, unless it is empty.
+    /// The zone, unless it is empty.
     pub(super) fn zone(&self) -> Option<&Arc<str>> {
         self.zone.as_ref().filter(|zone| !zone.is_empty())
     }
 
-    /// Hints it for one zone.
+    /// Sets the hints to one zone.
     pub(super) fn hint_zone(&mut self, zone: &Arc<str>) {
         self.hints = Some(Hints {
             zones: vec![Arc::clone(zone)],

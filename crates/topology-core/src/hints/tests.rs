@@ -1,4 +1,4 @@
-//! Nodes, slices and words as the tests of hints write them.
+//! Parses Nodes, slices and expected results in the notation of the tests.
 
 mod rules;
 mod tables;
@@ -35,7 +35,7 @@ fn zones(cpu: &BTreeMap<String, u64>) -> Option<Zones> {
     Zones::of(&nodes)
 }
 
-/// An endpoint as the file's legend says.
+/// An endpoint in the notation of the file's legend.
 fn member(text: &str) -> HintedEndpoint {
     let (place, hints) = match text.split_once('=') {
         Some((place, zones)) => (place, Some(zones)),
@@ -88,7 +88,7 @@ fn counts(slices: &[HintedSlice]) -> EndpointCounts {
 fn word(event: &HintEvent) -> &'static str {
     match event {
         HintEvent::Enabled { .. } => "Enabled",
-        HintEvent::Disabled { trouble, .. } => match trouble {
+        HintEvent::Disabled { problem, .. } => match problem {
             HintProblem::Nodes => "Nodes",
             HintProblem::TooFewEndpoints { .. } => "TooFewEndpoints",
             HintProblem::Overload { .. } => "Overload",

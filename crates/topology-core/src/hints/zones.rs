@@ -1,4 +1,4 @@
-//! How the CPU of a cluster is spread over its zones.
+//! The distribution of a cluster's CPU over its zones.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use crate::model::Node;
 use crate::policy::ZONE;
 use crate::ratio::Ratio;
 
-/// Nodes with one of these labels are not counted.
+/// Nodes with one of these labels do not count.
 const CONTROL_PLANE: [&str; 2] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
@@ -22,8 +22,8 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// The zones of `nodes` that are ready and not of the control plane; none if that is insufficient: one of them
-    /// has no zone or no CPU, or all are in one zone.
+    /// The zones of the `nodes` that are ready and not part of the control plane. `None` if one of them has no zone or
+    /// no CPU, or all are in one zone.
     pub fn of(nodes: impl IntoIterator<Item: Borrow<Node>>) -> Option<Self> {
         let mut cpu: BTreeMap<Arc<str>, u64> = BTreeMap::new();
         for node in nodes {
@@ -44,14 +44,14 @@ impl Zones {
         (cpu.len() >= 2).then_some(Self { cpu, total })
     }
 
-    /// The zones and their parts, by name.
+    /// The zones and their shares, by name.
     pub(super) fn shares(&self) -> impl Iterator<Item = (&Arc<str>, Ratio)> {
         self.cpu
             .iter()
             .map(|(zone, cpu)| (zone, Ratio::new(*cpu, self.total)))
     }
 
-    /// How many there are, two at least.
+    /// The number of zones, at least two.
     pub(super) fn count(&self) -> usize {
         self.cpu.len()
     }

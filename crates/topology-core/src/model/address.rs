@@ -31,7 +31,7 @@ impl Family {
         }
     }
 
-    /// Bits in an address of this family: 32 or 128.
+    /// Bits of an address of this family: 32 or 128.
     pub const fn bits(self) -> u8 {
         match self {
             Self::V4 => 32,

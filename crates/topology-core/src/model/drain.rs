@@ -1,4 +1,4 @@
-//! Drains: domains that shall take no new connections for a while.
+//! Drains: domains that should get no new connections for some time.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use crate::policy::LevelKey;
 pub struct Drain {
     /// `metadata.name`.
     pub name: Arc<str>,
-    /// `metadata.generation`: which writing of it this is; 0 where nothing counts them.
+    /// `metadata.generation`, the version of the spec; 0 without an API server.
     pub generation: u64,
-    /// What the domains are values of.
+    /// The label (or Node name) whose values are drained.
     pub key: LevelKey,
-    /// The domains.
+    /// The drained values of `key`, each of them a domain.
     pub values: Vec<Arc<str>>,
-    /// Whom it is for.
+    /// Whether endpoints, clients or both are drained.
     pub scope: DrainScope,
-    /// When it began, milliseconds since 1970.
+    /// Start, in milliseconds since 1970.
     pub starts: i64,
-    /// When it ends, milliseconds since 1970.
+    /// End, in milliseconds since 1970.
     pub expires: i64,
-    /// Seconds from all to nothing.
+    /// Seconds from all traffic to none.
     pub ramp_seconds: u32,
-    /// What happens where nothing else remains.
+    /// What to do if no other endpoint remains.
     pub on_last_domain: OnLastDomain,
-    /// Whether Services with a hard policy take part.
+    /// Whether the drain applies to Services with a hard policy.
     pub hard_services: HardServices,
-    /// Why, in the words of whoever declared it.
+    /// The operator's reason.
     pub reason: Arc<str>,
 }
 
 impl Drain {
-    /// A drain of the endpoints in `values` at any moment, without a ramp.
+    /// A drain of the endpoints in `values`, at all times and without a ramp.
     pub fn of(name: &str, key: LevelKey, values: Vec<Arc<str>>) -> Self {
         Self {
             name: name.into(),
@@ -50,34 +50,34 @@ impl Drain {
     }
 }
 
-/// Whom a drain is for.
+/// The effect of a drain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DrainScope {
-    /// Endpoints in the domains take no new connections.
+    /// Endpoints in the domains get no new connections.
     #[default]
     Endpoints,
-    /// Nodes in the domains stop preferring their own.
+    /// Nodes in the domains stop preferring endpoints of their own domain.
     Clients,
     /// Both.
     Both,
 }
 
-/// What a drain does where nothing else remains.
+/// What a drain does if no other endpoint remains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OnLastDomain {
-    /// It is ignored: better there than nowhere.
+    /// The drain is ignored: serving from there is better than not serving.
     #[default]
     Ignore,
-    /// It holds: better nowhere than there.
+    /// The drain stays in force: clients are refused.
     Force,
 }
 
-/// Whether a drain holds for Services with a hard policy.
+/// Whether a drain applies to Services with a hard policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HardServices {
-    /// They do not take part.
+    /// It does not apply.
     #[default]
     Ignore,
-    /// They take part.
+    /// It applies.
     Apply,
 }

@@ -1,4 +1,4 @@
-//! `EndpointSlices` and their endpoints.
+//! EndpointSlices and their endpoints.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Family, ObjectName, Protocol};
 
-/// An `EndpointSlice`: some endpoints of one Service in one family.
+/// An EndpointSlice: some endpoints of one Service in one family.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EndpointSlice {
     /// `metadata.namespace` and `metadata.name` of the slice.
@@ -15,24 +15,24 @@ pub struct EndpointSlice {
     pub service: Arc<str>,
     /// `addressType`.
     pub family: Family,
-    /// `ports`; one without a number is left out (KP-IN-14).
+    /// `ports`, without those that have no number (KP-IN-14).
     pub ports: Vec<SlicePort>,
     /// `endpoints`.
     pub endpoints: Vec<Endpoint>,
 }
 
-/// One port of an `EndpointSlice`: the target port already resolved.
+/// A port of an EndpointSlice, with the target port already resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SlicePort {
     /// The name of the Service port.
     pub name: Arc<str>,
-    /// The protocol.
+    /// Transport protocol of the port.
     pub protocol: Protocol,
     /// The port of the pods.
     pub port: NonZeroU16,
 }
 
-/// One endpoint; a hundred thousand are kept, so it is small.
+/// An endpoint. Kept small, because a cluster may have a hundred thousand.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// `addresses[0]`.

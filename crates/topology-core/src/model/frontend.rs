@@ -1,13 +1,13 @@
-//! Lists the addresses under which clients reach a Service.
+//! The addresses where clients reach a Service.
 
 use std::net::IpAddr;
 
 use super::ServicePort;
 
-/// An address of a Service; every port of the Service is served under it.
+/// An address of a Service. Every port of the Service is served at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frontend {
-    /// The field of the Service that asks for it.
+    /// The Service field that the address comes from.
     pub kind: FrontendKind,
     /// The virtual address.
     pub address: IpAddr,
@@ -22,7 +22,7 @@ impl Frontend {
         }
     }
 
-    /// The number, 1 to 65,535, under which clients reach `port` here; the kind of the frontend decides.
+    /// The port number, 1 to 65,535, at which clients reach `port` here; it depends on the kind of the frontend.
     pub const fn port_of(&self, port: &ServicePort) -> u16 {
         match self.kind {
             FrontendKind::ClusterIp => port.port.get(),
@@ -30,7 +30,7 @@ impl Frontend {
     }
 }
 
-/// The field of a Service that asks for a frontend.
+/// The Service field that a frontend comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrontendKind {
     /// `spec.clusterIPs`.

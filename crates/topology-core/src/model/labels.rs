@@ -16,14 +16,14 @@ impl Labels {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    /// Every label, by key.
+    /// All labels, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 }
 
 impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
-    /// Of a key given twice the last value stays.
+    /// The last value of a repeated key wins.
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<str>)>>(labels: I) -> Self {
         let sorted: std::collections::BTreeMap<_, _> = labels.into_iter().collect();
         Self(sorted.into_iter().collect())

@@ -1,12 +1,12 @@
-//! The name of an object, with its namespace.
+//! Names of objects, with namespaces.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Namespace and name of an object, printed as kubectl does: `shop/cart`, or `near` for an object without a namespace.
+/// Namespace and name of an object. Prints as in kubectl: `shop/cart`, or `near` without a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
-    /// The namespace; empty for kinds that have none.
+    /// The namespace; empty for cluster-scoped kinds.
     pub namespace: Arc<str>,
     /// The name inside the namespace.
     pub name: Arc<str>,
@@ -21,7 +21,7 @@ impl ObjectName {
         }
     }
 
-    /// Reads `namespace/name`; `None` if it is not two names with one `/` between them.
+    /// Parses `namespace/name`; `None` unless the text is two names with one `/` between them.
     pub fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.split_once('/')?;
         let fits = |part: &str| !part.is_empty() && !part.contains('/');

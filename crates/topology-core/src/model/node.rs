@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use super::Labels;
 
-/// The Node label that says how much traffic an endpoint there takes relative to its neighbours in a level:
-/// a whole number from 1 to 1,000.
+/// The Node label with the relative capacity of a Node's endpoints within a level: a whole number from 1 to 1,000.
 pub const CAPACITY_LABEL: &str = "topology.ipvs-topo.io/capacity";
 
-/// A Node, as far as it places endpoints and clients.
+/// The parts of a Node that decisions depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     /// `metadata.name`.
@@ -18,17 +17,17 @@ pub struct Node {
     pub labels: Labels,
     /// `status.addresses` of type `InternalIP`, in order.
     pub addresses: Vec<IpAddr>,
-    /// `status.allocatable.cpu` in thousandths; 0 if it is not said.
+    /// `status.allocatable.cpu` in thousandths; 0 if absent.
     pub cpu_milli: u64,
-    /// Condition `Ready`, true if it is not said; Nodes that are not ready bring no demand.
+    /// Condition `Ready`; true if absent. Nodes that are not ready have no demand.
     pub ready: bool,
-    /// Whether it is being deleted, or the cluster autoscaler marked it for removal: nobody outside
-    /// should send traffic through it any more (KP-HC-02). Its own traffic goes on.
+    /// Whether the Node is being deleted, or the cluster autoscaler has marked it for removal. Load balancers should
+    /// then send it no more traffic (KP-HC-02). Its own traffic continues.
     pub leaving: bool,
 }
 
 impl Node {
-    /// A ready Node of which nothing else is known.
+    /// A ready Node without labels, addresses or CPU.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -40,7 +39,7 @@ impl Node {
         }
     }
 
-    /// What [`CAPACITY_LABEL`] says; 1 if it is absent or not in its range.
+    /// The value of [`CAPACITY_LABEL`]; 1 if it is absent or out of range.
     pub fn capacity(&self) -> u16 {
         let in_range = |capacity: &u16| (1..=1_000).contains(capacity);
         let label = self.labels.get(CAPACITY_LABEL);

@@ -1,4 +1,4 @@
-//! The identity of a policy object.
+//! Names of policy objects.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 /// Namespace and name of a `TopologyPolicy`, or the name of a `ClusterTopologyPolicy`, which has no namespace.
 ///
-/// Printed as people write it: `TopologyPolicy shop/near`, `ClusterTopologyPolicy near`.
-/// [`PolicyName::path`] is the form without a space, and [`FromStr`] reads that one.
+/// Prints as `TopologyPolicy shop/near` or `ClusterTopologyPolicy near`. [`PolicyName::path`] is the form without a
+/// space, and [`FromStr`] parses that form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyName {
-    /// Its namespace; none for a `ClusterTopologyPolicy`.
+    /// The namespace; `None` for a `ClusterTopologyPolicy`.
     pub namespace: Option<Arc<str>>,
     /// `metadata.name`.
     pub name: Arc<str>,
@@ -26,11 +26,11 @@ pub enum PolicyKind {
 }
 
 impl PolicyKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Cluster, Self::Namespaced];
 
-    /// The kind as Kubernetes objects have it.
-    pub const fn title(self) -> &'static str {
+    /// The `kind` in the API.
+    pub const fn api_value(self) -> &'static str {
         match self {
             Self::Cluster => "ClusterTopologyPolicy",
             Self::Namespaced => "TopologyPolicy",
@@ -38,7 +38,7 @@ impl PolicyKind {
     }
 }
 
-/// A text that names no policy object.
+/// The error for a text that is not the name of a policy object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsePolicyNameError;
 
@@ -75,9 +75,9 @@ impl PolicyName {
         }
     }
 
-    /// The form in reports: `TopologyPolicy/shop/near`, `ClusterTopologyPolicy/near`.
+    /// The form in status objects: `TopologyPolicy/shop/near`, `ClusterTopologyPolicy/near`.
     pub fn path(&self) -> String {
-        let kind = self.kind().title();
+        let kind = self.kind().api_value();
         match &self.namespace {
             Some(namespace) => format!("{kind}/{namespace}/{}", self.name),
             None => format!("{kind}/{}", self.name),
@@ -87,7 +87,7 @@ impl PolicyName {
 
 impl fmt::Display for PolicyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind().title();
+        let kind = self.kind().api_value();
         match &self.namespace {
             Some(namespace) => write!(f, "{kind} {namespace}/{}", self.name),
             None => write!(f, "{kind} {}", self.name),
@@ -98,11 +98,11 @@ impl fmt::Display for PolicyName {
 impl FromStr for PolicyName {
     type Err = ParsePolicyNameError;
 
-    /// Reads what [`PolicyName::path`] writes.
+    /// Parses the output of [`PolicyName::path`].
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (kind, rest) = text.split_once('/').ok_or(ParsePolicyNameError)?;
         let mut kinds = PolicyKind::ALL.into_iter();
-        let kind = kinds.find(|one| one.title() == kind);
+        let kind = kinds.find(|one| one.api_value() == kind);
         let name = match (kind.ok_or(ParsePolicyNameError)?, rest.split_once('/')) {
             (PolicyKind::Cluster, None) => Self::cluster(rest),
             (PolicyKind::Namespaced, Some((namespace, name))) => Self::namespaced(namespace, name),

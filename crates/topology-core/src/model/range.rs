@@ -1,21 +1,22 @@
-//! Reads address ranges the way `ServiceCIDR` and `--service-cidr` write them.
+//! Parses address ranges in the format of `ServiceCIDR` and `--service-cidr`.
 
 use std::net::IpAddr;
 
 use ipnetwork::IpNetwork;
 
-/// A text that is not an address range.
+/// The error for a text that is not an address range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address range; write it as 10.96.0.0/12 or fd00:10::/112")]
 pub struct ParseRangeError(String);
 
-/// Parses an address and a prefix length, such as `10.96.0.0/12`; host bits become zero.
+/// Parses an address and a prefix length, such as `10.96.0.0/12`. Host bits become zero.
 ///
-/// `ipnetwork` also reads a single address and an IPv4 netmask behind the slash. The API server refuses both, so this
-/// function does, too.
+/// `ipnetwork` also accepts a single address, and an IPv4 netmask after the slash. The API server refuses both, and so
+/// does this function.
 ///
 /// # Errors
-/// The text is something else.
+///
+/// The text has another format.
 pub fn parse_range(text: &str) -> Result<IpNetwork, ParseRangeError> {
     let read = || {
         let (address, prefix) = text.split_once('/')?;
@@ -24,7 +25,7 @@ pub fn parse_range(text: &str) -> Result<IpNetwork, ParseRangeError> {
     read().ok_or_else(|| ParseRangeError(text.to_owned()))
 }
 
-/// The range of `prefix` leading bits around `address`; `None` if `prefix` exceeds the bits of the family.
+/// The range of addresses with the same first `prefix` bits as `address`; `None` if the family has fewer bits.
 pub fn range_around(address: IpAddr, prefix: u8) -> Option<IpNetwork> {
     let network = IpNetwork::new(address, prefix).ok()?;
     IpNetwork::new(network.network(), prefix).ok()

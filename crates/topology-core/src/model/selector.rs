@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Labels;
 
-/// A `LabelSelector`: every requirement must hold, so an empty one selects all.
+/// A `LabelSelector`: all requirements must be met, so an empty one selects everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// `matchLabels`: key and value.
@@ -13,43 +13,43 @@ pub struct Selector {
     pub expressions: Vec<Expression>,
 }
 
-/// One of `matchExpressions`.
+/// An element of `matchExpressions`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Expression {
     /// The label's key.
     pub key: Arc<str>,
-    /// What is asked of it.
+    /// The requirement.
     pub operator: Operator,
     /// The values, for `In` and `NotIn`.
     pub values: Vec<Arc<str>>,
 }
 
-/// What an expression asks of a label.
+/// The requirement of an expression for a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// It is there with one of the values.
+    /// The label has one of the values.
     In,
-    /// It is absent or has none of the values.
+    /// The label is absent or has none of the values.
     NotIn,
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is absent.
+    /// The label is absent.
     DoesNotExist,
 }
 
 impl Selector {
-    /// Whether it selects everything.
+    /// Whether the selector has no requirements, and so selects everything.
     pub const fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.expressions.is_empty()
     }
 
-    /// The keys of the labels that it asks for, one as often as it does.
+    /// The keys of the required labels, with repetitions.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<str>> {
         let labels = self.labels.iter().map(|(key, _)| key);
         labels.chain(self.expressions.iter().map(|expression| &expression.key))
     }
 
-    /// Whether `labels` meet every requirement.
+    /// Whether `labels` meet all requirements.
     pub fn matches(&self, labels: &Labels) -> bool {
         let equal = |(key, value): &(Arc<str>, Arc<str>)| {
             labels.get(key).is_some_and(|found| found == value)

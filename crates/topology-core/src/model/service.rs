@@ -1,4 +1,4 @@
-//! Describes a Service: its frontends, ports, traffic policies and what it asks of topology.
+//! Services: frontends, ports, traffic policies and topology settings.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use super::{Frontend, Labels, ObjectName, ServicePort};
 use crate::hints::HintMode;
 use crate::policy::Policy;
 
-/// A Service with a `ClusterIP`.
+/// A Service with a cluster IP.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Service {
     /// `metadata.namespace` and `metadata.name`.
     pub name: ObjectName,
     /// `metadata.labels`, for the selectors of policies.
     pub labels: Labels,
-    /// `metadata.creationTimestamp`, seconds since 1970; the older of two claimants of one frontend wins.
+    /// `metadata.creationTimestamp`, seconds since 1970. If two Services claim the same frontend, the older one gets
+    /// it.
     pub created: Option<i64>,
-    /// The addresses under which clients reach it, in the order in which they are served.
+    /// The addresses where clients reach the Service, in order.
     pub frontends: Vec<Frontend>,
     /// `spec.ports`.
     pub ports: Vec<ServicePort>,
@@ -25,42 +26,42 @@ pub struct Service {
     pub internal_traffic_policy: TrafficPolicy,
     /// `spec.externalTrafficPolicy`.
     pub external_traffic_policy: TrafficPolicy,
-    /// Whether a `NodePort`, load-balancer or external address leads to it (KP-TP-01).
+    /// Whether it has a node port, load-balancer address or external address (KP-TP-01).
     pub externally_accessible: bool,
-    /// The policy that its annotations or `topologyKeys` ask for; Services that ask for the same may share it.
+    /// The policy in its annotations or `topologyKeys`. Services with equal policies may share it.
     pub policy: Option<Arc<Policy>>,
-    /// The `TopologyPolicy` of its namespace that its annotation `policy` names instead.
+    /// The `TopologyPolicy` in its namespace that its annotation `policy` names instead.
     pub named_policy: Option<Arc<str>>,
-    /// What its `topologyKeys` ask for by themselves, whether its annotations leave that in force or not.
+    /// The policy of its `topologyKeys` alone, even if annotations override it.
     pub topology_keys: Option<Arc<Policy>>,
-    /// What is wrong with its annotations of ours or its `topologyKeys`.
+    /// The state of its annotations and `topologyKeys`.
     pub faults: Faults,
-    /// The hints that it asks those who write its `EndpointSlices` for.
+    /// The hints that it requests from the controller that writes its EndpointSlices.
     pub hint_mode: HintMode,
-    /// What it asks for and this version does not program.
+    /// Parts of the Service that this version does not program.
     pub unprogrammed: Vec<Unprogrammed>,
 }
 
-/// What is wrong with the annotations or `topologyKeys` of a Service.
+/// The state of the annotations or `topologyKeys` of a Service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Faults {
-    /// Nothing.
+    /// All are valid.
     #[default]
     None,
     /// Some are not valid and do not count; the others do.
     Some,
-    /// The levels of a hard policy, or the name of the policy, cannot be read, and no earlier version says them:
-    /// `policy` is a boundary that holds no endpoint.
+    /// The levels of a hard policy, or the name of the policy, cannot be parsed, and no earlier version is known.
+    /// `policy` then is a boundary that contains no endpoint.
     Boundary,
-    /// The levels of a hard policy, or the name of the policy, cannot be read: `policy` and `named_policy` are those of
-    /// the last good version.
+    /// The levels of a hard policy, or the name of the policy, cannot be parsed. `policy` and `named_policy` are those
+    /// of the last valid version.
     LastGood,
-    /// The policy uses labels of Nodes that are not read yet: what the version before asked stays.
+    /// The policy uses Node labels that are not loaded yet. The previous version's policy stays in force.
     Pending,
 }
 
 impl Service {
-    /// A Service that asks for nothing: every ready endpoint gets the same share.
+    /// A Service without topology settings: every ready endpoint gets the same share.
     pub fn new(name: ObjectName, frontends: Vec<Frontend>, ports: Vec<ServicePort>) -> Self {
         Self {
             name,
@@ -81,9 +82,9 @@ impl Service {
         }
     }
 
-    /// Puts what `last` asked in the place of a policy that waits for labels, or of a boundary that cannot be read; `last` is what was known of the Service. A
-    /// version that asked for no levels and named no policy has nothing to put there: agents that saw it refuse, as those
-    /// that start now.
+    /// Replaces a policy that waits for labels, or that cannot be parsed, by that of `last`, the previous version of
+    /// the Service. If that version had no levels and named no policy, clients are refused, as by an agent that starts
+    /// now.
     pub fn keep_last_good(&mut self, last: &Self) {
         if self.faults == Faults::Pending {
             self.faults = last.faults;
@@ -102,13 +103,13 @@ impl Service {
     }
 }
 
-/// `Cluster` or `Local`, of `internalTrafficPolicy` and `externalTrafficPolicy`.
+/// `internalTrafficPolicy` or `externalTrafficPolicy`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TrafficPolicy {
-    /// Endpoints anywhere.
+    /// Endpoints on any node.
     #[default]
     Cluster,
-    /// Endpoints on this node.
+    /// Endpoints on this node only.
     Local,
 }
 
@@ -117,6 +118,6 @@ pub enum TrafficPolicy {
 pub struct Unprogrammed {
     /// The field, such as `spec.externalIPs`.
     pub field: Arc<str>,
-    /// Why not, in words for its owner.
+    /// The reason, for the Service's owner.
     pub reason: Arc<str>,
 }

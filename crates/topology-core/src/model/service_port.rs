@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::Protocol;
 
-/// One port of a Service.
+/// A port of a Service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServicePort {
-    /// `name`, empty if the Service has one unnamed port.
+    /// `name`; empty if the Service has one unnamed port.
     pub name: Arc<str>,
     /// `protocol`.
     pub protocol: Protocol,

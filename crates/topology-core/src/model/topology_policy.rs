@@ -9,34 +9,34 @@ use crate::policy::{Mode, Policy};
 /// A `TopologyPolicy` or, without a namespace, a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopologyPolicy {
-    /// Its namespace; none for a `ClusterTopologyPolicy`.
+    /// The namespace; `None` for a `ClusterTopologyPolicy`.
     pub namespace: Option<Arc<str>>,
     /// `metadata.name`.
     pub name: Arc<str>,
-    /// `metadata.creationTimestamp`, seconds since 1970; the older of two of equal priority wins.
+    /// `metadata.creationTimestamp`, seconds since 1970. Of two policies with equal priority the older one wins.
     pub created: Option<i64>,
-    /// `metadata.generation`: which writing of it this is; 0 where nothing counts them.
+    /// `metadata.generation`, the version of the spec; 0 without an API server.
     pub generation: u64,
-    /// The higher wins.
+    /// `spec.priority`: the highest wins.
     pub priority: i32,
-    /// Whether it beats annotations; a namespaced one never does.
+    /// Whether the policy overrides annotations; a namespaced one never does.
     pub enforcement: Enforcement,
-    /// The namespaces it is for, by their labels; a namespaced one is for its own.
+    /// Selects namespaces by their labels; a namespaced policy applies to its own namespace.
     pub namespace_selector: Selector,
-    /// The Services it is for.
+    /// Selects Services.
     pub service_selector: Selector,
-    /// The client Nodes it is for.
+    /// Selects client Nodes.
     pub node_selector: Selector,
-    /// The ports it is for, by name; empty = all.
+    /// The ports by name; empty = all.
     pub port_names: Vec<Arc<str>>,
-    /// What it asks for.
+    /// The levels and options.
     pub policy: Policy,
-    /// What annotations of its Services may ask for; none = anything.
+    /// Limits for annotations of its Services; `None` = no limits.
     pub owner_limits: Option<OwnerLimits>,
 }
 
 impl TopologyPolicy {
-    /// Its identity.
+    /// Namespace and name.
     pub fn id(&self) -> PolicyName {
         PolicyName {
             namespace: self.namespace.clone(),
@@ -46,27 +46,27 @@ impl TopologyPolicy {
 }
 
 impl fmt::Display for TopologyPolicy {
-    /// Kind and name, as people write them.
+    /// Kind and name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.id().fmt(f)
     }
 }
 
-/// Whether a policy of the cluster beats annotations.
+/// Whether a `ClusterTopologyPolicy` overrides annotations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Enforcement {
-    /// It is for Services that say nothing themselves.
+    /// It applies to Services without annotations of ours.
     #[default]
     Default,
-    /// It beats annotations.
+    /// It overrides annotations.
     Override,
 }
 
-/// What annotations of Services under a policy may ask for.
+/// Limits for annotations of the Services of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OwnerLimits {
-    /// The modes they may name; empty = all.
+    /// Permitted modes; empty = all.
     pub allowed_modes: Vec<Mode>,
-    /// The least `max-overload` they may set, in percent.
+    /// The least permitted `max-overload`, in percent.
     pub min_max_overload: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! One change of the kernel, and the command that an operator would type for it.
+//! A change of the kernel, which prints as the equivalent command.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,30 +6,30 @@ use std::net::{IpAddr, SocketAddr};
 use crate::scheduler::Scheduler;
 use crate::virtual_server::{RealServer, VirtualServerKey};
 
-/// One change of the kernel. Its text is the command an operator would type.
+/// A change of the kernel. Prints as the command that an operator would type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Add a virtual server without real servers.
     AddServer {
-        /// What it takes.
+        /// The virtual server.
         key: VirtualServerKey,
-        /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+        /// The scheduler, with the flag [`Scheduler::fallback`] if it has one.
         scheduler: Scheduler,
-        /// Seconds of persistence; none without.
+        /// Persistence in seconds; `None` without.
         persistence: Option<u32>,
     },
-    /// Change the attributes of a virtual server in place; its connections stay.
+    /// Change the settings of a virtual server in place; its connections stay.
     EditServer {
-        /// What it takes.
+        /// The virtual server.
         key: VirtualServerKey,
-        /// The scheduler; with the flag [`Scheduler::fallback`] where it has one.
+        /// The scheduler, with the flag [`Scheduler::fallback`] if it has one.
         scheduler: Scheduler,
-        /// Seconds of persistence; none without.
+        /// Persistence in seconds; `None` without.
         persistence: Option<u32>,
     },
     /// Delete a virtual server with its real servers.
     DeleteServer {
-        /// What it takes.
+        /// The virtual server.
         key: VirtualServerKey,
     },
     /// Add a real server.
@@ -65,8 +65,8 @@ pub enum Step {
         port: u16,
     },
     /// Delete the conntrack entries of clients that used a UDP real server, so that their next packet is scheduled
-    /// anew.
-    ForgetFlows {
+    /// again.
+    DeleteFlows {
         /// The virtual server.
         key: VirtualServerKey,
         /// The address of the real server.
@@ -77,7 +77,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The virtual server it is about.
+    /// The virtual server of the step.
     pub const fn key(&self) -> &VirtualServerKey {
         match self {
             Self::AddServer { key, .. }
@@ -87,11 +87,11 @@ impl Step {
             | Self::EditReal { key, .. }
             | Self::DrainReal { key, .. }
             | Self::DeleteReal { key, .. }
-            | Self::ForgetFlows { key, .. } => key,
+            | Self::DeleteFlows { key, .. } => key,
         }
     }
 
-    /// The name of the kind of step, stable, for metrics.
+    /// A stable name of the kind of step, for metrics.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::AddServer { .. } => "add_server",
@@ -101,7 +101,7 @@ impl Step {
             Self::EditReal { .. } => "edit_real",
             Self::DrainReal { .. } => "drain_real",
             Self::DeleteReal { .. } => "delete_real",
-            Self::ForgetFlows { .. } => "forget_flows",
+            Self::DeleteFlows { .. } => "forget_flows",
         }
     }
 }
@@ -148,7 +148,7 @@ impl fmt::Display for Step {
                     SocketAddr::new(*address, *port)
                 )
             }
-            Self::ForgetFlows { key, address, port } => {
+            Self::DeleteFlows { key, address, port } => {
                 if let VirtualServerKey::Address {
                     address: vip,
                     port: vip_port,

@@ -1,8 +1,8 @@
-//! The annotations `topology.ipvs-topo.io/...` of a Service.
+//! Parses the annotations `topology.ipvs-topo.io/...` of a Service.
 //!
-//! A fault costs the annotation that has it and no other, except that a boundary is never opened by a mistake: where
-//! the levels of a hard policy, or the name of the policy, cannot be read, the reading stands for a boundary that holds nothing
-//! ([`AnnotationReading::boundary_unread`]).
+//! An annotation that is not valid is ignored, and the others count. There is one exception, so that a mistake never
+//! removes a boundary: if the levels of a hard policy, or the name of the policy, cannot be parsed, the result is a
+//! boundary that contains no endpoint ([`AnnotationReading::boundary_unread`]).
 
 mod check;
 mod describe;
@@ -18,27 +18,27 @@ use std::sync::Arc;
 use super::{Mode, Policy, PolicyError, PolicySource};
 use set::AnnotationSet;
 
-/// What annotations ask for.
+/// The policy that annotations choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnnotationRequest {
-    /// A policy of the Service's own.
+pub enum AnnotationChoice {
+    /// A policy in the annotations themselves.
     Policy(Box<Policy>),
-    /// The `TopologyPolicy` of that name in the Service's namespace.
+    /// The `TopologyPolicy` of this name in the Service's namespace.
     Named(Arc<str>),
 }
 
-/// What a Service asks for that has annotations and `spec.topologyKeys`: annotations with levels, or a named policy, win;
-/// those without levels add to the keys.
+/// Combines annotations and `spec.topologyKeys` of one Service: annotations with levels, or a named policy, win; those
+/// without levels add to the keys.
 pub fn beside_topology_keys(
-    annotated: Option<AnnotationRequest>,
+    annotated: Option<AnnotationChoice>,
     keys: Option<Policy>,
-) -> Option<AnnotationRequest> {
+) -> Option<AnnotationChoice> {
     let Some(keys) = keys else {
         return annotated;
     };
     let policy = match annotated {
         None => keys,
-        Some(AnnotationRequest::Policy(added)) if added.adds => Policy {
+        Some(AnnotationChoice::Policy(added)) if added.adds => Policy {
             avoid: added.avoid,
             on_no_match: added.on_no_match,
             scheduler: added.scheduler,
@@ -46,30 +46,31 @@ pub fn beside_topology_keys(
         },
         Some(asked) => return Some(asked),
     };
-    Some(AnnotationRequest::Policy(Box::new(policy)))
+    Some(AnnotationChoice::Policy(Box::new(policy)))
 }
 
-/// What annotations amount to, faulty or not.
+/// The result of parsing annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotationReading {
-    /// What the annotations without a fault ask for; `None` if that is nothing.
-    pub asked: Option<AnnotationRequest>,
-    /// Everything that is wrong, not only the first fault.
+    /// The policy from the valid annotations; `None` if they say nothing.
+    pub asked: Option<AnnotationChoice>,
+    /// All errors, not only the first one.
     pub errors: Vec<PolicyError>,
-    /// Whether the levels of a hard policy, or the name of the policy, cannot be read. `asked` is then a boundary that
-    /// holds no endpoint.
+    /// Whether the levels of a hard policy, or the name of the policy, cannot be parsed. `asked` then is a boundary
+    /// that contains no endpoint.
     pub boundary_unread: bool,
-    /// Whether it is the name of the policy.
+    /// Whether the name of the policy is what cannot be parsed.
     pub name_unread: bool,
 }
 
-/// The policy that `annotations` ask for, if all of them are sound; `None` if none of them is ours.
+/// Parses `annotations`, which must all be valid; `None` if none of them is ours.
 ///
 /// # Errors
-/// Everything that is wrong, not only the first fault.
+///
+/// All errors, not only the first one.
 pub fn from_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<Option<AnnotationRequest>, Vec<PolicyError>> {
+) -> Result<Option<AnnotationChoice>, Vec<PolicyError>> {
     let annotations = annotations.into_iter();
     let reading = read_annotations(annotations.map(|(key, value)| (key, Some(value))));
     if reading.errors.is_empty() {
@@ -79,8 +80,8 @@ pub fn from_annotations<'a>(
     }
 }
 
-/// What `annotations` ask for without those that have a fault. A value of `None` is one that is not text, which
-/// somebody else reports.
+/// Parses `annotations` and ignores those that are not valid. A value of `None` is not a string; the caller reports
+/// that.
 pub fn read_annotations<'a>(
     annotations: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> AnnotationReading {
@@ -104,30 +105,30 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// What is asked for, and whether it is a boundary that cannot be read.
-    fn asked(&mut self) -> (Option<AnnotationRequest>, bool) {
-        // The policy that is meant may be a boundary.
+    /// The policy, and whether it is a boundary that cannot be parsed.
+    fn asked(&mut self) -> (Option<AnnotationChoice>, bool) {
+        // The named policy may be a boundary.
         self.name_unread &= !self.forms_boundary();
         if self.name_unread {
             self.fail_beside_name();
             let unread = Policy::new(PolicySource::Annotation, Mode::Hard, Vec::new());
-            return (Some(AnnotationRequest::Policy(Box::new(unread))), true);
+            return (Some(AnnotationChoice::Policy(Box::new(unread))), true);
         }
         if let Some(name) = self.named.take() {
             if !self.forms_boundary() {
                 self.fail_beside_name();
-                return (Some(AnnotationRequest::Named(name)), false);
+                return (Some(AnnotationChoice::Named(name)), false);
             }
             self.fail_found(
                 "policy",
                 "the named policy says all; remove the other annotations, or this one",
             );
         }
-        let meant = self.meant();
-        let unread = meant == mode::Meant::Unread;
+        let meant = self.level_choice();
+        let unread = meant == mode::LevelChoice::Unread;
         let policy = self.policy_of(meant);
         (
-            policy.map(|policy| AnnotationRequest::Policy(Box::new(policy))),
+            policy.map(|policy| AnnotationChoice::Policy(Box::new(policy))),
             unread,
         )
     }

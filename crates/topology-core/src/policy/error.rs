@@ -1,6 +1,6 @@
-//! What can be wrong with a policy.
+//! Errors and warnings about policies.
 
-/// Why a policy is ignored: the field, its value and what would be right.
+/// Why a setting is ignored: the field, its value and the problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct PolicyError {
@@ -8,15 +8,15 @@ pub struct PolicyError {
     pub field: String,
     /// The value that was found.
     pub value: String,
-    /// What is wrong and what would be right.
+    /// The problem, and what would be valid.
     pub problem: String,
 }
 
-/// What a valid policy's owner should know.
+/// A warning about a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyWarning {
     /// The annotation or field.
     pub field: String,
-    /// What was done and what to write instead.
+    /// What the setting means here, and what to write instead.
     pub message: String,
 }

@@ -1,9 +1,9 @@
-//! Levels: how near is near.
+//! Levels: how near an endpoint must be.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The label that Kubernetes puts the host name in; it stands for the Node's name here.
+/// The label for the host name. In levels it means the Node's name.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The label of the zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
@@ -13,16 +13,16 @@ pub(crate) const REGION: &str = "topology.kubernetes.io/region";
 /// A level and its share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Level {
-    /// What makes an endpoint belong to it.
+    /// What an endpoint must share with this node to be in the level.
     pub key: LevelKey,
-    /// Its share, relative to the other levels, 0 to 10,000; 0 = only when nearer levels are empty.
+    /// Its share relative to the other levels, 0 to 10,000; 0 = only if nearer levels are empty.
     pub weight: u32,
-    /// What it must have to stand on its own.
+    /// The ready endpoints that it needs to count on its own.
     pub min_ready: MinReady,
 }
 
 impl Level {
-    /// The level of `key` with `weight`, content with a single ready endpoint.
+    /// A level of `key` with `weight` that needs a single ready endpoint.
     pub fn new(key: LevelKey, weight: u32) -> Self {
         Self {
             key,
@@ -32,12 +32,12 @@ impl Level {
     }
 }
 
-/// What a level must have to stand on its own; below, it merges into the next outer one.
+/// The ready endpoints that a level needs to count on its own. With fewer it merges into the next outer level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MinReady {
-    /// Ready endpoints; 1 asks for nothing.
+    /// Number of ready endpoints; 1 is no requirement.
     pub count: u32,
-    /// Percent of its endpoints that are ready; 0 asks for nothing.
+    /// Percentage of its endpoints that are ready; 0 is no requirement.
     pub percent: u8,
 }
 
@@ -53,20 +53,21 @@ impl Default for MinReady {
 /// What an endpoint's node and this node must have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LevelKey {
-    /// Be the same Node; compared by name, never by the hostname label (KEP-536 compared the two and
-    /// never matched where they differ).
+    /// The same Node, compared by name and never by the hostname label. KEP-536 compared the name with the label, and
+    /// never matched if they differed.
     Node,
-    /// Carry the same non-empty value of this label.
+    /// The same non-empty value of this label.
     Label(Arc<str>),
     /// Nothing.
     Any,
 }
 
 impl LevelKey {
-    /// The key that `text` names: an alias (`node`, `zone`, `region`), `*`, or a label key.
+    /// Parses a level: an alias (`node`, `zone`, `region`), `*`, or a label key.
     ///
     /// # Errors
-    /// In words, with what would be right.
+    ///
+    /// A message that says what would be valid.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "*" => Ok(Self::Any),
@@ -80,7 +81,7 @@ impl LevelKey {
         }
     }
 
-    /// The label of Nodes that it goes by, if it goes by one.
+    /// The Node label of the level, if it has one.
     pub fn label(&self) -> Option<&Arc<str>> {
         match self {
             Self::Label(key) => Some(key),
@@ -88,7 +89,7 @@ impl LevelKey {
         }
     }
 
-    /// Whether it is shown by a short name: a word that means a label, and not the label that is called so.
+    /// Whether it is displayed by an alias, and not by a label key of the same spelling.
     pub fn has_short_name(&self) -> bool {
         match self {
             Self::Node | Self::Any => true,
@@ -96,8 +97,8 @@ impl LevelKey {
         }
     }
 
-    /// Whether all that has this in common has `outer` in common, too: a Node has one value of each label, and a zone
-    /// is in one region. Of other labels it is not known.
+    /// Whether nodes that have this level in common always have `outer` in common, too: a Node has one value of each
+    /// label, and a zone is in one region. For other labels that is unknown.
     pub(crate) fn is_inside(&self, outer: &Self) -> bool {
         match (self, outer) {
             (Self::Node, Self::Label(_)) => true,
@@ -108,8 +109,8 @@ impl LevelKey {
 }
 
 impl fmt::Display for LevelKey {
-    /// The alias where there is one. A label that is called like an alias (only `topologyKeys` can name one) is
-    /// shown as `label zone`.
+    /// The alias if there is one. A label with the same spelling as an alias (only `topologyKeys` can name one) prints
+    /// as `label zone`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Node => "node",

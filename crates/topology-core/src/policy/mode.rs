@@ -1,15 +1,15 @@
-//! The five names of the one engine.
+//! The five modes of a policy.
 
-/// What a policy means as a whole.
+/// The meaning of a policy's levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// The listed levels or a refusal.
+    /// Only endpoints in the levels; otherwise clients are refused.
     Hard,
     /// The first level with endpoints takes all.
     Prefer,
-    /// Each level its share.
+    /// Each level gets its share.
     Weighted,
-    /// As near as possible without overloading anybody: prefer with a cap.
+    /// As near as possible without overloading a level: `Prefer` with a cap.
     Balanced,
     /// No preference.
     None,
@@ -25,7 +25,7 @@ impl Mode {
         Self::None,
     ];
 
-    /// The word for it in annotations and output.
+    /// The value in annotations and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hard => "hard",
@@ -36,8 +36,8 @@ impl Mode {
         }
     }
 
-    /// The word for it in objects of our own kinds.
-    pub const fn title(self) -> &'static str {
+    /// The value in our custom resources.
+    pub const fn api_value(self) -> &'static str {
         match self {
             Self::Hard => "Hard",
             Self::Prefer => "Prefer",

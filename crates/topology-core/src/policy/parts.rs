@@ -1,13 +1,13 @@
-//! The choices inside a policy.
+//! The options of a policy.
 
 use std::sync::Arc;
 
 use super::LevelKey;
 
-/// What the number beside a level means.
+/// The meaning of a level's weight.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weighting {
-    /// The share of the whole level, however many endpoints are in it.
+    /// The share of the whole level, for any number of endpoints in it.
     #[default]
     TierShare,
     /// The weight of each endpoint in it.
@@ -17,10 +17,10 @@ pub enum Weighting {
 /// Where the share of a level without endpoints goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EmptyTier {
-    /// To the next outer level that has endpoints, else to the nearest inner one.
+    /// To the next outer level with endpoints, otherwise to the nearest inner one.
     #[default]
     Cascade,
-    /// To all levels that have endpoints, in proportion.
+    /// To all levels with endpoints, in proportion.
     Renormalize,
 }
 
@@ -32,7 +32,7 @@ pub enum Demand {
     NodeCount,
     /// By the allocatable CPU of its ready Nodes.
     AllocatableCpu,
-    /// As stated: zone and percent. A zone's percent is spread evenly over its Nodes for other levels.
+    /// As configured: zone and percent. For other levels a zone's percentage is divided equally among its Nodes.
     Static(Vec<(Arc<str>, u32)>),
 }
 
@@ -47,46 +47,46 @@ pub enum DemandKind {
     Static,
 }
 
-/// How what the overload cap turns away is spread over the outer levels.
+/// How traffic above the cap is divided over the outer levels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Residual {
-    /// To zones that have more of the endpoints than of the demand.
+    /// To zones with a larger share of the endpoints than of the demand.
     #[default]
     Capacity,
-    /// To all endpoints alike.
+    /// To all endpoints equally.
     Even,
 }
 
-/// A domain whose endpoints are not desired: this node's own value of the key.
+/// A domain whose endpoints should not be used: this node's own value of the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Avoid {
-    /// What the endpoint must not share with this node.
+    /// What an endpoint should not have in common with this node.
     pub key: LevelKey,
-    /// Whether it gives way where nothing else remains.
+    /// Whether the endpoints are used if no others remain.
     pub soft: bool,
 }
 
-/// Whether endpoints in a domain that is avoided may be used at all.
+/// Whether endpoints in an avoided domain may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AvoidMode {
     /// Never.
     Hard,
-    /// Where nothing else remains.
+    /// If no others remain.
     Soft,
 }
 
-/// What clients see where a hard policy matches nothing.
+/// What clients get if a hard policy matches no endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OnNoMatch {
-    /// A refusal at once: TCP reset or ICMP port unreachable.
+    /// A refusal: TCP reset or ICMP port unreachable.
     #[default]
     Reject,
-    /// Silence.
+    /// No reply.
     Drop,
 }
 
 impl OnNoMatch {
-    /// The word for it in annotations and output.
+    /// The value in annotations and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reject => "reject",

@@ -1,8 +1,8 @@
-//! Where a policy was written.
+//! The sources of policies.
 
-use super::in_full;
+use super::label_of_alias;
 
-/// What decides the endpoints of a Service port: the first source that applies, never a mixture.
+/// The source that decides a Service port: the first one that applies. Sources are never combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PolicySource {
     /// `internalTrafficPolicy: Local`.
@@ -19,12 +19,12 @@ pub enum PolicySource {
     ClusterDefault,
     /// `hints` of its `EndpointSlices`, as kube-proxy 1.35 reads them.
     Hints,
-    /// Nothing: every ready endpoint alike.
+    /// No policy: every ready endpoint gets the same share.
     Uniform,
 }
 
 impl PolicySource {
-    /// Whether it is a policy of ours: of the owner, a namespace or the cluster. Every other source has one level.
+    /// Whether the source is a policy of ours, by owner, namespace or cluster. Every other source has one level.
     pub const fn is_policy(self) -> bool {
         match self {
             Self::ClusterOverride
@@ -36,16 +36,16 @@ impl PolicySource {
         }
     }
 
-    /// What a level is called where it is written: `topologyKeys` knows no short names.
-    pub fn in_words(self, level: &str) -> &str {
+    /// The name of a level in the notation of the source: `topologyKeys` has no aliases.
+    pub fn level_name(self, level: &str) -> &str {
         if self == Self::TopologyKeys {
-            in_full(level)
+            label_of_alias(level)
         } else {
             level
         }
     }
 
-    /// The word for it in output.
+    /// The value in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TrafficPolicyLocal => "trafficPolicyLocal",

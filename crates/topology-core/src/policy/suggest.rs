@@ -1,8 +1,8 @@
-//! What was most likely meant by a level that no Node has.
+//! Suggests a level for one that no Node has.
 
 use super::level::{HOSTNAME, REGION, ZONE};
 
-/// Words and labels that people write for a level, and what it is called here.
+/// Names and labels that users write for a level, with the name here.
 const ALIASES: [(&str, &str); 10] = [
     ("az", "zone"),
     ("availability-zone", "zone"),
@@ -16,7 +16,7 @@ const ALIASES: [(&str, &str); 10] = [
     ("nodename", "node"),
 ];
 
-/// The words for levels and the labels that they stand for.
+/// Aliases of levels and their labels.
 const WORDS: [(&str, &str); 6] = [
     ("node", "node"),
     ("zone", "zone"),
@@ -26,10 +26,10 @@ const WORDS: [(&str, &str); 6] = [
     (REGION, "region"),
 ];
 
-/// What was most likely meant by `key`: a word for a level, or one of the labels that Nodes have (`known`).
+/// Suggests an alias of a level, or one of the labels that Nodes have (`known`), instead of `key`.
 ///
-/// A known other name of a level is taken first, then what differs least from `key`: in one character in three at most,
-/// and in two at most; capitals do not count. Of several the first by name.
+/// Known other names are tried first, then the most similar text: it may differ in one of three characters, and in at
+/// most two. Case is ignored. Of several the first one by name.
 pub fn suggest<'a, K: IntoIterator<Item = &'a str>>(key: &str, known: K) -> Option<String> {
     let written = key.to_ascii_lowercase();
     let named = ALIASES.iter().find(|(alias, _)| *alias == written);
@@ -40,12 +40,14 @@ pub fn suggest<'a, K: IntoIterator<Item = &'a str>>(key: &str, known: K) -> Opti
     let known = known
         .into_iter()
         .filter(|label| *label != key && !has_word(label));
-    // What the key stands for already was not meant instead of it.
-    let words = WORDS.into_iter().filter(|(_, word)| in_full(word) != key);
+    // An alias for `key` itself would be no correction.
+    let words = WORDS
+        .into_iter()
+        .filter(|(_, word)| label_of_alias(word) != key);
     let candidates = words.chain(known.map(|label| (label, label)));
     let most = (key.len() / 3).min(2);
     let near = candidates.filter_map(|(text, meant)| {
-        // No longer text is ever a label key, and only the lengths tell that it is far away.
+        // A longer text is no label key. If the lengths differ much, the texts do, too.
         let far = text.len().abs_diff(key.len()) > most || key.len() > MAX_KEY;
         let distance = (!far).then(|| distance(&written, &text.to_ascii_lowercase()))?;
         (distance <= most).then_some((distance, meant))
@@ -56,8 +58,8 @@ pub fn suggest<'a, K: IntoIterator<Item = &'a str>>(key: &str, known: K) -> Opti
 /// The longest label key: a prefix of 253, a slash, a name of 63.
 const MAX_KEY: usize = 317;
 
-/// What the level is called as a label, where a field knows no words.
-pub(crate) fn in_full(word: &str) -> &str {
+/// The label of an alias, for a field without aliases.
+pub(crate) fn label_of_alias(word: &str) -> &str {
     match word {
         "node" => HOSTNAME,
         "zone" => ZONE,
@@ -66,7 +68,7 @@ pub(crate) fn in_full(word: &str) -> &str {
     }
 }
 
-/// How many characters have to be put in, taken out or replaced to make `a` into `b` (Levenshtein).
+/// The number of characters to insert, delete or replace to turn `a` into `b` (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (at, left) in a.bytes().enumerate() {

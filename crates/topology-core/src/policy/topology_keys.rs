@@ -1,22 +1,22 @@
-//! The field `spec.topologyKeys` of Kubernetes 1.17 to 1.21 (KEP-536).
+//! Parses the field `spec.topologyKeys` of Kubernetes 1.17 to 1.21 (KEP-536).
 
 use super::{Level, LevelKey, MAX_LEVELS, Mode, Policy, PolicyError, PolicySource, PolicyWarning};
 
-/// What a list of keys amounts to, faulty or not.
+/// The result of parsing a list of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyKeysReading {
-    /// What it means, as far as it can be read; none for an empty list (V1).
+    /// The policy, as far as it can be parsed; `None` for an empty list (V1).
     pub policy: Option<Policy>,
-    /// What its owner should know.
+    /// Warnings for the Service's owner.
     pub warnings: Vec<PolicyWarning>,
-    /// Every element that validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by its index.
+    /// All elements that the validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by index.
     pub errors: Vec<PolicyError>,
-    /// Whether it is a boundary that cannot be read. `policy` is then a boundary that holds no endpoint.
+    /// Whether it is a boundary that cannot be parsed. `policy` then is a boundary that contains no endpoint.
     pub boundary_unread: bool,
 }
 
 impl TopologyKeysReading {
-    /// A boundary that cannot be read.
+    /// A boundary that cannot be parsed.
     pub fn unread() -> Self {
         Self {
             policy: Some(Policy::new(
@@ -31,10 +31,11 @@ impl TopologyKeysReading {
     }
 }
 
-/// The policy that the list `keys` meant, with what its owner should know; none for an empty list (V1).
+/// Parses `keys`, which must all be valid; `None` for an empty list (V1).
 ///
 /// # Errors
-/// Every element that validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by its index.
+///
+/// All elements that the validation of Kubernetes 1.18 refused (V4-V6, V8, V9), by index.
 pub fn from_topology_keys<T: AsRef<str>>(
     keys: &[T],
 ) -> Result<(Option<Policy>, Vec<PolicyWarning>), Vec<PolicyError>> {
@@ -46,12 +47,12 @@ pub fn from_topology_keys<T: AsRef<str>>(
     }
 }
 
-/// What the list `keys` means, as far as it can be read.
+/// Parses `keys` as far as possible.
 ///
-/// An empty text as the last element meant "any node" in the first draft of the KEP and is read as `*` with a
-/// warning; anywhere else it is an error, since a stray element would turn a hard rule into a soft one.
-/// Of a key that stands twice the first holds. With any other error the list cannot be read: one that ends in `*` then
-/// means nothing, any other is a boundary.
+/// In the first draft of the KEP an empty text as the last element meant "any node". It is parsed as `*`, with a
+/// warning. At another position it is an error, because it would turn a hard rule into a soft one. Of a repeated key
+/// the first one counts. With any other error the list cannot be parsed: if it ends in `*` it is ignored, otherwise it
+/// is a boundary.
 pub fn read_topology_keys<T: AsRef<str>>(keys: &[T]) -> TopologyKeysReading {
     let mut levels: Vec<Level> = Vec::with_capacity(keys.len());
     let (mut warnings, mut errors, mut is_unread) = (Vec::new(), Vec::new(), false);
@@ -120,7 +121,7 @@ fn policy(levels: Vec<Level>) -> Option<Policy> {
     Some(Policy::new(PolicySource::TopologyKeys, mode, levels))
 }
 
-/// The field knew no aliases: `zone` is the label `zone`.
+/// The field has no aliases: `zone` is the label `zone`.
 fn key(text: &str, last: bool) -> Result<LevelKey, String> {
     match text {
         "node" | "zone" | "region" => Ok(LevelKey::Label(text.into())),

@@ -1,23 +1,24 @@
-//! What the tolerance is judged for: every level, and inside a level the endpoints that get the same share each.
+//! The groups of endpoints that the tolerance applies to: each level, and inside a level the endpoints with the same
+//! share.
 //!
-//! A level of endpoints that are all alike needs no second look. In one of several capacities each kind has to be near
-//! enough: with the level's sum alone, capacities 1 and 257 would be near enough with weights 1 and 1.
+//! A level with equal endpoints needs only one check. In a level with several capacities each kind is checked.
+//! Otherwise, for capacities 1 and 257 the sum of the level would be within the tolerance with weights 1 and 1.
 
 use super::class::{Class, levels};
 use crate::ratio::Ratio;
 
-/// How far the achieved share of a level, or of all its endpoints that want the same, may be from the `desired` one:
-/// at most 0.5 points, and at most the larger of 0.1 points and 5 % of the share.
+/// How far the achieved share of a group may differ from the `desired` one: at most 0.5 points, and at most the larger
+/// of 0.1 points and 5 % of the share.
 pub fn tolerance(desired: Ratio) -> Ratio {
     let relative = (desired * Ratio::new(5, 100)).max(Ratio::new(1, 1_000));
     relative.min(Ratio::new(5, 1_000))
 }
 
-/// What is judged together.
+/// The groups.
 pub(super) struct ShareGroups {
-    /// The desired share of each: those of the levels, then those of the kinds.
+    /// The desired share of each group: first the levels, then the kinds.
     pub(super) desired: Vec<Ratio>,
-    /// The kind of each class, as an index into `desired`; none where its level holds no other kind.
+    /// The kind of each class, as an index into `desired`; `None` if its level has no other kind.
     pub(super) kinds: Vec<Option<usize>>,
 }
 
@@ -49,8 +50,7 @@ impl ShareGroups {
         groups
     }
 
-    /// How far the worst is beyond its tolerance if the endpoints of each class have so many `picks` together; 0 if
-    /// everything is near enough.
+    /// How far the worst group is beyond its tolerance with so many `picks` for each class; 0 if all are within it.
     pub(super) fn excess(&self, classes: &[Class], picks: &[u64]) -> Ratio {
         let mut sums = vec![0_u64; self.desired.len()];
         for ((class, kind), picks) in classes.iter().zip(&self.kinds).zip(picks) {

@@ -1,10 +1,10 @@
-//! Weights for `mh`, which keeps six bits of a weight and hands out 4,093 buckets.
+//! Weights for `mh`, which keeps six bits of a weight and distributes 4,093 buckets.
 //!
-//! A weight above 63 times the common divisor loses its lower bits, so the largest weight is at most 63. All weights together
-//! are at most 4,093, as long as that is possible: beyond, those at the end of the list would get no bucket.
+//! A weight above 63 times the common divisor loses its lower bits, so the largest weight is at most 63. If possible,
+//! all weights together are at most 4,093; otherwise the real servers at the end of the list get no bucket.
 //!
-//! Example: 90 % and 10 % over 1 and 5 endpoints are 45 to 1 each: weights 45 and 1. 99 % and 1 % would be 495 to 1; the
-//! nearest that `mh` tells apart are 63 and 1, which is 92.6 % and 7.4 %.
+//! Example: 90 % and 10 % over 1 and 5 endpoints are 45 to 1 each: weights 45 and 1. 99 % and 1 % would be 495 to 1;
+//! the nearest weights that `mh` distinguishes are 63 and 1, with shares of 92.6 % and 7.4 %.
 
 use super::class::{Class, picks};
 use super::groups::ShareGroups;
@@ -12,7 +12,7 @@ use super::quantised::{QuantiseMethod, Quantised, lowest_terms};
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_BUCKETS, MH_WEIGHT};
 
-/// The smallest weights that are near enough; if none are, the nearest.
+/// The smallest weights within the tolerance; if there are none, the nearest.
 pub(super) fn quantise(classes: &[Class]) -> Quantised {
     let groups = ShareGroups::of(classes);
     let mut best: Option<(Ratio, Vec<u32>)> = None;

@@ -1,9 +1,9 @@
-//! Weights, and how they were found.
+//! The result: weights, and how they were found.
 
 use super::class::{Class, picks};
 use crate::ratio::gcd;
 
-/// The largest weight ever given to a real server.
+/// The largest weight that a real server gets.
 pub const MAX_WEIGHT: u32 = 65_535;
 
 /// How the weights were found.
@@ -17,12 +17,12 @@ pub enum QuantiseMethod {
     WideExact,
     /// Rounded, within the tolerance, m at most 65,535.
     WideSearch,
-    /// The largest weight is 65,535 and some share is outside the tolerance.
+    /// The largest weight is 65,535, and some share is outside the tolerance.
     Clamped,
 }
 
 impl QuantiseMethod {
-    /// The word for it in output.
+    /// The value in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -37,18 +37,18 @@ impl QuantiseMethod {
 /// Weights, one for each class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantised {
-    /// The weight of each endpoint of the class, 1 to 65,535; their greatest common divisor is 1.
+    /// The weight of each endpoint of the class, 1 to 65,535. The greatest common divisor is 1.
     pub weights: Vec<u32>,
-    /// How many endpoints of the class weigh one more; only `sh` needs that.
+    /// How many endpoints of the class have a weight that is larger by one; only for `sh`.
     pub heavier: Vec<u32>,
     /// How they were found.
     pub method: QuantiseMethod,
-    /// The sum of all endpoints' weights: the picks in one cycle of `wrr`.
+    /// The sum of the weights of all endpoints: the picks in one cycle of `wrr`.
     pub cycle: u64,
 }
 
 impl Quantised {
-    /// Weights under which the endpoints of a class are alike.
+    /// Weights without `heavier` endpoints.
     pub(super) fn alike(classes: &[Class], weights: Vec<u32>, method: QuantiseMethod) -> Self {
         Self {
             heavier: vec![0; weights.len()],
@@ -59,7 +59,7 @@ impl Quantised {
     }
 }
 
-/// The same proportions in the smallest numbers.
+/// The same proportions in the smallest integers.
 pub(super) fn lowest_terms(mut weights: Vec<u32>) -> Vec<u32> {
     let common = weights
         .iter()

@@ -1,13 +1,13 @@
-//! The search for the smallest rounded weights that are near enough, in machine integers.
+//! Searches the smallest rounded weights within the tolerance, in machine integers.
 //!
-//! It walks over m, the largest weight. Each step looks only at the classes whose weight grows there, and where a level
-//! or the alike endpoints in one are so far off that they cannot be near enough for many steps, the walk leaps over them.
+//! It increases m, the largest weight. Each step checks only the classes whose weight changes. If a group is so far off
+//! that it cannot be within the tolerance for many steps, the search skips them.
 
 mod bounds;
+mod integers;
 mod line;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use super::class::Class;
 use super::groups::ShareGroups;
@@ -15,30 +15,31 @@ use crate::ratio::{Ratio, gcd};
 use bounds::{Bounds, PickSum};
 use line::ClassLine;
 
-/// Lines that are looked at together.
+/// Lines that are compared together.
 const CHUNK: usize = 8;
-/// Looking for a leap costs about as much as so many steps, so it is not done more often.
+/// Computing a skip costs about as much as so many steps, so it is not done more often.
 const STRIDE: u32 = 128;
 
-/// A walk over the largest weight.
+/// The state of the search.
 pub(super) struct Search {
     /// The largest weight so far.
     largest: u32,
-    /// When each line weighs one more; apart from the lines, since every step looks at all of them.
+    /// The value of m at which each line's weight increases; separate from the lines, because every step reads all of
+    /// them.
     due: Vec<u32>,
     lines: Vec<ClassLine>,
-    /// One for each of the [`ShareGroups`].
+    /// The limits of each of the [`ShareGroups`].
     bounds: Vec<Bounds>,
-    /// The one that was not near enough last; it seldom is at once.
+    /// The group that was last outside its tolerance, and most likely still is.
     suspect: usize,
-    /// All levels together.
+    /// The sum of all levels.
     all: PickSum,
-    /// Where to look for a leap again.
+    /// The value of m at which to compute a skip again.
     look_ahead: u32,
 }
 
 impl Search {
-    /// A walk that has not begun: every weight is 1.
+    /// The initial state: every weight is 1.
     pub(super) fn new(classes: &[Class]) -> Self {
         let largest_share = classes.iter().map(|class| class.share).max();
         let largest_share = largest_share.unwrap_or(Ratio::ONE);
@@ -58,7 +59,7 @@ impl Search {
         search
     }
 
-    /// The first weights from here to `limit` that are near enough; the walk stays there, or at the limit.
+    /// The first weights up to `limit` that are within the tolerance. The search stays there, or at the limit.
     pub(super) fn up_to(&mut self, limit: u32) -> Option<Vec<u32>> {
         while self.largest < limit {
             self.advance(limit);
@@ -69,7 +70,7 @@ impl Search {
         None
     }
 
-    /// The weights here, in lowest terms.
+    /// The current weights, in lowest terms.
     pub(super) fn weights(&self) -> Vec<u32> {
         let common = |common, line: &ClassLine| gcd(common, u128::from(line.counted()));
         let common = u32::try_from(self.lines.iter().fold(0, common))
@@ -81,7 +82,7 @@ impl Search {
             .collect()
     }
 
-    /// Whether everything is near enough.
+    /// Whether all groups are within the tolerance.
     fn is_near(&mut self) -> bool {
         let fails = |bounds: &Bounds| !bounds.hold(&self.all);
         if self.bounds.get(self.suspect).is_some_and(fails) {
@@ -96,7 +97,7 @@ impl Search {
         }
     }
 
-    /// One step, or as many at once as nothing can come of.
+    /// Does one step, or skips steps that cannot succeed.
     fn advance(&mut self, limit: u32) {
         if self.largest < self.look_ahead {
             return self.step();
@@ -109,8 +110,8 @@ impl Search {
         self.leap(self.largest.saturating_add(idle).min(limit));
     }
 
-    /// How many steps it takes at least until every level can be near enough, or until a line grows that does not within
-    /// a stride: those are taken to stand still.
+    /// The least number of steps until every group can be within its tolerance, or until a line grows that would not
+    /// within a stride: those lines count as constant.
     fn idle(&mut self) -> u32 {
         self.all.stand_still();
         self.bounds
@@ -133,7 +134,7 @@ impl Search {
     fn step(&mut self) {
         self.largest += 1;
         for (due, lines) in self.due.chunks_mut(CHUNK).zip(self.lines.chunks_mut(CHUNK)) {
-            // Counted and not searched, so that they are compared at once.
+            // Counted instead of searched, so that the compiler vectorises the comparison.
             let now: u32 = due.iter().map(|due| u32::from(*due == self.largest)).sum();
             if now == 0 {
                 continue;
@@ -143,7 +144,7 @@ impl Search {
                     continue;
                 }
                 *due = line.grow(*due);
-                // Below 1 every weight counts as 1 already.
+                // Below 1 the weight counts as 1 already.
                 if line.weight > 1 {
                     self.all.picks += line.count;
                     sums(&mut self.bounds, line).for_each(|sum| sum.picks += line.count);
@@ -152,7 +153,7 @@ impl Search {
         }
     }
 
-    /// Goes to `largest` at once.
+    /// Continues at `largest`.
     fn leap(&mut self, largest: u32) {
         self.largest = largest;
         self.due = self
@@ -172,7 +173,7 @@ impl Search {
     }
 }
 
-/// What `line` counts for: its level, and the endpoints like its own.
+/// The sums that include `line`: its level, and its kind.
 fn sums<'a>(bounds: &'a mut [Bounds], line: &ClassLine) -> impl Iterator<Item = &'a mut PickSum> {
     let (level, kind) = (line.level, line.kind);
     bounds

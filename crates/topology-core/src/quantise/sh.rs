@@ -1,9 +1,9 @@
-//! Weights for `sh`, which hands out 256 buckets: as many in a row to each real server as it weighs, around and around.
+//! Weights for `sh`, which distributes 256 buckets: in rounds, each real server gets as many in a row as its weight.
 //!
-//! With weights that sum to 256 nothing is left for a part of a round, and every real server gets its weight. So the
-//! shares of 256 are rounded to whole buckets, at least one each; what rounding leaves goes to the largest fractions.
-//! Where all are alike each weighs 1, and the kernel deals the buckets out evenly by itself. More than 256 endpoints
-//! cannot all have a bucket.
+//! With weights that add up to 256 there is exactly one round, and every real server gets its weight. So the shares of
+//! 256 are rounded to whole buckets, at least one each; the remaining buckets go to the largest fractions. If all
+//! shares are equal, each weight is 1, and the kernel distributes the buckets evenly. More than 256 endpoints cannot
+//! all have a bucket.
 //!
 //! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 204.8, 12.8 and 2.13 buckets each: 205, 13 and 2.
 
@@ -31,7 +31,7 @@ pub(super) fn quantise(classes: &[Class]) -> Quantised {
     dealt(classes, &quotas(classes))
 }
 
-/// How many buckets each endpoint of a class should have, at least 1: who would have less gets one, and the others
+/// The exact number of buckets for each endpoint of a class, at least 1. Classes below 1 get one bucket, and the others
 /// divide the rest.
 fn quotas(classes: &[Class]) -> Vec<Ratio> {
     let mut lifted = vec![false; classes.len()];
@@ -62,7 +62,7 @@ fn quotas(classes: &[Class]) -> Vec<Ratio> {
     }
 }
 
-/// The whole parts of `quotas`, and what that leaves to the largest fractions.
+/// Rounds `quotas` down and gives the remaining buckets to the largest fractions.
 fn dealt(classes: &[Class], quotas: &[Ratio]) -> Quantised {
     let whole = |quota: &Ratio| u32::try_from(quota.numerator() / quota.denominator()).unwrap_or(1);
     let weights: Vec<u32> = quotas.iter().map(whole).collect();
@@ -86,7 +86,7 @@ fn dealt(classes: &[Class], quotas: &[Ratio]) -> Quantised {
     judged(classes, weights, heavier)
 }
 
-/// How near that is.
+/// Classifies the weights as exact, within the tolerance, or clamped.
 fn judged(classes: &[Class], weights: Vec<u32>, heavier: Vec<u32>) -> Quantised {
     let mut picks = picks(classes, &weights);
     for (picks, heavier) in picks.iter_mut().zip(&heavier) {

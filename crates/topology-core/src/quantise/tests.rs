@@ -1,4 +1,4 @@
-//! Weights: capacity classes, bounds, tolerance, and a model of what the kernel does with them.
+//! Weights: capacity classes, limits, tolerance, and a model of the kernel's scheduler.
 
 use proptest::prelude::*;
 
@@ -23,8 +23,8 @@ fn levels_of(levels: &[(u64, u32)]) -> Vec<Class> {
         .collect()
 }
 
-/// `wrr` as the kernel has it (`ip_vs_wrr_schedule`): serve everybody whose weight reaches the current level,
-/// lower the level by the common divisor, begin anew.
+/// `wrr` as in the kernel (`ip_vs_wrr_schedule`): serves every real server with at least the current weight, lowers
+/// that by the common divisor, and starts again.
 fn wrr(weights: &[u32], picks: usize) -> Vec<usize> {
     let largest = weights.iter().copied().max().unwrap_or(0);
     let step = weights
@@ -110,7 +110,7 @@ fn without_classes_there_is_nothing_to_weigh() {
     assert_eq!((nothing.weights.len(), nothing.cycle), (0, 0));
 }
 
-/// What the module's table says, with fractions and without cleverness.
+/// The table in the module's documentation, with exact fractions and without optimisation.
 fn naive(classes: &[Class], largest: u32) -> Vec<u32> {
     let top = classes.iter().map(|class| class.share).max().unwrap();
     let round = |class: &Class| {
@@ -142,7 +142,7 @@ fn near_enough(classes: &[Class], weights: &[u32]) -> bool {
     levels_near && kinds_near_enough(classes, weights)
 }
 
-/// Whether all endpoints of one level and share together get nearly what they want.
+/// Whether all endpoints of one level and share together get their share within the tolerance.
 fn kinds_near_enough(classes: &[Class], weights: &[u32]) -> bool {
     let picks = |class: &Class, weight: &u32| u64::from(class.count) * u64::from(*weight);
     let both = || classes.iter().zip(weights);
@@ -183,7 +183,7 @@ fn capacities_far_apart_count_within_a_tier() {
     }
 }
 
-/// Levels of endpoints that are alike, or of two capacities each.
+/// Levels with equal endpoints, or with two capacities each.
 fn any_levels() -> impl Strategy<Value = Vec<Class>> {
     let level = (1..=10_000_u64, 1..300_u32);
     let alike = proptest::collection::vec(level, 1..6).prop_map(|levels| levels_of(&levels));

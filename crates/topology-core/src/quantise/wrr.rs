@@ -1,19 +1,19 @@
-//! What the scheduler `wrr` of the kernel does with a list of weights (`net/netfilter/ipvs/ip_vs_wrr.c`).
+//! Simulates the kernel's scheduler `wrr` (`net/netfilter/ipvs/ip_vs_wrr.c`).
 
 use crate::ratio::gcd;
 
-/// The picks of `wrr` from a fresh start, one after the other, as indices into `weights`; endless, or empty if no
-/// weight is above 0.
+/// Returns the picks of `wrr` from its initial state, as indices into `weights`; endless, or empty if no weight is
+/// above 0.
 ///
-/// The scheduler goes around the list and picks whoever weighs at least the current level; at the end of a round the
-/// level falls by the greatest common divisor, and from the bottom it starts at the largest weight again.
+/// The scheduler walks the list and picks each real server with at least the current weight. After a round the current
+/// weight decreases by the greatest common divisor. At the bottom it starts with the largest weight again.
 ///
 /// Example: weights 4, 3, 2 give A A B A B C A B C (Q44).
 pub fn wrr(weights: &[u32]) -> impl Iterator<Item = usize> + '_ {
     let common = weights
         .iter()
         .fold(0_u128, |common, weight| gcd(common, u128::from(*weight)));
-    // The divisor of 32-bit numbers is one itself.
+    // The greatest common divisor of 32-bit numbers fits 32 bits.
     let step = u32::try_from(common).unwrap_or(1).max(1);
     let largest = weights.iter().copied().max().unwrap_or(0);
     let rounds = std::iter::successors(Some(largest), move |level| match *level {

@@ -1,4 +1,4 @@
-//! Fractions: exact where they fit, near where they do not.
+//! Fractions: exact if they fit, otherwise rounded.
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
-//! The last step of S11: the shares that the scheduler achieves with the weights.
+//! The last step of S11: computes the shares that the scheduler achieves with the weights.
 //!
-//! `wrr` achieves those of the weights, and S10 has them. What others make of weights, and of the order in which the real
-//! servers enter the kernel, is in [`crate::scheduler`].
+//! For `wrr` they are those of the weights, which S10 has computed. For other schedulers, and for the influence of the
+//! order of real servers, see [`crate::scheduler`].
 //!
 //! Example: weights 1 and 1 under `fo` are shares of 0 and 1.
 
@@ -10,7 +10,7 @@ use super::work::{LevelState, PortWork};
 use crate::quantise::tolerance;
 use crate::ratio::Ratio;
 
-/// Replaces the shares of weights by those that the scheduler achieves. `order` names the candidate of each real server.
+/// Replaces the shares by those that the scheduler achieves. `order` has the candidate of each real server.
 pub(super) fn run(work: &mut PortWork<'_>, order: &[usize]) {
     let scheduler = work.scheduler();
     if scheduler.keeps_weights() || work.classes.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn run(work: &mut PortWork<'_>, order: &[usize]) {
     }
 }
 
-/// What each level gets: the sum of its endpoints' shares.
+/// Sums the shares of the endpoints of each level.
 fn sum_up(work: &mut PortWork<'_>) {
     let mut sums = vec![Ratio::ZERO; work.levels.len()];
     for candidate in &work.candidates {
@@ -43,7 +43,7 @@ fn sum_up(work: &mut PortWork<'_>) {
     }
 }
 
-/// Whether some level, with those that merged into it, gets more or less than the tolerance allows.
+/// Whether the share of a level, including levels that merged into it, is outside the tolerance.
 fn is_off(work: &PortWork<'_>) -> bool {
     let mut parts = vec![(Ratio::ZERO, Ratio::ZERO); work.levels.len()];
     for class in &work.classes {

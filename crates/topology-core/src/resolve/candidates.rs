@@ -1,28 +1,28 @@
-//! The endpoints of one Service port, each once.
+//! Collects the endpoints of one Service port, without duplicates.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::port_view::PortView;
 use super::reason::Reason;
-use super::targets::Target;
+use super::targets::PortTarget;
 use crate::model::{Endpoint, Family, Node};
 use crate::policy::ZONE;
 use crate::ratio::Ratio;
 
-/// An endpoint and what the stages have decided about it so far.
+/// An endpoint, and what the stages have decided about it so far.
 #[derive(Clone)]
 pub(super) struct Candidate<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) port: u16,
     pub(super) local: bool,
-    /// Its Node, if that is known.
+    /// Its Node, if known.
     pub(super) node: Option<&'a Node>,
-    /// Its zone, from its Node or else from the slice; never empty.
+    /// Its zone, from its Node or otherwise from the slice; never empty.
     pub(super) zone: Option<&'a Arc<str>>,
     /// Index of its level.
     pub(super) level: Option<usize>,
-    /// Its part of its pool relative to the others there.
+    /// Its weight within its pool.
     pub(super) capacity: u32,
     /// Index of its pool, once it has one.
     pub(super) pool: usize,
@@ -35,24 +35,24 @@ pub(super) struct Candidate<'a> {
     pub(super) weight: u32,
 }
 
-/// Endpoints that may be considered, and those whose address can never be a real server; both by address and port.
+/// Usable endpoints, and those whose address can never be a real server; both sorted by address and port.
 #[derive(Clone)]
 pub(super) struct PortCandidates<'a> {
     pub(super) accepted: Vec<Candidate<'a>>,
     pub(super) refused: Vec<Candidate<'a>>,
 }
 
-/// Every endpoint of the port's name, protocol and family.
+/// Collects all endpoints with the port's name, protocol and family.
 ///
-/// The same address and port in two slices is one endpoint: a copy on this node wins (KP-IN-17), then a ready one,
-/// then that of the first slice by name.
+/// The same address and port in two slices is one endpoint. A copy on this node wins (KP-IN-17), then a ready one, then
+/// the one in the first slice by name.
 pub(super) fn collect<'a>(view: &PortView<'a>) -> PortCandidates<'a> {
     let endpoints = view
         .targets
         .iter()
         .map(|target| target.slice.endpoints.len());
     let mut all: Vec<Candidate<'a>> = Vec::with_capacity(endpoints.sum());
-    for Target { slice, port } in &view.targets {
+    for PortTarget { slice, port } in &view.targets {
         let endpoints = slice.endpoints.iter();
         all.extend(endpoints.map(|endpoint| Candidate::new(view, endpoint, *port)));
     }
@@ -95,12 +95,12 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether it is one of all there are, of which a part is ready: it takes traffic, or it will once it is ready.
+    /// Whether it counts in the total for percentages: it gets traffic, or will when it is ready.
     pub(super) fn is_there(&self) -> bool {
         self.reason.is_chosen() || (!self.endpoint.terminating && !self.gone)
     }
 
-    /// The value of the label `key` of its Node; the zone may come from the slice. Empty ones count as absent.
+    /// The value of the label `key` of its Node; the zone may come from the slice. An empty value counts as absent.
     pub(super) fn label(&self, key: &str) -> Option<&'a Arc<str>> {
         if key == ZONE {
             return self.zone;
@@ -110,7 +110,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Why `address` can never be a real server of a family; the API server refuses the same in an `EndpointSlice`.
+/// Why `address` can never be a real server of a family; the API server refuses the same addresses in an EndpointSlice.
 pub(super) fn unusable(address: IpAddr, family: Family) -> Option<&'static str> {
     let link_local = match address {
         IpAddr::V4(v4) => v4.is_link_local(),

@@ -1,6 +1,6 @@
-//! kube-proxy's own endpoint selection, as of 1.35 (`pkg/proxy/topology.go`; KEP-2433, KEP-3015, KEP-1669).
+//! Implements kube-proxy's own endpoint selection, as of 1.35 (`pkg/proxy/topology.go`; KEP-2433, KEP-3015, KEP-1669).
 //!
-//! What a Service without a policy of ours gets, and the oracle tests C1 to C30 hold us to.
+//! It decides for Services without a policy of ours. The oracle tests C1 to C30 compare it with kube-proxy.
 
 use crate::model::{Endpoint, TrafficPolicy};
 
@@ -11,11 +11,11 @@ pub struct TrafficPolicies {
     pub internal: TrafficPolicy,
     /// `spec.externalTrafficPolicy`.
     pub external: TrafficPolicy,
-    /// Whether it has a node port, load-balancer or external address.
+    /// Whether it has a node port, load-balancer address or external address.
     pub externally_accessible: bool,
 }
 
-/// Where the proxy runs.
+/// The location of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLocation<'a> {
     /// The name of the Node.
@@ -24,41 +24,41 @@ pub struct ProxyLocation<'a> {
     pub zone: Option<&'a str>,
 }
 
-/// Whether hints that name nodes count: always since Kubernetes 1.35.
+/// Whether hints that name Nodes count: always since Kubernetes 1.35.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeHints {
     /// They count.
     Honoured,
-    /// Only zones count, as up to 1.34 with the gate `PreferSameTrafficDistribution` off.
+    /// Only zones count, as up to 1.34 with the feature gate `PreferSameTrafficDistribution` off.
     Ignored,
 }
 
-/// Which hints narrow the cluster list.
+/// The hints that restrict the cluster list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topology {
     /// None.
     Anywhere,
-    /// Those that name this node.
+    /// Hints that name this Node.
     SameNode,
-    /// Those that name this zone.
+    /// Hints that name this zone.
     SameZone,
 }
 
-/// The lists of endpoints, by index; a list that no policy uses is none, one that found nothing is empty.
+/// Lists of endpoints, by index. A list that no traffic policy uses is `None`; one without endpoints is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Categories {
-    /// For traffic of policy Cluster.
+    /// For traffic policy Cluster.
     pub cluster: Option<Vec<usize>>,
-    /// For traffic of policy Local.
+    /// For traffic policy Local.
     pub local: Option<Vec<usize>>,
-    /// Whether any endpoint anywhere could serve.
+    /// Whether any endpoint in the cluster could serve.
     pub has_any: bool,
-    /// Which hints narrowed the cluster list.
+    /// The hints that restrict the cluster list.
     pub topology: Topology,
 }
 
 impl Categories {
-    /// Every endpoint that either list holds, in order.
+    /// All endpoints of both lists, in order.
     pub fn union(&self) -> Vec<usize> {
         let lists = self.cluster.iter().chain(&self.local).flatten().copied();
         lists
@@ -100,12 +100,12 @@ pub fn categorize(
     }
 }
 
-/// Whether `endpoint` could serve, if only as a last resort.
+/// Whether `endpoint` could serve, at least as a last resort.
 pub(super) fn is_usable(endpoint: &Endpoint) -> bool {
     endpoint.ready || serves_terminating(endpoint)
 }
 
-/// Whether `endpoint` goes away but still answers.
+/// Whether `endpoint` terminates but still serves.
 pub(super) fn serves_terminating(endpoint: &Endpoint) -> bool {
     endpoint.serving && endpoint.terminating
 }
@@ -125,7 +125,7 @@ fn first_list(endpoints: &[&Endpoint], rules: [&dyn Fn(&Endpoint) -> bool; 2]) -
         .unwrap_or_default()
 }
 
-/// Hints count only if every ready endpoint has them and at least one names this place.
+/// Hints count only if every ready endpoint has them and at least one names this Node or zone.
 fn topology(endpoints: &[&Endpoint], place: ProxyLocation<'_>, node_hints: NodeHints) -> Topology {
     let usable = |mode: Topology, hinted: fn(&Endpoint) -> bool| {
         let mut ready = endpoints.iter().filter(|endpoint| endpoint.ready);

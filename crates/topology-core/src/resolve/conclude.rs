@@ -1,4 +1,4 @@
-//! What the stages leave behind, as a virtual server and its decision.
+//! Builds the virtual server and its decision after the stages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::work::{LevelState, PortWork};
 use crate::virtual_server::VirtualServer;
 
 impl PortWork<'_> {
-    /// The virtual server and how it came about.
+    /// Returns the virtual server and its decision.
     pub(super) fn conclude(mut self) -> ResolvedServer {
         let view = self.view;
         let server = VirtualServer {

@@ -1,4 +1,4 @@
-//! How a virtual server came about, for people to read.
+//! The explanation of a virtual server.
 
 mod note_text;
 
@@ -15,79 +15,79 @@ use crate::quantise::QuantiseMethod;
 use crate::ratio::Ratio;
 use crate::scheduler::Scheduler;
 
-/// How the real servers and weights of one virtual server came about.
+/// Explains the real servers and weights of one virtual server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What decided.
+    /// The source that decided.
     pub source: PolicySource,
-    /// The policy object that decided; none for every other source.
+    /// The policy object that decided; `None` for other sources.
     pub policy: Option<PolicyName>,
-    /// What else could have decided, and why it did not; the next best first.
+    /// Sources that did not decide, with reasons; the strongest first.
     pub lost: Vec<Lost>,
-    /// In which mode.
+    /// The mode of the policy.
     pub mode: Mode,
-    /// The levels, nearest first; a single one where no policy of ours decided.
+    /// The levels, nearest first; a single one without a policy of ours.
     pub levels: Vec<LevelDecision>,
-    /// The domains of this node that the policy, or an annotation beside it, keeps clients out of.
+    /// Domains of this node that the policy, or an annotation in addition to it, avoids.
     pub avoided: Vec<Avoid>,
-    /// Every endpoint of the port, by address and port, chosen or not.
+    /// All endpoints of the port, chosen or not, sorted by address and port.
     pub endpoints: Vec<EndpointDecision>,
-    /// What was done out of the ordinary, in the order of the stages.
+    /// Exceptional events, in the order of the stages.
     pub notes: Vec<Note>,
-    /// What each stage did, in their order.
+    /// What each stage did, in order.
     pub stages: Vec<StageRecord>,
-    /// How the weights were found, and the picks in one cycle of `wrr`; none without real servers.
+    /// How the weights were found, and the picks in one cycle of `wrr`; `None` without real servers.
     pub quantised: Option<(QuantiseMethod, u64)>,
-    /// Why no real server takes connections.
+    /// Why no real server gets connections.
     pub refusal: Option<Refusal>,
-    /// What clients see then.
+    /// What clients get if there is a refusal.
     pub on_no_match: OnNoMatch,
 }
 
-/// A source that could have decided.
+/// A source that did not decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// What it is.
+    /// The source.
     pub source: PolicySource,
-    /// The policy object; none for annotations, `topologyKeys` and hints.
+    /// The policy object; `None` for annotations, `topologyKeys` and hints.
     pub policy: Option<PolicyName>,
-    /// Why it did not decide.
+    /// The reason.
     pub why: LostBecause,
 }
 
 /// Why a source did not decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LostBecause {
-    /// A stronger source did.
+    /// A stronger source decided.
     Weaker,
-    /// It is for other ports.
+    /// It applies to other ports.
     OtherPort,
-    /// It is for other client Nodes.
+    /// It applies to other client Nodes.
     OtherNode,
-    /// Another of its kind has a higher priority.
+    /// Another one of its kind has a higher priority.
     LowerPriority,
-    /// Another of its kind is older.
+    /// Another one of its kind is older.
     Younger,
-    /// Another of its kind has a name that comes first.
+    /// Another one of its kind has a name that comes first.
     LaterName,
-    /// It would refuse every client: no Node has a label of its levels.
+    /// No Node has a label of its levels, so it would refuse every client.
     LevelUnknown,
-    /// An annotation names another.
+    /// An annotation names another one.
     NotNamed,
-    /// The limits of a cluster policy do not allow it.
+    /// The owner limits of a cluster policy do not permit it.
     NotAllowed,
-    /// Annotations: they are not valid, and those that are say nothing that could decide.
+    /// Annotations: none of the valid ones can decide.
     Invalid,
-    /// Hints: some ready endpoint has none, so none counts.
+    /// Hints: a ready endpoint has none, so none counts.
     PartlyHinted,
-    /// Hints: they name zones, and this Node has none.
+    /// Hints: they name zones, and this Node has no zone.
     NodeWithoutZone,
     /// Hints: none names this Node or its zone.
     HintedElsewhere,
 }
 
 impl LostBecause {
-    /// The name of the reason, stable, for programs.
+    /// A stable code of the reason, for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Weaker => "Weaker",
@@ -129,59 +129,59 @@ impl fmt::Display for LostBecause {
     }
 }
 
-/// One level of a decision.
+/// A level in a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelDecision {
-    /// The level.
+    /// What its endpoints share with this node.
     pub key: LevelKey,
     /// Its weight in the policy.
     pub configured: u32,
-    /// Its share as the policy says.
+    /// Its share in the policy.
     pub desired: Ratio,
-    /// Its share once empty levels have given theirs away.
+    /// Its share after empty levels have passed theirs on.
     pub share: Ratio,
-    /// Its share as the weights give it.
+    /// The share that the weights result in.
     pub achieved: Ratio,
-    /// Endpoints that take traffic.
+    /// Endpoints that get traffic.
     pub usable: u32,
     /// Endpoints that a drain keeps from new connections.
     pub draining: u32,
-    /// Endpoints whatever their condition.
+    /// All endpoints.
     pub total: u32,
 }
 
-/// What became of one endpoint.
+/// An endpoint in a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointDecision {
-    /// Its address.
+    /// Address of the endpoint.
     pub address: IpAddr,
-    /// Its port.
+    /// Port of the endpoint.
     pub port: u16,
     /// Its Node, if the slice names one.
     pub node: Option<Arc<str>>,
-    /// Its zone, from its Node or else from the slice.
+    /// Its zone, from its Node or otherwise from the slice.
     pub zone: Option<Arc<str>>,
-    /// Whether it terminates; it may serve, and be chosen, all the same.
+    /// Whether it terminates. It may still serve, and be chosen.
     pub terminating: bool,
-    /// Its level, if it is in one.
+    /// Its level, if any.
     pub level: Option<LevelKey>,
     /// Its weight; 0 if it is not chosen.
     pub weight: u32,
-    /// Its share of new connections as the weights give it.
+    /// The share of new connections that its weight results in.
     pub share: Ratio,
-    /// Why.
+    /// Why it was chosen or not.
     pub reason: Reason,
 }
 
 impl EndpointDecision {
-    /// Whether it is a real server, if only to finish its connections.
+    /// Whether it is a real server, even if only to finish its connections.
     pub const fn is_chosen(&self) -> bool {
         self.reason.is_real_server()
     }
 }
 
 impl Decision {
-    /// Endpoints that are no real servers although they exist and do not terminate, in the order of address and port.
+    /// Endpoints that exist and do not terminate, but are not real servers, sorted by address and port.
     pub fn unchosen(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         let left = self
             .endpoints
@@ -196,24 +196,24 @@ impl Decision {
 pub enum Refusal {
     /// The port has no endpoints.
     NoEndpoints,
-    /// None is ready, and none serves while it terminates.
+    /// No endpoint is ready, and none serves while it terminates.
     NoneReady,
-    /// None of the usable ones is on this node, and the traffic policy is Local.
+    /// No usable endpoint is on this node, and the traffic policy is Local.
     NoneLocal,
-    /// None of the usable ones is in the levels of a hard policy.
+    /// No usable endpoint is in the levels of a hard policy.
     NoMatch,
     /// This Node is unknown, so a hard policy matches nothing.
     OwnNodeUnknown,
-    /// Every usable one is drained, and the drain is forced.
+    /// Every usable endpoint is drained, and the drain is forced.
     Drained,
-    /// Every usable one is in a domain that the policy avoids.
+    /// Every usable endpoint is in a domain that the policy avoids.
     Avoided,
-    /// The levels of the Service's own hard policy cannot be read, and there is no earlier version of them.
+    /// The levels of the Service's own hard policy cannot be parsed, and no earlier version is known.
     BoundaryUnread,
 }
 
 impl Refusal {
-    /// The name of the refusal, stable, for programs.
+    /// A stable code of the refusal, for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Self::NoEndpoints => "NoEndpoints",
@@ -243,27 +243,27 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Something a stage did out of the ordinary; the text is what people read.
+/// An exceptional event in a stage. Prints the text for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// S4: this Node is unknown, so the policy cannot be applied.
     OwnNodeUnknown,
     /// S0: no endpoint is ready; those that terminate but serve are used.
     ServingTerminating,
-    /// The annotation asks for a smaller cap than an administrator lets owners have.
+    /// The annotation requests a smaller cap than the owner limits permit.
     Clipped {
-        /// The cap it asks for, in percent.
+        /// The requested cap, in percent.
         asked: u32,
-        /// The cap it gets.
+        /// The cap that is used.
         given: u32,
-        /// The policy object that sets the limit.
+        /// The policy object with the limits.
         by: PolicyName,
     },
-    /// The mode of the Service's own policy is none of those that an administrator lets owners have.
+    /// The owner limits do not permit the mode of the Service's own policy.
     NotAllowed {
         /// The mode.
         asked: Mode,
-        /// The policy object that sets the limit.
+        /// The policy object with the limits.
         by: PolicyName,
     },
     /// The annotation names a policy object that does not exist in the namespace.
@@ -271,54 +271,54 @@ pub enum Note {
         /// The name.
         name: Arc<str>,
     },
-    /// The Service asks for hints, and no endpoint has any.
+    /// The Service requests hints, and no endpoint has any.
     HintsMissing {
-        /// What it asks for.
+        /// The requested hints.
         mode: HintMode,
     },
-    /// An annotation or a key of `topologyKeys` is not valid and does not count; the others do.
+    /// An annotation or a key of `topologyKeys` is not valid and is ignored; the others count.
     PartlyInvalid,
-    /// The levels of the Service's own hard policy cannot be read, and there is no earlier version of them.
+    /// The levels of the Service's own hard policy cannot be parsed, and no earlier version is known.
     BoundaryUnread,
-    /// The levels of the Service's own hard policy cannot be read; what the last good version asks stays.
+    /// The levels of the Service's own hard policy cannot be parsed; the last valid version stays in force.
     LastGoodStays,
     /// S1: a drain is ignored, because no other endpoint remains.
     DrainIgnored {
-        /// Its name.
+        /// The drain.
         drain: Arc<str>,
     },
-    /// S1: a drain is not for Services with a hard policy, as this one is.
+    /// S1: a drain does not apply to Services with a hard policy.
     DrainSpares {
-        /// Its name.
+        /// The drain.
         drain: Arc<str>,
     },
-    /// S1: a drain covers this node or an endpoint on it, and traffic policy Local leaves nothing to shift.
+    /// S1: a drain covers this node or an endpoint on it, but with traffic policy Local there is no other endpoint.
     DrainLocal {
-        /// Its name.
+        /// The drain.
         drain: Arc<str>,
     },
-    /// S4: no Node has the label of a level, or of what is avoided.
+    /// S4: no Node has the label of a level or of an avoided domain.
     LevelUnknown {
         /// The level.
         level: LevelKey,
-        /// What was most likely meant, if that can be told.
-        meant: Option<String>,
+        /// The level that was most likely meant, if there is a similar one.
+        similar: Option<String>,
     },
-    /// S4: a nearer level takes every endpoint that could be in this one.
+    /// S4: a nearer level contains every endpoint that could be in this one.
     LevelUnreachable {
         /// The level.
         level: LevelKey,
-        /// The level before it that takes them.
+        /// The level before it that contains them.
         by: LevelKey,
     },
-    /// S2: a domain that should be avoided is used, because no other endpoint remains.
+    /// S2: an avoided domain is used, because no other endpoint remains.
     AvoidIgnored {
         /// The key of the domain.
         key: LevelKey,
     },
-    /// S2: annotations name domains to avoid, and traffic policy Local leaves none to avoid.
+    /// S2: annotations avoid domains, but with traffic policy Local there is no other endpoint.
     AvoidLocal,
-    /// S3: too few endpoints are usable or ready, all are alike.
+    /// S3: too few endpoints are usable or ready, so all get the same share.
     Panic,
     /// S5: a level has too few ready endpoints and merged into the next outer one.
     Merged {
@@ -327,36 +327,36 @@ pub enum Note {
         /// The next outer one.
         into: LevelKey,
     },
-    /// S8: the cap turned traffic away from a level.
+    /// S8: the cap keeps traffic away from a level.
     Capped {
         /// The level.
         level: LevelKey,
-        /// The most that may stay inside.
+        /// The largest share that may stay inside.
         cap: Ratio,
     },
-    /// S10: the kernel does not have the scheduler that is asked for.
+    /// S10: the kernel does not have the requested scheduler.
     SchedulerMissing {
         /// The scheduler.
         asked: Scheduler,
     },
-    /// S10: no weights that the scheduler tells apart are near enough to the shares.
+    /// S10: no weights that the scheduler distinguishes are within the tolerance.
     WeightClamped {
         /// The scheduler.
         scheduler: Scheduler,
     },
-    /// S6: a level without endpoints gave its share away.
+    /// S6: a level without endpoints passed on its share.
     EmptyLevel {
         /// The level.
         level: LevelKey,
         /// Its share.
         share: Ratio,
-        /// Who got it; none if it went to all levels in proportion.
+        /// The level that got it; `None` if all levels got a part.
         to: Option<LevelKey>,
     },
 }
 
 impl Note {
-    /// The name of the note, stable, for programs.
+    /// A stable code of the note, for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::OwnNodeUnknown => "OwnNodeUnknown",

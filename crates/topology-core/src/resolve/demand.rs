@@ -1,10 +1,10 @@
-//! How much of the cluster's demand comes from a domain.
+//! Estimates which part of the cluster's demand comes from a domain.
 //!
-//! By ready Nodes: `Nodes in the domain / all Nodes`. By allocatable CPU: the same over their CPU. As stated: the
-//! percent of the zone over all percents; for a domain that is not a zone, each zone's percent is spread evenly over
-//! its ready Nodes. The domain of the level `node` is this Node alone.
+//! By ready Nodes: `Nodes in the domain / all Nodes`. By allocatable CPU: the same ratio of their CPU. Static: the
+//! percentage of the zone over the sum of percentages; for other domains each zone's percentage is divided equally
+//! among its ready Nodes. The domain of the level `node` is this Node alone.
 //!
-//! Example: 12 ready Nodes, 4 in the zone: a third.
+//! Example: 12 ready Nodes, 4 of them in the zone: a third.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::policy::{Demand, LevelKey, ZONE};
 use crate::ratio::Ratio;
 use crate::snapshot::{NodeTotals, Snapshot};
 
-/// The demand of this node's domain at a level, of all demand.
+/// The demand of this node's domain at a level, relative to all demand.
 pub(super) fn of_level(work: &PortWork<'_>, demand: &Demand, key: &LevelKey) -> Ratio {
     let snapshot = work.view.snapshot;
     match key {
@@ -29,7 +29,7 @@ pub(super) fn of_level(work: &PortWork<'_>, demand: &Demand, key: &LevelKey) -> 
     }
 }
 
-/// The demand of a zone, of all demand; none stands for Nodes without a zone.
+/// The demand of a zone, relative to all demand; `None` is for Nodes without a zone.
 pub(super) fn of_zone(work: &PortWork<'_>, demand: &Demand, zone: Option<&Arc<str>>) -> Ratio {
     let snapshot = work.view.snapshot;
     match (zone, demand) {
@@ -92,7 +92,7 @@ fn stated_share(stated: &[(Arc<str>, u32)], zone: &Arc<str>) -> Ratio {
     Ratio::new(percent, sum)
 }
 
-/// What the zones of a domain's Nodes bring, each by its part of the zone's Nodes.
+/// The demand of a domain's Nodes, each with its part of its zone's percentage.
 fn spread(snapshot: &Snapshot, stated: &[(Arc<str>, u32)], key: &str, value: &Arc<str>) -> Ratio {
     let mut zones: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
     let inside = |node: &&Node| node.ready && node.labels.get(key) == Some(value);

@@ -1,10 +1,11 @@
-//! Which drains hold here, and how far each has come.
+//! Finds the drains that apply to a Service port, and their progress.
 //!
-//! While a drain ramps, a part of the traffic is placed as if there were no drain and the rest as if it were complete.
-//! After `t` of a ramp of `r`, in ten steps, the first part is `1 - floor(10 t / r) / 10`. With several ramps the parts
-//! are nested: a drain that has come further holds wherever one that has come less far does.
+//! While a drain ramps, a part of the traffic is distributed without the drain and the rest as if it were complete.
+//! After the time `t` of a ramp of `r`, in ten steps, the first part is `1 - floor(10 t / r) / 10`. With several ramps
+//! the parts are nested: a drain with more progress applies wherever one with less progress does.
 //!
-//! Example: drain A leaves 3/10, drain B 6/10. Of all traffic 3/10 know neither, 3/10 know A, 4/10 know both.
+//! Example: drain A leaves 3/10, drain B 6/10. For 3/10 of the traffic no drain applies, for 3/10 only A, for 4/10
+//! both.
 
 use super::candidates::Candidate;
 use super::decision::Note;
@@ -18,27 +19,27 @@ use crate::ratio::Ratio;
 /// The steps of a ramp.
 const STEPS: i64 = 10;
 
-/// A drain that holds, and what it leaves to its domains while it ramps.
+/// An active drain, and the part of the traffic that it leaves to its domains while it ramps.
 #[derive(Clone, Copy)]
-pub(super) struct Active<'a> {
+pub(super) struct ActiveDrain<'a> {
     pub(super) drain: &'a Drain,
     pub(super) remaining: Ratio,
 }
 
-/// The drains that hold for some part of the traffic.
-pub(super) type InForce<'a> = Vec<Active<'a>>;
+/// The drains that apply to some part of the traffic.
+pub(super) type ActiveDrains<'a> = Vec<ActiveDrain<'a>>;
 
-/// The drains that matter here, and when that changes by itself.
+/// The active drains of a Service port, and when they change next.
 #[derive(Default)]
 pub(super) struct Drains<'a> {
-    active: InForce<'a>,
-    /// Those that would hold if they were for hard policies, too.
+    active: ActiveDrains<'a>,
+    /// Drains that would apply to the Service if they included hard policies.
     pub(super) spared: Vec<&'a Drain>,
-    pub(super) ask_again: Option<i64>,
+    pub(super) resolve_again_at: Option<i64>,
 }
 
 impl<'a> Drains<'a> {
-    /// The drains that cover this node or one of `candidates`, under `policy`.
+    /// The drains under `policy` that cover this node or one of `candidates`.
     pub(super) fn find(
         view: &PortView<'a>,
         policy: Option<&Policy>,
@@ -56,7 +57,9 @@ impl<'a> Drains<'a> {
                 continue;
             }
             match found.remaining(drain, view.me.now) {
-                Some(remaining) if takes_part => found.active.push(Active { drain, remaining }),
+                Some(remaining) if takes_part => {
+                    found.active.push(ActiveDrain { drain, remaining });
+                }
                 Some(_) => found.spared.push(drain),
                 None => {}
             }
@@ -64,7 +67,7 @@ impl<'a> Drains<'a> {
         found
     }
 
-    /// Notes on drains that hold and do nothing to this Service: its policy is hard, or its traffic policy Local.
+    /// Notes for active drains without an effect, because the policy is hard or the traffic policy is Local.
     pub(super) fn without_effect(
         &self,
         view: &PortView<'_>,
@@ -86,7 +89,7 @@ impl<'a> Drains<'a> {
         spared.chain(local).collect()
     }
 
-    /// What `drain` leaves to its domains, if it has begun and not ended.
+    /// The part that `drain` leaves to its domains, if it has begun and not ended.
     fn remaining(&mut self, drain: &Drain, now: Option<i64>) -> Option<Ratio> {
         let Some(now) = now else {
             return Some(Ratio::ZERO);
@@ -108,18 +111,21 @@ impl<'a> Drains<'a> {
     }
 
     fn ask_at(&mut self, moment: i64) {
-        self.ask_again = Some(self.ask_again.map_or(moment, |sooner| sooner.min(moment)));
+        self.resolve_again_at = Some(
+            self.resolve_again_at
+                .map_or(moment, |sooner| sooner.min(moment)),
+        );
     }
 
-    /// The parts of the traffic and the drains that each knows; the last knows most.
-    pub(super) fn phases(&self) -> Vec<(Ratio, InForce<'a>)> {
+    /// The parts of the traffic, each with the drains that apply to it; the last part has the most.
+    pub(super) fn phases(&self) -> Vec<(Ratio, ActiveDrains<'a>)> {
         let mut bounds: Vec<Ratio> = self.active.iter().map(|active| active.remaining).collect();
         bounds.push(Ratio::ZERO);
         bounds.sort_unstable();
         bounds.dedup();
         let ends = bounds.iter().skip(1).copied().chain([Ratio::ONE]);
         let phase = |(from, to): (&Ratio, Ratio)| {
-            let known = |active: &&Active<'_>| active.remaining <= *from;
+            let known = |active: &&ActiveDrain<'_>| active.remaining <= *from;
             let known = self.active.iter().filter(known).copied().collect();
             (to - *from, known)
         };
@@ -127,7 +133,7 @@ impl<'a> Drains<'a> {
     }
 }
 
-/// Whether `drain` is for endpoints and `candidate` is in one of its domains.
+/// Whether `drain` covers `candidate`: it applies to endpoints, and the endpoint is in one of its domains.
 pub(super) fn covers(drain: &Drain, candidate: &Candidate<'_>) -> bool {
     if drain.scope == DrainScope::Clients {
         return false;
@@ -143,7 +149,7 @@ pub(super) fn covers(drain: &Drain, candidate: &Candidate<'_>) -> bool {
     }
 }
 
-/// Whether `drain` is for clients and this node is in one of its domains.
+/// Whether `drain` covers this node: it applies to clients, and the node is in one of its domains.
 pub(super) fn covers_clients(drain: &Drain, view: &PortView<'_>) -> bool {
     if drain.scope == DrainScope::Endpoints {
         return false;

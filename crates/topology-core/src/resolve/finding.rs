@@ -1,4 +1,4 @@
-//! What a Service's owner should know.
+//! Problems of a Service that its owner should know.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -7,60 +7,60 @@ use std::sync::Arc;
 use crate::model::ObjectName;
 use crate::snapshot::FrontendKey;
 
-/// Something about a Service port that is not as its owner wants it.
+/// A problem of a Service port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The Service.
+    /// Namespace and name of the Service.
     pub service: ObjectName,
-    /// The name of the port, empty if it has none.
+    /// The name of the port; empty if it has none.
     pub port_name: Arc<str>,
-    /// What it is.
+    /// The problem and its details.
     pub kind: FindingKind,
 }
 
-/// What was found, with what it takes to say it.
+/// A problem and its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FindingKind {
-    /// Another Service has the same address, protocol and port; this one is not programmed.
+    /// Another Service has the same address, protocol and port; this Service is not programmed there.
     FrontendTaken {
-        /// What both claim.
+        /// The frontend that both claim.
         frontend: FrontendKey,
-        /// Who has it.
+        /// The Service that gets it.
         owner: ObjectName,
-        /// Whether it has it because it is older; otherwise its name comes first.
+        /// Whether the owner is older; otherwise its name comes first.
         is_older: bool,
     },
-    /// The virtual address is this Node's own, or outside of the Service ranges that of another Node; programming it
-    /// would cut that node off (T03).
+    /// The virtual address belongs to this Node, or outside of the Service ranges to another Node. Programming it would
+    /// cut off that Node (T03).
     NodeAddress {
-        /// The address.
+        /// The virtual address.
         address: IpAddr,
-        /// The Node that has it.
+        /// The Node with that address.
         node: Arc<str>,
     },
-    /// The virtual address can never be one; it is not programmed.
+    /// The virtual address cannot be used; it is not programmed.
     BadClusterIp {
-        /// The address.
+        /// The virtual address.
         address: IpAddr,
-        /// What it is.
+        /// Why.
         problem: &'static str,
     },
-    /// An earlier port of the Service has the same number and protocol; this one is not programmed.
+    /// An earlier port of the Service has the same number and protocol; this port is not programmed.
     PortRepeated {
-        /// What both claim.
+        /// The frontend that both claim.
         frontend: FrontendKey,
     },
-    /// An endpoint's address can never be a real server; it is left out.
+    /// An endpoint's address can never be a real server; the endpoint is ignored.
     BadEndpoint {
-        /// The address.
+        /// Address of the endpoint.
         address: IpAddr,
-        /// What it is.
+        /// Why.
         problem: &'static str,
     },
 }
 
 impl FindingKind {
-    /// The name of the finding, stable, for programs.
+    /// A stable code of the problem, for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::FrontendTaken { .. } => "FrontendTaken",
@@ -71,7 +71,7 @@ impl FindingKind {
         }
     }
 
-    /// What its owner can do.
+    /// The remedy.
     pub const fn remedy(&self) -> &'static str {
         match self {
             Self::FrontendTaken { .. } => "give one of them another clusterIP or port",
@@ -83,7 +83,7 @@ impl FindingKind {
 }
 
 impl fmt::Display for FindingKind {
-    /// What is wrong, without the remedy.
+    /// The problem, without the remedy.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FrontendTaken {

@@ -1,13 +1,13 @@
-//! Where an endpoint stands as seen from a node: the same on every machine and in every version.
+//! Orders endpoints by a hash that depends on the node, and is the same on every machine and in every version.
 
 use std::net::IpAddr;
 
-/// The place of an endpoint in the order of the node `me`; nodes have different orders.
+/// The position of an endpoint in the order of the node `me`. Each node has its own order.
 pub(super) fn position(me: &str, address: IpAddr, port: u16) -> u64 {
     Seed::of(me).position(address, port)
 }
 
-/// What the places of all endpoints seen from one node have in common.
+/// The state of the hash after the node's name.
 #[derive(Clone, Copy)]
 pub(super) struct Seed(Fnv);
 
@@ -25,7 +25,7 @@ impl Seed {
     }
 }
 
-/// FNV-1a of 64 bits, with the last mixing of `SplitMix64` so that a single byte moves every bit.
+/// FNV-1a of 64 bits, with the final mixing step of `SplitMix64`, so that each byte changes all bits.
 #[derive(Clone, Copy)]
 struct Fnv(u64);
 

@@ -1,21 +1,21 @@
-//! One port of a Service at one of its addresses, seen from one node.
+//! A Service port at one address, seen from one node.
 
-use super::targets::Found;
+use super::targets::PortTargets;
 use super::viewpoint::Viewpoint;
 use crate::model::{Family, Frontend, Node, Service, ServicePort};
 use crate::snapshot::Snapshot;
 use crate::virtual_server::VirtualServerKey;
 
-/// One port of a Service at one of its addresses, seen from one node.
+/// A Service port at one address, seen from one node.
 pub(crate) struct PortView<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) me: &'a Viewpoint,
     pub(crate) service: &'a Service,
     /// The slices with endpoints of the port.
-    pub(super) targets: Found<'a>,
+    pub(super) targets: PortTargets<'a>,
     pub(crate) port: &'a ServicePort,
     pub(crate) frontend: Frontend,
-    /// The Node that the view is from, if it is known.
+    /// The Node of the viewpoint, if known.
     pub(crate) own_node: Option<&'a Node>,
 }
 

@@ -1,7 +1,7 @@
-//! Putting the parts of the traffic together that know different drains.
+//! Combines the parts of the traffic with different drains.
 //!
-//! The share of an endpoint is the sum over the parts: size of the part times its share there. Classes are made anew of
-//! endpoints with equal shares in one level.
+//! The share of an endpoint is the sum over the parts: size of the part times its share there. Classes are rebuilt from
+//! endpoints of the same level and share.
 
 use super::drains::Drains;
 use super::port_view::PortView;
@@ -12,7 +12,7 @@ use super::{candidates::PortCandidates, source::Choice, subset};
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
-/// The decision up to the weights: of all traffic at once, or part by part where drains ramp.
+/// Decides up to the weights: for all traffic at once, or part by part while drains ramp.
 pub(super) fn decide<'a>(
     view: &'a PortView<'a>,
     candidates: PortCandidates<'a>,
@@ -43,7 +43,7 @@ pub(super) fn decide<'a>(
             *sum = *sum + share;
         }
     }
-    // A part may have found nobody; the others make up for it.
+    // A part may have no endpoint; the others get its share.
     let placed: Ratio = shares.iter().copied().sum();
     for share in &mut shares {
         *share = *share / placed;
@@ -52,7 +52,7 @@ pub(super) fn decide<'a>(
     work
 }
 
-/// What each candidate gets of a part of the traffic.
+/// The share of each candidate in a part of the traffic.
 fn desired(work: &PortWork<'_>, size: Ratio) -> Vec<Ratio> {
     let share = |class: Option<usize>| {
         let class = class.and_then(|class| work.classes.get(class));
@@ -62,7 +62,7 @@ fn desired(work: &PortWork<'_>, size: Ratio) -> Vec<Ratio> {
     classes.map(share).collect()
 }
 
-/// Endpoints that only `part` uses are used.
+/// Marks endpoints that only `part` uses as used.
 fn add(work: &mut PortWork<'_>, part: &PortWork<'_>) {
     for (candidate, other) in work.candidates.iter_mut().zip(&part.candidates) {
         if candidate.class.is_some() || other.class.is_none() {
@@ -75,12 +75,12 @@ fn add(work: &mut PortWork<'_>, part: &PortWork<'_>) {
             candidate.reason = other.reason;
         }
     }
-    if let Some(moment) = part.ask_again {
+    if let Some(moment) = part.resolve_again_at {
         work.ask_at(moment);
     }
 }
 
-/// New classes of level and share, and the shares of the levels.
+/// Builds classes of level and share, and the shares of the levels.
 fn settle(work: &mut PortWork<'_>, shares: &[Ratio]) {
     let last = work.levels.len().saturating_sub(1);
     let kind = |level: Option<usize>, share: Ratio| (level.unwrap_or(last).min(last), share);
@@ -114,6 +114,6 @@ fn settle(work: &mut PortWork<'_>, shares: &[Ratio]) {
             count,
         })
         .collect();
-    // What is put together is not thinned out once more.
+    // The combined shares are not thinned out again.
     work.pools = Vec::new();
 }

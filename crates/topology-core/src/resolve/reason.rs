@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why an endpoint was chosen or not; the text is what people read.
+/// Why an endpoint was chosen or not. Prints the text for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// It is in a level of the policy that has a share.
@@ -15,7 +15,7 @@ pub enum Reason {
     NodeHint,
     /// Its hints name this node's zone.
     ZoneHint,
-    /// No endpoint is ready, so those that terminate but still serve are used.
+    /// No endpoint is ready, so endpoints that terminate but still serve are used.
     ServingTerminating,
     /// It is not ready.
     NotReady,
@@ -23,37 +23,37 @@ pub enum Reason {
     Terminating,
     /// It is on another node and the traffic policy is Local.
     NotLocal,
-    /// Its hints name other nodes, and some endpoint's name this one.
+    /// Its hints name other Nodes, and those of another endpoint name this one.
     HintedElsewhere,
-    /// It is in none of the policy's levels, and the policy has no `*`.
+    /// It is in no level of the policy, and the policy has no `*`.
     OutsideLevels,
-    /// Its level has no share while nearer ones have endpoints.
+    /// Its level has no share while nearer levels have endpoints.
     NearerLevelTakesAll,
     /// This Node is unknown, so a hard policy matches nothing.
     OwnNodeUnknown,
     /// It is in a drained domain and finishes its connections.
     Drained,
-    /// It is in a drained domain and still takes a part of its share.
+    /// It is in a drained domain and still gets a part of its share.
     Draining,
     /// It is in a domain that the policy avoids.
     Avoided,
-    /// Its level grows again only after the recovery hold.
+    /// Its level counts more endpoints only after the recovery hold.
     Recovering,
-    /// Its zone has no more endpoints than its demand needs.
+    /// Its zone has no more endpoints than its own demand needs.
     ZoneFull,
-    /// Others of its level are enough.
+    /// Other endpoints of its level are enough.
     Subset,
     /// Its address can never be a real server: loopback, link-local, multicast or of the wrong family.
     BadAddress,
 }
 
 impl Reason {
-    /// Whether it is a real server: it takes traffic, or it finishes its connections.
+    /// Whether the endpoint is a real server: it gets traffic, or finishes its connections.
     pub const fn is_real_server(self) -> bool {
         self.is_chosen() || matches!(self, Self::Drained)
     }
 
-    /// Whether it takes traffic.
+    /// Whether the endpoint gets traffic.
     pub const fn is_chosen(self) -> bool {
         match self {
             Self::InLevel
@@ -79,7 +79,7 @@ impl Reason {
         }
     }
 
-    /// The name of the reason, stable, for programs.
+    /// A stable code of the reason, for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Self::InLevel => "InLevel",

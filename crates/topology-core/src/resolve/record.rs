@@ -1,4 +1,4 @@
-//! What each stage leaves behind for people: what came in, what went out, and the arithmetic.
+//! Records what each stage did: how many endpoints came in and went out, and the calculation.
 
 mod text;
 
@@ -7,57 +7,57 @@ use std::sync::Arc;
 use crate::policy::{LevelKey, MinReady};
 use crate::ratio::Ratio;
 
-/// What one stage did.
+/// What a stage did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageRecord {
-    /// 0 to 11.
+    /// Number of the stage, 0 to 11.
     pub number: u8,
-    /// One word for it.
+    /// Name of the stage.
     pub name: &'static str,
-    /// Endpoints that could take traffic before it.
+    /// Endpoints that could get traffic before it.
     pub came_in: u32,
-    /// Endpoints that could take traffic after it.
+    /// Endpoints that could get traffic after it.
     pub went_out: u32,
-    /// The arithmetic, line by line; empty if the stage had nothing to do.
+    /// The calculation, one fact per line; empty if the stage had nothing to do.
     pub facts: Vec<Fact>,
 }
 
-/// One line of arithmetic; its text is what people read, its values are exact.
+/// A line of the calculation, with exact values. Prints the text for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// S1: a drain took endpoints out, or a part of them while it ramps.
+    /// S1: a drain excludes endpoints, or a part of their traffic while it ramps.
     Drained {
-        /// Its name.
+        /// The drain.
         drain: Arc<str>,
-        /// How many endpoints it covers.
+        /// Number of endpoints that it covers.
         endpoints: u32,
-        /// What is left to them.
+        /// The part of the traffic that they still get.
         remaining: Ratio,
     },
-    /// S2: a domain of this node was avoided.
+    /// S2: a domain of this node is avoided.
     Avoided {
         /// The key of the domain.
         key: LevelKey,
-        /// How many endpoints went.
+        /// Number of excluded endpoints.
         endpoints: u32,
     },
-    /// S3: too few endpoints for topology, by count.
+    /// S3: too few endpoints for topology, by number.
     TooFew {
         /// Usable endpoints.
         usable: u32,
-        /// The least.
+        /// The required number.
         least: u32,
     },
-    /// S3: too few endpoints for topology, by percent.
+    /// S3: too few endpoints for topology, by percentage.
     Panic {
         /// Ready endpoints.
         ready: u32,
         /// All endpoints.
         total: u32,
-        /// The least percentage.
+        /// The required percentage.
         percent: u8,
     },
-    /// S4: a level as the policy and the labels make it.
+    /// S4: a level, from the policy and the labels.
     Level {
         /// The level.
         level: LevelKey,
@@ -65,47 +65,47 @@ pub enum Fact {
         weight: u32,
         /// Its share.
         share: Ratio,
-        /// Endpoints that may take traffic.
+        /// Endpoints that may get traffic.
         usable: u32,
         /// Endpoints that a drain keeps from new connections.
         draining: u32,
-        /// Endpoints whatever their condition.
+        /// All endpoints.
         total: u32,
     },
-    /// S4 and S5: a level merged into the next outer one.
+    /// S4 and S5: a level merges into the next outer one.
     Merged {
         /// The level.
         level: LevelKey,
         /// The next outer one.
         into: LevelKey,
-        /// Endpoints of it that count as ready.
+        /// Its endpoints that count as ready.
         usable: u32,
-        /// Endpoints whatever their condition.
+        /// All its endpoints.
         total: u32,
-        /// What it would need; none if a drain of clients merged it.
+        /// The required number; `None` if a drain of clients merged it.
         need: Option<MinReady>,
     },
     /// S5: a level counts fewer endpoints than it has, until the recovery hold is over.
     Held {
         /// The level.
         level: LevelKey,
-        /// What it has.
+        /// Its usable endpoints.
         usable: u32,
-        /// What counts.
+        /// The endpoints that count.
         counted: u32,
-        /// When more count, milliseconds since 1970.
+        /// When more will count, in milliseconds since 1970.
         until: i64,
     },
-    /// S6: the share of an empty level moved.
+    /// S6: an empty level passes on its share.
     Emptied {
         /// The level.
         level: LevelKey,
         /// Its share.
         share: Ratio,
-        /// Who got it; none if it went to all levels in proportion.
+        /// The level that gets it; `None` if all levels get a part.
         to: Option<LevelKey>,
     },
-    /// S7: what a level can carry: `min(1, overprovision x ready / total)`.
+    /// S7: the share that a level can carry: `min(1, overprovision x ready / total)`.
     Spill {
         /// The level.
         level: LevelKey,
@@ -113,16 +113,16 @@ pub enum Fact {
         ready: u32,
         /// All its endpoints.
         total: u32,
-        /// What it can carry, of all traffic.
+        /// The share that it can carry.
         available: Ratio,
         /// Its share before.
         before: Ratio,
-        /// What inner levels passed on and it accepted.
+        /// The part that it accepts of what inner levels pass on.
         accepted: Ratio,
         /// Its share after normalisation.
         after: Ratio,
     },
-    /// S8: what may stay inside a level: `(1 + overload) x endpoints / demand`.
+    /// S8: the share that may stay inside a level: `(1 + overload) x endpoints / demand`.
     Cap {
         /// The level.
         level: LevelKey,
@@ -130,54 +130,54 @@ pub enum Fact {
         endpoints: Ratio,
         /// The domain's part of the demand.
         demand: Ratio,
-        /// The most that may stay inside.
+        /// The largest share that may stay inside.
         cap: Ratio,
-        /// What would have stayed inside.
+        /// The share inside without the cap.
         inside: Ratio,
-        /// What goes outward from here.
+        /// The share that moves outward from here.
         passed: Ratio,
     },
-    /// S9: a zone's part of what the cap turned away: `max(0, endpoints - demand)`, in proportion.
+    /// S9: a zone's part of the traffic above the cap: `max(0, endpoints - demand)`, in proportion.
     Spare {
-        /// The zone; none for endpoints without one.
+        /// The zone; `None` for endpoints without one.
         zone: Option<Arc<str>>,
         /// The zone's part of all usable endpoints.
         endpoints: Ratio,
         /// The zone's part of the demand.
         demand: Ratio,
-        /// What it gets of the outer levels' share.
+        /// Its part of the outer levels' share.
         share: Ratio,
     },
-    /// S9: what endpoints of one kind get.
+    /// S9: the share of endpoints of one kind.
     Each {
         /// Their level.
         level: LevelKey,
-        /// How many they are.
+        /// Number of endpoints.
         count: u32,
-        /// What each gets.
+        /// The share of each endpoint.
         share: Ratio,
     },
-    /// S9: an endpoint that is new grows.
+    /// S9: new endpoints get less than their share.
     SlowStart {
-        /// How many endpoints grow.
+        /// Number of new endpoints.
         endpoints: u32,
     },
-    /// S10: the farthest level was thinned out.
+    /// S10: the farthest level is thinned out.
     Subset {
         /// The level.
         level: LevelKey,
-        /// How many endpoints stay.
+        /// Number of endpoints that stay.
         kept: u32,
-        /// Of how many.
+        /// Number of endpoints before.
         of: u32,
     },
-    /// S10: the weight of endpoints with one share.
+    /// S10: the weight of endpoints with the same share.
     Weight {
         /// Their level.
         level: LevelKey,
-        /// How many they are.
+        /// Number of endpoints.
         count: u32,
-        /// What each should get.
+        /// The desired share of each.
         share: Ratio,
         /// The weight of each.
         weight: u32,

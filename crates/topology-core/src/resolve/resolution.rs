@@ -1,4 +1,4 @@
-//! What a Service resolves to, and what is remembered of it.
+//! The result of resolving a Service.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use crate::memory::{Memory, Remembered};
 use crate::model::{FrontendKind, ObjectName};
 use crate::virtual_server::VirtualServer;
 
-/// What a Service resolves to on one node.
+/// The result of resolving a Service for one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// Its virtual servers, by port and then by address, as the Service lists them.
+    /// Virtual servers, by port and then by address, in the order of the Service.
     pub servers: Vec<ResolvedServer>,
-    /// What its owner should know.
+    /// Problems for the Service's owner.
     pub findings: Vec<Finding>,
-    /// When to ask again although nothing changes, milliseconds since 1970.
-    pub ask_again: Option<i64>,
+    /// When to resolve again without a change of the input, in milliseconds since 1970.
+    pub resolve_again_at: Option<i64>,
 }
 
-/// A virtual server and how it came about.
+/// A virtual server and its decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedServer {
-    /// The Service.
+    /// Namespace and name of the Service.
     pub service: ObjectName,
-    /// The name of the Service port, empty if it has none.
+    /// The name of the Service port; empty if it has none.
     pub port_name: Arc<str>,
-    /// Which address of the Service it serves.
+    /// The kind of the address that it serves.
     pub kind: FrontendKind,
-    /// What the kernel shall hold.
+    /// The desired state of the kernel.
     pub server: VirtualServer,
-    /// Why.
+    /// The explanation.
     pub decision: Decision,
     /// What the next decision needs to know of this one; see [`Memory::learn`].
     pub remember: Option<Arc<Remembered>>,
 }
 
 impl Memory {
-    /// Remembers what `resolution` of `service` asks to be remembered, and forgets the rest about it.
+    /// Stores what `resolution` of `service` asks to keep, and removes the rest about the Service.
     pub fn learn(&mut self, service: &ObjectName, resolution: &Resolution) {
         let kept = resolution.servers.iter().filter_map(|resolved| {
             let remembered = Arc::clone(resolved.remember.as_ref()?);

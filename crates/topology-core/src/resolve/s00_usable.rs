@@ -1,14 +1,14 @@
-//! S0: which endpoints may serve.
+//! S0: finds the endpoints that may serve.
 //!
-//! Ready ones. If none is ready *inside the levels* of a hard policy, those inside that terminate but still serve;
-//! if none is ready *anywhere* under a soft policy, those anywhere, all alike. Source: KEP-1669 and, for hard
-//! policies, the promise that nothing outside the levels is ever used. Without a policy of ours the rules are
-//! kube-proxy's, see [`super::categorize`].
+//! These are the ready ones. If none is ready *inside the levels* of a hard policy, those inside that terminate but
+//! still serve. If none is ready *anywhere* under a soft policy, those anywhere, with equal shares. Source: KEP-1669
+//! and, for hard policies, the promise that nothing outside the levels is ever used. Without a policy of ours,
+//! kube-proxy's rules apply, see [`super::categorize`].
 //!
-//! While this Node is unknown its labels cannot be told: a policy that ends in `*` treats all endpoints alike, any
+//! While this Node is unknown its labels are, too: a policy that ends in `*` gives all endpoints the same share, any
 //! other matches none.
 //!
-//! Example: hard `node`, the endpoint here unready and another here terminating but serving: that one is used.
+//! Example: hard `node`, one endpoint here not ready and another one here terminating but serving: that one is used.
 
 use super::categorize::{
     self, NodeHints, ProxyLocation, Topology, TrafficPolicies, serves_terminating,
@@ -20,7 +20,7 @@ use super::{Note, Refusal, s04_levels};
 use crate::model::{Endpoint, TrafficPolicy};
 use crate::policy::{Mode, Policy, PolicySource, ZONE};
 
-/// Settles for every candidate whether it may serve.
+/// Decides for every candidate whether it may serve.
 pub(super) fn run(work: &mut PortWork<'_>) {
     match work.rule {
         DecidingRule::Policy(policy) => by_policy(work, policy),
@@ -74,7 +74,7 @@ fn by_policy(work: &mut PortWork<'_>, policy: &Policy) {
     work.uniform |= !bounded && !any_ready;
 }
 
-/// kube-proxy's own rules, over the endpoints that are not drained.
+/// Applies kube-proxy's own rules to the endpoints that are not drained.
 pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
     let (indices, endpoints): (Vec<usize>, Vec<&Endpoint>) = work
         .candidates
@@ -88,7 +88,7 @@ pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
         node: &work.me().node,
         zone: zone.map(|zone| &**zone),
     };
-    // A cluster IP sees inside traffic only: whether the Service is reachable from outside is another list's matter.
+    // A cluster IP gets only internal traffic, so external accessibility does not matter here.
     let traffic = TrafficPolicies {
         internal,
         external: TrafficPolicy::Cluster,

@@ -1,14 +1,14 @@
-//! S1: endpoints in drained domains take no new connections.
+//! S1: endpoints in drained domains get no new connections.
 //!
 //! They stay in the kernel with weight 0, so that their connections can end. If no other usable endpoint would remain,
-//! drains are ignored but for those that are forced (`onLastDomain: Force`) and those of clients. Endpoints there that are
-//! not ready no longer count either. Services with a hard policy take part only in drains with `hardServices: Apply`.
-//! Traffic policy Local is not touched. A drain that ramps holds for a part of the traffic, see [`super::drains`].
+//! drains are ignored, except forced ones (`onLastDomain: Force`) and those of clients. Endpoints in the domains that
+//! are not ready no longer count either. Drains apply to Services with a hard policy only with `hardServices: Apply`.
+//! Traffic policy Local is not affected. A drain that ramps applies to a part of the traffic, see [`super::drains`].
 //!
-//! Example: zones a, b, c with zone a drained: a node there that prefers its zone goes to b and c (L15); with all three
+//! Example: zones a, b, c with zone a drained: a node there that prefers its zone uses b and c (L15). With all three
 //! drained, nothing changes (L16). Source: reference 8.5; zonal shift of cloud providers.
 
-use super::drains::{Active, covers};
+use super::drains::{ActiveDrain, covers};
 use super::reason::Reason;
 use super::record::Fact;
 use super::source::DecidingRule;
@@ -17,7 +17,7 @@ use super::{Note, Refusal, s00_usable};
 use crate::model::{Drain, DrainScope, OnLastDomain, TrafficPolicy};
 use crate::ratio::Ratio;
 
-/// Takes the endpoints of drained domains out.
+/// Excludes the endpoints of drained domains.
 pub(super) fn run(work: &mut PortWork<'_>) {
     if work.drains.is_empty() || matches!(work.rule, DecidingRule::Local) {
         return;
@@ -45,14 +45,14 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     }
 }
 
-/// Whether `drain` holds even where no other endpoint remains. One of clients takes no endpoint out.
+/// Whether `drain` applies even if no other endpoint remains. A drain of clients excludes no endpoint.
 fn stays(drain: &Drain) -> bool {
     drain.on_last_domain == OnLastDomain::Force || drain.scope == DrainScope::Clients
 }
 
-/// Whether a usable endpoint is in none of the domains. Under kube-proxy's rules a ready one anywhere is usable, because
-/// hints are read again without those that are drained.
-fn remains(work: &PortWork<'_>, drains: &[Active<'_>]) -> bool {
+/// Whether a usable endpoint is outside of the domains. Under kube-proxy's rules any ready one is usable, because hints
+/// are evaluated again without the drained ones.
+fn remains(work: &PortWork<'_>, drains: &[ActiveDrain<'_>]) -> bool {
     let hints = matches!(work.rule, DecidingRule::KubeProxy(_));
     work.candidates.iter().any(|candidate| {
         let usable = candidate.reason.is_chosen() || (hints && candidate.endpoint.ready);
@@ -60,8 +60,8 @@ fn remains(work: &PortWork<'_>, drains: &[Active<'_>]) -> bool {
     })
 }
 
-fn note_ignored(work: &mut PortWork<'_>, ignored: Vec<Active<'_>>) {
-    for Active { drain, .. } in ignored {
+fn note_ignored(work: &mut PortWork<'_>, ignored: Vec<ActiveDrain<'_>>) {
+    for ActiveDrain { drain, .. } in ignored {
         let touches = |candidate: &_| covers(drain, candidate);
         if work.candidates.iter().any(touches) {
             let drain = drain.name.clone();
@@ -70,7 +70,7 @@ fn note_ignored(work: &mut PortWork<'_>, ignored: Vec<Active<'_>>) {
     }
 }
 
-fn take_out(work: &mut PortWork<'_>, active: Active<'_>) {
+fn take_out(work: &mut PortWork<'_>, active: ActiveDrain<'_>) {
     let mut endpoints = 0;
     for candidate in &mut work.candidates {
         if !covers(active.drain, candidate) {

@@ -1,12 +1,12 @@
-//! S2: endpoints in this node's own domain that the policy does not want (anti-affinity).
+//! S2: excludes endpoints in domains of this node that the policy avoids (anti-affinity).
 //!
-//! A hard entry takes out every endpoint that shares this node's value of its key. A soft one does so only if another
-//! usable endpoint remains; several are tried in the order in which they stand, hard ones first.
+//! A hard entry excludes every endpoint that shares this node's value of its key. A soft one does so only if another
+//! usable endpoint remains; hard entries come first, then soft ones in their order.
 //!
-//! Where kube-proxy's rules decide, what annotations avoid goes first and hints are read among the rest.
+//! If kube-proxy's rules decide, the domains in annotations are excluded first, and hints are evaluated among the rest.
 //!
-//! Example: `avoid: node` on a node with the only endpoint refuses (L14); `avoid: node:soft` uses it (L13). Source: the
-//! design of Service topology (anti-affinity is the domain's outside).
+//! Example: `avoid: node` on the node with the only endpoint refuses clients (L14); `avoid: node:soft` uses it (L13).
+//! Source: the design of Service topology (anti-affinity is the outside of a domain).
 
 use super::candidates::Candidate;
 use super::reason::Reason;
@@ -17,7 +17,7 @@ use super::{Note, Refusal, s00_usable};
 use crate::model::TrafficPolicy;
 use crate::policy::{Avoid, LevelKey};
 
-/// Takes out what is to be avoided.
+/// Excludes the endpoints of avoided domains.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let avoided = work.avoided();
     if avoided.is_empty() {
@@ -46,13 +46,13 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     }
 }
 
-/// Under kube-proxy's rules hints are read among what is left, so that one that is hinted elsewhere is usable, too.
+/// Under kube-proxy's rules hints are evaluated again later, so an endpoint that is hinted elsewhere is usable, too.
 fn is_usable(candidate: &Candidate<'_>) -> bool {
     let hinted_elsewhere = candidate.reason == Reason::HintedElsewhere && !candidate.gone;
     candidate.reason.is_chosen() || hinted_elsewhere
 }
 
-/// Under kube-proxy's rules hints are read among what is left.
+/// Evaluates hints again among the remaining endpoints.
 fn read_hints_again(work: &mut PortWork<'_>) {
     let is_left = |candidate: &Candidate<'_>| !candidate.gone && candidate.endpoint.ready;
     if matches!(work.rule, DecidingRule::KubeProxy(_)) && work.candidates.iter().any(is_left) {

@@ -1,18 +1,18 @@
-//! S3: too few endpoints for topology to make sense.
+//! S3: turns topology off if there are too few endpoints.
 //!
-//! Fewer usable endpoints than `minEndpoints`, or `ready / all < panicPercent`: every usable endpoint is alike. Not for
-//! hard policies, whose promise is stronger. Counted are the endpoints that drains and avoided domains leave; those
-//! that terminate are not part of all.
+//! With fewer usable endpoints than `minEndpoints`, or `ready / all < panicPercent`, every usable endpoint gets the
+//! same share. Not for hard policies, whose promise is stronger. Endpoints in drained and avoided domains do not count;
+//! terminating ones are not part of all.
 //!
-//! Example: `panicPercent: 50`, 3 of 10 ready: 3/10 < 1/2, the three get a third each. Source: Envoy's panic threshold
-//! and its minimum cluster size for zone-aware routing.
+//! Example: `panicPercent: 50`, 3 of 10 ready: 3/10 < 1/2, so each of the three gets a third. Source: Envoy's panic
+//! threshold and its minimum cluster size for zone-aware routing.
 
 use super::Note;
 use super::record::Fact;
 use super::work::PortWork;
 use crate::ratio::Ratio;
 
-/// Turns topology off where too few endpoints are left.
+/// Turns topology off if too few endpoints remain.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled().filter(|policy| !policy.is_bounded()) else {
         return;
@@ -40,7 +40,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     work.notes.push(Note::Panic);
 }
 
-/// Whether `part` is less than so many percent of `total`.
+/// Whether `part` is less than `percent` percent of `total`.
 pub(super) fn below(part: u32, total: u32, percent: u8) -> bool {
     Ratio::new(part.into(), total.into()) < Ratio::new(percent.into(), 100)
 }

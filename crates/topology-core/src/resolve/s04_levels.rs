@@ -1,17 +1,17 @@
-//! S4: the level of each endpoint, and the share of each level.
+//! S4: assigns a level to each endpoint and a share to each level.
 //!
-//! An endpoint is in the first level that it and this node share: the same Node by name, or the same non-empty
-//! value of the level's label. A label that this node lacks matches nothing, not even endpoints that lack it too.
-//! Without `*` an endpoint may be in no level; it is then never used.
+//! An endpoint is in the first level that it shares with this node: the same Node by name, or the same non-empty value
+//! of the level's label. A label that this node lacks matches nothing, not even endpoints that lack it, too. Without
+//! `*` an endpoint may be in no level, and is then never used.
 //!
-//! The share of a level is `weight / sum of weights`; if all weigh 0, the nearest takes all. With endpoint bias it is
-//! `weight x capacity of its usable endpoints` (a new one counts less), over the sum of these, so that an endpoint's
-//! share goes by its own weight.
+//! The share of a level is `weight / sum of weights`; if all are 0, the nearest level takes all. With endpoint bias it
+//! is `weight x capacity of its usable endpoints` (a new endpoint counts less), over the sum of these, so that the
+//! weight applies to each endpoint.
 //!
-//! A drain of clients that covers this node merges its own domain, and all nearer ones, into the next outer level.
+//! A drain of clients that covers this node merges the drained level, and all nearer ones, into the next outer level.
 //!
-//! Example: on `n1` in zone `a`, levels `node, zone, *`: an endpoint on `n1` is in `node`, one on `n2` in zone `a`
-//! in `zone`, one in zone `b` in `*`. Source: KEP-536, with shares.
+//! Example: on `n1` in zone `a` with levels `node, zone, *`: an endpoint on `n1` is in `node`, one on `n2` in zone `a`
+//! is in `zone`, one in zone `b` is in `*`. Source: KEP-536, with shares.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use super::{s05_thresholds, s09_share};
 use crate::policy::{Level, LevelKey, Policy, Weighting, ZONE};
 use crate::ratio::Ratio;
 
-/// Gives every level its share, and counts.
+/// Assigns shares to levels, and counts their endpoints.
 pub(super) fn run(work: &mut PortWork<'_>) {
     match work.rule {
         DecidingRule::Policy(_) => match work.levelled() {
@@ -64,7 +64,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     leave_drained_domains(work);
 }
 
-/// The levels with their shares; if all weigh 0, the nearest takes all.
+/// The levels with their shares; if all weights are 0, the nearest takes all.
 fn levels(levels: &[Level]) -> Vec<LevelState> {
     let sum: u64 = levels.iter().map(|level| u64::from(level.weight)).sum();
     let share = |at: usize, weight: u32| match (sum, at) {
@@ -77,7 +77,7 @@ fn levels(levels: &[Level]) -> Vec<LevelState> {
     levels.iter().enumerate().map(level).collect()
 }
 
-/// Shares by the weight of each endpoint; where that is 0 for all usable ones, the shares stay as they are.
+/// Computes shares from the weight of each endpoint; if they are 0 for all usable ones, the shares do not change.
 fn bias(work: &mut PortWork<'_>) {
     let mut biased = vec![0_u64; work.levels.len()];
     for candidate in &work.candidates {
@@ -99,7 +99,7 @@ fn bias(work: &mut PortWork<'_>) {
     }
 }
 
-/// Merges the levels that a drain of clients makes this node leave.
+/// Merges the levels that a drain of clients keeps this node from preferring.
 fn leave_drained_domains(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled() else {
         return;
@@ -126,7 +126,7 @@ fn leave_drained_domains(work: &mut PortWork<'_>) {
     }
 }
 
-/// Gives every candidate the first level that it and this node share.
+/// Assigns to every candidate the first level that it shares with this node.
 pub(super) fn find_levels(work: &mut PortWork<'_>, policy: &Policy) {
     let own: SmallVec<[Option<&Arc<str>>; 4]> = policy
         .levels

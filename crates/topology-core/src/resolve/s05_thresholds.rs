@@ -1,15 +1,16 @@
-//! S5: levels with too few ready endpoints merge outward.
+//! S5: merges levels with too few ready endpoints outward.
 //!
 //! A level with `ready < minReadyEndpoints` or `ready / all < minReadyPercent` counts as part of the next outer one:
-//! its endpoints are equals of those there, its share is added to theirs. From the inside out, so that a level is judged
-//! with what merged into it. Never the outermost. A level without any ready endpoint is not merged but empty (S6);
-//! endpoints that terminate are not part of all.
+//! its endpoints get the same share as those there, and its share is added. Inner levels come first, so that a level is
+//! checked with those that merged into it. The outermost never merges. A level without any ready endpoint does not
+//! merge but is empty (S6). Terminating endpoints are not part of all.
 //!
 //! **Recovery hold**: a level that lost endpoints counts what it had left until it has had more for `recoveryHold`
-//! seconds; then it counts the fewest it had in that time. It shrinks at once.
+//! seconds. Then it counts the minimum of that time. It shrinks at once.
 //!
-//! Example: zone 80, `*` 20, zone asks for two and has one, eight elsewhere: all nine are alike (Q21). Source: the
-//! merging is ours; the hold answers the first-pod-back hotspot of Envoy and Istio.
+//! Example: zone 80, `*` 20; zone needs two endpoints and has one; eight are elsewhere: all nine get the same share
+//! (Q21). Source: the merging is our own design; the hold prevents the hotspot on the first pod that comes back in
+//! Envoy and Istio.
 
 use super::Note;
 use super::record::Fact;
@@ -19,7 +20,7 @@ use crate::memory::{RecoveryHold, Remembered};
 use crate::policy::MinReady;
 use crate::ratio::Ratio;
 
-/// Merges levels that are below what they must have.
+/// Merges levels that have too few endpoints.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(policy) = work.levelled() else {
         return;
@@ -42,7 +43,7 @@ fn lacks(level: &LevelState, need: MinReady) -> bool {
     level.counted < need.count || below(level.counted, level.lasting, need.percent)
 }
 
-/// Makes the level at `at` part of the next outer one.
+/// Merges the level at `at` into the next outer one.
 pub(super) fn merge(work: &mut PortWork<'_>, at: usize, need: Option<MinReady>) {
     let Ok([inner, outer]) = work.levels.get_disjoint_mut([at, at + 1]) else {
         return;
@@ -65,7 +66,7 @@ pub(super) fn merge(work: &mut PortWork<'_>, at: usize, need: Option<MinReady>) 
     work.facts.push(fact);
 }
 
-/// Lets levels count what the recovery hold allows; all if none would count anything.
+/// Lets levels count what the recovery hold permits; or everything, if otherwise no endpoint would count.
 fn hold(work: &mut PortWork<'_>, duration: i64) {
     let Some(now) = work.me().now else {
         return;
@@ -92,7 +93,7 @@ fn hold(work: &mut PortWork<'_>, duration: i64) {
     }
     if held.iter().any(|(_, state)| state.counted > 0) {
         for (level, (_, state)) in work.levels.iter_mut().zip(&held) {
-            // A level that merged already counts with the one it merged into.
+            // A merged level counts with the one that it merged into.
             if level.merged_into.is_none() && level.counted > 0 {
                 level.counted -= level.usable - state.counted.min(level.usable);
             }
@@ -107,7 +108,7 @@ fn hold(work: &mut PortWork<'_>, duration: i64) {
     work.remember.get_or_insert_with(Remembered::default).held = held;
 }
 
-/// What a level with `usable` endpoints counts now.
+/// The count of a level with `usable` endpoints now.
 fn next(earlier: Option<RecoveryHold>, usable: u32, now: i64, hold: i64) -> RecoveryHold {
     let settled = |counted| RecoveryHold {
         counted,
@@ -134,7 +135,7 @@ fn next(earlier: Option<RecoveryHold>, usable: u32, now: i64, hold: i64) -> Reco
 mod tests {
     use super::*;
 
-    /// What counts when a level has so many endpoints at such moments, with a hold of ten.
+    /// The counts of a level with so many endpoints at these times, with a hold of ten.
     fn counted(history: &[(i64, u32)]) -> Vec<u32> {
         let mut state = None;
         let step = |(now, usable): &(i64, u32)| {

@@ -1,10 +1,10 @@
-//! S6: where the share of a level without endpoints goes.
+//! S6: passes on the share of a level without endpoints.
 //!
-//! `cascade`: to the next outer level that has endpoints, and if there is none, to the nearest inner one.
-//! `renormalize`: to all levels that have endpoints, in proportion to their shares.
+//! `cascade`: to the next outer level with endpoints, or if there is none, to the nearest inner one. `renormalize`: to
+//! all levels with endpoints, in proportion to their shares.
 //!
-//! Example: 80/15/5 with no endpoint on the node: cascade gives 0/95/5 (Q08), renormalize 0/75/25 (Q09). Source:
-//! cascade keeps "nearest first"; renormalize is what Envoy and Istio do.
+//! Example: 80/15/5 without an endpoint on the node: cascade gives 0/95/5 (Q08), renormalize 0/75/25 (Q09). Source:
+//! cascade keeps "nearest first"; renormalize is the rule of Envoy and Istio.
 
 use super::Note;
 use super::record::Fact;
@@ -43,12 +43,12 @@ fn cascade(work: &mut PortWork<'_>) {
             level.key.clone()
         });
         if let Some(level) = level {
-            note(work, level, share, receiver);
+            add_note(work, level, share, receiver);
         }
     }
 }
 
-fn note(work: &mut PortWork<'_>, level: LevelKey, share: Ratio, to: Option<LevelKey>) {
+fn add_note(work: &mut PortWork<'_>, level: LevelKey, share: Ratio, to: Option<LevelKey>) {
     work.facts.push(Fact::Emptied {
         level: level.clone(),
         share,
@@ -57,7 +57,7 @@ fn note(work: &mut PortWork<'_>, level: LevelKey, share: Ratio, to: Option<Level
     work.notes.push(Note::EmptyLevel { level, share, to });
 }
 
-/// What the level at `at` has to give, and to whom.
+/// The share that the level at `at` passes on, and the level that gets it.
 fn gives(levels: &[LevelState], at: usize) -> Option<(Ratio, usize)> {
     let level = levels
         .get(at)
@@ -79,6 +79,6 @@ fn renormalize(work: &mut PortWork<'_>, held: Ratio) {
         }
     }
     for (level, share) in emptied {
-        note(work, level, share, None);
+        add_note(work, level, share, None);
     }
 }

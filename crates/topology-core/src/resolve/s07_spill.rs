@@ -1,17 +1,17 @@
-//! S7: levels that lost a part of their endpoints pass a part of their share outward.
+//! S7: levels that lost some of their endpoints pass a part of their share outward.
 //!
-//! A level can carry `a = min(1, overprovision x ready / all)`. From the inside out it keeps `own = share x a`, accepts
-//! `min(carry, a - own)` of what inner levels could not keep, and the rest is carried on. What the outermost cannot
-//! accept either is spread over all in proportion.
+//! A level can carry `a = min(1, overprovision x ready / all)`. From the inside out it keeps `own = share x a` and
+//! accepts `min(carry, a - own)` of what inner levels could not keep; the rest is carried on. What the outermost level
+//! cannot accept is divided among all in proportion.
 //!
-//! Example: prefer zone, overprovision 140, 5 of 10 ready there: a = 7/10, so 70 % stay and 30 % go on (Q26). Source:
+//! Example: prefer zone, overprovision 140, 5 of 10 ready there: a = 7/10, so 70 % stay and 30 % move on (Q26). Source:
 //! Envoy's priority levels and their overprovisioning factor.
 
 use super::record::Fact;
 use super::work::PortWork;
 use crate::ratio::Ratio;
 
-/// Passes on what levels cannot carry.
+/// Passes on the shares that levels cannot carry.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let overprovision = work.levelled().and_then(|policy| policy.overprovision);
     let Some(overprovision) = overprovision else {

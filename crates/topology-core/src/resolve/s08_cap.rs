@@ -1,13 +1,13 @@
-//! S8: no level takes more than its endpoints can bear.
+//! S8: limits each level to what its endpoints can carry.
 //!
-//! Of the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` its part
-//! of the demand (see [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of the average
-//! load. So at most `(1 + maxOverload) x u / D` may stay inside a level, counting what stays in the nearer levels, since that
-//! is inside too; the rest goes to the next outer level that has endpoints. The outermost takes what is left, so a cap never
-//! leaves anybody without an endpoint. A domain without demand, or one that this node is not in, has no cap.
+//! For the domain of a level, `u` is the part of all usable endpoints that are in it or in a nearer level, and `D` is
+//! its part of the demand (see [`super::demand`]). If every domain did the same, its endpoints would carry `D / u` of
+//! the average load. So at most `(1 + maxOverload) x u / D` may stay inside a level, including the nearer levels, which
+//! are inside, too. The rest moves to the next outer level with endpoints. The outermost level has no cap, so a cap
+//! never leaves a client without an endpoint. A domain without demand, or without this node, has no cap.
 //!
 //! Example: 2 of 12 endpoints and a third of the demand in the zone: 1/6 / (1/3) = 1/2 may stay, with 20 % overload 3/5
-//! (Q33, Q32). Source: Envoy's zone-aware routing is the case of 0 %, Topology Aware Hints decided by 20 %.
+//! (Q33, Q32). Source: Envoy's zone-aware routing is the case of 0 %; Topology Aware Hints use 20 %.
 
 use super::candidates::Candidate;
 use super::decision::Note;
@@ -17,14 +17,14 @@ use super::work::{LevelState, PortWork};
 use crate::policy::{LevelKey, Policy, Residual};
 use crate::ratio::Ratio;
 
-/// A cap and how it came about.
+/// A cap and its calculation.
 struct Cap {
     endpoints: Ratio,
     demand: Ratio,
     most: Ratio,
 }
 
-/// Turns away from each level what exceeds its cap.
+/// Moves what exceeds the cap of a level outward.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let Some((policy, overload)) = work.levelled().zip(work.max_overload) else {
         return;
@@ -78,7 +78,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     }
 }
 
-/// The most that may stay inside the level of `level`, the one at `at`; none if nothing bounds it.
+/// The largest share that may stay inside `level`, the one at `at`; `None` without a limit.
 fn cap(
     work: &PortWork<'_>,
     policy: &Policy,
@@ -108,7 +108,7 @@ fn cap(
     })
 }
 
-/// The sum up to and with each.
+/// The cumulative sums.
 fn sums(shares: impl Iterator<Item = Ratio>) -> Vec<Ratio> {
     let mut sum = Ratio::ZERO;
     shares
@@ -119,7 +119,7 @@ fn sums(shares: impl Iterator<Item = Ratio>) -> Vec<Ratio> {
         .collect()
 }
 
-/// What stays inside each level, within its cap and those of the levels around it.
+/// The share inside each level, limited by its cap and those of the levels around it.
 fn bounded(sums: &[Ratio], caps: &[Option<Cap>]) -> Vec<Ratio> {
     let mut least = Ratio::ONE;
     let mut bounded = sums.to_vec();

@@ -1,17 +1,18 @@
-//! S9: the share of each endpoint.
+//! S9: computes the share of each endpoint.
 //!
 //! The endpoints of a level divide its share by the capacity of their Nodes (label
-//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 unless set), where a policy of ours has levels; otherwise alike.
-//! An endpoint whose level has no share is not used.
+//! [`CAPACITY_LABEL`](crate::model::CAPACITY_LABEL), 1 by default) if a policy of ours has levels; otherwise equally.
+//! An endpoint in a level without a share is not used.
 //!
-//! **Residual by capacity**: where a cap keeps traffic out of a nearer level (S8), an outer level first divides its
-//! share among zones by `max(0, u - D)`, the part of all usable endpoints that a zone has beyond its part of the demand;
-//! if no zone has any, as always. **Slow start**: an endpoint that became ready while others were counts a tenth at
-//! first and a tenth more every ninth of the time.
+//! **Residual by capacity**: if a cap keeps traffic out of a nearer level (S8), an outer level first divides its share
+//! among zones by `max(0, u - D)`, the surplus of a zone's part of all usable endpoints over its part of the demand. If
+//! no zone has a surplus, it divides as usual. **Slow start**: an endpoint that became ready while others were counts a
+//! tenth at first, and a tenth more every ninth of the time.
 //!
 //! Example: level `zone` has 15 % and three endpoints: 5 % each; if one of their Nodes has capacity 2: 7.5, 3.75, 3.75.
-//! Zones with 2, 2 and 8 of 12 endpoints and equal demand, no overload: what the small zones turn away goes to the large
-//! one alone, and every endpoint carries the same. Source: Envoy's residual capacity for zone-aware routing.
+//! Zones with 2, 2 and 8 of 12 endpoints, equal demand and no overload: the traffic above the caps of the small zones
+//! goes to the large one alone, and every endpoint carries the same load. Source: Envoy's residual capacity for
+//! zone-aware routing.
 
 mod slow_start;
 
@@ -27,7 +28,7 @@ use crate::policy::Policy;
 use crate::quantise::Class;
 use crate::ratio::Ratio;
 
-/// Splits the share of each level among its endpoints.
+/// Divides the share of each level among its endpoints.
 pub(super) fn run(work: &mut PortWork<'_>) {
     if work.growing > 0 {
         let endpoints = work.growing;
@@ -48,7 +49,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     work.facts.extend(facts);
 }
 
-/// The level that counts for the endpoints of the level at `at`: itself, or the one it merged into.
+/// The level that the level at `at` counts as: itself, or the one that it merged into.
 fn effective(levels: &[LevelState], mut at: usize) -> usize {
     while let Some(into) = levels.get(at).and_then(|level| level.merged_into) {
         at = into;
@@ -56,7 +57,7 @@ fn effective(levels: &[LevelState], mut at: usize) -> usize {
     at
 }
 
-/// One pool for each level that has a share, or one for each zone with room in it.
+/// Creates a pool for each level with a share, or one for each zone with a surplus in it.
 fn make_pools(work: &mut PortWork<'_>) {
     let mut pools = Vec::with_capacity(work.levels.len());
     for (at, level) in work.levels.iter().enumerate() {
@@ -86,7 +87,7 @@ fn make_pools(work: &mut PortWork<'_>) {
     work.pools = pools;
 }
 
-/// What a zone has and needs.
+/// A zone's part of endpoints and demand.
 struct ZoneRoom {
     endpoints: Ratio,
     demand: Ratio,
@@ -98,7 +99,7 @@ impl ZoneRoom {
     }
 }
 
-/// The zones that have endpoints in the level at `at`, with what they have and need.
+/// The zones with endpoints in the level at `at`, with their parts.
 fn rooms<'a>(
     work: &PortWork<'a>,
     policy: &Policy,
@@ -123,7 +124,7 @@ fn rooms<'a>(
     .collect()
 }
 
-/// Puts every endpoint that takes traffic into its pool, and says of the others why not.
+/// Assigns every endpoint that gets traffic to its pool, and gives the others a reason.
 fn fill_pools(work: &mut PortWork<'_>) {
     let effective: Vec<usize> = (0..work.levels.len())
         .map(|at| effective(&work.levels, at))
@@ -160,7 +161,7 @@ fn why_unused(levels: &[LevelState], level: Option<usize>) -> Reason {
     }
 }
 
-/// Endpoints of one pool and capacity are of one class.
+/// Groups endpoints of the same pool and capacity into classes.
 pub(super) fn classify(work: &mut PortWork<'_>) {
     let mut kinds: Vec<(usize, u32, u32)> = Vec::with_capacity(work.pools.len());
     for candidate in &work.candidates {
@@ -205,7 +206,7 @@ impl<'a> EndpointPool<'a> {
     }
 }
 
-/// What every candidate counts: the capacity of its Node, and less while it is new. All alike where there are no levels.
+/// Reads the capacity of each candidate's Node, less while the candidate is new. Without levels all have the same.
 pub(super) fn read_capacities(work: &mut PortWork<'_>) {
     if work.levelled().is_some_and(Policy::uses_capacity) {
         for candidate in &mut work.candidates {

@@ -1,12 +1,11 @@
-//! S10: integer weights.
+//! S10: computes integer weights.
 //!
-//! The shares of all endpoints become the smallest integers in proportion to them, or near enough: within half a point,
-//! and within a tenth of a point or a twentieth of the share, for each level and for all its endpoints of one share
-//! together; see [`crate::quantise`]. Where a policy allows it, the farthest level is thinned out first, see
-//! [`super::subset`].
+//! The weights are the smallest integers in proportion to the shares, or near enough: within half a point, and within a
+//! tenth of a point or a twentieth of the share, for each level and for all its endpoints with the same share; see
+//! [`crate::quantise`]. If a policy permits it, the farthest level is thinned out first, see [`super::subset`].
 //!
-//! The weights are made for the scheduler that reads them; where that one does not give exactly their shares, S11 puts
-//! what it does give in their place ([`super::achieved`]).
+//! The weights depend on the scheduler. If it does not achieve exactly their shares, S11 replaces the shares by those
+//! that it does achieve ([`super::achieved`]).
 //!
 //! Example: 80, 15 and 5 % over 1, 3 and 6 endpoints are 80, 5 and 5/6 % each: weights 96, 6 and 1, exactly (Q06).
 //! Source: the `wrr` scheduler of the kernel, whose long-run shares are the weights'.
@@ -17,7 +16,7 @@ use super::{Note, subset};
 use crate::quantise::{self, QuantiseMethod, Quantised};
 use crate::ratio::Ratio;
 
-/// Gives every chosen candidate its weight, and the share that this achieves.
+/// Sets the weight of every chosen candidate, and the share that it results in.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let (asked, scheduler) = (work.asked_scheduler(), work.scheduler());
     if asked != scheduler {
@@ -37,7 +36,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     work.quantised = Some((quantised.method, quantised.cycle));
 }
 
-/// A line for each weight of each class.
+/// One fact for each weight of each class.
 fn facts(work: &PortWork<'_>, quantised: &Quantised) -> Vec<Fact> {
     let parts = quantised.weights.iter().zip(&quantised.heavier);
     let facts = work.classes.iter().zip(parts).flat_map(|(class, parts)| {

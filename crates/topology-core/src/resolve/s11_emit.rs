@@ -1,9 +1,9 @@
-//! S11: the real servers in the order in which they enter the kernel, or why there are none.
+//! S11: lists the real servers in the order in which they enter the kernel, or the reason why there are none.
 //!
-//! The order is by a hash of this node's name and the endpoint: a fresh `wrr` starts at the head of its list, and
-//! nodes that all began with the same real server would hit it together (kubernetes/kubernetes #121591). The hash is
-//! ours, so that the order is the same on every machine and in every version. Endpoints of drained domains are listed
-//! with weight 0: they finish their connections.
+//! The order is by a hash of this node's name and the endpoint. A new `wrr` starts at the head of its list, so nodes
+//! with the same order would all use the same real server first (kubernetes/kubernetes #121591). The hash is our own,
+//! so that the order is the same on every machine and in every version. Endpoints of drained domains are listed with
+//! weight 0, to finish their connections.
 
 use super::candidates::Candidate;
 use super::categorize::is_usable;
@@ -42,7 +42,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     }
 }
 
-/// Why nothing was chosen.
+/// Why no endpoint was chosen.
 fn refusal(work: &PortWork<'_>) -> Refusal {
     let mut candidates = work.candidates.iter();
     if work.candidates.is_empty() {

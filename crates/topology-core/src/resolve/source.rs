@@ -1,15 +1,15 @@
-//! What decides the endpoints: the first of these that applies, never a mixture.
+//! Finds what decides the endpoints: the first of these that applies. Sources are never combined.
 //!
 //! 1. `internalTrafficPolicy: Local`;
 //! 2. a `ClusterTopologyPolicy` that overrides;
-//! 3. the Service's annotations, else its `topologyKeys`, within the owner limits of an administrator; or the
+//! 3. the Service's annotations, otherwise its `topologyKeys`, within the owner limits of an administrator; or the
 //!    `TopologyPolicy` that an annotation names;
 //! 4. a `TopologyPolicy` of the namespace;
 //! 5. any other `ClusterTopologyPolicy`;
-//! 6. hints, as kube-proxy 1.35 reads them;
-//! 7. nothing: every ready endpoint alike.
+//! 6. hints, as in kube-proxy 1.35;
+//! 7. nothing: every ready endpoint gets the same share.
 //!
-//! Of several policies of one kind the one of higher priority decides, then the older one, then the first by name.
+//! Of several policies of one kind the one with the highest priority decides, then the oldest, then the first by name.
 //! Source: reference 8.4.
 
 pub(super) mod hints;
@@ -26,18 +26,18 @@ use crate::model::{Faults, PolicyName, Service, TopologyPolicy, TrafficPolicy};
 use crate::policy::{LevelKey, Policy, PolicySource, suggest};
 use ranking::Ranking;
 
-/// What decides.
+/// What decides the endpoints.
 #[derive(Clone, Copy)]
 pub(super) enum DecidingRule<'a> {
     /// `internalTrafficPolicy: Local`.
     Local,
-    /// A policy of ours, wherever it was written.
+    /// A policy of ours, from any source.
     Policy(&'a Policy),
-    /// Hints, or nothing: what kube-proxy does.
+    /// Hints or nothing, with kube-proxy's rules.
     KubeProxy(Topology),
 }
 
-/// What decides, and what could have.
+/// The rule that decides, and the sources that do not.
 #[derive(Clone)]
 pub(super) struct Choice<'a> {
     pub(super) rule: DecidingRule<'a>,
@@ -45,13 +45,13 @@ pub(super) struct Choice<'a> {
     pub(super) decided_by: Option<PolicyName>,
     pub(super) lost: Vec<Lost>,
     pub(super) notes: Vec<Note>,
-    /// What annotations without levels add to what decides.
+    /// The policy of annotations without levels, which is added to the rule.
     pub(super) added: Option<&'a Policy>,
-    /// The cap in force.
+    /// The effective cap.
     pub(super) max_overload: Option<u32>,
 }
 
-/// Finds out what decides.
+/// Finds what decides.
 pub(super) fn choose<'a>(view: &PortView<'a>) -> Choice<'a> {
     let mut choice = Choice {
         rule: DecidingRule::KubeProxy(Topology::Anywhere),
@@ -84,12 +84,12 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Whether nothing has been found yet.
+    /// Whether no source has decided yet.
     const fn is_open(&self) -> bool {
         matches!(self.source, PolicySource::Uniform)
     }
 
-    fn take(&mut self, policy: &'a Policy, source: PolicySource) {
+    fn decide_by(&mut self, policy: &'a Policy, source: PolicySource) {
         self.rule = DecidingRule::Policy(policy);
         self.source = source;
         self.max_overload = policy.max_overload;
@@ -104,7 +104,7 @@ impl<'a> Choice<'a> {
         });
     }
 
-    /// The policy objects of one kind, the best first.
+    /// Considers the policy objects of one kind, the best first.
     fn consider_objects(&mut self, source: PolicySource, ranking: &Ranking<'a>) {
         let mut best: Option<&TopologyPolicy> = None;
         for ranked in ranking.of_source(source) {
@@ -115,7 +115,7 @@ impl<'a> Choice<'a> {
                 (None, None) => {
                     best = Some(object);
                     if self.is_open() {
-                        self.take(&object.policy, source);
+                        self.decide_by(&object.policy, source);
                         self.decided_by = Some(object.id());
                         continue;
                     }
@@ -126,7 +126,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// What the owner of the Service wrote.
+    /// Considers the annotations and `topologyKeys` of the Service.
     fn consider_owner(&mut self, view: &PortView<'a>, ranking: &Ranking<'a>) {
         let service = view.service;
         self.consider_faults(service);
@@ -152,7 +152,7 @@ impl<'a> Choice<'a> {
             self.notes.push(Note::NotAllowed { asked, by });
             return;
         }
-        self.take(policy, policy.source);
+        self.decide_by(policy, policy.source);
         if let Some((object, limits)) = limits {
             self.max_overload = limits::clip(limits, policy.max_overload);
             if let (Some(asked), Some(given)) = (policy.max_overload, self.max_overload)
@@ -164,8 +164,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// What annotations without levels add; where an administrator's policy overrides, nothing is added, and where only
-    /// this node's endpoints are used, none of them is avoided.
+    /// Adds annotations without levels. A policy that overrides gets nothing added. With traffic policy Local no
+    /// endpoint is avoided.
     fn add(&mut self, policy: &'a Policy) {
         if self.source == PolicySource::ClusterOverride {
             self.lose(policy.source, None, LostBecause::Weaker);
@@ -177,29 +177,29 @@ impl<'a> Choice<'a> {
         self.added = Some(policy);
     }
 
-    /// Labels of the policy, and of what is added to it, that no Node has.
+    /// Notes labels of the policy, and of what is added to it, that no Node has.
     fn note_unknown_levels(&mut self, view: &PortView<'_>) {
         let policies = self.policy().into_iter().chain(self.added);
         let notes = policies.flat_map(|policy| {
             let keys = policy.label_keys();
             let unknown = keys.filter(|key| !view.snapshot.has_label(key));
             unknown.map(|key| {
-                let meant = suggest(key, view.snapshot.node_labels());
+                let suggestion = suggest(key, view.snapshot.node_labels());
                 let level = LevelKey::Label(Arc::clone(key));
-                let meant = meant.map(|word| policy.source.in_words(&word).to_owned());
-                Note::LevelUnknown { level, meant }
+                let similar = suggestion.map(|name| policy.source.level_name(&name).to_owned());
+                Note::LevelUnknown { level, similar }
             })
         });
         let notes: Vec<Note> = notes.collect();
         self.notes.extend(notes);
     }
 
-    /// Levels of the policy that never hold an endpoint, because a level before them takes all that could be in them.
+    /// Notes levels that never contain an endpoint, because an earlier level contains all that could be in them.
     fn note_unreachable_levels(&mut self, view: &PortView<'_>) {
         let Some(own) = view.own_node else {
             return;
         };
-        // A label that this Node lacks holds no endpoint, so it takes none from later levels.
+        // A level whose label this Node lacks contains no endpoint, so it takes none from later levels.
         let holds = |key: &LevelKey| {
             let value = key.label().and_then(|label| own.labels.get(label));
             value.is_some_and(|value| !value.is_empty())
@@ -215,7 +215,7 @@ impl<'a> Choice<'a> {
         self.notes.extend(notes);
     }
 
-    /// What is not valid of what the owner wrote.
+    /// Notes invalid settings of the Service.
     fn consider_faults(&mut self, service: &Service) {
         match service.faults {
             Faults::None | Faults::Pending => {}
@@ -228,14 +228,14 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The policy object that an annotation names.
+    /// Considers the policy object that an annotation names.
     fn consider_named(&mut self, name: &Arc<str>, ranking: &Ranking<'a>) {
         let Some(ranked) = ranking.named() else {
             self.notes.push(Note::NoSuchPolicy { name: name.clone() });
             return;
         };
         if let (None, true) = (ranked.mismatch, self.is_open()) {
-            self.take(&ranked.object.policy, PolicySource::NamespacePolicy);
+            self.decide_by(&ranked.object.policy, PolicySource::NamespacePolicy);
             self.decided_by = Some(ranked.object.id());
         }
     }

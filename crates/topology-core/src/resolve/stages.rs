@@ -1,4 +1,4 @@
-//! The stages of a decision, in the order in which they are taken. One stage, one file.
+//! The stages of a decision, in order. Each stage is one file.
 
 use super::record::StageRecord;
 use super::work::PortWork;
@@ -7,17 +7,17 @@ use super::{
     s08_cap, s09_share, s10_weights, s11_emit,
 };
 
-/// One stage of a decision.
+/// A stage of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Stage {
-    /// 0 to 11; the reference of every note and every page about it.
+    /// The number, 0 to 11, to which notes and documentation refer.
     pub number: u8,
-    /// One word for it.
+    /// The name, one word.
     pub name: &'static str,
     run: fn(&mut PortWork<'_>),
 }
 
-/// Every stage.
+/// All stages.
 pub const STAGES: [Stage; 12] = [
     stage(0, "usable", s00_usable::run),
     stage(1, "drains", s01_drains::run),
@@ -33,7 +33,7 @@ pub const STAGES: [Stage; 12] = [
     stage(11, "emit", s11_emit::run),
 ];
 
-/// The first of the stages that the whole traffic passes together; those before may differ for its parts.
+/// The first stage that runs once for all traffic. Earlier ones may run once for each part of the traffic.
 pub(super) const TOGETHER: u8 = 10;
 
 const fn stage(number: u8, name: &'static str, run: fn(&mut PortWork<'_>)) -> Stage {
@@ -41,7 +41,7 @@ const fn stage(number: u8, name: &'static str, run: fn(&mut PortWork<'_>)) -> St
 }
 
 impl Stage {
-    /// Runs it and records what it did.
+    /// Runs the stage and records what it did.
     pub(super) fn run(&self, work: &mut PortWork<'_>) {
         let before = work.records.last().map(|record| record.went_out);
         let came_in =

@@ -1,13 +1,13 @@
-//! The third step of S10: thinning out the farthest level.
+//! The third step of S10: thins out the farthest level.
 //!
-//! Where the weights would be large because many endpoints far away share little, a part of them is enough: of a level
-//! `k = max(2, floor(max weight x share of the level / largest share of an endpoint))` stay, chosen by rendezvous hash of
-//! this node and the endpoint, so that all nodes together use all of them. Only if neither small exact weights nor a short
-//! search succeed, and only if the ratio of the largest to the smallest share exceeds the largest weight desired. Never for
-//! a single level.
+//! If the weights would be large because many distant endpoints share little traffic, a part of them is enough. Of a
+//! level `k = max(2, floor(max weight x share of the level / largest share of an endpoint))` endpoints stay. They are
+//! chosen by rendezvous hash of this node and the endpoint, so that all nodes together use all of them. This happens
+//! only if neither small exact weights nor a short search succeed, and if the ratio of the largest to the smallest
+//! share exceeds the maximum weight. A single level is never thinned out.
 //!
-//! Example: 90 % over 1 and 10 % over 200 with 256 as the largest weight: `256 x 10/90 = 28.4`, so 28 stay and the weights
-//! are 252 and 1 (Q17s). Source: reference 8.6; subsetting in client-side load balancers.
+//! Example: 90 % over 1 and 10 % over 200 endpoints with a maximum weight of 256: `256 x 10/90 = 28.4`, so 28 stay and
+//! the weights are 252 and 1 (Q17s). Source: reference 8.6; subsetting in client-side load balancers.
 
 use super::hash::position;
 use super::reason::Reason;
@@ -18,10 +18,10 @@ use crate::quantise;
 use crate::ratio::Ratio;
 use crate::scheduler::{MH_WEIGHT, Scheduler};
 
-/// The fewest endpoints that stay.
+/// The minimum of endpoints that stay.
 const FEWEST: u32 = 2;
 
-/// Thins out levels until the weights are small enough, or none is left to thin out.
+/// Thins out levels until the weights are small enough or no level is left to thin out.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let Some(largest) = work.levelled().and_then(|policy| policy.subset_max_weight) else {
         return;
@@ -44,7 +44,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
     }
 }
 
-/// The pool of the smallest share, and how many of its endpoints are enough.
+/// The pool with the smallest share, and how many of its endpoints are enough.
 fn farthest(work: &PortWork<'_>, largest: u32) -> Option<(usize, u32)> {
     let shares = || work.classes.iter().map(|class| class.share);
     let (most, least) = (shares().max()?, shares().min()?);

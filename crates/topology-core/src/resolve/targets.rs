@@ -1,36 +1,35 @@
-//! Where the ports of one Service lead to: the slices that have a port of the same name and protocol.
+//! Finds the slices of each port of a Service: those with a port of the same name and protocol.
 //!
-//! Both a Service and a slice may have 20,000 ports, so not each of one is compared with all of the
-//! other: where there are many, they are looked up.
+//! A Service and a slice may both have 20,000 ports. With many ports a table is used instead of comparing all pairs.
 
 use rustc_hash::FxHashMap;
 
 use crate::model::{EndpointSlice, Family, Protocol, Service, ServicePort, SlicePort};
 
-/// A Service with no more ports than this looks through the slices for each: that is quicker than a table.
+/// Up to this many Service ports, searching the slices for each port is faster than a table.
 const FEW: usize = 4;
 
-/// A slice, and the port of its endpoints.
+/// A slice, and the port number of its endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target<'a> {
+pub(super) struct PortTarget<'a> {
     pub(super) slice: &'a EndpointSlice,
     pub(super) port: u16,
 }
 
-/// Where one port leads to.
-pub(super) type Found<'a> = Vec<Target<'a>>;
+/// The slices of one port.
+pub(super) type PortTargets<'a> = Vec<PortTarget<'a>>;
 
-/// Where the ports of one Service lead to.
+/// The slices of all ports of one Service.
 #[derive(Debug)]
 pub(super) enum Targets<'a> {
-    /// To be looked for.
+    /// Searched for each port.
     Slices(&'a [EndpointSlice]),
     /// By protocol and name, in the order of slices and of the ports in each.
-    Ports(FxHashMap<(Protocol, &'a str), Found<'a>>),
+    Ports(FxHashMap<(Protocol, &'a str), PortTargets<'a>>),
 }
 
 impl<'a> Targets<'a> {
-    /// Those of `service` in its slices.
+    /// Prepares the lookup of the ports of `service` in its slices.
     pub(super) fn of(service: &Service, slices: &'a [EndpointSlice]) -> Self {
         if service.ports.len() <= FEW {
             Self::Slices(slices)
@@ -40,26 +39,26 @@ impl<'a> Targets<'a> {
     }
 
     fn table(slices: &'a [EndpointSlice]) -> Self {
-        let mut ports: FxHashMap<_, Found<'a>> = FxHashMap::default();
+        let mut ports: FxHashMap<_, PortTargets<'a>> = FxHashMap::default();
         for slice in slices {
             for port in &slice.ports {
                 let targets = ports.entry((port.protocol, &*port.name)).or_default();
-                targets.push(Target::new(slice, port));
+                targets.push(PortTarget::new(slice, port));
             }
         }
         Self::Ports(ports)
     }
 
-    /// Those of one port in one family.
-    pub(super) fn of_port(&self, port: &ServicePort, family: Family) -> Found<'a> {
-        let is_of_family = |target: &Target<'_>| target.slice.family == family;
+    /// The slices of one port in one family.
+    pub(super) fn of_port(&self, port: &ServicePort, family: Family) -> PortTargets<'a> {
+        let is_of_family = |target: &PortTarget<'_>| target.slice.family == family;
         match self {
             Self::Slices(slices) => {
                 let is_same =
                     |own: &&SlicePort| own.protocol == port.protocol && own.name == port.name;
                 let of_slice = |slice: &'a EndpointSlice| {
                     let ports = slice.ports.iter().filter(is_same);
-                    ports.map(move |port| Target::new(slice, port))
+                    ports.map(move |port| PortTarget::new(slice, port))
                 };
                 let found = slices.iter().flat_map(of_slice);
                 found.filter(is_of_family).collect()
@@ -73,7 +72,7 @@ impl<'a> Targets<'a> {
     }
 }
 
-impl<'a> Target<'a> {
+impl<'a> PortTarget<'a> {
     fn new(slice: &'a EndpointSlice, port: &SlicePort) -> Self {
         let port = port.port.get();
         Self { slice, port }
@@ -111,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// The table finds what a look through all slices finds, in the same order.
+        /// Checks that the table finds the same slices as a search, in the same order.
         #[test]
         fn d13_ports_are_looked_up_as_they_are_looked_for(
             slices in prop::collection::vec(

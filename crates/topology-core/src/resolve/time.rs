@@ -1,12 +1,12 @@
-//! Steps in time, so that what changes slowly changes seldom.
+//! Divides a duration into steps, so that gradual changes cause few updates.
 
-/// How many of `steps` equal steps of a `duration` have passed after `elapsed`; all if it takes no time.
+/// How many of `steps` equal steps of a `duration` have passed after `elapsed`; all if `duration` is 0.
 pub(super) fn passed(elapsed: i64, duration: i64, steps: i64) -> i64 {
     let elapsed = elapsed.clamp(0, duration.max(0));
     (elapsed * steps).checked_div(duration).unwrap_or(steps)
 }
 
-/// The first moment at which more than `passed` of `steps` steps have passed since `began`.
+/// The first time at which more than `passed` of `steps` steps have passed since `began`.
 pub(super) fn next(began: i64, duration: i64, passed: i64, steps: i64) -> i64 {
     let due = (duration * (passed + 1) + steps - 1) / steps;
     began.saturating_add(due)

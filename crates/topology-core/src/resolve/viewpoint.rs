@@ -1,4 +1,4 @@
-//! The node and the time that a decision is made for.
+//! The node and the time of a decision.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crate::memory::Memory;
 use crate::scheduler::Scheduler;
 
-/// The node and the time that a decision is made for: decisions differ from node to node and from moment to moment.
+/// The node and the time of a decision: decisions depend on both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewpoint {
-    /// The name of the Node.
+    /// Name of the Node.
     pub node: Arc<str>,
-    /// The scheduler of every virtual server, unless its Service asks for another.
+    /// The scheduler of virtual servers, unless the Service requests another one.
     pub scheduler: Scheduler,
-    /// Schedulers that the kernel of the node does not have; `wrr` takes their place.
+    /// Schedulers that the node's kernel does not have; `wrr` replaces them.
     pub missing: Arc<BTreeSet<Scheduler>>,
-    /// Milliseconds since 1970; without a moment nothing ramps, nothing is held and no drain has expired.
+    /// Milliseconds since 1970. With `None`, nothing ramps, there is no recovery hold, and no drain expires.
     pub now: Option<i64>,
-    /// What is known of earlier decisions.
+    /// The memory of earlier decisions.
     pub memory: Arc<Memory>,
 }
 

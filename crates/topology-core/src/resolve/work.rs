@@ -1,11 +1,11 @@
-//! What the stages hand on to each other.
+//! The state that the stages share.
 
 use std::sync::Arc;
 
 use super::candidates::{Candidate, PortCandidates};
 use super::categorize::Topology;
 use super::decision::{Lost, Note, Refusal};
-use super::drains::InForce;
+use super::drains::ActiveDrains;
 use super::port_view::PortView;
 use super::reason::Reason;
 use super::record::{Fact, StageRecord};
@@ -19,94 +19,94 @@ use crate::ratio::Ratio;
 use crate::scheduler::Scheduler;
 use crate::virtual_server::RealServer;
 
-/// One Service port on its way through the stages.
+/// A Service port on its way through the stages.
 pub(super) struct PortWork<'a> {
     pub(super) view: &'a PortView<'a>,
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// Those whose address can never be a real server.
+    /// Endpoints whose address can never be a real server.
     pub(super) refused: Vec<Candidate<'a>>,
     /// What decides.
     pub(super) rule: DecidingRule<'a>,
-    /// The policy object that decides, if one does.
+    /// The policy object that decides, if any.
     pub(super) decided_by: Option<PolicyName>,
-    /// What annotations without levels add to the rule.
+    /// The policy of annotations without levels, which is added to the rule.
     pub(super) added: Option<&'a Policy>,
-    /// What else could have decided.
+    /// Sources that did not decide.
     pub(super) lost: Vec<Lost>,
-    /// The drains that hold here.
-    pub(super) drains: InForce<'a>,
-    /// Whether the policy cannot be applied and all endpoints are alike.
+    /// The active drains.
+    pub(super) drains: ActiveDrains<'a>,
+    /// Whether the policy cannot be applied, so that all endpoints get the same share.
     pub(super) uniform: bool,
     pub(super) source: PolicySource,
     pub(super) mode: Mode,
     pub(super) empty_tier: EmptyTier,
-    /// The cap in force, in percent: the policy's, as far as an administrator allows it.
+    /// The effective cap, in percent: that of the policy, within the owner limits.
     pub(super) max_overload: Option<u32>,
     pub(super) on_no_match: OnNoMatch,
     pub(super) levels: Vec<LevelState>,
-    /// Endpoints that share a part of a level's share.
+    /// Groups of endpoints that divide a part of a level's share.
     pub(super) pools: Vec<EndpointPool<'a>>,
     pub(super) notes: Vec<Note>,
     pub(super) records: Vec<StageRecord>,
-    /// The arithmetic of the stage that runs.
+    /// The calculation of the current stage.
     pub(super) facts: Vec<Fact>,
     pub(super) refusal: Option<Refusal>,
-    /// Endpoints that get the same share each.
+    /// Groups of endpoints with the same share each.
     pub(super) classes: Vec<Class>,
     pub(super) quantised: Option<(QuantiseMethod, u64)>,
-    /// What enters the kernel, in order.
+    /// The real servers in the order in which they enter the kernel.
     pub(super) real_servers: Vec<RealServer>,
-    /// When to ask again.
-    pub(super) ask_again: Option<i64>,
-    /// Endpoints that are new and count less than they will.
+    /// When to resolve again.
+    pub(super) resolve_again_at: Option<i64>,
+    /// Number of endpoints in slow start.
     pub(super) growing: u32,
     pub(super) remember: Option<Remembered>,
 }
 
-/// A level and the endpoints in it.
+/// A level and its endpoints.
 pub(super) struct LevelState {
     pub(super) key: LevelKey,
-    /// The weight in the policy.
+    /// Its weight in the policy.
     pub(super) configured: u32,
-    /// The share in the policy.
+    /// Its share in the policy.
     pub(super) desired: Ratio,
-    /// The share after the stages so far.
+    /// Its share after the stages so far.
     pub(super) share: Ratio,
-    /// Endpoints that take traffic.
+    /// Endpoints that get traffic.
     pub(super) usable: u32,
-    /// Of these, how many the recovery hold lets count.
+    /// The number of these that the recovery hold permits to count.
     pub(super) counted: u32,
     /// Endpoints that do not terminate.
     pub(super) lasting: u32,
     /// Endpoints that a drain keeps from new connections.
     pub(super) draining: u32,
-    /// Endpoints whatever their condition.
+    /// All endpoints.
     pub(super) total: u32,
-    /// The level it merged into.
+    /// The level that it merged into.
     pub(super) merged_into: Option<usize>,
-    /// Whether an inner level was capped, so that this one takes what that turned away.
+    /// Whether an inner level was capped, so that this level gets the traffic above the cap.
     pub(super) takes_residual: bool,
-    /// The share the weights give.
+    /// The share that the weights result in.
     pub(super) achieved: Ratio,
 }
 
-/// Endpoints of one level, or of one zone in it, and what they share.
+/// Endpoints of a level, or of one zone in it, and the share that they divide.
 pub(super) struct EndpointPool<'a> {
     pub(super) level: usize,
     pub(super) of: PoolScope<'a>,
     pub(super) share: Ratio,
     /// The sum of their capacities.
     pub(super) capacity: u64,
-    /// How many they are.
+    /// Number of endpoints.
     pub(super) count: u32,
 }
 
-/// Which endpoints of a level are in a pool.
+/// The endpoints of a level that are in a pool.
 #[derive(Clone, Copy)]
 pub(super) enum PoolScope<'a> {
     /// All of them.
     Level,
-    /// Those in one zone, or those without one.
+    /// Those in one zone, or those without a zone.
     Zone(Option<&'a Arc<str>>),
 }
 
@@ -142,7 +142,7 @@ impl<'a> PortWork<'a> {
     pub(super) fn new(
         view: &'a PortView<'a>,
         candidates: PortCandidates<'a>,
-        drains: InForce<'a>,
+        drains: ActiveDrains<'a>,
     ) -> Self {
         Self {
             view,
@@ -168,13 +168,13 @@ impl<'a> PortWork<'a> {
             classes: Vec::new(),
             quantised: None,
             real_servers: Vec::new(),
-            ask_again: None,
+            resolve_again_at: None,
             growing: 0,
             remember: None,
         }
     }
 
-    /// Takes over what was found out about who decides.
+    /// Applies the result of the search for what decides.
     pub(super) fn adopt(&mut self, choice: Choice<'a>) {
         if let Some(policy) = choice.policy() {
             self.mode = policy.mode;
@@ -198,7 +198,7 @@ impl<'a> PortWork<'a> {
         self.view.me
     }
 
-    /// The scheduler that the virtual server gets.
+    /// The scheduler of the virtual server.
     pub(super) fn scheduler(&self) -> Scheduler {
         let asked = self.asked_scheduler();
         if self.me().missing.contains(&asked) {
@@ -208,7 +208,7 @@ impl<'a> PortWork<'a> {
         }
     }
 
-    /// The scheduler that the policy, or else the agent, asks for.
+    /// The scheduler that the policy requests, otherwise the agent's.
     pub(super) fn asked_scheduler(&self) -> Scheduler {
         let mut asks = [self.policy(), self.added].into_iter().flatten();
         let own = asks.find_map(|policy| policy.scheduler);
@@ -219,7 +219,7 @@ impl<'a> PortWork<'a> {
         self.view.own_node
     }
 
-    /// The policy that decides, unless all endpoints are alike for lack of something it needs.
+    /// The policy that decides, unless it cannot be applied.
     pub(super) fn policy(&self) -> Option<&'a Policy> {
         match self.rule {
             DecidingRule::Policy(policy) => Some(policy),
@@ -227,7 +227,7 @@ impl<'a> PortWork<'a> {
         }
     }
 
-    /// The domains that the policy avoids, and those that annotations add; a key that both name is the policy's.
+    /// The domains that the policy avoids, and those that annotations add; for a key in both the policy's entry counts.
     pub(super) fn avoided(&self) -> Vec<&'a Avoid> {
         if matches!(self.rule, DecidingRule::Local) {
             return Vec::new();
@@ -239,13 +239,13 @@ impl<'a> PortWork<'a> {
         own.iter().chain(added).collect()
     }
 
-    /// The policy, where levels are used: not for mode none, nor while all endpoints are alike.
+    /// The policy, if it has levels: not for mode none, nor while all endpoints get the same share.
     pub(super) fn levelled(&self) -> Option<&'a Policy> {
         let levelled = |policy: &&Policy| !self.uniform && policy.mode != Mode::None;
         self.policy().filter(levelled)
     }
 
-    /// How many candidates may take traffic.
+    /// The number of candidates that may get traffic.
     pub(super) fn chosen(&self) -> u32 {
         let chosen = self
             .candidates
@@ -254,12 +254,15 @@ impl<'a> PortWork<'a> {
         u32::try_from(chosen.count()).unwrap_or(u32::MAX)
     }
 
-    /// Asks to be asked again at `moment`, or sooner if somebody else does.
+    /// Requests to resolve again at `moment`, unless an earlier time was requested.
     pub(super) fn ask_at(&mut self, moment: i64) {
-        self.ask_again = Some(self.ask_again.map_or(moment, |sooner| sooner.min(moment)));
+        self.resolve_again_at = Some(
+            self.resolve_again_at
+                .map_or(moment, |sooner| sooner.min(moment)),
+        );
     }
 
-    /// One level with all traffic, and the candidates that belong to it.
+    /// Creates a single level with all traffic, and assigns candidates to it.
     pub(super) fn one_level(&mut self, key: LevelKey, belongs: fn(&Candidate<'a>) -> bool) {
         self.levels = vec![LevelState::new(key, 100, Ratio::ONE)];
         for candidate in &mut self.candidates {

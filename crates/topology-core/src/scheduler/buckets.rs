@@ -1,7 +1,7 @@
-//! Tables of buckets, each of which belongs to a real server: `mh`, `sh` and `dh`.
+//! Computes the bucket tables of `mh`, `sh` and `dh`, where each bucket belongs to a real server.
 //!
-//! All three go around the list of real servers until the table is full, so the real servers at the head of the list get
-//! what the last round still fills.
+//! All three walk the list of real servers in rounds until the table is full. So the real servers at the head of the
+//! list get the buckets of the last, incomplete round.
 
 use std::net::IpAddr;
 
@@ -9,16 +9,16 @@ use super::{MH_BUCKETS, SH_BUCKETS};
 use crate::ratio::gcd;
 use crate::virtual_server::VirtualServerKey;
 
-/// How many of the bits of a weight `mh` keeps (`IP_VS_MH_TAB_BITS`).
+/// Number of bits of a weight that `mh` keeps (`IP_VS_MH_TAB_BITS`).
 const MH_BITS: u32 = 6;
 /// The multiplier of `hash_32` (`include/linux/hash.h`).
 const GOLDEN_RATIO: u32 = 0x61C8_8647;
 
-/// How many buckets each real server of the list has under `mh`. The place of the buckets in the table does not matter:
-/// the hash of an address meets each of them alike.
+/// Number of buckets of each real server of the list under `mh`. The position of buckets in the table does not matter,
+/// because hashed addresses are distributed evenly.
 pub(super) fn of_mh(list: &[u32]) -> Vec<u64> {
     let room = MH_BUCKETS as usize;
-    // A real server more than there are buckets is refused, and the table stays as it was: that of those further down.
+    // The kernel refuses real servers beyond the number of buckets, and the table stays that of the others.
     let refused = list.len().saturating_sub(room);
     let mut buckets = vec![0; refused];
     let held = list.get(refused..).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(super) fn of_mh(list: &[u32]) -> Vec<u64> {
     buckets
 }
 
-/// How many buckets in a row each real server takes in a round.
+/// Number of successive buckets of each real server in a round.
 fn turns(list: &[u32]) -> Vec<u64> {
     let common = list
         .iter()
@@ -41,7 +41,7 @@ fn turns(list: &[u32]) -> Vec<u64> {
     list.iter().map(turns).collect()
 }
 
-/// Whole rounds, and what is left for those at the head.
+/// Complete rounds, and the rest for the head of the list.
 fn filled(turns: &[u64], room: u64) -> Vec<u64> {
     let round: u64 = turns.iter().sum();
     let (rounds, mut left) = (
@@ -56,14 +56,14 @@ fn filled(turns: &[u64], room: u64) -> Vec<u64> {
     turns.iter().map(fill).collect()
 }
 
-/// How many buckets of clients lead to each real server of the list under `sh` with its fallback flag. A real server of
-/// weight 0 holds a bucket too; its clients go to the next bucket that serves.
+/// Number of buckets whose clients reach each real server under `sh` with its fallback flag. A real server of weight 0
+/// has buckets, too; their clients use the next bucket with a real server that serves.
 pub(super) fn of_sh(list: &[u32]) -> Vec<u64> {
     let holders = holders(list, |weight| weight.max(1));
     let serves = |at: &usize| list.get(*at).is_some_and(|weight| *weight > 0);
     let mut buckets = vec![0; list.len()];
     for place in 0..holders.len() {
-        // The second look begins at twice the place (`ip_vs_sh_get_fallback`).
+        // The fallback search starts at twice the position (`ip_vs_sh_get_fallback`).
         let others = holders.iter().cycle().skip(2 * place).take(holders.len());
         let mut looks = holders.iter().skip(place).take(1).chain(others);
         let found = looks.find(|at| serves(at)).copied();
@@ -74,15 +74,15 @@ pub(super) fn of_sh(list: &[u32]) -> Vec<u64> {
     buckets
 }
 
-/// The real server of the list that all clients of `key` get under `dh`: the one whose bucket the virtual address falls
-/// into, none if that one has weight 0. A firewall mark has no address of its own; then it is the first.
+/// The real server that all clients of `key` get under `dh`: the one of the virtual address's bucket; `None` if its
+/// weight is 0. For a firewall mark, which has no address, it is the first one.
 pub(super) fn of_destination(list: &[u32], key: &VirtualServerKey) -> Option<usize> {
     let address = match key {
         VirtualServerKey::Address { address, .. } => Some(*address),
         VirtualServerKey::FirewallMark { .. } => None,
     };
     let place = address.map_or(0, |address| {
-        // The table has 256 buckets, as that of `sh` has.
+        // The table has 256 buckets, as that of `sh`.
         folded(address).wrapping_mul(GOLDEN_RATIO) >> (u32::BITS - SH_BUCKETS.ilog2())
     });
     let found = holders(list, |_| 1).get(place as usize).copied()?;
@@ -100,7 +100,7 @@ fn folded(address: IpAddr) -> u32 {
     }
 }
 
-/// Who holds each of 256 buckets, as places in the list; empty without real servers.
+/// The real server of each of 256 buckets, as positions in the list; empty without real servers.
 fn holders(list: &[u32], in_a_row: impl Fn(u32) -> u32) -> Vec<usize> {
     let round = list
         .iter()

@@ -1,4 +1,4 @@
-//! The share of new connections that each real server gets.
+//! Computes the share of new connections that each real server gets.
 
 use super::{Scheduler, buckets};
 use crate::model::Protocol;
@@ -6,13 +6,13 @@ use crate::ratio::Ratio;
 use crate::virtual_server::VirtualServerKey;
 
 impl Scheduler {
-    /// What each real server gets of new connections, as parts of all, if the real servers enter an empty virtual server
-    /// of `key` in the order of `weights`, and no connection has come yet.
+    /// Returns each real server's share of new connections, if the real servers are added to an empty virtual server of
+    /// `key` in the order of `weights` and there are no connections yet.
     ///
-    /// What the scheduler leaves to the number of connections is answered for connections that last equally long. Real
-    /// servers that entered in another order get others of the buckets, as many within one round of the table.
+    /// For schedulers that count connections, the result assumes connections of equal duration. In another order of
+    /// real servers the shares differ by at most one round of the bucket table.
     pub fn shares(self, weights: &[u32], key: &VirtualServerKey) -> Vec<Ratio> {
-        // The kernel puts a new real server at the head of its list.
+        // The kernel inserts a new real server at the head of its list.
         let list: Vec<u32> = weights.iter().rev().copied().collect();
         let mut parts = self.parts(&list, key);
         parts.reverse();
@@ -20,7 +20,7 @@ impl Scheduler {
         parts.into_iter().map(|own| Ratio::new(own, all)).collect()
     }
 
-    /// The parts of the real servers in the order of the kernel's list.
+    /// The shares of the real servers in the order of the kernel's list.
     fn parts(self, list: &[u32], key: &VirtualServerKey) -> Vec<u64> {
         let counts_none = matches!(
             key,
@@ -47,7 +47,7 @@ fn weighted(list: &[u32]) -> Vec<u64> {
     list.iter().map(|weight| u64::from(*weight)).collect()
 }
 
-/// All to one, or nothing to anybody.
+/// Everything for one real server, or nothing for all.
 fn only(list: &[u32], chosen: Option<usize>) -> Vec<u64> {
     (0..list.len())
         .map(|at| u64::from(chosen == Some(at)))
@@ -58,7 +58,7 @@ fn first(list: &[u32]) -> Option<usize> {
     list.iter().position(|weight| *weight > 0)
 }
 
-/// The first of the largest weight.
+/// The first one with the largest weight.
 fn heaviest(list: &[u32]) -> Option<usize> {
     let largest = list.iter().copied().max().filter(|weight| *weight > 0)?;
     list.iter().position(|weight| *weight == largest)

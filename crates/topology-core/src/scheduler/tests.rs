@@ -1,4 +1,4 @@
-//! The names, and the shares of lists that can be followed by hand.
+//! The names, and the shares of lists that can be checked by hand.
 
 use super::*;
 use crate::model::Protocol;
@@ -34,8 +34,8 @@ fn every_scheduler_has_its_name_and_no_other_name_is_one() {
 
 #[test]
 fn mh_keeps_six_bits_of_a_weight() {
-    // 450 : 1 becomes 56 : 1, since 450 has nine bits and three of them are given up. Of 4,093 buckets 61 are a round of
-    // all, and the last 6 go to the head of the list, where those are that entered last.
+    // 450 : 1 becomes 56 : 1, because 450 has nine bits and three of them are dropped. Of 4,093 buckets 61 are a round
+    // of all; the last 6 go to the head of the list, which are the real servers that entered last.
     assert_eq!(
         parts(Scheduler::Mh, &[450, 1, 1, 1, 1, 1], Protocol::Tcp),
         of(&[67 * 56 + 1, 68, 68, 68, 68, 68])
@@ -65,11 +65,11 @@ fn sh_takes_the_buckets_of_those_that_drain_from_the_oldest() {
         shares.iter().map(part).collect()
     };
     assert_eq!(buckets(&[2, 10, 244]), [2.0, 10.0, 244.0]);
-    // Two that drain hold a bucket each, which are those of the oldest.
+    // The two draining real servers have one bucket each, those of the oldest.
     let drained = buckets(&[2, 10, 244, 0, 0]);
     assert_eq!((drained[0], drained[3], drained[4]), (0.0, 0.0, 0.0));
     assert!((drained[1] - 10.0).abs() <= 2.0, "{drained:?}");
-    // Those that are older than all others take nothing from them.
+    // If they are older than all others, they take none of their buckets.
     assert_eq!(buckets(&[0, 0, 2, 10, 244])[2..], [2.0, 10.0, 244.0]);
 }
 

@@ -1,4 +1,4 @@
-//! Who owns a frontend when two Services claim the same address, protocol and port.
+//! Decides which of two Services gets the same address, protocol and port.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub struct FrontendKey {
     pub port: u16,
 }
 
-/// Oldest first; a Service without a creation time comes last.
+/// Order of claimants: oldest first, Services without a creation time last.
 type Rank = (i64, ObjectName);
 
 /// The claimants of every frontend, the owner first.
@@ -31,7 +31,7 @@ impl FrontendClaims {
         self.0.get(frontend)?.first().map(|(_, name)| name)
     }
 
-    /// Enters the claims of `service`; the other claimants of its frontends.
+    /// Adds the claims of `service`; returns the other claimants of its frontends.
     pub(super) fn enter(&mut self, service: &Service) -> Vec<ObjectName> {
         let rank = rank(service);
         let mut others = Vec::new();
@@ -45,7 +45,7 @@ impl FrontendClaims {
         others
     }
 
-    /// Withdraws the claims of `service`; the other claimants of its frontends.
+    /// Removes the claims of `service`; returns the other claimants of its frontends.
     pub(super) fn withdraw(&mut self, service: &Service) -> Vec<ObjectName> {
         let mut others = Vec::new();
         for frontend in frontends(service) {

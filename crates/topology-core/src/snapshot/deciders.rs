@@ -1,4 +1,4 @@
-//! Everything that may decide about a Service, and which changes it notices.
+//! The policies and drains that may decide a Service, and the changes that affect them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::marks::NodeChange;
 use crate::model::{CAPACITY_LABEL, Drain, Selector, Service, TopologyPolicy};
 use crate::policy::{Level, LevelKey, Policy, ZONE};
 
-/// Everything that may decide about a Service, and the drains, which hold for all.
+/// The policies that may decide a Service, and all drains.
 pub(super) struct Deciders<'a> {
     policies: SmallVec<[&'a Policy; 2]>,
     objects: SmallVec<[&'a TopologyPolicy; 2]>,
     snapshot: &'a Snapshot,
-    /// Drains that changed; some are not in the snapshot any more.
+    /// Changed drains, including removed ones.
     changed: &'a [Drain],
 }
 
@@ -44,7 +44,7 @@ impl<'a> Deciders<'a> {
         self.policies.is_empty() && self.drains().next().is_none()
     }
 
-    /// Whether a drain of clients by `key` makes this node leave a level, which is that of its Node for want of another.
+    /// Whether a drain of clients by `key` makes this node leave a level; the Node's own level if no other matches.
     pub(super) fn leave(&self, key: &LevelKey) -> bool {
         let left = |level: &Level| level.key == *key || level.key == LevelKey::Node;
         self.policies
@@ -52,7 +52,7 @@ impl<'a> Deciders<'a> {
             .any(|policy| policy.levels.iter().any(left))
     }
 
-    /// Whether a policy goes by one of the labels that came or went as a whole, or by any where `all` did.
+    /// Whether a policy uses one of the labels that were added or removed as a whole, or any label if `all`.
     pub(super) fn use_level(&self, labels: &BTreeSet<Arc<str>>, all: bool) -> bool {
         if labels.is_empty() && !all {
             return false;
@@ -61,7 +61,7 @@ impl<'a> Deciders<'a> {
         keys.any(|key| all || labels.contains(key))
     }
 
-    /// Whether one of the labels that changed places an endpoint or this node.
+    /// Whether one of the changed labels determines the level of an endpoint or of this node.
     pub(super) fn use_label_of(&self, change: &NodeChange) -> bool {
         let changed = |key: &LevelKey| match key {
             LevelKey::Label(label) => change.labels.contains(label),
@@ -76,14 +76,14 @@ impl<'a> Deciders<'a> {
         self.policies.iter().any(uses) || self.drains().any(|drain| changed(&drain.key))
     }
 
-    /// Whether a policy selects client Nodes by one of the labels that changed.
+    /// Whether a policy selects client Nodes by one of the changed labels.
     pub(super) fn select_by(&self, change: &NodeChange) -> bool {
         let selectors = self.objects.iter().map(|object| &object.node_selector);
         let mut keys = selectors.flat_map(Selector::keys);
         keys.any(|key| change.labels.contains(key))
     }
 
-    /// Whether a cap estimates the demand by what changed, wherever the Node is.
+    /// Whether a cap estimates the demand from what changed, on any Node.
     pub(super) fn count_on(&self, change: &NodeChange) -> bool {
         let mut capped = self
             .policies

@@ -1,4 +1,4 @@
-//! Works out which Services a change touches.
+//! Computes which Services a change affects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::model::{Endpoint, Service};
 use crate::policy::ZONE;
 
 impl Snapshot {
-    /// What has changed since the last call, as far as it matters on the node `me`.
+    /// Takes the changes since the last call that affect the node `me`.
     pub fn take_dirty(&mut self, me: &str) -> Dirty {
         let marks = std::mem::take(&mut self.marks);
         marks.dirty(self, me)
@@ -19,7 +19,7 @@ impl Snapshot {
 }
 
 impl Marks {
-    /// What the marks touch on the node `me`.
+    /// The effect of the changes on the node `me`.
     fn dirty(self, snapshot: &Snapshot, me: &str) -> Dirty {
         let mine = self.nodes.get(me);
         let routes =
@@ -27,15 +27,15 @@ impl Marks {
         let mut services = BTreeSet::new();
         if !self.nodes.is_empty() || !self.drains.is_empty() || self.ranges {
             let all = snapshot.services.iter();
-            let touched = all.filter(|(_, entry)| self.touch(snapshot, me, entry));
+            let touched = all.filter(|(_, entry)| self.affects(snapshot, me, entry));
             services.extend(touched.map(|(name, _)| name.clone()));
         }
         services.extend(self.services);
         Dirty { services, routes }
     }
 
-    /// Whether a change of Nodes or drains can alter what `entry` resolves to on the node `me`.
-    fn touch(&self, snapshot: &Snapshot, me: &str, entry: &ServiceEntry) -> bool {
+    /// Whether a change of Nodes or drains can change the result for `entry` on the node `me`.
+    fn affects(&self, snapshot: &Snapshot, me: &str, entry: &ServiceEntry) -> bool {
         let Some(service) = &entry.service else {
             return false;
         };
@@ -44,17 +44,17 @@ impl Marks {
         let mine = self.nodes.get(me);
         let mut nodes = self.nodes.values();
         nodes.any(|change| policies.count_on(change))
-            || self.touch_address(snapshot, me, service)
-            || mine.is_some_and(|change| moves_me(change, &policies, entry))
+            || self.affects_address(snapshot, me, service)
+            || mine.is_some_and(|change| moves_this_node(change, &policies, entry))
             || moves_endpoint(&self.nodes, &policies, entry)
             || policies.use_level(&self.levels, self.any_level)
             || self.drains.iter().any(drained)
     }
 
-    /// Whether a Node keeps an address from the Service on the node `me` now that did not before, or the other way round.
-    /// What other Nodes claim inside the Service ranges never counts, so it touches nothing while the ranges stay.
-    fn touch_address(&self, snapshot: &Snapshot, me: &str, service: &Service) -> bool {
-        let came_or_went = |address: &IpAddr| {
+    /// Whether a Node has started or stopped to keep an address from the Service on the node `me`. Inside unchanged
+    /// Service ranges the addresses of other Nodes do not count.
+    fn affects_address(&self, snapshot: &Snapshot, me: &str, service: &Service) -> bool {
+        let changed = |address: &IpAddr| {
             let counts = self.ranges || !snapshot.is_in_service_cidr(*address);
             let mut nodes = self.nodes.iter();
             nodes.any(|(name, change)| {
@@ -63,12 +63,12 @@ impl Marks {
         };
         let claimed = |address: &IpAddr| self.ranges && snapshot.holders.contains_key(address);
         let mut addresses = service.frontends.iter().map(|frontend| frontend.address);
-        addresses.any(|address| came_or_went(&address) || claimed(&address))
+        addresses.any(|address| changed(&address) || claimed(&address))
     }
 }
 
-/// This node stands somewhere else now.
-fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceEntry) -> bool {
+/// Whether the location of this node changed.
+fn moves_this_node(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceEntry) -> bool {
     let hinted = |endpoint: &Endpoint| endpoint.hints.is_some();
     let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
     (!policies.is_empty() && change.existence)
@@ -77,7 +77,7 @@ fn moves_me(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceEntry) 
         || (change.labels.contains(ZONE) && endpoints().any(hinted))
 }
 
-/// The node of one of its endpoints stands somewhere else now.
+/// Whether the location of the node of an endpoint changed.
 fn moves_endpoint(
     nodes: &BTreeMap<Arc<str>, NodeChange>,
     policies: &Deciders<'_>,

@@ -1,5 +1,5 @@
-//! Which Services a drain can touch: those with an endpoint in its domains, and, where this node is in one of them and it
-//! is for clients, those whose levels it makes this node leave.
+//! Computes which Services a drain can affect: those with an endpoint in its domains and, for a drain of clients that
+//! covers this node, those with levels that this node leaves.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{ServiceEntry, Snapshot};
 use crate::model::{Drain, DrainScope, Endpoint};
 use crate::policy::{LevelKey, ZONE};
 
-/// Whether `drain` can alter what `entry` resolves to on the node `me`.
+/// Whether `drain` can change the result for `entry` on the node `me`.
 pub(super) fn touches(
     drain: &Drain,
     snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! Records changes as they come; [`super::dirty`] works out what they touch.
+//! Records changes; [`super::dirty`] computes their effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::model::{Drain, Node, ObjectName, Service};
 
-/// What has to be resolved again.
+/// What must be resolved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// Services whose virtual servers may differ now; some may be gone.
+    /// Services whose virtual servers may have changed, including removed Services.
     pub services: BTreeSet<ObjectName>,
     /// Whether the set of virtual addresses, the Service ranges or this node's addresses changed.
     pub routes: bool,
@@ -22,32 +22,32 @@ impl Dirty {
     }
 }
 
-/// Changes as they are recorded; what they touch is worked out when somebody asks.
+/// Recorded changes. Their effect is computed on demand.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     pub(super) services: BTreeSet<ObjectName>,
     pub(super) nodes: BTreeMap<Arc<str>, NodeChange>,
-    /// Drains that came or went, and those that changed as they were and as they are.
+    /// Drains that were added or removed, and both versions of changed ones.
     pub(super) drains: Vec<Drain>,
-    /// Labels that some Node has now and none had, or the other way round.
+    /// Labels for which the first Node was added or the last one removed.
     pub(super) levels: BTreeSet<Arc<str>>,
-    /// Whether the first Node came or the last one went, so that this may be so of any label.
+    /// Whether the first Node was added or the last one removed, which affects every label.
     pub(super) any_level: bool,
     pub(super) routes: bool,
-    /// Whether the Service ranges changed, and with them which claims of Nodes count.
+    /// Whether the Service ranges changed, and with them which Node addresses count.
     pub(super) ranges: bool,
 }
 
-/// What changed about one Node.
+/// The change of a Node.
 #[derive(Debug, Default)]
 pub(super) struct NodeChange {
-    /// Labels whose value changed, came or went.
+    /// Labels that were added, removed or changed.
     pub(super) labels: BTreeSet<Arc<str>>,
-    /// Addresses that came or went.
+    /// Addresses that were added or removed.
     pub(super) addresses: BTreeSet<IpAddr>,
-    /// Whether the Node itself came or went.
+    /// Whether the Node was added or removed.
     pub(super) existence: bool,
-    /// Whether it brings more or less demand: it came, went, became ready or not, or its CPU changed.
+    /// Whether its demand changed: it was added or removed, its readiness or its CPU changed.
     pub(super) demand: bool,
 }
 
@@ -92,7 +92,7 @@ impl Marks {
             .extend(difference(&addresses(old), &addresses(new)));
     }
 
-    /// Marks labels that some Node has now and none had, or the other way round.
+    /// Marks labels for which the first Node was added or the last one removed.
     pub(super) fn levels(&mut self, labels: Vec<Arc<str>>, all: bool) {
         self.levels.extend(labels);
         self.any_level |= all;

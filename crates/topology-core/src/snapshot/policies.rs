@@ -1,4 +1,4 @@
-//! Policies, drains and the labels of namespaces.
+//! Policies, drains and the labels of namespaces in a snapshot.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::Snapshot;
 use crate::model::{Drain, Labels, Service, TopologyPolicy};
 
 impl Snapshot {
-    /// Adds a policy or replaces the one of its namespace and name.
+    /// Adds a policy, or replaces the one with the same namespace and name.
     pub fn set_policy(&mut self, policy: TopologyPolicy) {
         let id = (policy.namespace.clone(), policy.name.clone());
         if self.policies.get(&id) == Some(&policy) {
@@ -19,7 +19,7 @@ impl Snapshot {
         }
     }
 
-    /// Forgets a policy; no namespace means a `ClusterTopologyPolicy`.
+    /// Removes a policy; without a namespace, a `ClusterTopologyPolicy`.
     pub fn remove_policy(&mut self, namespace: Option<&str>, name: &str) {
         let id = (namespace.map(Arc::from), Arc::from(name));
         if let Some(old) = self.policies.remove(&id) {
@@ -27,7 +27,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds a drain or replaces the one of its name.
+    /// Adds a drain, or replaces the one with the same name.
     pub fn set_drain(&mut self, drain: Drain) {
         if self.drains.get(&drain.name) == Some(&drain) {
             return;
@@ -38,14 +38,14 @@ impl Snapshot {
         }
     }
 
-    /// Forgets a drain.
+    /// Removes a drain.
     pub fn remove_drain(&mut self, name: &str) {
         if let Some(old) = self.drains.remove(name) {
             self.marks.drain(old);
         }
     }
 
-    /// Adds a namespace or replaces its labels.
+    /// Adds a namespace, or replaces its labels.
     pub fn set_namespace(&mut self, name: impl Into<Arc<str>>, labels: Labels) {
         let name = name.into();
         if self.namespaces.get(&name) == Some(&labels) {
@@ -55,7 +55,7 @@ impl Snapshot {
         self.mark_namespace(&name);
     }
 
-    /// Forgets a namespace.
+    /// Removes a namespace.
     pub fn remove_namespace(&mut self, name: &str) {
         if self.namespaces.remove(name).is_some() {
             self.mark_namespace(name);
@@ -67,17 +67,17 @@ impl Snapshot {
         self.namespaces.get(name)
     }
 
-    /// The names of all namespaces whose labels are known, in no order.
+    /// The names of all namespaces with known labels, in no order.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
         self.namespaces.keys()
     }
 
-    /// Every policy, those of the cluster first, by namespace and name.
+    /// All policies: cluster-scoped ones first, then by namespace and name.
     pub fn policies(&self) -> impl Iterator<Item = &TopologyPolicy> {
         self.policies.values()
     }
 
-    /// The policies whose selectors of namespaces and Services `service` meets, those of the cluster first.
+    /// The policies whose selectors of namespaces and Services match `service`, cluster-scoped ones first.
     pub fn policies_for<'a>(
         &'a self,
         service: &'a Service,
@@ -105,17 +105,17 @@ impl Snapshot {
             })
     }
 
-    /// The `TopologyPolicy` of that name.
+    /// The `TopologyPolicy` with this name.
     pub fn policy(&self, namespace: &Arc<str>, name: &Arc<str>) -> Option<&TopologyPolicy> {
         self.policies.get(&(Some(namespace.clone()), name.clone()))
     }
 
-    /// Every drain, by name.
+    /// All drains, by name.
     pub fn drains(&self) -> impl Iterator<Item = &Drain> {
         self.drains.values()
     }
 
-    /// Marks the Services that `policy` is for; while the labels of namespaces change, others are marked then.
+    /// Marks the Services of `policy`. A change of namespace labels marks others later.
     fn mark_selected(&mut self, policy: &TopologyPolicy) {
         for (name, entry) in &self.services {
             let Some(service) = &entry.service else {
@@ -132,7 +132,7 @@ impl Snapshot {
         }
     }
 
-    /// Marks the Services of a namespace if a policy asks for its labels.
+    /// Marks the Services of a namespace if a policy selects by its labels.
     fn mark_namespace(&mut self, namespace: &str) {
         let asks = |policy: &TopologyPolicy| !policy.namespace_selector.is_empty();
         if !self.policies.values().any(asks) {
@@ -146,7 +146,7 @@ impl Snapshot {
     }
 }
 
-/// Whether the namespace with `labels`, none if they are unknown, is one that a policy of the cluster is for.
+/// Whether `policy` selects a namespace with `labels`; `None` if they are unknown.
 pub(crate) fn selects(policy: &TopologyPolicy, labels: Option<&Labels>) -> bool {
     let nothing = Labels::default();
     policy

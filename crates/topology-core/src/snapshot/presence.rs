@@ -1,4 +1,4 @@
-//! How many Nodes have each label, so that a level which no Node has is known at once.
+//! Counts the Nodes with each label, so that a level that no Node has is detected at once.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 
 use crate::model::Node;
 
-/// How many Nodes have each label; an empty value counts as none.
+/// Number of Nodes with each label; an empty value counts as absent.
 #[derive(Debug, Default)]
 pub(super) struct Presence(FxHashMap<Arc<str>, usize>);
 
 impl Presence {
-    /// Counts the labels of `new` in place of those of `old`. Returns those that some Node has now and none had, or the
-    /// other way round.
+    /// Replaces the labels of `old` by those of `new`. Returns the labels for which the first Node was added or the
+    /// last one removed.
     pub(super) fn replace(&mut self, old: Option<&Node>, new: Option<&Node>) -> Vec<Arc<str>> {
         let mut changed = Vec::new();
         for key in keys(new).filter(|key| !has(old, key)) {
@@ -35,12 +35,12 @@ impl Presence {
         changed
     }
 
-    /// Whether some Node has the label `key`.
+    /// Whether a Node has the label `key`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// The labels that some Node has, in no order.
+    /// The labels that at least one Node has, in no order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Arc<str>> {
         self.0.keys()
     }

@@ -1,4 +1,4 @@
-//! Ready Nodes and their CPU by the value of a label, for the labels that caps count by.
+//! Sums ready Nodes and their CPU by label value, for the labels that caps count by.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const MAX_CPU_MILLI: u64 = 1 << 40;
 /// Nodes by name.
 type Nodes = FxHashMap<Arc<str>, Node>;
 
-/// Some Nodes.
+/// Number and CPU of some Nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct NodeTotals {
     pub(crate) nodes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct NodeTotals {
 }
 
 impl NodeTotals {
-    /// One Node alone.
+    /// The totals of a single Node.
     pub(crate) fn of(node: &Node) -> Self {
         Self {
             nodes: 1,
@@ -34,13 +34,13 @@ impl NodeTotals {
         self.cpu_milli += other.cpu_milli;
     }
 
-    const fn take(&mut self, other: Self) {
+    const fn subtract(&mut self, other: Self) {
         self.nodes -= other.nodes;
         self.cpu_milli -= other.cpu_milli;
     }
 }
 
-/// The ready Nodes by the value of one label; an empty value counts as none.
+/// Ready Nodes by the value of one label; an empty value counts as absent.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTally {
     pub(crate) all: NodeTotals,
@@ -65,20 +65,20 @@ impl LabelTally {
             return;
         }
         let part = NodeTotals::of(node);
-        self.all.take(part);
+        self.all.subtract(part);
         let Some(value) = value(node, key) else {
-            self.without.take(part);
+            self.without.subtract(part);
             return;
         };
         if let Some(held) = self.values.get_mut(value) {
-            held.take(part);
+            held.subtract(part);
             if held.nodes == 0 {
                 self.values.remove(value);
             }
         }
     }
 
-    /// The Nodes with that value.
+    /// The totals of the Nodes with this value.
     pub(crate) fn of(&self, value: &str) -> NodeTotals {
         self.values.get(value).copied().unwrap_or_default()
     }
@@ -88,7 +88,7 @@ fn value<'a>(node: &'a Node, key: &str) -> Option<&'a Arc<str>> {
     node.labels.get(key).filter(|value| !value.is_empty())
 }
 
-/// A tally for every label that a policy with a cap has named so far.
+/// The totals for every label that a policy with a cap has used so far.
 #[derive(Debug, Default)]
 pub(super) struct LabelTallies(FxHashMap<Arc<str>, LabelTally>);
 

@@ -1,14 +1,14 @@
-//! Annotations: what is accepted, what is refused, and in which words.
+//! Annotations: accepted values, errors, and their texts.
 
 mod choices;
 mod documented;
 mod faults;
 
 use topology_core::policy::{
-    AnnotationRequest, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
+    AnnotationChoice, EmptyTier, Mode, PREFIX, Policy, PolicyError, PolicySource, from_annotations,
 };
 
-fn read(annotations: &[(&str, &str)]) -> Result<Option<AnnotationRequest>, Vec<PolicyError>> {
+fn read(annotations: &[(&str, &str)]) -> Result<Option<AnnotationChoice>, Vec<PolicyError>> {
     let long: Vec<(String, &str)> = annotations
         .iter()
         .map(|(name, value)| (format!("{PREFIX}{name}"), *value))
@@ -18,7 +18,7 @@ fn read(annotations: &[(&str, &str)]) -> Result<Option<AnnotationRequest>, Vec<P
 
 #[track_caller]
 fn accepted(annotations: &[(&str, &str)], mode: Mode, levels: &str) -> Policy {
-    let Some(AnnotationRequest::Policy(policy)) = read(annotations).unwrap() else {
+    let Some(AnnotationChoice::Policy(policy)) = read(annotations).unwrap() else {
         panic!("no policy of its own");
     };
     let text: Vec<String> = (policy.levels.iter())
@@ -29,7 +29,7 @@ fn accepted(annotations: &[(&str, &str)], mode: Mode, levels: &str) -> Policy {
     *policy
 }
 
-/// Every fault ends in what would be right.
+/// Every error ends with a valid alternative.
 #[track_caller]
 fn refused(annotations: &[(&str, &str)], words: &str) {
     let errors: Vec<String> = read(annotations)
@@ -270,7 +270,7 @@ fn contradictions_are_refused_with_the_way_out() {
 fn a_policy_may_be_named_and_then_says_all() {
     assert_eq!(
         read(&[("policy", "near.v1")]),
-        Ok(Some(AnnotationRequest::Named("near.v1".into())))
+        Ok(Some(AnnotationChoice::Named("near.v1".into())))
     );
     refused(
         &[("policy", "near"), ("keys", "zone")],

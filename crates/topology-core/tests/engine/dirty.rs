@@ -1,4 +1,4 @@
-//! What a change makes dirty, and what it leaves alone.
+//! Which Services a change makes dirty.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ fn d13_what_another_node_claims_inside_the_service_ranges_touches_nothing() {
         "zone",
         "and now it does again"
     );
-    // The claim goes and the ranges change before anybody looks.
+    // The claim is removed and the ranges change before the next query.
     claims(&mut snapshot, "192.0.2.1");
     ranges(&mut snapshot, "10.96.0.0/12");
     assert_eq!(names(&snapshot.take_dirty(ME)), "zone");
@@ -237,7 +237,7 @@ fn ranges_are_the_same_in_any_order() {
     assert!(snapshot.take_dirty(ME).is_empty());
 }
 
-/// A policy of the cluster for every Service, before and after which `change` happens.
+/// Applies `change` before and after a cluster policy for every Service.
 fn dirtied_under(object: TopologyPolicy, change: impl FnOnce(&mut Snapshot)) -> String {
     dirtied(|snapshot| {
         snapshot.set_policy(object);

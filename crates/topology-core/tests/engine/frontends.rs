@@ -1,4 +1,4 @@
-//! Virtual servers and real servers: whose they are, which are refused, and in which order they come.
+//! Virtual servers and real servers: owners, refused ones, and their order.
 
 use topology_core::model::{Frontend, Node, ObjectName, Protocol};
 use topology_core::resolve::{Reason, Viewpoint, resolve};
@@ -169,8 +169,8 @@ fn session_affinity_and_scheduler_reach_the_virtual_server() {
     );
 }
 
-/// The order must be the same on every machine and in every version: an upgrade that reordered real servers would
-/// send the first connections of all nodes elsewhere at once.
+/// The order must be the same on every machine and in every version: an upgrade that reordered real servers would send
+/// the first connections of all nodes to other real servers at the same time.
 #[test]
 fn pain_24_nodes_begin_with_different_real_servers_in_an_order_that_never_changes() {
     let order = |me: &str| {

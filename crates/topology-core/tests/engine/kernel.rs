@@ -1,4 +1,4 @@
-//! A small kernel: it holds virtual servers, refuses what the real one refuses, and fails where it is told to.
+//! A simulated kernel: it holds virtual servers, refuses what the real one refuses, and fails on request.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use topology_core::virtual_server::{RealServer, VirtualServer, VirtualServerKey}
 
 /// How long real servers may drain in these tests, in milliseconds.
 pub(crate) const TIMEOUT: u64 = 30_000;
-/// How often they are looked at.
+/// The interval between two checks of them.
 pub(crate) const POLL: u64 = 5_000;
 pub(crate) const OPTIONS: DiffOptions<'static> = DiffOptions {
     adopt: true,
@@ -37,12 +37,12 @@ pub(crate) struct HeldReal {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub(crate) servers: BTreeMap<VirtualServerKey, Held>,
-    /// Flows that were forgotten.
+    /// Flows that were deleted.
     pub(crate) forgotten: Vec<(IpAddr, u16)>,
 }
 
 impl Kernel {
-    /// Does what a step says, or says why not, as `ip_vs_ctl.c` does.
+    /// Carries out a step, or returns an error, as `ip_vs_ctl.c` does.
     pub(crate) fn execute(&mut self, step: &Step) -> StepOutcome {
         match step {
             Step::AddServer {
@@ -88,7 +88,7 @@ impl Kernel {
                     None => StepOutcome::Missing,
                 })
             }
-            Step::ForgetFlows { address, port, .. } => {
+            Step::DeleteFlows { address, port, .. } => {
                 self.forgotten.push((*address, *port));
                 StepOutcome::Done
             }
@@ -113,7 +113,7 @@ impl Kernel {
         reals.into_iter().any(|real| real.weight > 0)
     }
 
-    /// What a dump of one key reads.
+    /// The result of reading one key.
     pub(crate) fn read(&self, key: &VirtualServerKey) -> Option<(ObservedServer, Vec<u64>)> {
         let held = self.servers.get(key)?;
         // Newest first, as the kernel lists them.
@@ -135,7 +135,7 @@ impl Kernel {
         Some((observed, reals.map(|(_, real)| real.connections).collect()))
     }
 
-    /// Reads every key into a mirror, as at a start.
+    /// Reads every key into a mirror, as at the start of an agent.
     pub(crate) fn read_all(&self, mirror: &mut Mirror, now: u64) {
         for key in self.servers.keys() {
             self.read_into(mirror, key, now);
@@ -150,7 +150,7 @@ impl Kernel {
         mirror.observe(*key, read);
     }
 
-    /// Executes a plan and commits each outcome; `fault` may replace what the kernel does with a step.
+    /// Executes a plan and commits each result; `fault` may replace the kernel's result of a step.
     pub(crate) fn apply(
         &mut self,
         plan: &Plan,
@@ -163,7 +163,7 @@ impl Kernel {
         }
         for (index, step) in plan.steps.iter().enumerate() {
             let outcome = match fault(index) {
-                // An answer that was lost: the kernel did it all the same.
+                // A lost reply: the kernel has carried out the step.
                 Some(StepOutcome::Unknown) => {
                     self.execute(step);
                     StepOutcome::Unknown
@@ -175,7 +175,7 @@ impl Kernel {
         }
     }
 
-    /// Whether exactly this is held under the key, weights and all.
+    /// Whether exactly this is held under the key, including weights.
     pub(crate) fn holds(&self, desired: &VirtualServer) -> bool {
         self.servers.get(&desired.key).is_some_and(|held| {
             let reals: BTreeMap<_, _> = desired
@@ -221,7 +221,7 @@ impl Held {
     }
 }
 
-/// Plans until nothing is left to do, as the agent does; fails if that does not come to an end.
+/// Plans until nothing is left to do, as the agent does; fails if that does not end.
 pub(crate) fn settle(
     kernel: &mut Kernel,
     mirror: &mut Mirror,

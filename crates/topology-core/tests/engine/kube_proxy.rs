@@ -1,7 +1,7 @@
 //! kube-proxy's own table of endpoint selection, rows C1 to C30, through the whole engine.
 //!
-//! The cluster list is what a cluster IP gets under `internalTrafficPolicy: Cluster`, the local list what it gets under
-//! `Local`; which of the two kube-proxy would have made at all is asked of `categorize`.
+//! The cluster list is what a cluster IP gets with `internalTrafficPolicy: Cluster`, the local list what it gets with
+//! `Local`. `categorize` says which of the two kube-proxy would compute.
 
 use std::collections::BTreeSet;
 
@@ -74,12 +74,12 @@ impl Row {
         categorize(&endpoints, self.traffic, place, self.node_hints)
     }
 
-    /// What a cluster IP gets under a policy, by the numbers of the endpoints.
+    /// The endpoints that a cluster IP gets under a policy, by number.
     fn resolved(&self, internal: TrafficPolicy) -> BTreeSet<u8> {
         let labels: Vec<(&str, &str)> = self.zone.map(|zone| (ZONE, zone)).into_iter().collect();
         let mut endpoints = self.endpoints.clone();
         if self.node_hints == NodeHints::Ignored {
-            // With the gate off the API server drops the field.
+            // With the feature gate off, the API server drops the field.
             let hints = endpoints.iter_mut().filter_map(|ep| ep.0.hints.as_mut());
             hints.for_each(|hints| hints.nodes.clear());
         }
@@ -103,7 +103,7 @@ impl Row {
             .collect()
     }
 
-    /// Expected lists by the numbers of the endpoints; none where kube-proxy makes no such list.
+    /// Expected lists by endpoint number; `None` if kube-proxy does not compute the list.
     #[track_caller]
     fn expect(self, cluster: Option<&[u8]>, local: Option<&[u8]>) -> Categories {
         let categories = self.categories();

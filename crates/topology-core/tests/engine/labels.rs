@@ -1,4 +1,4 @@
-//! Vectors L: from node labels to weights, in the fixture of the specification.
+//! Vectors L: from Node labels to weights, in the fixture of the specification.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn endpoint(text: &str) -> Ep {
     }
 }
 
-/// What stands between single quotes in the option `name`: `[('zone', {'a', 'b'})]` is zone, a, b.
+/// The texts between single quotes in the option `name`: `[('zone', {'a', 'b'})]` is zone, a, b.
 fn words<'v>(vector: &'v Labels, name: &str) -> Vec<&'v str> {
     let text = vector.opts.get(name).and_then(|value| value.as_str());
     text.unwrap_or_default()

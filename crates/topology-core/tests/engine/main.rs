@@ -1,4 +1,4 @@
-//! The engine from outside: vectors, kube-proxy's tables, the old topologyKeys, events, plans.
+//! Tests of the public API: vectors, kube-proxy's tables, topologyKeys, events, plans.
 
 #[cfg(test)]
 mod annotations;

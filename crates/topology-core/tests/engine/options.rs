@@ -1,4 +1,4 @@
-//! Choices of a policy, one by one, where no vector has them.
+//! Options of a policy that the vectors do not cover, one by one.
 
 use topology_core::policy::{Avoid, LevelKey, OnNoMatch, Policy};
 use topology_core::resolve::{Fact, Note, ResolvedServer, STAGES};

@@ -1,4 +1,4 @@
-//! Plans against a small kernel: order, adoption, draining, ownership, faults.
+//! Plans against a simulated kernel: order, adoption, draining, ownership, failures.
 
 use topology_core::mirror::{Mirror, StepOutcome, Trust};
 use topology_core::model::Protocol;
@@ -35,7 +35,7 @@ fn tcp(reals: &[(u8, u32)]) -> VirtualServer {
     server(Protocol::Tcp, reals)
 }
 
-/// A kernel that holds what was asked for, and a mirror that knows it.
+/// A kernel in the desired state, and a mirror that knows it.
 fn holding(server: &VirtualServer) -> (Kernel, Mirror) {
     let (mut kernel, mut mirror) = (Kernel::default(), Mirror::new([], TIMEOUT));
     let plan = diff(Some(server), &mirror, &server.key, 0, &OPTIONS);
@@ -207,7 +207,7 @@ fn t04_draining_survives_a_restart_with_a_new_deadline() {
     let desired = tcp(&[(1, 1)]);
     let drain = plan(Some(&desired), &mirror, 0);
     kernel.apply(&drain, &mut mirror, 0, |_| None);
-    // Another process, with a clock of its own.
+    // Another process, with another clock.
     let mut mirror = Mirror::new([desired.key], TIMEOUT);
     kernel.read_all(&mut mirror, 500);
     assert_eq!(plan(Some(&desired), &mirror, 500).steps, []);
@@ -244,7 +244,7 @@ fn kp_gt_04_a_returning_real_server_gets_its_weight_back_by_an_edit() {
     );
     kernel.apply(&back, &mut mirror, 1_000, |_| None);
     assert_eq!(mirror.draining(), 0);
-    // It leaves again: its time begins anew.
+    // It leaves again: its drain time starts again.
     kernel.apply(
         &plan(Some(&one), &mirror, 50_000),
         &mut mirror,
@@ -261,7 +261,7 @@ fn connections_counted_before_the_weight_fell_do_not_end_a_drain() {
     kernel.read_all(&mut mirror, 0);
     let desired = tcp(&[(1, 1)]);
     kernel.apply(&plan(Some(&desired), &mirror, 0), &mut mirror, 0, |_| None);
-    // Without a reading since, nobody knows that there are none.
+    // Without a read since then, its connections are unknown.
     let next = plan(Some(&desired), &mirror, 1);
     assert_eq!((next.steps.len(), next.wake_at), (0, Some(1 + POLL)));
 }
@@ -292,7 +292,7 @@ fn pain_01_flows_that_could_not_be_forgotten_are_tried_again() {
     kernel.read_into(&mut mirror, &desired.key, 1_000);
     let again = plan(Some(&desired), &mirror, 1_000);
     assert_eq!(again.steps, [change.steps[1].clone()]);
-    // If the real server returns meanwhile, its flows are good again.
+    // If the real server returns, its flows are valid again.
     let both = server(Protocol::Udp, &[(1, 1), (2, 1)]);
     assert!(!text(&plan(Some(&both), &mirror, 1_000)).contains("conntrack"));
     kernel.apply(&again, &mut mirror, 1_000, |_| None);
@@ -321,11 +321,11 @@ fn the_flows_of_a_udp_virtual_server_are_forgotten_after_it_went() {
         removal.steps[..],
         [
             Step::DeleteServer { .. },
-            Step::ForgetFlows { .. },
-            Step::ForgetFlows { .. }
+            Step::DeleteFlows { .. },
+            Step::DeleteFlows { .. }
         ]
     ));
-    // The process that executes it stops in the middle; what is left is planned again.
+    // The process stops in the middle of the plan; the rest is planned again.
     mirror.commit(&removal.steps[0], kernel.execute(&removal.steps[0]));
     let rest = diff(None, &mirror, &key(Protocol::Udp), 0, &OPTIONS);
     assert_eq!(rest.steps, removal.steps[1..]);
@@ -403,13 +403,13 @@ fn deleting_what_is_gone_already_is_as_good_as_done() {
 #[test]
 fn trust_is_lost_for_one_key_alone() {
     let mut mirror = Mirror::new([], TIMEOUT);
-    mirror.distrust(key(Protocol::Tcp));
+    mirror.mark_unknown(key(Protocol::Tcp));
     assert_eq!(mirror.trust(&key(Protocol::Udp)), Trust::Known);
     let other = server(Protocol::Udp, &[(1, 1)]);
     assert_eq!(plan(Some(&other), &mirror, 0).steps.len(), 2);
 }
 
-/// Options by which the real server of that number is of an endpoint that exists and is not chosen.
+/// Options in which the real server of that number belongs to an endpoint that exists and is not chosen.
 fn unchosen(real: &[(std::net::IpAddr, u16)]) -> DiffOptions<'_> {
     DiffOptions {
         unchosen: real,

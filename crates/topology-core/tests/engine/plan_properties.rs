@@ -1,4 +1,4 @@
-//! Plans between any two states: what no step may break, whatever fails.
+//! Plans between any two states: properties that every step preserves, with any failures.
 
 use std::net::IpAddr;
 
@@ -35,7 +35,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![Just(Scheduler::Wrr), Just(Scheduler::Mh)]
 }
 
-/// What Services ask for: never a weight of 0.
+/// Desired virtual servers: never with a weight of 0.
 fn wishes(protocol: Protocol) -> impl Strategy<Value = Option<VirtualServer>> {
     let reals = proptest::collection::btree_map(0..6_u8, 1..4_u32, 0..6);
     let server = (reals, schedulers(), proptest::option::of(1..3_u32));
@@ -55,7 +55,7 @@ fn wishes(protocol: Protocol) -> impl Strategy<Value = Option<VirtualServer>> {
     proptest::option::of(server)
 }
 
-/// What somebody left in a kernel.
+/// Initial states of a kernel.
 fn kernels(protocol: Protocol) -> impl Strategy<Value = Kernel> {
     let real = (0..4_u32, any::<bool>(), 0..3_u64);
     let real = real.prop_map(|(weight, plain, connections)| HeldReal {

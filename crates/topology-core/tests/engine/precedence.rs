@@ -1,4 +1,4 @@
-//! Who decides, of several who would like to.
+//! Which source decides.
 
 use topology_core::hints::HintMode;
 use topology_core::model::{
@@ -51,7 +51,7 @@ fn decision(mut world: World) -> Decision {
     world.server().decision
 }
 
-/// Kind and name, as people write them.
+/// Kind and name.
 fn shown(policy: &PolicyName) -> &'static str {
     Box::leak(policy.to_string().into_boxed_str())
 }
@@ -454,7 +454,7 @@ fn avoid_alone_is_added_to_hints() {
         assert_eq!(source, PolicySource::Hints);
         assert_eq!(addresses, ["10.244.0.2"], "{soft}");
     }
-    // Nothing that is hinted for here is left: the hints do not count, as in kube-proxy.
+    // No endpoint that is hinted for this zone is left, so hints do not count, as in kube-proxy.
     let zone = added(&[(LevelKey::Label(ZONE.into()), false)], None);
     let (source, addresses, _) = used(hinted().policy(zone));
     assert_eq!(source, PolicySource::Uniform);
@@ -534,7 +534,7 @@ fn a_hard_policy_of_the_cluster_waits_until_a_node_has_its_level() {
     assert!(dirty.services.contains(&world.service.name));
     let server = world.server();
     assert_eq!(server.decision.refusal, Some(Refusal::NoMatch));
-    // Without any Node nothing is known of labels.
+    // Without any Node the labels are unknown.
     let mut world = World::new("me").endpoints([ep(1)]);
     world.snapshot.set_policy(hard("example.com/typo"));
     assert_eq!(
@@ -543,7 +543,7 @@ fn a_hard_policy_of_the_cluster_waits_until_a_node_has_its_level() {
     );
 }
 
-/// Documented in docs/topology.md: the boundary goes with the last Node that has the label.
+/// Documented in docs/topology.md: the boundary disappears with the last Node that has the label.
 #[test]
 fn a_hard_policy_of_the_cluster_stops_applying_when_the_last_node_with_its_level_goes() {
     let policy = cluster_policy("rack", weighted(&[("example.com/rack", 100)]));
@@ -619,7 +619,7 @@ fn a_level_that_an_earlier_level_makes_unreachable_is_noted() {
         None
     );
     assert_eq!(notes(&[(ZONE, 80), (RACK, 20)], &here), None);
-    // Without a zone of its own this Node finds no endpoint in its zone, but may find one on itself.
+    // Without a zone this Node has no endpoint in its zone, but may have one on itself.
     assert_eq!(notes(&[(ZONE, 80), ("node", 20)], &[(RACK, "x")]), None);
 }
 

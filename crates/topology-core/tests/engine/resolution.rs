@@ -1,4 +1,4 @@
-//! What resolving gives besides endpoints: findings, families, ports, duplicates, order.
+//! Results of resolving besides endpoints: findings, families, ports, duplicates, order.
 
 use topology_core::model::{Family, Frontend, Protocol, TrafficPolicy};
 use topology_core::policy::{LevelKey, Mode, PolicySource};
@@ -162,7 +162,7 @@ fn the_zone_comes_from_the_node_and_else_from_the_slice() {
 fn pain_09_internal_traffic_policy_local_never_leaves_the_node() {
     let mut world = World::new("me").endpoints([ep(1).on("me"), ep(2).on("other")]);
     world.service.internal_traffic_policy = TrafficPolicy::Local;
-    // kube-proxy would let it leak to other nodes as soon as the Service has a node port (KP-TP-07).
+    // kube-proxy would send this traffic to other nodes as soon as the Service has a node port (KP-TP-07).
     world.service.externally_accessible = true;
     let server = world.server();
     assert_eq!(addresses(&server.server.real_servers), ["10.244.0.1:8080"]);
@@ -364,7 +364,7 @@ fn capacity_counts_only_where_annotations_ask_for_levels() {
 
 #[test]
 fn d9_an_endpoint_that_terminates_is_never_one_that_is_merely_not_chosen() {
-    // Nobody is ready inside the levels, and those here take everything.
+    // No endpoint is ready inside the levels, and those here get everything.
     let mut hard = weighted(&[("node", 100), (ZONE, 0)]);
     hard.mode = Mode::Hard;
     let mut world = World::new("me")
@@ -387,7 +387,7 @@ fn d9_an_endpoint_that_terminates_is_never_one_that_is_merely_not_chosen() {
     );
     assert_eq!(decision.unchosen().count(), 0);
 
-    // A Service that publishes endpoints that are not ready has them ready until they are gone.
+    // A Service with `publishNotReadyAddresses` has its endpoints ready until they are deleted.
     let mut leaving = ep(2).on("other");
     leaving.0.terminating = true;
     let mut world = World::new("me").endpoints([ep(1).on("me"), leaving, ep(3).on("other")]);

@@ -1,4 +1,4 @@
-//! Real servers that leave while the process is killed and started again: what their connections can rely on.
+//! Leaving real servers while the process is killed and restarted: guarantees for their connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::kernel::{Held, HeldReal, Kernel, OPTIONS, POLL, TIMEOUT};
 const PORT: u16 = 8080;
 const REALS: u8 = 4;
 
-/// What the cluster says of an endpoint.
+/// The state of an endpoint in the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Chosen,
@@ -23,12 +23,12 @@ enum Standing {
     GoingAway,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Debug, Clone)]
 enum Event {
     Change(u8, Standing),
     Pass(u64),
-    /// The process dies after so many writes of its next pass; a while later there is another.
+    /// The process is killed after so many writes of its next pass; another one starts later.
     Killed(usize, u64),
 }
 
@@ -44,14 +44,14 @@ fn address(number: u8) -> IpAddr {
     [10, 244, 0, number].into()
 }
 
-/// The process, its record on disk, the kernel, and what the test remembers of both.
+/// The process, its record on disk, the kernel, and what the test knows about both.
 struct World {
     now: u64,
     endpoints: BTreeMap<u8, Standing>,
     kernel: Kernel,
     mirror: Mirror,
     record: BTreeMap<(IpAddr, u16), u64>,
-    /// Since when the weight of a real server is 0 and its deadline on record.
+    /// Since when the weight of a real server has been 0 with its deadline recorded.
     leaves_since: BTreeMap<IpAddr, u64>,
 }
 
@@ -100,7 +100,7 @@ impl World {
                 until: Some(*until),
             });
         let mut mirror = Mirror::new([key()], TIMEOUT);
-        mirror.recall(&saved.collect::<Vec<_>>(), self.now);
+        mirror.restore_deadlines(&saved.collect::<Vec<_>>(), self.now);
         self.kernel.read_all(&mut mirror, self.now);
         self.mirror = mirror;
     }
@@ -110,7 +110,7 @@ impl World {
         alike.map(|(number, _)| (address(*number), PORT)).collect()
     }
 
-    /// Plans and takes at most so many writes, a line of the record being one. Returns whether all were taken.
+    /// Plans and executes at most so many writes, including lines of the record. Returns whether all were done.
     fn pass(&mut self, mut writes: usize) -> Result<bool, TestCaseError> {
         let chosen = self.of(Standing::Chosen).into_iter();
         let desired = VirtualServer {
@@ -176,7 +176,7 @@ impl World {
         self.remember();
     }
 
-    /// No real server with connections goes before its time, and one that is no longer chosen never.
+    /// No real server with connections is deleted before its deadline, and one that is no longer chosen never.
     fn judge(&self, step: &Step, unchosen: &[(IpAddr, u16)]) -> Result<(), TestCaseError> {
         let Step::DeleteReal { address, port, .. } = step else {
             return Ok(());
@@ -194,7 +194,7 @@ impl World {
         Ok(())
     }
 
-    /// A real server leaves from when its weight is 0 and its deadline is on record.
+    /// A real server is leaving from when its weight is 0 and its deadline is recorded.
     fn remember(&mut self) {
         let held = self.kernel.servers.get(&key());
         let reals = held.into_iter().flat_map(|held| &held.reals);
@@ -258,7 +258,7 @@ proptest! {
         }
     }
 
-    /// However often the process is killed: who goes away is gone a look after the time is over.
+    /// However often the process is killed: a leaving real server is deleted one check after its deadline.
     #[test]
     fn d9_no_restart_puts_a_deadline_off(kills in prop::collection::vec((2..6_usize, 0..POLL), 0..30)) {
         let mut world = World::new();

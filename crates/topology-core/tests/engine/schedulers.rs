@@ -1,4 +1,4 @@
-//! Weights and shares under each scheduler, against the models of the kernel that the oracle uses too.
+//! Weights and shares of each scheduler, compared with the kernel models of the oracle.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ proptest! {
         let all = picks.iter().flatten().sum();
         for (reported, picks) in reported(&server).into_iter().zip(picks.into_iter().flatten()) {
             let off = reported.distance(Ratio::new(picks, all));
-            // Only `twos` draws at random.
+            // Only `twos` is random.
             let bound = if scheduler == Scheduler::Twos { Ratio::new(2, 100) } else { Ratio::ZERO };
             prop_assert!(off <= bound, "{scheduler} {weights:?}: {reported} and {picks} of {all}");
         }

@@ -1,4 +1,4 @@
-//! Vectors Q: from endpoints in tiers to weights, through the whole engine.
+//! Vectors Q: from endpoints in levels to weights, through the whole engine.
 
 use topology_core::model::Node;
 use topology_core::policy::{Demand, EmptyTier};
@@ -53,7 +53,7 @@ each_vector!(
     ]
 );
 
-/// Every tier is a level of its own: the label `t0`, `t1` ... with a node that shares it with ours.
+/// Each tier of the file is a level: the label `t0`, `t1` ... with a Node that shares it with this one.
 fn world(vector: &Shares) -> World {
     let keys: Vec<String> = (0..vector.tiers.len())
         .map(|tier| format!("t{tier}"))
@@ -84,7 +84,7 @@ fn world(vector: &Shares) -> World {
     }
     let mine: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "here")).collect();
     let mut world = World::new("me").node("me", &mine).policy(policy);
-    // A node near ours is also inside the levels around it.
+    // A nearer Node is also inside the outer levels.
     for ((tier, key), cpu) in keys.iter().enumerate().zip(demands(vector)) {
         let name = format!("node-{key}");
         world = world.node(&name, &mine[tier..]);
@@ -100,7 +100,7 @@ fn world(vector: &Shares) -> World {
 /// All demand; a multiple of every denominator in the file.
 const ALL: u64 = 55 * 72 * 54 * 12;
 
-/// The CPU of the node of each tier, so that endpoints / demand is the cap that the vector states.
+/// The CPU of each tier's Node, so that endpoints / demand is the cap in the vector.
 fn demands(vector: &Shares) -> Vec<u64> {
     let all: u64 = vector
         .tiers
@@ -138,7 +138,7 @@ fn endpoints(vector: &Shares) -> Vec<Ep> {
             });
         }
     }
-    // One that belongs nowhere: it must never be chosen.
+    // An endpoint outside of all levels: it must never be chosen.
     endpoints.push(ep(255).on("elsewhere"));
     endpoints
 }
@@ -194,7 +194,7 @@ fn check(vector: &Shares) {
     );
 }
 
-/// The file gives two decimals.
+/// The file has two decimals.
 #[track_caller]
 fn assert_percent(share: f64, percent: f64) {
     assert!(

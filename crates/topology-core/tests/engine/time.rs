@@ -1,4 +1,4 @@
-//! What changes while nothing changes but the time: ramps, expiry, slow start, recovery hold.
+//! Effects of time alone: ramps, expiry, slow start, recovery hold.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,12 +32,12 @@ fn prefer() -> Policy {
     weighted(&[(ZONE, 100), ("*", 0)])
 }
 
-/// The decision at `now`, which is then remembered, and when to ask again.
+/// The decision at `now`, which is then stored, and when to resolve again.
 fn at(world: &mut World, now: i64) -> (ResolvedServer, Option<i64>) {
     world.me.now = Some(now);
     let mut resolution = world.resolve();
     Arc::make_mut(&mut world.me.memory).learn(&world.service.name, &resolution);
-    (resolution.servers.remove(0), resolution.ask_again)
+    (resolution.servers.remove(0), resolution.resolve_again_at)
 }
 
 /// The share of zone a, in percent.
@@ -65,8 +65,8 @@ fn a_drain_ramps_in_ten_steps_and_ends() {
     let mut world = world(prefer());
     world.snapshot.set_drain(ramping());
     let mut seen = |now| {
-        let (server, ask_again) = at(&mut world, now);
-        (near(&server), ask_again)
+        let (server, resolve_again_at) = at(&mut world, now);
+        (near(&server), resolve_again_at)
     };
     assert_eq!(seen(0), (Ratio::ONE, Some(1_000)));
     assert_eq!(seen(1_000), (Ratio::ONE, Some(2_000)));
@@ -93,8 +93,8 @@ fn two_ramps_are_nested() {
         expires: 100_000,
         ..other
     });
-    // Zone a keeps 3/10 and zone b 5/10: of all traffic 3/10 know neither drain, 2/10 know that of a, and 5/10 would
-    // know both, which leaves nothing, so that they know none.
+    // Zone a keeps 3/10 and zone b 5/10. For 3/10 of all traffic no drain applies, for 2/10 that of a. For 5/10 both
+    // would apply, but then no endpoint remains, so neither does.
     let (server, _) = at(&mut world, 8_000);
     assert_eq!(near(&server), tenths(3) * tenths(6) + tenths(5) * tenths(6));
 }
@@ -230,9 +230,12 @@ fn a_new_endpoint_grows_from_a_tenth() {
     assert_eq!(at(&mut world, 0).1, None, "nobody is new at first");
     world = world.endpoints([ep(1), ep(2)]);
     let mut weights = |now| {
-        let (server, ask_again) = at(&mut world, now);
+        let (server, resolve_again_at) = at(&mut world, now);
         let endpoints = server.decision.endpoints.iter();
-        (endpoints.map(|e| e.weight).collect::<Vec<_>>(), ask_again)
+        (
+            endpoints.map(|e| e.weight).collect::<Vec<_>>(),
+            resolve_again_at,
+        )
     };
     assert_eq!(weights(10_000), (vec![10, 1], Some(11_000)));
     assert_eq!(weights(11_000), (vec![5, 1], Some(12_000)));
@@ -254,7 +257,7 @@ fn what_was_unready_is_new_again() {
     assert_eq!(at(&mut world, 2_000).1, Some(3_000));
 }
 
-/// With a search through all ports for each port this takes minutes.
+/// A search through all ports for each port would take minutes.
 #[test]
 fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
     let mut policy = weighted(&[("*", 1)]);
@@ -265,7 +268,7 @@ fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
     let mut resolution = world.resolve();
     let one = resolution.servers.remove(0);
     let keys: Vec<_> = (1..=u16::MAX).map(at_port).collect();
-    // The kernel's order is not that of the ports.
+    // The order in the kernel is not that of the ports.
     resolution.servers.extend(keys.iter().rev().map(|key| {
         let mut server = one.clone();
         server.server.key = *key;
@@ -310,8 +313,8 @@ fn a_level_that_shrank_waits_before_it_grows_again() {
         world
             .snapshot
             .set_slice(crate::world::slice("s-1", "s", zone(ready)));
-        let (server, ask_again) = at(&mut world, now);
-        (near(&server), ask_again)
+        let (server, resolve_again_at) = at(&mut world, now);
+        (near(&server), resolve_again_at)
     };
     let half = Ratio::new(1, 2);
     assert_eq!(near_with(4, 0), (Ratio::ONE, None));

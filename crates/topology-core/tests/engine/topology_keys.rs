@@ -1,5 +1,5 @@
-//! `spec.topologyKeys` as Kubernetes 1.17 to 1.21 had it: its own tests T0 to T10, the rows they lacked, and its
-//! validation V1 to V13.
+//! `spec.topologyKeys` as in Kubernetes 1.17 to 1.21: its own tests T0 to T10, rows that they lack, and its validation
+//! V1 to V13.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const HOST: &str = "kubernetes.io/hostname";
 /// Endpoints per node.
 type Placed<'a> = &'a [(&'a str, u8)];
 
-/// Nodes N1 and N2 in zone 90001, N3 and N4 in 90002, all in region cd; `me` besides, if it has no endpoints.
+/// Nodes N1 and N2 in zone 90001, N3 and N4 in 90002, all in region cd; also `me`, if it has no endpoints.
 fn world(me: &str, my_zone: &str, placed: Placed<'_>, keys: &[&str]) -> World {
     let zone_of = |node: &str| if node < "N3" { "90001" } else { "90002" };
     let mut world = World::new(me);
@@ -45,7 +45,7 @@ fn endpoints(placed: Placed<'_>) -> Vec<Ep> {
     endpoints
 }
 
-/// How many endpoints of which node were chosen; all with the same weight.
+/// The number of chosen endpoints of each Node; all with the same weight.
 #[track_caller]
 fn expect(mut world: World, chosen: Placed<'_>) {
     let server = world.server();
@@ -234,7 +234,7 @@ fn the_hostname_key_compares_node_names_and_not_labels() {
 
 // Validation.
 
-/// The fields that were refused.
+/// The fields with errors.
 fn refused(keys: &[&str]) -> Vec<String> {
     let errors = from_topology_keys(keys).unwrap_err();
     errors.into_iter().map(|error| error.field).collect()

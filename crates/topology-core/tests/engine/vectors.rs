@@ -1,8 +1,8 @@
-//! The vectors of `tests/vectors`, and a test for each by its name.
+//! The vectors of `tests/vectors`, with a test for each by name.
 
 use serde::Deserialize;
 
-/// One case of `shares.json`: tiers from near to far, and the weights that come of them.
+/// A case of `shares.json`: tiers from near to far, and the expected weights.
 #[derive(Deserialize)]
 pub(crate) struct Shares {
     pub(crate) id: String,
@@ -11,7 +11,7 @@ pub(crate) struct Shares {
     pub(crate) tiers: Vec<(u8, u8)>,
     pub(crate) weights: Vec<u32>,
     pub(crate) opts: serde_json::Map<String, serde_json::Value>,
-    /// `none` if there is nothing to send to.
+    /// `none` if no endpoint can be used.
     pub(crate) result: String,
     /// Shares in percent.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(crate) struct Shares {
     pub(crate) cycle: u64,
 }
 
-/// One case of `labels.json`: a node and a policy in the fixture, and the weights that come of them.
+/// A case of `labels.json`: a Node and a policy in the fixture, and the expected weights.
 #[derive(Deserialize)]
 pub(crate) struct Labels {
     pub(crate) id: String,
@@ -34,7 +34,7 @@ pub(crate) struct Labels {
     pub(crate) node: String,
     pub(crate) levels: Vec<(String, u32)>,
     pub(crate) opts: serde_json::Map<String, serde_json::Value>,
-    /// None: clients are refused.
+    /// `None`: clients are refused.
     pub(crate) weights: Option<std::collections::BTreeMap<String, u32>>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn labels() -> Vec<Labels> {
     serde_json::from_str(include_str!("../vectors/labels.json")).unwrap()
 }
 
-/// Makes a test for each vector, and one that shows that no vector was forgotten.
+/// Defines a test for each vector, and one that finds vectors without a test.
 macro_rules! each_vector {
     ($load:path, $check:path, [$($test:ident = $id:literal),* $(,)?]) => {
         $(

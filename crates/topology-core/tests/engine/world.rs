@@ -1,4 +1,4 @@
-//! Small clusters, written down quickly.
+//! Helpers to build small clusters.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl Ep {
     }
 }
 
-/// Levels as the vectors have them; a list that ends in `*` is soft.
+/// Levels in the notation of the vectors; a list that ends in `*` is soft.
 pub(crate) fn weighted(levels: &[(&str, u32)]) -> Policy {
     let levels = levels.iter().map(|(key, weight)| {
         let key = match *key {
@@ -192,7 +192,7 @@ pub(crate) fn weighted(levels: &[(&str, u32)]) -> Policy {
     Policy::new(PolicySource::Annotation, Mode::Weighted, levels.collect())
 }
 
-/// A drain of endpoints without ramp, at any moment.
+/// A drain of endpoints without a ramp, at all times.
 pub(crate) fn drain(key: &str, values: &[&str]) -> Drain {
     let values = values.iter().map(|value| Arc::from(*value)).collect();
     Drain {

@@ -1,4 +1,4 @@
-//! Zones with their demand: vectors Q39 to Q43, and what a cap does to a whole cluster.
+//! Zones with their demand: vectors Q39 to Q43, and the effect of a cap on a whole cluster.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::world::{Ep, World, ZONE, at, node, weighted};
 
 const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
 
-/// A zone: how many nodes it has, as clients, and how many endpoints.
+/// A zone: its number of Nodes, which are clients, and of endpoints.
 type Zone = (u8, u8);
 
 fn prefer_zone(max_overload: Option<u32>) -> Policy {
@@ -39,7 +39,7 @@ fn seen_from(me: usize, zones: &[Zone], policy: &Policy) -> ResolvedServer {
     world.endpoints(endpoints).server()
 }
 
-/// The exact share of each zone, before it is made of whole weights.
+/// The exact share of each zone, before it is converted to weights.
 fn shares(server: &ResolvedServer, zones: usize) -> Vec<Ratio> {
     let mut shares = vec![Ratio::ZERO; zones];
     for endpoint in &server.decision.endpoints {

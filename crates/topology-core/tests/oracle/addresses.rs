@@ -1,4 +1,4 @@
-//! Nodes that claim addresses of Services: both engines serve the same ones.
+//! Nodes with addresses of Services: both engines serve the same addresses.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ fn ranges() -> impl Strategy<Value = Vec<IpNetwork>> {
     })
 }
 
-/// What is done to the cluster after it was seen for the first time.
+/// The change of the cluster after the first query.
 #[derive(Debug, Clone)]
 enum Change {
     Nodes(Vec<Node>),

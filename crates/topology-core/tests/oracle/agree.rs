@@ -1,4 +1,4 @@
-//! Both engines, the same cluster, the same answer.
+//! Both engines give the same result for the same cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::naive::quantise::buckets;
 use crate::naive::{Id, Outcome, Port, View};
 use crate::yaml;
 
-/// When it is asked, and what was before.
+/// The time of the query, and the history.
 #[derive(Debug, Clone)]
 pub(crate) enum Time {
     /// Without a clock.
     Offline,
-    /// For the first time.
+    /// The first query.
     First,
-    /// Again: endpoints whose address ends in one of these numbers became ready so many milliseconds ago.
+    /// A later query: endpoints whose address ends in one of these numbers became ready so many milliseconds ago.
     Later { new: BTreeSet<u8>, age: i64 },
 }
 
@@ -38,7 +38,7 @@ fn times() -> impl Strategy<Value = Time> {
     ]
 }
 
-/// What the engine under test says.
+/// The result of the engine under test.
 fn engine(resolved: &ResolvedServer) -> Outcome {
     let reals = &resolved.server.real_servers;
     let weights: BTreeMap<Id, u32> = reals
@@ -70,7 +70,7 @@ fn before(cluster: &Cluster, new: &BTreeSet<u8>) -> Cluster {
     earlier
 }
 
-/// When it was asked before, and what the cluster was then.
+/// The times of earlier queries, with the clusters then.
 fn history(cluster: &Cluster, time: &Time) -> Vec<(i64, Cluster)> {
     match time {
         Time::Offline | Time::First => Vec::new(),
@@ -81,7 +81,7 @@ fn history(cluster: &Cluster, time: &Time) -> Vec<(i64, Cluster)> {
     }
 }
 
-/// What the engine has learned from `history`.
+/// The engine's memory after `history`.
 fn memory(history: &[(i64, Cluster)]) -> Arc<Memory> {
     let mut view = Viewpoint::new(ME);
     for (now, cluster) in history {
@@ -118,7 +118,7 @@ fn newcomers(port: &Port<'_>, time: &Time) -> BTreeMap<Id, i64> {
     now.difference(&then).map(|id| (*id, NOW - age)).collect()
 }
 
-/// Whether both say the same about every port.
+/// Whether both results are the same for every port.
 pub(crate) fn compare(cluster: &Cluster, time: &Time) -> Result<(), TestCaseError> {
     let mut viewpoint = Viewpoint::new(ME);
     if !matches!(time, Time::Offline) {

@@ -1,4 +1,4 @@
-//! A cluster as a bag of objects, and what feeds it to the engine.
+//! A cluster as a set of objects, and its conversion for the engine.
 
 use topology_core::model::{Drain, EndpointSlice, Labels, Node, Service, TopologyPolicy};
 use topology_core::snapshot::Snapshot;
@@ -15,7 +15,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// The same for the engine.
+    /// Converts it for the engine.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for (name, labels) in &self.namespaces {

@@ -1,4 +1,4 @@
-//! One event after the other gives what a fresh start on the final state gives.
+//! Applying events one by one gives the same result as starting with the final state.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -54,7 +54,7 @@ impl Event {
         }
     }
 
-    /// What it is about; of two events about the same only the later one counts.
+    /// The object of the event; of two events about the same object only the later one counts.
     fn about(&self) -> String {
         let policy = |namespace: Option<&str>, name: &str| {
             format!("policy {} {name}", namespace.unwrap_or("-"))
@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-/// A Node; now and then it has a virtual address by mistake.
+/// A Node; sometimes it has a virtual address by mistake.
 fn nodes() -> impl Strategy<Value = Node> {
     let address = proptest::option::weighted(0.1, select(&["10.96.0.10", "10.96.0.11"][..]));
     (any_node(), address).prop_map(|(mut node, address)| {
@@ -86,7 +86,7 @@ fn nodes() -> impl Strategy<Value = Node> {
     })
 }
 
-/// A Service; now and then it claims the address of another.
+/// A Service; sometimes it claims the address of another one.
 fn services() -> impl Strategy<Value = Service> {
     let either = prop_oneof![service("s0"), service("s1"), service("s2")];
     (
@@ -156,7 +156,7 @@ fn resolve_all(snapshot: &Snapshot) -> BTreeMap<ObjectName, Resolution> {
         .collect()
 }
 
-/// What the kernel would hold, without the words for people.
+/// The state of the kernel, without texts.
 fn programmed(resolutions: &BTreeMap<ObjectName, Resolution>) -> Vec<String> {
     let servers = resolutions
         .values()
@@ -189,7 +189,7 @@ proptest! {
             prop_assert_eq!(programmed(&known), programmed(&resolve_all(&snapshot)), "nothing was missed");
         }
         let mut fresh = Snapshot::default();
-        // In the order of the alphabet, which is not that of the events.
+        // In alphabetical order, which is not the order of the events.
         for event in last.into_values() {
             event.feed(&mut fresh);
         }

@@ -1,4 +1,4 @@
-//! Fractions of the naive engine: 128 bits, no tricks; what does not fit is noted, and the case does not count.
+//! Fractions of the naive engine in 128 bits; a case with an overflow is recorded and does not count.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ thread_local! {
     static OVERFLOWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a number did not fit since the last call.
+/// Whether there was an overflow since the last call.
 pub(crate) fn overflown() -> bool {
     OVERFLOWN.take()
 }

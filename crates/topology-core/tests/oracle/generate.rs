@@ -1,4 +1,4 @@
-//! Clusters at random: nodes with missing labels, keys that do not nest, both families, every option at once.
+//! Generates random clusters: Nodes with missing labels, keys that do not nest, both families, all options.
 
 mod policy;
 
@@ -23,9 +23,9 @@ use crate::cluster::Cluster;
 pub(crate) use policy::policy_object;
 use policy::{added, annotated, topology_keys};
 
-/// The node that looks; it is not always known.
+/// The node of the viewpoint; it is not always known.
 pub(crate) const ME: &str = "n0";
-/// The moment of all that happens, milliseconds since 1970.
+/// The present, in milliseconds since 1970.
 pub(crate) const NOW: i64 = 1_700_000_000_000;
 
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
@@ -34,7 +34,7 @@ pub(crate) const RACK: &str = "example.com/rack";
 pub(crate) const CAPACITY: &str = "topology.ipvs-topo.io/capacity";
 const NODES: [&str; 6] = [ME, "n1", "n2", "n3", "n4", "n5"];
 
-/// `other` now and then, else what is usual.
+/// Sometimes `other`, otherwise the usual value.
 fn rarely<T: Clone + std::fmt::Debug + 'static>(
     usual: T,
     other: impl Strategy<Value = T>,
@@ -143,7 +143,7 @@ pub(crate) fn drain() -> impl Strategy<Value = Drain> {
     )
 }
 
-/// What a Service asks for itself.
+/// The settings of a Service.
 #[derive(Debug, Clone)]
 enum Asks {
     Nothing,
@@ -298,7 +298,7 @@ pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
                 policies,
                 drains,
             };
-            // Of two objects with one name the later one is the object.
+            // Of two objects with the same name the later one counts.
             cluster.policies.reverse();
             let mut names = std::collections::BTreeSet::new();
             cluster

@@ -1,8 +1,8 @@
-//! What the kernel does under each scheduler, written from `net/netfilter/ipvs/ip_vs_*.c` and sharing no code with the
-//! engine: tables bucket by bucket, lists connection by connection.
+//! Models the kernel's schedulers. Written from `net/netfilter/ipvs/ip_vs_*.c`, without code of the engine: tables
+//! bucket by bucket, lists connection by connection.
 //!
-//! Where a scheduler reads the number of connections, the model says which: under `wlc`, `lc`, `sed`, `nq` and `twos` none
-//! ends, and under `fo`, `ovf`, `lblc` and `lblcr` each ends before the next comes.
+//! For schedulers that count connections the model assumes: under `wlc`, `lc`, `sed`, `nq` and `twos` no connection
+//! ends, and under `fo`, `ovf`, `lblc` and `lblcr` each ends before the next one comes.
 
 use std::net::IpAddr;
 
@@ -10,19 +10,19 @@ use topology_core::model::Protocol;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// The longest cycle that is followed connection by connection.
+/// The longest cycle that is simulated connection by connection.
 const LONGEST: u64 = 20_000;
-/// How many connections `twos` gets, who draws at random.
+/// The number of simulated connections for `twos`, which is random.
 const DRAWS: u64 = 4_000;
 
-/// How many of the clients or connections each real server gets, in the order in which they entered an empty virtual
-/// server; none if the cycle is too long to be followed.
+/// The number of clients or connections of each real server, in the order in which they entered an empty virtual
+/// server; `None` if the cycle is too long to simulate.
 pub(crate) fn picks(
     scheduler: Scheduler,
     weights: &[u32],
     key: &VirtualServerKey,
 ) -> Option<Vec<u64>> {
-    // The last that came is the first of the kernel's list.
+    // The last one added is the first one in the kernel's list.
     let list: Vec<u64> = weights
         .iter()
         .rev()
@@ -49,9 +49,9 @@ pub(crate) fn picks(
         Scheduler::Nq => connected(&list, cycle, are_active(key), |own, weight| {
             (if own == 0 { 0 } else { own + 1 }, weight)
         }),
-        // The largest weight, and of several the first.
+        // The first one with the largest weight.
         Scheduler::Fo | Scheduler::Ovf => connected(&list, cycle, false, |_, weight| (1, weight)),
-        // The least loaded of all, and nothing is connected.
+        // The least loaded one; there are no connections.
         Scheduler::Lblc | Scheduler::Lblcr => {
             connected(&list, cycle, false, |own, weight| (own, weight))
         }
@@ -75,7 +75,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Ten rounds of the list: from the last one that was picked on to the next that serves.
+/// Ten rounds of the list: from the last picked one to the next one that serves.
 fn rr(list: &[u64]) -> Vec<u64> {
     let mut counts = vec![0; list.len()];
     let serving = list.iter().filter(|weight| **weight > 0).count();
@@ -90,7 +90,7 @@ fn rr(list: &[u64]) -> Vec<u64> {
     counts
 }
 
-/// One cycle of `ip_vs_wrr_schedule`: on from the last one that was picked, with a level that falls round by round.
+/// A cycle of `ip_vs_wrr_schedule`: from the last picked one, with a current weight that decreases each round.
 fn wrr(list: &[u64], cycle: u64) -> Vec<u64> {
     let mut counts = vec![0; list.len()];
     let step = list.iter().copied().fold(0, gcd);
@@ -115,8 +115,8 @@ fn wrr(list: &[u64], cycle: u64) -> Vec<u64> {
     counts
 }
 
-/// So many connections, one after the other: each to the first of those whose load for its weight is smallest. `stay`:
-/// whether a connection counts for those that follow.
+/// So many connections, one after the other: each to the first real server with the smallest load for its weight.
+/// `stay`: whether a connection counts for later ones.
 fn connected(
     list: &[u64],
     connections: u64,
@@ -143,7 +143,8 @@ fn connected(
     counts
 }
 
-/// Two at random, as likely as they weigh, of which the one with fewer connections for its weight gets it.
+/// Two random real servers, with probabilities by weight; the one with fewer connections for its weight gets the
+/// connection.
 fn twos(list: &[u64]) -> Vec<u64> {
     let mut counts = vec![0_u64; list.len()];
     let sum: u64 = list.iter().sum();
@@ -168,7 +169,7 @@ fn twos(list: &[u64]) -> Vec<u64> {
     counts
 }
 
-/// Maglev: every real server has a permutation of the table, and in turn takes its next free places.
+/// Maglev: every real server has a permutation of the table, and in turn takes its next free position.
 fn mh(list: &[u64]) -> Vec<u64> {
     const TABLE: usize = 4_093;
     let mut counts = vec![0; list.len()];
@@ -205,7 +206,8 @@ fn mh(list: &[u64]) -> Vec<u64> {
     }
 }
 
-/// Source hashing with its flag: 256 buckets, dealt out in order; from a bucket that does not serve, the search goes on.
+/// Source hashing with the fallback flag: 256 buckets, assigned in order; from a bucket that does not serve, the search
+/// continues.
 fn sh(list: &[u64]) -> Vec<u64> {
     let mut counts = vec![0; list.len()];
     if list.is_empty() {
@@ -230,7 +232,7 @@ fn sh(list: &[u64]) -> Vec<u64> {
     counts
 }
 
-/// Destination hashing: 256 buckets, dealt out one by one whatever they weigh, and a virtual address is in one of them.
+/// Destination hashing: 256 buckets, assigned one by one regardless of weight; a virtual address hashes to one of them.
 fn dh(list: &[u64], key: &VirtualServerKey) -> Vec<u64> {
     let mut counts = vec![0; list.len()];
     let VirtualServerKey::Address { address, .. } = key else {

@@ -1,7 +1,7 @@
-//! A second, naive engine and what must hold for both, over clusters at random.
+//! A second, naive engine, and properties that hold for both, on random clusters.
 //!
-//! `ORACLE_CASES` says how many cases each property takes, 2,000 if it is not set, and `PROPTEST_RNG_SEED` which ones; they
-//! are the same in every run if it is not set either.
+//! `ORACLE_CASES` sets the number of cases of each property, by default 2,000. `PROPTEST_RNG_SEED` selects them; by
+//! default they are the same in every run.
 
 #[cfg(test)]
 mod addresses;
@@ -24,7 +24,7 @@ mod properties;
 #[cfg(test)]
 mod yaml;
 
-/// So many cases, in this process, always the same unless others are asked for.
+/// A runner with so many cases; always the same ones by default.
 #[cfg(test)]
 fn cases() -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, RngSeed};

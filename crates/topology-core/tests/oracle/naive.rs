@@ -1,7 +1,7 @@
-//! The second engine: slow, obvious, written from the specification, sharing no code with the first.
+//! The second engine: slow and simple, written from the specification, without code of the first one.
 //!
-//! It answers one question: which endpoints of a Service port does a node use, with which weights. Nothing is
-//! remembered between steps that could be looked up again, and every list is walked from its beginning.
+//! It answers one question: which endpoints of a Service port does a node use, and with which weights. It caches
+//! nothing between steps, and walks every list from the beginning.
 
 pub(crate) mod claims;
 mod hold;
@@ -27,15 +27,15 @@ use source::Rule;
 
 pub(crate) type Id = (IpAddr, u16);
 
-/// Who asks, and what it knows of the past.
+/// The node of the viewpoint, and what it knows of the past.
 pub(crate) struct View<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) me: &'a str,
-    /// Milliseconds since 1970; none offline.
+    /// Milliseconds since 1970; `None` offline.
     pub(crate) now: Option<i64>,
     /// Endpoints that became ready while others were, and when.
     pub(crate) new: BTreeMap<Id, i64>,
-    /// When it asked before, and what the cluster was then.
+    /// The times of earlier queries, with the clusters then.
     pub(crate) past: Vec<(i64, &'a Cluster)>,
 }
 
@@ -54,18 +54,18 @@ pub(crate) struct Ep<'a> {
     pub(crate) endpoint: &'a Endpoint,
 }
 
-/// What the kernel should hold.
+/// The desired state of the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) scheduler: Scheduler,
-    /// Weight 0: finishes its connections.
+    /// Weight 0: only finishes its connections.
     pub(crate) weights: BTreeMap<Id, u32>,
     /// Whether clients are refused.
     pub(crate) refused: bool,
 }
 
 impl<'a> Port<'a> {
-    /// The port that `resolved` is about.
+    /// The port of `resolved`.
     pub(crate) fn of(view: &'a View<'a>, resolved: &ResolvedServer) -> Self {
         let VirtualServerKey::Address { address, .. } = resolved.server.key else {
             panic!("no firewall marks here");
@@ -89,7 +89,7 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// What the kernel should hold.
+    /// The desired state of the kernel.
     pub(crate) fn decide(&self) -> Outcome {
         let endpoints = self.endpoints();
         let rule = self.rule();
@@ -115,7 +115,7 @@ impl<'a> Port<'a> {
         for share in share.values_mut() {
             *share = *share / placed_part;
         }
-        // Put together, an endpoint is of the level that it and this node share, wherever that has merged to.
+        // In the combined result an endpoint is in the level that it shares with this node, even if that level merged.
         let tier = share.keys().map(|id| {
             let tier = if several && !last.level.is_empty() {
                 last.level.get(id)
@@ -136,7 +136,7 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// Every endpoint of the port's name, protocol and family, each address and port once.
+    /// All endpoints with the port's name, protocol and family, without duplicates.
     pub(crate) fn endpoints(&self) -> Vec<Ep<'a>> {
         let family = topology_core::model::Family::of(self.address);
         let mut slices: Vec<_> = (self.view.cluster.slices.iter())
@@ -179,7 +179,7 @@ impl<'a> Port<'a> {
             .collect()
     }
 
-    /// What clients see where nothing matches.
+    /// What clients get if no endpoint matches.
     pub(crate) fn on_no_match(&self) -> Option<topology_core::policy::OnNoMatch> {
         self.rule().policy().map(|policy| policy.on_no_match)
     }
@@ -188,7 +188,7 @@ impl<'a> Port<'a> {
         endpoint.node.as_deref() == Some(self.view.me)
     }
 
-    /// The drains that this node knows of, in parts of the traffic: while a drain ramps, a part of the traffic is placed
+    /// The drains that apply, in parts of the traffic: while a drain ramps, a part of the traffic is distributed
     /// without it.
     fn phases(&self, rule: &Rule, endpoints: &[Ep<'_>]) -> Vec<(Frac, Vec<&'a Drain>)> {
         let hard = rule.policy().is_some_and(is_hard);
@@ -197,7 +197,7 @@ impl<'a> Port<'a> {
             if hard && drain.hard_services == HardServices::Ignore {
                 continue;
             }
-            // A drain that is for nobody here parts nothing.
+            // A drain without an effect here does not split the traffic.
             let drained = |ep: &Ep<'_>| self.is_drained(drain, ep.endpoint);
             if !self.moves_me(drain) && !endpoints.iter().any(drained) {
                 continue;
@@ -214,7 +214,7 @@ impl<'a> Port<'a> {
             };
             left.push((drain, remaining));
         }
-        // Of all traffic, the part between two bounds knows the drains that leave no more than the lower bound.
+        // For the traffic between two bounds, the drains apply that leave no more than the lower bound.
         let mut bounds: Vec<Frac> = left.iter().map(|(_, remaining)| *remaining).collect();
         bounds.extend([ZERO, ONE]);
         bounds.sort();
@@ -224,11 +224,11 @@ impl<'a> Port<'a> {
             let known = left.iter().filter(|(_, remaining)| *remaining <= pair[0]);
             phases.push((pair[1] - pair[0], known.map(|(drain, _)| *drain).collect()));
         }
-        // The one that knows most is the last.
+        // The last part has the most drains.
         phases
     }
 
-    /// Whether `drain` takes `endpoint` out.
+    /// Whether `drain` excludes `endpoint`.
     pub(crate) fn is_drained(&self, drain: &Drain, endpoint: &Endpoint) -> bool {
         drain.scope != DrainScope::Clients
             && match &drain.key {
@@ -243,7 +243,7 @@ impl<'a> Port<'a> {
             }
     }
 
-    /// Whether `drain` sends clients on this node elsewhere.
+    /// Whether `drain` makes clients on this node leave its domain.
     pub(crate) fn moves_me(&self, drain: &Drain) -> bool {
         drain.scope != DrainScope::Endpoints
             && match &drain.key {
@@ -255,7 +255,7 @@ impl<'a> Port<'a> {
             }
     }
 
-    /// This node's value of a label, if it has one that is not empty.
+    /// This node's value of a label, unless it is empty.
     pub(crate) fn own_label(&self, key: &str) -> Option<String> {
         let node = self.view.cluster.node(self.view.me)?;
         node.labels
@@ -264,7 +264,7 @@ impl<'a> Port<'a> {
             .filter(|value| !value.is_empty())
     }
 
-    /// The value of a label where an endpoint is; the zone may come from the slice.
+    /// The value of a label for an endpoint; the zone may come from the slice.
     pub(crate) fn label_of(&self, endpoint: &Endpoint, key: &str) -> Option<String> {
         let node = endpoint
             .node
@@ -294,7 +294,7 @@ impl<'a> Port<'a> {
 
 pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Whether a policy forbids what is outside its levels.
+/// Whether a policy forbids endpoints outside its levels.
 pub(crate) fn is_hard(policy: &Policy) -> bool {
     policy.mode != topology_core::policy::Mode::None
         && !policy.levels.iter().any(|level| level.key == LevelKey::Any)

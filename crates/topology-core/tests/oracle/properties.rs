@@ -1,4 +1,4 @@
-//! What holds for every decision: I1 to I9 of the specification, and I10: reported shares are those of the scheduler.
+//! Properties of every decision: I1 to I9 of the specification, and I10: reported shares are those of the scheduler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn programmed(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
-/// Whether some drain holds for a part of the traffic.
+/// Whether a drain applies to a part of the traffic.
 fn ramps(cluster: &Cluster) -> bool {
     cluster.drains.iter().any(|drain| drain.ramp_seconds > 0)
 }
@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn i8_one_more_ready_endpoint_never_lowers_the_share_of_its_level(mut cluster in cluster(), at in any::<prop::sample::Index>()) {
-        // What switches topology off or on is another matter: a fall-back has shares of its own.
+        // Turning topology on or off is excluded: the fallback has its own shares.
         cluster.drains.clear();
         for policy in policies(&mut cluster) {
             (policy.min_endpoints, policy.panic_percent) = (0, 0);
@@ -97,7 +97,7 @@ proptest! {
             let (Some(earlier), Some(now)) = (share(before), share(after)) else {
                 continue;
             };
-            // Where nobody was ready the levels did not count.
+            // Without a ready endpoint the levels did not count.
             let counted = before.decision.endpoints.iter().any(|endpoint| endpoint.reason == Reason::InLevel);
             prop_assert!(
                 !counted || now >= earlier,
@@ -143,7 +143,7 @@ fn holds(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     serves(cluster, &port, resolved)
 }
 
-/// I1: without a policy of ours all weigh 1.
+/// I1: without a policy of ours all weights are 1.
 fn alike_without_policy(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     let sources = [
         PolicySource::Uniform,
@@ -159,7 +159,7 @@ fn alike_without_policy(cluster: &Cluster, resolved: &ResolvedServer) -> Result<
     check(!kube_proxy || alike, "I1: without a policy all weigh 1")
 }
 
-/// I4: lowest terms, or under `sh` all its buckets, at most 65,535, and at least 1 for whoever takes traffic.
+/// I4: lowest terms, or for `sh` all its buckets; at most 65,535, and at least 1 for an endpoint that gets traffic.
 fn fits_the_kernel(resolved: &ResolvedServer) -> Result<(), String> {
     let weights = resolved.server.real_servers.iter().map(|real| real.weight);
     let positive: Vec<u32> = weights.filter(|weight| *weight > 0).collect();
@@ -190,7 +190,7 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// I2: endpoints of one level, zone and capacity weigh the same; under `sh` one bucket more or less.
+/// I2: endpoints of one level, zone and capacity have the same weight; for `sh` within one bucket.
 fn same_weight(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     if ramps(cluster) {
         return Ok(());
@@ -218,7 +218,7 @@ fn same_weight(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), Strin
     Ok(())
 }
 
-/// I3: each level has nearly what it should; merged levels count together.
+/// I3: each level gets its share within the tolerance; merged levels count together.
 fn near_enough(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), String> {
     let decision = &resolved.decision;
     if decision.quantised.is_none() || ramps(cluster) {
@@ -254,7 +254,7 @@ fn near_enough(cluster: &Cluster, resolved: &ResolvedServer) -> Result<(), Strin
     check(near || said, "I3: near enough, or else it is said")
 }
 
-/// I10: the shares that are reported are those of the kernel's scheduler, endpoint by endpoint and level by level.
+/// I10: the reported shares are those of the kernel's scheduler, for each endpoint and level.
 fn as_the_kernel_schedules(resolved: &ResolvedServer) -> Result<(), String> {
     let (server, decision) = (&resolved.server, &resolved.decision);
     let weights: Vec<u32> = server.real_servers.iter().map(|real| real.weight).collect();
@@ -263,7 +263,7 @@ fn as_the_kernel_schedules(resolved: &ResolvedServer) -> Result<(), String> {
         return Ok(());
     };
     let all = picks.iter().sum();
-    // Only `twos` draws at random.
+    // Only `twos` is random.
     let bound = if server.scheduler == Scheduler::Twos {
         Ratio::new(2, 100)
     } else {
@@ -304,7 +304,7 @@ fn as_the_kernel_schedules(resolved: &ResolvedServer) -> Result<(), String> {
     Ok(())
 }
 
-/// I5: a hard policy names no endpoint outside its levels, not even one that finishes its connections.
+/// I5: a hard policy uses no endpoint outside its levels, not even to finish its connections.
 fn stays_inside(port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String> {
     let rule = port.rule();
     let Some(policy) = rule.policy().filter(|policy| is_hard(policy)) else {
@@ -328,7 +328,7 @@ fn stays_inside(port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String
     check(used.iter().all(inside), "I5: nobody outside the levels")
 }
 
-/// I6: a soft policy never leaves clients alone while anybody is ready.
+/// I6: a soft policy never refuses clients while an endpoint is ready.
 fn serves(cluster: &Cluster, port: &Port<'_>, resolved: &ResolvedServer) -> Result<(), String> {
     let rule = port.rule();
     let hard = rule.policy().is_some_and(is_hard);

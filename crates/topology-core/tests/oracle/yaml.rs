@@ -1,4 +1,4 @@
-//! A cluster as Kubernetes YAML that `ipvs-topo render --cluster` reads.
+//! Writes a cluster as Kubernetes YAML for `ipvs-topo render --cluster`.
 
 mod moment;
 mod policy;
@@ -32,7 +32,7 @@ pub(crate) fn of(cluster: &Cluster) -> String {
     text
 }
 
-/// Block style, with every scalar as JSON writes it.
+/// Block style, with every scalar in JSON notation.
 fn block(text: &mut String, value: &Value, depth: usize) {
     match value {
         Value::Object(fields) => {

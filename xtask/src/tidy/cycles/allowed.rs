@@ -80,18 +80,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/controller/src/state.rs",
     ),
     (
-        "crates/ipvs-netlink/src/connections/line.rs",
-        "crates/ipvs-netlink/src/connections.rs",
-    ),
-    (
-        "crates/ipvs-netlink/src/error/kind.rs",
-        "crates/ipvs-netlink/src/error.rs",
-    ),
-    (
-        "crates/ipvs-netlink/src/error/kind.rs",
-        "crates/ipvs-netlink/src/error/attempt.rs",
-    ),
-    (
         "crates/object-tree/src/build.rs",
         "crates/object-tree/src/lib.rs",
     ),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use dataplane::conntrack::{CleanError, Cleaned, Flow};
-use dataplane::host::{Host, Survey};
-use dataplane::ipvs::{Kernel, KernelError, Listed, Reading, StepError};
+use dataplane::conntrack::{Flow, FlowDeletion, FlowDeletionError};
+use dataplane::host::{Host, HostObjects};
+use dataplane::ipvs::{Kernel, KernelError, ListedServer, ServerReading, StepError};
 use dataplane::nftables::{DesiredTables, EndpointDelta, NftError, TablesChange};
 use dataplane::routes::addresses::Interface;
 use dataplane::routes::{LocalRoute, RouteError, RouteReport};
@@ -56,7 +56,7 @@ pub(super) struct World {
     /// Whether what reads and sets tables never ends.
     pub(super) tables_hang: bool,
     /// How a batch of tracked flows fails.
-    pub(super) forget_fails: Option<CleanError>,
+    pub(super) forget_fails: Option<FlowDeletionError>,
     /// Whether what deletes tracked flows never ends.
     pub(super) forgetting_hangs: bool,
     /// The tracked flows that are being deleted.
@@ -172,7 +172,7 @@ impl World {
                 let at = find(server, *address, *port).ok_or(StepOutcome::Missing)?;
                 server.real_servers.remove(at);
             }
-            Step::ForgetFlows { .. } => {}
+            Step::DeleteFlows { .. } => {}
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl World {
         Ok(())
     }
 
-    fn reading(&self, key: &VirtualServerKey) -> Option<Reading> {
+    fn reading(&self, key: &VirtualServerKey) -> Option<ServerReading> {
         let observed = self.servers.get(key)?.clone();
         let count = |real: &ObservedRealServer| {
             self.connections
@@ -197,7 +197,7 @@ impl World {
                 .unwrap_or(0)
         };
         let connections = observed.real_servers.iter().map(count).collect();
-        Some(Reading {
+        Some(ServerReading {
             observed,
             connections,
         })
@@ -239,7 +239,7 @@ fn observed(real: &RealServer) -> ObservedRealServer {
 }
 
 impl Kernel for Shared {
-    async fn list(&mut self) -> Result<Vec<Listed>, KernelError> {
+    async fn list(&mut self) -> Result<Vec<ListedServer>, KernelError> {
         let mut world = self.0.borrow_mut();
         world.reads += 1;
         if world.unreadable {
@@ -252,18 +252,18 @@ impl Kernel for Shared {
         Ok(world
             .servers
             .iter()
-            .map(|(key, observed)| Listed {
+            .map(|(key, observed)| ListedServer {
                 key: *key,
                 observed: bare(observed),
             })
             .collect())
     }
 
-    async fn fill(&mut self, listed: Listed) -> Result<Option<Reading>, KernelError> {
+    async fn fill(&mut self, listed: ListedServer) -> Result<Option<ServerReading>, KernelError> {
         Ok(self.0.borrow().reading(&listed.key))
     }
 
-    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<Reading>, KernelError> {
+    async fn read(&mut self, key: &VirtualServerKey) -> Result<Option<ServerReading>, KernelError> {
         let mut world = self.0.borrow_mut();
         world.reads += 1;
         if world.unreadable {
@@ -458,13 +458,13 @@ impl Host for Shared {
         Ok(!delta.is_empty())
     }
 
-    fn begin_forgetting(&mut self, flows: BTreeSet<Flow>) {
+    fn begin_flow_deletion(&mut self, flows: BTreeSet<Flow>) {
         let mut world = self.0.borrow_mut();
         assert!(world.forgetting.is_none(), "one batch at a time");
         world.forgetting = Some(flows);
     }
 
-    fn poll_forgetting(&mut self) -> Option<Cleaned> {
+    fn poll_flow_deletion(&mut self) -> Option<FlowDeletion> {
         let mut world = self.0.borrow_mut();
         if world.forgetting_hangs {
             return None;
@@ -490,8 +490,8 @@ impl Host for Shared {
         self.0.borrow_mut().other_proxy.take()
     }
 
-    async fn survey(&mut self, _: &BTreeSet<IpNetwork>) -> Survey {
-        Survey {
+    async fn list_objects(&mut self, _: &BTreeSet<IpNetwork>) -> HostObjects {
+        HostObjects {
             foreign_routes: Vec::new(),
             routes: Vec::new(),
             foreign_tables: Vec::new(),

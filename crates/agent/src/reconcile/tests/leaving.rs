@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use cluster::source::Watch;
-use dataplane::conntrack::CleanError;
+use dataplane::conntrack::FlowDeletionError;
 use dataplane::routes::address_monitor::AddressMonitor;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -263,7 +263,7 @@ async fn d13_a_stop_waits_for_flows_but_not_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
     let mut agent = serving_dns().await;
-    agent.world().forget_fails = Some(CleanError::Kernel("no answer".to_owned()));
+    agent.world().forget_fails = Some(FlowDeletionError::Kernel("no answer".to_owned()));
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     agent.settle(5_000).await;
     let forgotten = |agent: &mut Loop| {
@@ -281,7 +281,7 @@ async fn t01_flows_that_could_not_be_forgotten_are_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn pain_16_without_what_deletes_flows_the_agent_ends_and_no_stop_waits_for_it() {
     let mut agent = serving_dns().await;
-    agent.world().forget_fails = Some(CleanError::ThreadLost);
+    agent.world().forget_fails = Some(FlowDeletionError::ThreadLost);
     agent.apply([slice("dns", DNS, &["10.244.2.2@n2"])]).await;
     let (_said, batches) = mpsc::channel(1);
     let address_monitor = AddressMonitor::open().unwrap();

@@ -1,7 +1,7 @@
 //! A scheduler that the kernel does not have, and one that comes later.
 
 use cluster::object::Object;
-use topology_core::policy::{AnnotationRequest, from_annotations};
+use topology_core::policy::{AnnotationChoice, from_annotations};
 use topology_core::scheduler::Scheduler;
 
 use super::TCP;
@@ -18,7 +18,7 @@ fn asking(name: &str, ip: &str, scheduler: &str) -> Object {
         ("topology.ipvs-topo.io/mode", "none"),
         ("topology.ipvs-topo.io/scheduler", scheduler),
     ];
-    let Ok(Some(AnnotationRequest::Policy(policy))) = from_annotations(annotations) else {
+    let Ok(Some(AnnotationChoice::Policy(policy))) = from_annotations(annotations) else {
         unreachable!("the annotations are valid");
     };
     asking.policy = Some((*policy).into());

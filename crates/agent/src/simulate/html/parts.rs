@@ -29,7 +29,7 @@ pub(super) fn escape(text: &str) -> String {
 
 /// `83.3 %`.
 pub(super) fn percent(part: f64) -> String {
-    agent_api::words::percent(part)
+    agent_api::numbers::percent(part)
 }
 
 /// `1.20×`.

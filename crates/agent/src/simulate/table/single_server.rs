@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use agent_api::words::percent;
+use agent_api::numbers::percent;
 
 use super::super::figures::OVERLOADED;
 use super::super::rank::name;

@@ -50,7 +50,7 @@ impl Lookout {
             }
         };
         let watcher =
-            notify::recommended_watcher(handler).map_err(|error| fail(in_words(&error)))?;
+            notify::recommended_watcher(handler).map_err(|error| fail(level_name(&error)))?;
         Ok(Self {
             watcher,
             given: given.to_owned(),
@@ -146,12 +146,12 @@ fn not_watched(folder: &Path, error: &notify::Error) -> Warning {
     let name: Arc<str> = folder.to_string_lossy().into();
     let message = format!(
         "changes in this folder are looked for every few seconds only: {}",
-        in_words(error)
+        level_name(error)
     );
     Warning::of_file(&name, 0, message, "see above")
 }
 
-fn in_words(error: &notify::Error) -> String {
+fn level_name(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
             "the limit of watched folders is reached; raise the sysctl fs.inotify.max_user_watches"

@@ -30,8 +30,8 @@ impl Standing {
         match (asked, event) {
             (HintMode::Nothing, _) => Self::Unasked,
             (HintMode::SameZone | HintMode::SameNode, _) => Self::Placed,
-            (HintMode::Auto, Some(HintEvent::Disabled { trouble, .. })) => {
-                Self::Refused(trouble.code())
+            (HintMode::Auto, Some(HintEvent::Disabled { problem, .. })) => {
+                Self::Refused(problem.code())
             }
             (HintMode::Auto, Some(HintEvent::Enabled { .. })) if !done => Self::Dealing,
             (HintMode::Auto, _) => Self::Dealt,

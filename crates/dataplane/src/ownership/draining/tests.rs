@@ -1,4 +1,4 @@
-//! The record of deadlines: what survives a restart, a damaged line and a failure.
+//! The record of deadlines: restarts, damaged lines and failures.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn key(text: &str) -> VirtualServerKey {
     parse_key(text).unwrap()
 }
 
-/// A deadline of the real server 10.244.0.`number` under the first virtual server; none without `until`.
+/// A deadline of the real server 10.244.0.`number` under the first virtual server; `None` without `until`.
 fn deadline(number: u8, until: Option<u64>) -> Deadline {
     Deadline {
         key: key("-t 10.96.0.10:80"),
@@ -142,7 +142,8 @@ fn a_failure_leaves_no_deadline_of_an_earlier_drain_and_the_next_change_writes_t
     assert_eq!(held(&deadlines), all);
 }
 
-/// Drains of four real servers that begin and end in turn; each drain of one has a later deadline than the one before.
+/// Drains of four real servers that begin and end in turn; each drain of a real server has a later deadline than its
+/// previous one.
 fn drains() -> impl Strategy<Value = Vec<Deadline>> {
     prop::collection::vec((0..4_u8, 1..1_000_u64), 0..40).prop_map(|drains| {
         let mut latest = [None; 4];
@@ -160,7 +161,7 @@ fn drains() -> impl Strategy<Value = Vec<Deadline>> {
     })
 }
 
-/// What stands after some changes.
+/// The deadlines after some changes.
 fn standing(changes: &[Deadline]) -> BTreeMap<IpAddr, u64> {
     let mut standing = BTreeMap::new();
     for change in changes {
@@ -191,7 +192,7 @@ proptest! {
         prop_assert_eq!(read(&text), standing(&changes[..whole]));
     }
 
-    /// Every end has a line of its own, so a lost line leaves no deadline of an earlier drain to a later one.
+    /// Every end is a line of its own, so a lost line does not pass the deadline of an earlier drain to a later one.
     #[test]
     fn d9_a_damaged_line_changes_nothing_else_and_brings_no_deadline_forward(
         changes in drains(),
@@ -206,7 +207,7 @@ proptest! {
             .map(|line| line.as_bytes().to_vec())
             .collect();
         let line = &mut damaged[at];
-        // Without its end a line takes the next one with it.
+        // A line without its newline also damages the next one.
         let byte = byte % (line.len() - 1);
         line[byte] ^= flip;
         let body = String::from_utf8_lossy(&damaged.concat()).into_owned();

@@ -1,4 +1,4 @@
-//! The tokio front.
+//! The asynchronous client.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -87,11 +87,11 @@ fn other_tasks_run_after_some_hundred_requests() {
     });
 }
 
-/// Polls a future once, where its first pause is sure to be one, and drops it.
+/// Polls a future once, up to its first certain pause, and drops it.
 async fn give_up(future: impl Future) {
     let mut future = pin!(future);
     poll_fn(|context| {
-        // After a short question there is a pause only for a task that has used up its turn.
+        // A short request pauses only if the task has used up its budget.
         while coop::has_budget_remaining() {
             assert!(pin!(coop::consume_budget()).poll(context).is_ready());
         }
@@ -112,7 +112,7 @@ fn a_dropped_future_does_not_disturb_what_follows() {
         give_up(client.services()).await;
         give_up(client.service(&nth(1))).await;
         assert_eq!(client.services().await.unwrap().len(), 2000);
-        // The first datagram of these was sent and fails; its answers belong to nobody.
+        // The first datagram of these was sent and fails; its replies belong to no current request.
         give_up(client.execute(&many(500))).await;
         let results = client
             .execute(&[Command::DelService(nth(5))])

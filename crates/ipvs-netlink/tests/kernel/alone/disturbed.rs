@@ -1,4 +1,4 @@
-//! Tables that change while they are read.
+//! Tables that change during a dump.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use ipvs_netlink::{Client, Command, ErrorKind, Service};
 
 use crate::support::{execute, many, nth};
 
-/// A service that is added during a reading shifts the kernel's count, and others come twice.
+/// A service that is added during a dump shifts the kernel's count, and others are listed twice.
 #[test]
 fn no_service_ever_comes_twice_while_others_are_added() {
     execute(&mut Client::open().unwrap(), &many(3000));

@@ -1,4 +1,4 @@
-//! The module comes and goes. Nothing else runs meanwhile.
+//! Loading and unloading of the module. No other test runs at the same time.
 
 use std::fs;
 use std::process::Command as Program;
@@ -7,7 +7,7 @@ use ipvs_netlink::{Client, Command, ErrorKind, Service};
 
 use crate::support::{eventually, execute, many, nth, run};
 
-/// The kernel's path to the program that loads modules; put back when the test ends, however it ends.
+/// The kernel's path to the program that loads modules; restored when the test ends, even after a panic.
 struct Modprobe(String);
 
 const MODPROBE: &str = "/proc/sys/kernel/modprobe";
@@ -26,8 +26,8 @@ impl Drop for Modprobe {
     }
 }
 
-/// Unloads IPVS with its schedulers. The kernel takes its time to dismantle the namespace of the test before, and until
-/// then that one's services hold them.
+/// Unloads IPVS with its schedulers. The kernel dismantles the previous test's namespace with a delay, and until then
+/// its services use the module.
 fn unload() {
     let modules = fs::read_to_string("/proc/modules").unwrap();
     let names = modules.lines().filter_map(|line| line.split(' ').next());
@@ -52,13 +52,13 @@ fn a_missing_module_is_named_with_its_remedy() {
         "cannot open the kernel's IPVS: the kernel's IPVS module is not loaded (errno 2); \
          load it: modprobe ip_vs"
     );
-    // A client from before says the same of whatever it is asked.
+    // An existing client returns the same error for every request.
     let error = old.execute(&many(3)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ModuleMissing);
     assert_eq!(old.services().unwrap_err().kind(), ErrorKind::ModuleMissing);
     assert_eq!(old.info().unwrap_err().kind(), ErrorKind::ModuleMissing);
     drop(hidden);
-    // The kernel loads the module by itself where it can, and the old client goes on.
+    // The kernel loads the module itself if it can, and the existing client continues to work.
     execute(&mut old, &many(3));
     assert_eq!(Client::open().unwrap().services().unwrap().len(), 3);
 }
@@ -70,7 +70,7 @@ fn clients_survive_a_reload_of_the_module() {
     let mut asker = Client::open().unwrap();
     let before = writer.family_id();
     unload();
-    // Something else may take the old number.
+    // Another family may get the old number.
     run("modprobe", "ip_vs");
     let mut commands = many(300);
     commands.insert(

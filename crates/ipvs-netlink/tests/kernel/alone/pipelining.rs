@@ -1,9 +1,9 @@
-//! Many commands at a time, and what happens when answers are lost.
+//! Many commands at a time, and lost replies.
 
 use ipvs_netlink::{Client, Command, ErrorKind, Service, codec};
 use netlink_pipeline::{
-    Connection, Dump, Error, Failure, Limits, NetlinkProtocol, Options, Pipeline, Request, Source,
-    Writer,
+    Connection, Dump, Error, Limits, NetlinkProtocol, Options, Pipeline, Request, RequestError,
+    Source, Writer,
 };
 
 use crate::support::{execute, link, many, nth, run};
@@ -59,7 +59,7 @@ fn failures_among_thousands_are_those_commands_alone() {
     assert_eq!(client.services().unwrap().len(), 3000);
 }
 
-/// The window, not luck, keeps answers from being lost: every command fails, and the buffer is the smallest there is.
+/// The window keeps replies from being lost: every command fails, and the receive buffer has the minimum size.
 #[test]
 fn the_smallest_receive_buffer_loses_no_answer() {
     let mut options = Options::default();
@@ -73,7 +73,7 @@ fn the_smallest_receive_buffer_loses_no_answer() {
     assert_eq!(client.services().unwrap().len(), 3000);
 }
 
-/// Commands as messages of a batch, for a pipeline of our own.
+/// Commands as messages of a batch, for a pipeline in the test.
 struct Commands(Vec<Vec<u8>>, u16);
 
 impl Commands {
@@ -106,24 +106,24 @@ fn lost_answers_are_unknown_outcomes_and_the_connection_goes_on() {
     let mut options = Options::default();
     options.receive_buffer = 1;
     let mut small = Connection::open(NetlinkProtocol::GENERIC, &options).unwrap();
-    // The pipeline is told of a buffer that is not there, so the kernel has more to say than it can keep.
+    // The pipeline assumes a larger buffer than there is, so the kernel's replies do not fit.
     let failing: Vec<_> = (0..500).map(|n| Command::DelService(nth(n))).collect();
     let mut commands = failing;
     commands.extend(many(200));
     let source = Commands::new(&commands, client.family_id());
     let mut pipeline = Pipeline::new(source, Limits::default(), 8 << 20, |_, _| Ok(()));
     small.converse(&mut pipeline).unwrap();
-    let outcomes = pipeline.into_outcomes();
+    let outcomes = pipeline.into_results();
     assert_eq!(outcomes.len(), 700);
-    let lost = |outcome: &&netlink_pipeline::Outcome| matches!(outcome, Err(failure) if **failure == Failure::Unknown);
+    let lost = |outcome: &&netlink_pipeline::RequestResult| matches!(outcome, Err(failure) if **failure == RequestError::Unknown);
     assert!(outcomes.iter().filter(lost).count() > 100);
     assert!(
         outcomes[..500].iter().all(Result::is_err),
         "a failure passed for a success"
     );
-    // All of it was carried out.
+    // All commands were carried out.
     assert_eq!(client.services().unwrap().len(), 200);
-    // And the connection is as good as new.
+    // The connection still works.
     let source = Commands::new(&[Command::DelService(nth(0))], client.family_id());
     assert_eq!(small.execute(source).unwrap(), [Ok(())]);
     assert_eq!(client.services().unwrap().len(), 199);
@@ -139,7 +139,7 @@ fn a_dump_is_whole_although_the_receive_buffer_is_the_smallest() {
     assert_eq!(small.services().unwrap().len(), 2000);
 }
 
-/// A dump that was given up half-way would make the next one fail with `EBUSY`.
+/// A dump that was abandoned half-way would make the next one fail with `EBUSY`.
 #[test]
 fn a_dump_that_was_given_up_does_not_disturb_what_follows() {
     let mut client = Client::open().unwrap();
@@ -162,7 +162,7 @@ fn a_dump_that_was_given_up_does_not_disturb_what_follows() {
     assert_eq!(whole.len(), 2000);
 }
 
-/// What a benchmark does: finished datagrams and a bare loop.
+/// The method of a benchmark: prepared datagrams and a simple loop.
 #[test]
 fn finished_datagrams_can_be_sent_by_a_bare_loop() {
     let mut client = Client::open().unwrap();

@@ -1,4 +1,4 @@
-//! What `ipvsadm` writes is what we read.
+//! This crate reads what `ipvsadm` writes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::support::{execute, feed, link, saved};
 
 type Table = BTreeMap<ServiceId, (Option<Service>, Vec<Destination>)>;
 
-/// What the rows mean, by service.
+/// The meaning of the rows, by service.
 fn expected() -> Table {
     let mut table = Table::new();
     for row in rows() {
@@ -69,7 +69,7 @@ fn one_service_and_its_destinations_are_read_by_key() {
     }
 }
 
-/// What was read is written into an empty table, and the table is as it was.
+/// Writing what was read into an empty table restores the table.
 #[test]
 fn a_table_survives_being_read_and_written_again() {
     link();

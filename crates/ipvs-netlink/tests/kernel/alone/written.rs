@@ -1,4 +1,4 @@
-//! What we write is what `ipvsadm` reads.
+//! `ipvsadm` reads what this crate writes.
 
 use ipvs_netlink::{Client, Command, Family, Forward, Service, ServiceFlags, ServiceId};
 
@@ -55,7 +55,7 @@ fn a_changed_service_keeps_no_flag_that_was_not_asked_for() {
     execute(&mut client, &[Command::NewService(with_flags)]);
     execute(&mut client, &[Command::SetService(without.clone())]);
     assert_eq!(client.service(&web).unwrap().service, without);
-    // The service is still in the table: its kernel-internal flag was left alone.
+    // The service is still in the table: its kernel-internal flag was not changed.
     assert_eq!(client.services().unwrap().len(), 1);
     execute(&mut client, &[Command::DelService(web)]);
     assert_eq!(client.services().unwrap().len(), 0);
@@ -92,7 +92,7 @@ fn what_ipvsadm_cannot_say_is_kept_by_the_kernel_all_the_same() {
     link();
     let mut client = Client::open().unwrap();
     let web = tcp("10.96.0.10:80");
-    // `ipvsadm` shows this one as -1.
+    // `ipvsadm` prints this one as -1.
     let mark = ServiceId::firewall_mark(Family::V6, u32::MAX);
     let mut odd = Service::new(web, "wrr").with_flags(ServiceFlags::from_bits(0x8000_0100));
     odd.netmask = ipvs_netlink::Netmask::V4("255.0.255.0".parse().unwrap());

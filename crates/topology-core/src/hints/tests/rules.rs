@@ -1,4 +1,4 @@
-//! Rules that no table has.
+//! Rules that the tables do not cover.
 
 use super::*;
 
@@ -112,7 +112,7 @@ fn same_node_names_the_node_and_the_zone() {
     assert_eq!(given.create[0].members[1].hints, None);
 }
 
-/// 2, 5 and 5 endpoints in three equal zones of the table that compares ways to stay near.
+/// 2, 5 and 5 endpoints in three equal zones, from the table that compares topology features.
 #[test]
 fn two_five_five_become_four_four_four_family_by_family() {
     let cpu: BTreeMap<String, u64> = ["a", "b", "c"].map(|zone| (zone.to_owned(), 1)).into();

@@ -1,4 +1,4 @@
-//! The tables of the specification, read from `tests/vectors/hints.json`: one test for each row, by its ID.
+//! The tables of the specification, from `tests/vectors/hints.json`: one test for each row, by its ID.
 
 use serde::Deserialize;
 
@@ -107,7 +107,7 @@ fn tables() -> Tables {
     serde_json::from_str(include_str!("../../../tests/vectors/hints.json")).unwrap()
 }
 
-/// A test for each row of a table, and one that finds rows without a test.
+/// Defines a test for each row of a table, and one that finds rows without a test.
 macro_rules! rows {
     ($all:ident, $table:ident, $check:path, [$($test:ident = $id:literal),* $(,)?]) => {
         $(

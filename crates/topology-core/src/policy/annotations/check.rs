@@ -1,10 +1,10 @@
-//! The choices beside the levels: one that contradicts them is reported and does not count.
+//! Checks the options besides the levels. One that contradicts the levels is reported and ignored.
 
-use super::mode::Meant;
+use super::mode::LevelChoice;
 use super::set::{AnnotationSet, Overload};
 use crate::policy::{EmptyTier, Mode, OnNoMatch, Policy, Weighting};
 
-/// Choices about levels, which mean nothing without any.
+/// Options that need levels.
 const ABOUT_LEVELS: [&str; 6] = [
     "weighting",
     "empty-tier",
@@ -25,7 +25,7 @@ impl AnnotationSet<'_> {
         self.found.iter().any(|(found, _)| *found == name)
     }
 
-    /// Reports everything that stands beside the annotation `policy`.
+    /// Reports all other annotations besides the annotation `policy`.
     pub(super) fn fail_beside_name(&mut self) {
         for (name, value) in std::mem::take(&mut self.found) {
             if name != "policy" {
@@ -36,21 +36,21 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// The policy that the choices and the levels are together.
-    pub(super) fn policy_of(&mut self, meant: Meant) -> Option<Policy> {
+    /// The policy from the options and the levels.
+    pub(super) fn policy_of(&mut self, meant: LevelChoice) -> Option<Policy> {
         let mut policy = self.draft.clone();
         policy.max_overload = match self.max_overload {
             Overload::Percent(percent) => Some(percent),
             Overload::Off | Overload::Unsaid => None,
         };
         match meant {
-            Meant::Levels(mode, levels) => (policy.mode, policy.levels) = (mode, levels),
-            Meant::Unread => policy.mode = Mode::Hard,
-            Meant::Alike => self.without_levels(
+            LevelChoice::Levels(mode, levels) => (policy.mode, policy.levels) = (mode, levels),
+            LevelChoice::Unread => policy.mode = Mode::Hard,
+            LevelChoice::Alike => self.without_levels(
                 &mut policy,
                 "mode none has no levels; remove this one, or choose another mode",
             ),
-            Meant::Nothing => {
+            LevelChoice::Nothing => {
                 policy.adds = true;
                 self.without_levels(
                     &mut policy,
@@ -59,18 +59,18 @@ impl AnnotationSet<'_> {
             }
         }
         if !policy.levels.is_empty() {
-            self.judge_weighting(&mut policy);
-            self.judge_cap(&mut policy);
-            self.give_min_ready(&mut policy);
+            self.check_weighting(&mut policy);
+            self.check_cap(&mut policy);
+            self.apply_min_ready(&mut policy);
         }
-        self.judge_on_no_match(&mut policy);
+        self.check_on_no_match(&mut policy);
         let adds_nothing = policy.avoid.is_empty() && policy.scheduler.is_none();
         (!policy.adds || !adds_nothing).then_some(policy)
     }
 
-    /// Takes back every choice about levels.
+    /// Resets every option that needs levels.
     fn without_levels(&mut self, policy: &mut Policy, problem: &str) {
-        // What is wrong with the list was reported, and the choice may go well with it.
+        // The list was reported already, and the option may fit the intended list.
         let is_unread = policy.adds && (self.has("keys") || self.has("weights"));
         for name in ABOUT_LEVELS {
             if self.has(name) && !is_unread {
@@ -86,7 +86,7 @@ impl AnnotationSet<'_> {
         policy.subset_max_weight = None;
     }
 
-    fn judge_weighting(&mut self, policy: &mut Policy) {
+    fn check_weighting(&mut self, policy: &mut Policy) {
         if self.has("weighting") && policy.mode != Mode::Weighted {
             self.fail_found(
                 "weighting",
@@ -96,7 +96,7 @@ impl AnnotationSet<'_> {
         }
     }
 
-    fn judge_cap(&mut self, policy: &mut Policy) {
+    fn check_cap(&mut self, policy: &mut Policy) {
         if policy.mode != Mode::Balanced {
             return;
         }
@@ -109,7 +109,7 @@ impl AnnotationSet<'_> {
         policy.max_overload.get_or_insert(0);
     }
 
-    fn judge_on_no_match(&mut self, policy: &mut Policy) {
+    fn check_on_no_match(&mut self, policy: &mut Policy) {
         let may_refuse = policy.is_bounded() || policy.avoid.iter().any(|avoid| !avoid.soft);
         if self.has("on-no-match") && !may_refuse {
             self.fail_found(
@@ -120,8 +120,8 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// Gives the levels what they must have, unless one of the entries is at fault.
-    fn give_min_ready(&mut self, policy: &mut Policy) {
+    /// Sets the minimum of ready endpoints on the levels, unless an entry is not valid.
+    fn apply_min_ready(&mut self, policy: &mut Policy) {
         let outermost = policy.levels.len().saturating_sub(1);
         let mut levels = policy.levels.clone();
         let before = self.errors.len();

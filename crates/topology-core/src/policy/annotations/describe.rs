@@ -1,52 +1,52 @@
-//! What each annotation takes: the ranges that are held to, and what the documentation says.
+//! Describes each annotation: the range that is enforced, and the text in the documentation.
 
 use super::values::{
     LEAST_OVERPROVISION, MAX_COUNT, MAX_PERCENT, MAX_SECONDS, MAX_SUBSET, MAX_WEIGHT, OFF,
 };
 use crate::scheduler::Scheduler;
 
-/// An annotation of ours, without its prefix.
+/// An annotation of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
-    /// Its name behind [`PREFIX`](super::PREFIX).
+    /// The name after [`PREFIX`](super::PREFIX).
     pub name: &'static str,
-    /// What it takes.
+    /// The type of its value.
     pub value: ValueKind,
-    /// What holds without it, in words.
+    /// The default, as text.
     pub default: &'static str,
-    /// What it does, in words.
+    /// The effect, as text.
     pub about: &'static str,
 }
 
-/// What an annotation takes.
+/// The type of an annotation's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// One of these words.
+    /// One of these values.
     Word(&'static [&'static str]),
     /// Levels, nearest first.
     Levels,
-    /// A level and a weight, several times.
+    /// A list of level and weight.
     Weights {
         /// The largest weight.
         most: u32,
     },
-    /// A level and the ready endpoints that it needs, several times.
+    /// A list of level and required number of ready endpoints.
     Thresholds {
         /// The largest count.
         most: u32,
     },
-    /// Percent, or nothing.
+    /// A percentage, or a value for none.
     Percent {
         /// The smallest.
         least: u32,
         /// The largest.
         most: u32,
-        /// The word for nothing.
+        /// The value for none.
         none: &'static str,
     },
-    /// Labels of the client's node, several times.
+    /// A list of labels of the client's node.
     Domains,
-    /// Seconds.
+    /// A duration in seconds.
     Seconds {
         /// The largest number.
         most: u32,

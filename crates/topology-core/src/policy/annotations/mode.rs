@@ -1,25 +1,25 @@
-//! What `mode`, `keys` and `weights` mean together.
+//! Combines `mode`, `keys` and `weights`.
 //!
-//! Where they contradict each other, the one that is stricter holds: what can be read of a boundary is never opened.
+//! If they contradict each other, the stricter one counts: a boundary that can be parsed is never removed.
 
 use super::set::{AnnotationSet, LevelList};
 use crate::policy::{Level, LevelKey, Mode};
 
-/// What `mode`, `keys` and `weights` mean together.
+/// The combined meaning of `mode`, `keys` and `weights`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Meant {
-    /// They say nothing that can be used.
+pub(super) enum LevelChoice {
+    /// None of them can be used.
     Nothing,
     /// `mode: none`.
     Alike,
     /// Levels.
     Levels(Mode, Vec<Level>),
-    /// A boundary whose levels cannot be read.
+    /// A boundary whose levels cannot be parsed.
     Unread,
 }
 
 impl AnnotationSet<'_> {
-    /// Whether `mode`, `keys` and `weights` form a boundary, readable or not.
+    /// Whether `mode`, `keys` and `weights` form a boundary, even one that cannot be parsed.
     pub(super) fn forms_boundary(&self) -> bool {
         let mut lists = self.keys.iter().chain(&self.weights);
         match self.mode {
@@ -29,8 +29,8 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// Judges `mode`, `keys` and `weights`, and reports how they contradict each other.
-    pub(super) fn meant(&mut self) -> Meant {
+    /// Combines `mode`, `keys` and `weights`, and reports contradictions.
+    pub(super) fn level_choice(&mut self) -> LevelChoice {
         self.keep_one_list();
         let problem = self.mode.and_then(|mode| self.contradiction(mode));
         if let Some(problem) = problem {
@@ -42,28 +42,28 @@ impl AnnotationSet<'_> {
             (None, Some(keys)) => (keys, false),
             (None, None) => {
                 return match mode {
-                    Some(Mode::Hard) => Meant::Unread,
-                    Some(Mode::None) => Meant::Alike,
-                    _ => Meant::Nothing,
+                    Some(Mode::Hard) => LevelChoice::Unread,
+                    Some(Mode::None) => LevelChoice::Alike,
+                    _ => LevelChoice::Nothing,
                 };
             }
         };
         let is_boundary = list.is_boundary();
         match (mode, list.levels) {
-            (Some(Mode::None), _) => Meant::Alike,
+            (Some(Mode::None), _) => LevelChoice::Alike,
             (Some(Mode::Hard), Some(levels)) => bounded(levels, weighted),
-            (Some(Mode::Hard), None) => Meant::Unread,
-            (Some(Mode::Prefer | Mode::Balanced), None) if !weighted => Meant::Nothing,
-            (_, None) if is_boundary => Meant::Unread,
-            (_, None) => Meant::Nothing,
-            (_, Some(levels)) if weighted => Meant::Levels(Mode::Weighted, levels),
-            (_, Some(levels)) if is_boundary => Meant::Levels(Mode::Hard, levels),
-            (Some(Mode::Balanced), Some(levels)) => Meant::Levels(Mode::Balanced, levels),
-            (_, Some(levels)) => Meant::Levels(Mode::Prefer, levels),
+            (Some(Mode::Hard), None) => LevelChoice::Unread,
+            (Some(Mode::Prefer | Mode::Balanced), None) if !weighted => LevelChoice::Nothing,
+            (_, None) if is_boundary => LevelChoice::Unread,
+            (_, None) => LevelChoice::Nothing,
+            (_, Some(levels)) if weighted => LevelChoice::Levels(Mode::Weighted, levels),
+            (_, Some(levels)) if is_boundary => LevelChoice::Levels(Mode::Hard, levels),
+            (Some(Mode::Balanced), Some(levels)) => LevelChoice::Levels(Mode::Balanced, levels),
+            (_, Some(levels)) => LevelChoice::Levels(Mode::Prefer, levels),
         }
     }
 
-    /// Of `keys` and `weights` the one that the mode asks for holds, without a mode the one that is a boundary.
+    /// Keeps the one of `keys` and `weights` that the mode needs; without a mode, the one that is a boundary.
     fn keep_one_list(&mut self) {
         let (Some(weights), Some(keys)) = (&self.weights, &self.keys) else {
             return;
@@ -82,7 +82,7 @@ impl AnnotationSet<'_> {
         }
     }
 
-    /// Why `mode` does not go with the list. A list that cannot be read contradicts nothing.
+    /// Why `mode` contradicts the list. A list that cannot be parsed contradicts nothing.
     fn contradiction(&self, mode: Mode) -> Option<&'static str> {
         let weighted = self.weights.is_some();
         let listed = weighted || self.keys.is_some();
@@ -109,11 +109,11 @@ impl AnnotationSet<'_> {
 }
 
 /// The levels as a boundary: without `*`.
-fn bounded(mut levels: Vec<Level>, weighted: bool) -> Meant {
+fn bounded(mut levels: Vec<Level>, weighted: bool) -> LevelChoice {
     levels.retain(|level| level.key != LevelKey::Any);
     match (levels.is_empty(), weighted) {
-        (true, _) => Meant::Unread,
-        (false, true) => Meant::Levels(Mode::Weighted, levels),
-        (false, false) => Meant::Levels(Mode::Hard, levels),
+        (true, _) => LevelChoice::Unread,
+        (false, true) => LevelChoice::Levels(Mode::Weighted, levels),
+        (false, false) => LevelChoice::Levels(Mode::Hard, levels),
     }
 }

@@ -1,4 +1,4 @@
-//! Collects the annotations of one Service, each by itself.
+//! Collects the annotations of one Service and parses each value.
 
 use std::sync::Arc;
 
@@ -6,18 +6,19 @@ use super::describe::ANNOTATIONS;
 use super::values;
 use crate::policy::{Level, LevelKey, MinReady, Mode, Policy, PolicyError, PolicySource};
 
-/// What every annotation of ours begins with.
+/// The prefix of our annotations.
 pub const PREFIX: &str = "topology.ipvs-topo.io/";
 
-/// A list of levels as an annotation has it.
+/// A list of levels in an annotation.
 pub(super) struct LevelList<'a> {
     text: &'a str,
-    /// None: it cannot be read.
+    /// `None` if the list cannot be parsed.
     pub(super) levels: Option<Vec<Level>>,
 }
 
 impl LevelList<'_> {
-    /// Whether it lets in only what is in its levels. One that cannot be read does unless it ends in `*`.
+    /// Whether only endpoints in its levels may be used. A list that cannot be parsed counts as a boundary unless it
+    /// ends in `*`.
     pub(super) fn is_boundary(&self) -> bool {
         if let Some(levels) = &self.levels {
             return levels.last().is_none_or(|level| level.key != LevelKey::Any);
@@ -27,9 +28,9 @@ impl LevelList<'_> {
     }
 }
 
-/// The annotations of ours on one Service, as far as they are read.
+/// The annotations of ours on one Service, with what was parsed so far.
 pub(super) struct AnnotationSet<'a> {
-    /// Name and value of each, as they came.
+    /// Names and values, in the order of the Service.
     pub(super) found: Vec<(&'a str, &'a str)>,
     pub(super) mode: Option<Mode>,
     pub(super) keys: Option<LevelList<'a>>,
@@ -37,14 +38,14 @@ pub(super) struct AnnotationSet<'a> {
     pub(super) min_ready: Vec<(LevelKey, MinReady)>,
     pub(super) max_overload: Overload,
     pub(super) named: Option<Arc<str>>,
-    /// Whether a policy is named, by what is no name.
+    /// Whether the annotation `policy` has a value that is not a name.
     pub(super) name_unread: bool,
-    /// The choices so far; mode and levels come last.
+    /// The options so far; mode and levels are set last.
     pub(super) draft: Policy,
     pub(super) errors: Vec<PolicyError>,
 }
 
-/// What `max-overload` says.
+/// The value of `max-overload`.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Overload {
     #[default]
@@ -71,7 +72,7 @@ impl Default for AnnotationSet<'_> {
 }
 
 impl<'a> AnnotationSet<'a> {
-    /// Reads one annotation; `None` is a value that is not text.
+    /// Parses one annotation; `None` is a value that is not a string.
     pub(super) fn read(&mut self, name: &'a str, value: Option<&'a str>) {
         let unread = || {
             Some(LevelList {
@@ -124,7 +125,7 @@ impl<'a> AnnotationSet<'a> {
         Ok(())
     }
 
-    /// The list in `text`, as far as it can be read.
+    /// Parses a list, as far as possible.
     fn listed(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The values of single annotations.
+//! Parses the values of single annotations.
 
 use std::str::FromStr;
 
@@ -7,25 +7,25 @@ use crate::policy::{
 };
 use crate::scheduler::{Scheduler, UnknownScheduler};
 
-/// The most a level may weigh.
+/// The largest weight of a level.
 pub(super) const MAX_WEIGHT: u32 = 10_000;
-/// The most ready endpoints that a level may need.
+/// The largest number of ready endpoints that a level may need.
 pub(super) const MAX_COUNT: u32 = 10_000;
-/// The smallest percentage of `overprovision`.
+/// The smallest percentage for `overprovision`.
 pub(super) const LEAST_OVERPROVISION: u32 = 100;
-/// The largest percentage of `overprovision` and `max-overload`.
+/// The largest percentage for `overprovision` and `max-overload`.
 pub(super) const MAX_PERCENT: u32 = 10_000;
-/// The longest slow start: a day.
+/// The longest slow start: one day.
 pub(super) const MAX_SECONDS: u32 = 86_400;
-/// The largest weight that `subset` may allow: the largest there is.
+/// The largest value of `subset`: the largest weight.
 pub(super) const MAX_SUBSET: u32 = 65_535;
-/// The word for no percentage.
+/// The value for no percentage.
 pub(super) const OFF: &str = "off";
 
-/// A list of levels that is not as it should be.
+/// An error in a list of levels.
 pub(super) struct ListFault {
     pub(super) problem: String,
-    /// The levels, where they can be told all the same.
+    /// The levels, if they are clear despite the error.
     pub(super) levels: Option<Vec<Level>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn mode(text: &str) -> Result<Mode, String> {
     })
 }
 
-/// `node,zone,*`: the first level takes all, the others wait.
+/// `node,zone,*`: the first level with endpoints takes all.
 pub(super) fn keys(text: &str) -> Result<Vec<Level>, ListFault> {
     let keys = text.split(',').map(|part| LevelKey::parse(part.trim()));
     let level = |(at, key): (usize, Result<LevelKey, String>)| {
@@ -78,7 +78,7 @@ fn weight(part: &str) -> Result<Level, String> {
     Ok(Level::new(LevelKey::parse(key)?, weight))
 }
 
-/// What is wrong with the weight `text` of the level `key`; a part of one is shown as a percentage, or as a part of
+/// The error for the weight `text` of the level `key`. For a fraction the message shows the percentage, or the parts of
 /// 1,000 or 10,000.
 fn weight_problem(part: &str, key: &str, text: &str) -> String {
     match part_of_one(text) {
@@ -94,7 +94,8 @@ fn weight_problem(part: &str, key: &str, text: &str) -> String {
     }
 }
 
-/// `0.8` as 80 of 100, `.125` as 125 of 1,000; none if it is no such part, or one of more digits than a weight has.
+/// `0.8` as 80 of 100, `.125` as 125 of 1,000; `None` for other texts, and for fractions with more digits than a weight
+/// has.
 fn part_of_one(text: &str) -> Option<(u32, u32)> {
     let (whole, digits) = text.split_once('.')?;
     let digits = digits.trim_end_matches('0');
@@ -115,7 +116,7 @@ fn part_of_one(text: &str) -> Option<(u32, u32)> {
     (part <= all).then_some((part, all))
 }
 
-/// The rules that `topologyKeys` had (V3-V6). Of a level that stands twice the first holds.
+/// The rules of `topologyKeys` (V3-V6). Of a repeated level the first one counts.
 fn check_levels(levels: Vec<Level>) -> Result<Vec<Level>, ListFault> {
     if levels.len() > MAX_LEVELS {
         return Err(format!("{} levels; at most {MAX_LEVELS} are allowed", levels.len()).into());
@@ -173,7 +174,7 @@ pub(super) fn on_no_match(text: &str) -> Result<OnNoMatch, String> {
     }
 }
 
-/// `zone=50%,node=1`: percent or count of ready endpoints.
+/// `zone=50%,node=1`: percent or number of ready endpoints.
 pub(super) fn min_ready(text: &str) -> Result<Vec<(LevelKey, MinReady)>, String> {
     let mut found: Vec<(LevelKey, MinReady)> = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -238,7 +239,7 @@ fn percent(text: &str, least: u32) -> Result<Option<u32>, String> {
     })
 }
 
-/// `node` or `zone:soft`, several with commas.
+/// `node` or `zone:soft`, separated by commas.
 pub(super) fn avoid(text: &str) -> Result<Vec<Avoid>, String> {
     let mut found: Vec<Avoid> = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -278,7 +279,7 @@ pub(super) fn subset(text: &str) -> Result<u32, String> {
     })
 }
 
-/// The name of an object of Kubernetes.
+/// The name of a Kubernetes object.
 pub(super) fn object_name(text: &str) -> Result<&str, String> {
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let part = |part: &str| {
@@ -292,13 +293,13 @@ pub(super) fn object_name(text: &str) -> Result<&str, String> {
     ))
 }
 
-/// A scheduler of the kernel. Whether a node has it, only its kernel knows.
+/// A scheduler of the kernel. Only the kernel of a node knows whether it has the module.
 pub(super) fn scheduler(text: &str) -> Result<Scheduler, String> {
     text.parse()
         .map_err(|error: UnknownScheduler| error.to_string())
 }
 
-/// A number in digits alone: no sign, no space.
+/// A number with digits only: no sign, no space.
 fn number<T: FromStr>(text: &str) -> Option<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)

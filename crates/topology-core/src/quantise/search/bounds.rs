@@ -1,36 +1,36 @@
-//! Whether a level is near enough, and how long it cannot be.
+//! Checks whether a group is within its tolerance, and for how many steps it cannot be.
 
+use super::integers::to_integers;
 use super::line::{ClassLine, SLOPE_BITS};
-use super::words::words;
 use crate::quantise::groups::tolerance;
 use crate::ratio::Ratio;
 
-/// Picks of some classes, and how fast they may grow for a while.
+/// The picks of some classes, and their largest growth for a while.
 #[derive(Default)]
 pub(super) struct PickSum {
     pub(super) picks: u64,
-    /// How far rounding may have kept the picks behind the slope: one for each endpoint.
+    /// How many picks rounding may have delayed: one for each endpoint.
     behind: u64,
-    /// Picks gained with each step, in parts of 2^[`SLOPE_BITS`], rounded up.
+    /// Picks gained per step, in parts of 2^[`SLOPE_BITS`], rounded up.
     slope: u128,
 }
 
 impl PickSum {
-    /// Lets nothing grow.
+    /// Resets the growth to zero.
     pub(super) fn stand_still(&mut self) {
         (self.behind, self.slope) = (0, 0);
     }
 
-    /// Lets `line` grow besides.
+    /// Adds the growth of `line`.
     pub(super) fn grow_with(&mut self, line: &ClassLine) {
         self.behind += line.count;
         self.slope += line.slope;
     }
 
-    /// How many steps it takes at least to have `desired` picks.
+    /// The least number of steps until there are `desired` picks.
     fn steps_to(&self, desired: u128) -> u128 {
         let missing = desired.saturating_sub(u128::from(self.picks) + u128::from(self.behind));
-        // What does not fit is too far by far.
+        // A number that does not fit is beyond every limit.
         match (missing.min(u64::MAX.into()) << SLOPE_BITS).checked_div(self.slope) {
             Some(steps) => steps,
             None if missing == 0 => 0,
@@ -39,7 +39,7 @@ impl PickSum {
     }
 }
 
-/// The range of picks of one level that is near enough, as fractions of the total.
+/// The range of picks of one group within its tolerance, as fractions of the total.
 pub(super) struct Bounds {
     pub(super) sum: PickSum,
     least: (u64, u64),
@@ -51,20 +51,20 @@ impl Bounds {
         let tolerance = tolerance(desired);
         Self {
             sum: PickSum::default(),
-            least: words(desired - tolerance, 64),
-            most: words(desired + tolerance, 64),
+            least: to_integers(desired - tolerance, 64),
+            most: to_integers(desired + tolerance, 64),
         }
     }
 
-    /// Whether the picks are near enough to the desired share of `all`.
+    /// Whether the picks are within the tolerance for a total of `all`.
     pub(super) fn hold(&self, all: &PickSum) -> bool {
         let (picks, total) = (u128::from(self.sum.picks), u128::from(all.picks));
         let at_least = u128::from(self.least.0) * total <= picks * u128::from(self.least.1);
         at_least && picks * u128::from(self.most.1) <= u128::from(self.most.0) * total
     }
 
-    /// How many steps it takes at least until they are: picks and total never fall, so too few have to grow
-    /// themselves, and for too many the total has to.
+    /// The least number of steps until they are. Picks and total never decrease: too few picks have to grow, and for
+    /// too many the total has to grow.
     pub(super) fn idle(&self, all: &PickSum) -> u32 {
         let part = |picks: u64, (numerator, denominator): (u64, u64)| {
             (u128::from(picks) * u128::from(numerator)).div_ceil(u128::from(denominator.max(1)))

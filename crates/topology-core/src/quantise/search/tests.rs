@@ -1,11 +1,11 @@
-//! Leaps are only a way to be faster.
+//! Skips do not change the result of the search.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::quantise::MAX_WEIGHT;
 
-/// Levels as (weight, endpoints), from hardly different to very far apart.
+/// Levels as (weight, endpoints), from similar to very different weights.
 fn classes() -> impl Strategy<Value = Vec<Class>> {
     let weight = prop_oneof![1..=10_000_u64, 1..=20_u64];
     let count = prop_oneof![1..=8_u32, 1..=3_000_u32];

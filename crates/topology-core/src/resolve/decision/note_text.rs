@@ -1,4 +1,4 @@
-//! Notes in words.
+//! The texts of notes.
 
 use std::fmt;
 
@@ -15,12 +15,16 @@ const LAST_GOOD_STAYS: &str = "the levels of the Service's own hard policy, or t
 const LOCAL_ONLY: &str =
     "clients of each node use its own endpoints only (internalTrafficPolicy: Local)";
 
-fn unknown_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, meant: Option<&str>) -> fmt::Result {
+fn unknown_level(
+    f: &mut fmt::Formatter<'_>,
+    level: &LevelKey,
+    similar: Option<&str>,
+) -> fmt::Result {
     match level.label() {
         Some(label) => write!(f, "no Node has the label {label}")?,
         None => write!(f, "no Node has a place at level {level}")?,
     }
-    meant.map_or(Ok(()), |meant| write!(f, ", did you mean {meant}?"))
+    similar.map_or(Ok(()), |similar| write!(f, ", did you mean {similar}?"))
 }
 
 fn hints_missing(f: &mut fmt::Formatter<'_>, mode: HintMode) -> fmt::Result {
@@ -35,7 +39,7 @@ fn unreachable_level(f: &mut fmt::Formatter<'_>, level: &LevelKey, by: &LevelKey
     )
 }
 
-/// Which level gets the share of one without endpoints.
+/// The level that gets the share of an empty one.
 fn receiver(level: Option<&LevelKey>) -> String {
     level.map_or_else(
         || "the other levels in proportion".to_owned(),
@@ -72,7 +76,7 @@ impl fmt::Display for Note {
                 write!(f, "drain {drain} spares Services with a hard policy")
             }
             Self::DrainLocal { drain } => write!(f, "drain {drain} has no effect, {LOCAL_ONLY}"),
-            Self::LevelUnknown { level, meant } => unknown_level(f, level, meant.as_deref()),
+            Self::LevelUnknown { level, similar } => unknown_level(f, level, similar.as_deref()),
             Self::LevelUnreachable { level, by } => unreachable_level(f, level, by),
             Self::AvoidIgnored { key } => write!(
                 f,

@@ -1,4 +1,4 @@
-//! The arithmetic of a stage as people read it.
+//! The texts of facts.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

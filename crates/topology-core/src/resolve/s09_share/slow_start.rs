@@ -1,4 +1,4 @@
-//! New endpoints grow: `1 + floor(9 t / slow start)` tenths of their capacity, `t` after they became ready.
+//! Slow start of new endpoints: `1 + floor(9 t / slow start)` tenths of their capacity, `t` after they became ready.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::resolve::work::PortWork;
 /// The steps from a tenth to all.
 const STEPS: i64 = 9;
 
-/// Lets new endpoints count a part of their capacity; where all endpoints are alike they are only remembered.
+/// Reduces the capacity of new endpoints. If all endpoints have the same share, only records them.
 pub(super) fn run(work: &mut PortWork<'_>) {
     let slow_start = work.policy().map_or(0, |policy| policy.slow_start);
     let (Some(now), true) = (work.me().now, slow_start > 0) else {
@@ -47,7 +47,7 @@ pub(super) fn run(work: &mut PortWork<'_>) {
         .ready_since = since;
 }
 
-/// Since when each ready endpoint is; those of a Service that is seen for the first time always were.
+/// Since when each ready endpoint has been ready. In a new Service all endpoints count as old.
 fn ready_since(work: &PortWork<'_>, now: i64) -> Vec<((IpAddr, u16), i64)> {
     let me = work.me();
     let known = me.memory.of(&work.view.service.name, &work.view.key());

@@ -1,7 +1,7 @@
-//! Hints that the endpoints carry and that did not decide.
+//! Explains hints on endpoints that did not decide.
 //!
-//! As in kube-proxy 1.35, hints count only if every ready endpoint has them: those that name Nodes if one names this
-//! Node, else those that name zones if one names this Node's. Source: reference 5.
+//! As in kube-proxy 1.35, hints count only if every ready endpoint has them: those for Nodes if one names this Node,
+//! otherwise those for zones if one names this Node's zone. Source: reference 5.
 
 use crate::hints::HintMode;
 use crate::model::{Endpoint, Hints};
@@ -9,7 +9,7 @@ use crate::policy::{PolicySource, ZONE};
 use crate::resolve::decision::{Lost, LostBecause, Note};
 use crate::resolve::work::PortWork;
 
-/// Why they did not; nothing if there are none, or if they did.
+/// Why hints did not decide; `None` if there are none, or if they did.
 pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
     let usable = work.candidates.iter();
     let ready = usable
@@ -49,7 +49,7 @@ pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
     })
 }
 
-/// That the Service asks for hints and no endpoint has any, where nothing else decides.
+/// A note if the Service requests hints, no endpoint has any, and no other source decides.
 pub(in crate::resolve) fn missing(work: &PortWork<'_>) -> Option<Note> {
     let mode = work.view.service.hint_mode;
     let mut candidates = work.candidates.iter();

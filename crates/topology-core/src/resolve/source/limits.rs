@@ -1,14 +1,14 @@
-//! What the owner of a Service may ask for where an administrator set limits.
+//! Applies the owner limits of an administrator.
 
 use crate::model::OwnerLimits;
 use crate::policy::Mode;
 
-/// Whether `mode` is one that owners may name.
+/// Whether owners may use `mode`.
 pub(super) fn allows(limits: &OwnerLimits, mode: Mode) -> bool {
     limits.allowed_modes.is_empty() || limits.allowed_modes.contains(&mode)
 }
 
-/// The cap that owners get who ask for `asked`; none, no cap, is always theirs to choose.
+/// The cap for owners who request `asked`. `None`, no cap, is always permitted.
 pub(super) fn clip(limits: &OwnerLimits, asked: Option<u32>) -> Option<u32> {
     asked.map(|asked| asked.max(limits.min_max_overload.unwrap_or(0)))
 }

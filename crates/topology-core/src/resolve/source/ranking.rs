@@ -1,4 +1,4 @@
-//! The policy objects that select a Service, the best first.
+//! Ranks the policy objects that select a Service.
 
 use std::cmp::Reverse;
 
@@ -11,11 +11,11 @@ use crate::resolve::port_view::PortView;
 pub(super) struct Ranked<'a> {
     pub(super) object: &'a TopologyPolicy,
     source: PolicySource,
-    /// Why it is not for this port or node.
+    /// Why it does not apply to this port or node.
     pub(super) mismatch: Option<LostBecause>,
 }
 
-/// The policy objects that select the Service, by priority, age and name, and those that its annotation names.
+/// The policy objects that select the Service, by priority, age and name, and the one that its annotation names.
 #[derive(Default)]
 pub(super) struct Ranking<'a> {
     selected: Vec<Ranked<'a>>,
@@ -40,22 +40,22 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Those of one source, the best first.
+    /// The policy objects of one source, the best first.
     pub(super) fn of_source(&self, source: PolicySource) -> impl Iterator<Item = &Ranked<'a>> {
         let ranked = self.selected.iter();
         ranked.filter(move |ranked| ranked.source == source && !self.is_named(ranked))
     }
 
-    /// The one that the Service's annotation names, if it exists.
+    /// The policy object that the Service's annotation names, if it exists.
     pub(super) const fn named(&self) -> Option<&Ranked<'a>> {
         self.named.as_ref()
     }
 
-    /// The limits that hold for owners: those of the best policy of the cluster that has any, else of the namespace.
+    /// The owner limits: those of the best cluster policy that has some, otherwise of the best one in the namespace.
     pub(super) fn limits(&self) -> Option<(&'a TopologyPolicy, &'a OwnerLimits)> {
         let of = |cluster: bool| {
             let ranked = self.selected.iter();
-            // What an administrator lets owners do does not hang on the levels.
+            // Limits apply even if the policy's levels do not.
             let here = ranked
                 .filter(|ranked| matches!(ranked.mismatch, None | Some(LostBecause::LevelUnknown)));
             let mut kind = here.filter(move |ranked| ranked.object.namespace.is_none() == cluster);
@@ -104,7 +104,7 @@ fn refuses_everywhere(policy: &Policy, view: &PortView<'_>) -> bool {
     policy.is_bounded() && !policy.levels.iter().any(exists)
 }
 
-/// Why `other`, which ranks behind `best`, does.
+/// Why `other` ranks behind `best`.
 pub(super) fn behind(best: &TopologyPolicy, other: &TopologyPolicy) -> LostBecause {
     let age = |object: &TopologyPolicy| object.created.unwrap_or(i64::MAX);
     if other.priority < best.priority {

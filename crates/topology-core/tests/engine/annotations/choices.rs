@@ -1,4 +1,4 @@
-//! The annotations beside levels and mode: thresholds, caps, what is avoided, the scheduler.
+//! Annotations besides levels and mode: thresholds, caps, avoided domains, the scheduler.
 
 use topology_core::policy::{
     Avoid, LevelKey, MinReady, Mode, OnNoMatch, Policy, PolicySource, Weighting,

@@ -1,10 +1,10 @@
-//! What the documentation says of each annotation, against what is accepted.
+//! Compares the documentation of each annotation with what is accepted.
 
 use topology_core::policy::{ANNOTATIONS, ValueKind};
 
 use super::read;
 
-/// Values at the ends of what is documented, and just beyond.
+/// Values at the documented limits, and just beyond.
 fn ends(value: &ValueKind) -> (Vec<String>, Vec<String>) {
     match value {
         ValueKind::Word(words) => {
@@ -51,7 +51,7 @@ fn ends(value: &ValueKind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// What an annotation needs beside it.
+/// The other annotations that an annotation needs.
 fn beside(name: &str, value: &str) -> Vec<(&'static str, &'static str)> {
     match (name, value) {
         ("keys" | "weights" | "policy", _) | ("mode", "none") => Vec::new(),

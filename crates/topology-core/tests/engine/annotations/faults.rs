@@ -1,7 +1,7 @@
-//! A fault costs the annotation that has it, and never opens a boundary: every row of the table in docs/topology.md.
+//! An invalid annotation is ignored, and never removes a boundary: every row of the table in docs/topology.md.
 
 use topology_core::policy::{
-    AnnotationReading, AnnotationRequest, PREFIX, Policy, read_annotations, read_topology_keys,
+    AnnotationChoice, AnnotationReading, PREFIX, Policy, read_annotations, read_topology_keys,
 };
 
 fn read(annotations: &[(&str, &str)]) -> AnnotationReading {
@@ -20,18 +20,18 @@ fn levels(policy: &Policy) -> String {
     format!("{} {}", policy.mode.as_str(), levels.join(","))
 }
 
-/// What holds of annotations that have a fault, in a word or two.
+/// The result for annotations with an error.
 fn holds(reading: &AnnotationReading) -> String {
     match &reading.asked {
         Some(_) if reading.boundary_unread => "refuse".to_owned(),
-        Some(AnnotationRequest::Policy(policy)) if policy.adds => "added".to_owned(),
-        Some(AnnotationRequest::Policy(policy)) => levels(policy),
-        Some(AnnotationRequest::Named(name)) => format!("policy {name}"),
+        Some(AnnotationChoice::Policy(policy)) if policy.adds => "added".to_owned(),
+        Some(AnnotationChoice::Policy(policy)) => levels(policy),
+        Some(AnnotationChoice::Named(name)) => format!("policy {name}"),
         None => "nothing".to_owned(),
     }
 }
 
-/// Annotations of which one has a fault, and what holds.
+/// Annotations with one error, and the result.
 type Case = (&'static [(&'static str, &'static str)], &'static str);
 
 /// The beginning of a row of the table, and its cases.
@@ -189,7 +189,7 @@ const ROWS: &[Row] = &[
             (&[("policy", "Near"), ("keys", "zone")], "hard zone=100"),
         ],
     ),
-    // What needs other objects or a flag: tests of the resolver and of the conversion have these.
+    // Rows that need other objects or a flag are covered by tests of the resolver and of the conversion.
     ("`policy` names a TopologyPolicy that does not exist", &[]),
     (
         "a label that [`--annotation-label-keys`](agent.md#labels-in-annotations) does not name, in `avoid`",
@@ -208,7 +208,7 @@ const ROWS: &[Row] = &[
             (&[("mode", "prefer")], "nothing"),
         ],
     ),
-    // Not about annotations: the case `topology-keys` of the golden tests of `cluster` has it.
+    // Not about annotations: covered by the case `topology-keys` of the golden tests of `cluster`.
     ("`topologyKeys` beside `externalTrafficPolicy: Local`", &[]),
 ];
 
@@ -331,7 +331,7 @@ fn avoid_and_scheduler_need_no_levels() {
 #[test]
 fn subset_is_an_annotation() {
     let reading = read(&[("weights", "zone=99,*=1"), ("subset", "256")]);
-    let Some(AnnotationRequest::Policy(policy)) = reading.asked else {
+    let Some(AnnotationChoice::Policy(policy)) = reading.asked else {
         panic!("no policy");
     };
     assert_eq!(policy.subset_max_weight, Some(256));

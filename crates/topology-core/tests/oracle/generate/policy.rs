@@ -1,4 +1,4 @@
-//! Policies, as annotations, the old field and administrators can say them.
+//! Generates policies: annotations, `topologyKeys` and policy objects.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
     })
 }
 
-/// A scheduler other than the node's own; those that have weights of their own more often.
+/// A scheduler other than the node's own; those with their own weight rules more often.
 fn scheduler() -> impl Strategy<Value = Option<Scheduler>> {
     prop_oneof![
         2 => Just(None),
@@ -52,7 +52,7 @@ fn mode() -> impl Strategy<Value = Mode> {
     prop_oneof![3 => Just(Mode::Prefer), 4 => Just(Mode::Weighted), 2 => Just(Mode::Balanced), 1 => Just(Mode::None)]
 }
 
-/// A policy as annotations can say it.
+/// A policy in annotations.
 pub(super) fn annotated() -> impl Strategy<Value = Policy> {
     let avoid = (key(), any::<bool>()).prop_map(|(key, soft)| vec![Avoid { key, soft }]);
     let choices = (
@@ -108,7 +108,7 @@ pub(super) fn annotated() -> impl Strategy<Value = Policy> {
     )
 }
 
-/// Annotations without levels, which add to what decides.
+/// Annotations without levels, which are added to the policy that decides.
 pub(super) fn added() -> impl Strategy<Value = Policy> {
     let avoid = proptest::collection::vec((key(), any::<bool>()), 1..3);
     (avoid, scheduler()).prop_map(|(avoid, scheduler)| {
@@ -123,7 +123,7 @@ pub(super) fn added() -> impl Strategy<Value = Policy> {
     })
 }
 
-/// A policy as an administrator can say it.
+/// A policy object.
 fn administered() -> impl Strategy<Value = Policy> {
     let zones = proptest::collection::vec(0..60_u32, 3).prop_map(|percents| {
         let zones = ["a", "b", "c"].into_iter().map(Arc::from);
@@ -139,7 +139,7 @@ fn administered() -> impl Strategy<Value = Policy> {
         rarely(0, 1..100_u32),
     );
     (annotated(), choices).prop_map(|(mut policy, choices)| {
-        // A policy object cannot name one.
+        // A policy object cannot name another one.
         (policy.source, policy.scheduler) = (PolicySource::ClusterDefault, None);
         if policy.mode == Mode::None {
             return policy;
@@ -217,7 +217,7 @@ fn modes() -> impl Strategy<Value = Vec<Mode>> {
     )
 }
 
-/// Where a policy stands, and which name and rank it has.
+/// The source of a policy, with its name and rank.
 fn identity() -> impl Strategy<Value = TopologyPolicy> {
     let namespace = prop_oneof![Just(None), Just(Some(Arc::from("t")))];
     let rank = (proptest::option::of(0..3_i64), 0..2_i32);

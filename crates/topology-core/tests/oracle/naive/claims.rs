@@ -1,11 +1,11 @@
-//! Which addresses a node leaves alone because a Node has them.
+//! The addresses that a node does not program because a Node has them.
 
 use std::net::IpAddr;
 
 use topology_core::model::{IpNetwork, Node};
 
-/// Whether the node `me` may not program `address`: some Node has it, and either the address is in no Service range or
-/// that Node is `me`.
+/// Whether the node `me` must not program `address`: a Node has it, and either the address is outside of all Service
+/// ranges or that Node is `me`.
 pub(crate) fn keeps(nodes: &[Node], ranges: &[IpNetwork], me: &str, address: IpAddr) -> bool {
     nodes
         .iter()

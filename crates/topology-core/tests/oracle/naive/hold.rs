@@ -1,4 +1,4 @@
-//! The recovery hold: a level grows again only when it has had more for long enough.
+//! The recovery hold: a level counts more only after it has had more for long enough.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use topology_core::policy::Policy;
 use super::levels::Level;
 use super::{Port, View};
 
-/// What a level had when it was asked about.
+/// The endpoints of a level at a query.
 struct Then {
     at: i64,
     usable: usize,
@@ -15,7 +15,7 @@ struct Then {
 }
 
 impl<'a> Port<'a> {
-    /// Lets each level count what the hold allows; all of them if none would count anything.
+    /// Lets each level count what the hold permits; or everything, if otherwise no endpoint would count.
     pub(super) fn hold(&self, policy: &Policy, levels: &mut [Level<'a>], had: &[usize]) {
         let Some(now) = self.view.now.filter(|_| policy.recovery_hold > 0) else {
             return;
@@ -34,7 +34,7 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// When it was asked before, and how many endpoints each level had; none where levels were not used.
+    /// The times of earlier queries, and the endpoints of each level then; `None` if levels were not used.
     fn moments(&self) -> Vec<(i64, Vec<usize>)> {
         let past = self.view.past.iter().map(|(at, cluster)| {
             let view = View {
@@ -56,7 +56,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// What the level at `level` counts at the last of `moments`.
+/// The count of the level at `level` at the last of `moments`.
 fn counted(moments: &[(i64, Vec<usize>)], level: usize, hold: i64) -> usize {
     let mut past: Vec<Then> = Vec::new();
     for (at, had) in moments {
@@ -65,7 +65,7 @@ fn counted(moments: &[(i64, Vec<usize>)], level: usize, hold: i64) -> usize {
             continue;
         };
         let before = past.last().map_or(usable, |then| then.counted);
-        // Since when it has had more than counts, without a break.
+        // Since when it has had more than its count, without a break.
         let more = past
             .iter()
             .rev()

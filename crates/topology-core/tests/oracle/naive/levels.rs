@@ -11,17 +11,17 @@ use super::place::Placed;
 use super::{Ep, Port, ZONE};
 use crate::frac::{Frac, ONE, ZERO, frac, whole};
 
-/// A level on its way.
+/// A level on its way through the stages.
 pub(super) struct Level<'a> {
     key: LevelKey,
     share: Frac,
-    /// Those that take traffic.
+    /// Endpoints that get traffic.
     usable: Vec<Ep<'a>>,
-    /// How many of them count.
+    /// The number of them that count.
     pub(super) counted: usize,
-    /// Those and all others that do not terminate.
+    /// These and all others that do not terminate.
     present: usize,
-    /// It is part of the next outer one.
+    /// Whether it merged into the next outer one.
     pub(super) merged: bool,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Port<'a> {
             .collect()
     }
 
-    /// By the weights of the levels; with bias by those of the endpoints, unless all of them weigh 0.
+    /// By the weights of the levels; with bias by those of the endpoints, unless all of them are 0.
     fn share_out(&self, policy: &Policy, levels: &mut [Level<'a>]) {
         let weights: Vec<Frac> = (policy.levels.iter())
             .map(|level| frac(i128::from(level.weight), 1))
@@ -106,7 +106,7 @@ impl<'a> Port<'a> {
     /// A drain of clients: the drained domain and all nearer ones are no longer preferred.
     fn send_clients_away(&self, levels: &mut [Level<'a>], drains: &[&Drain]) {
         for drain in drains.iter().filter(|drain| self.moves_me(drain)) {
-            // A node is inside every domain that it is in.
+            // A node is inside every domain that contains it.
             let find = |key: &LevelKey| levels.iter().position(|level| level.key == *key);
             if let Some(at) = find(&drain.key).or_else(|| find(&LevelKey::Node)) {
                 for inner in 0..=at {
@@ -116,7 +116,7 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// S8: at most `(1 + overload) u / D` stays inside a level. The innermost level that had to turn traffic away.
+    /// S8: at most `(1 + overload) u / D` stays inside a level. Returns the innermost level that is capped.
     fn cap(
         &self,
         policy: &Policy,
@@ -275,7 +275,7 @@ impl<'a> Port<'a> {
         placed
     }
 
-    /// What each zone of a level has beyond its demand.
+    /// The surplus of each zone of a level over its demand.
     fn spare(
         &self,
         policy: &Policy,
@@ -301,7 +301,7 @@ impl<'a> Port<'a> {
         zones.into_iter().map(of_zone).collect()
     }
 
-    /// Deals a share out by capacity.
+    /// Divides a share by capacity.
     fn deal(&self, policy: &Policy, endpoints: &[Ep<'a>], share: Frac, into: &mut Placed) {
         let all: Frac = endpoints.iter().map(|ep| self.capacity(policy, ep)).sum();
         for ep in endpoints {
@@ -311,7 +311,7 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// What an endpoint counts among its equals: the capacity of its Node, less while it is new.
+    /// The weight of an endpoint in its group: the capacity of its Node, less while it is new.
     fn capacity(&self, policy: &Policy, ep: &Ep<'_>) -> Frac {
         if policy.source == PolicySource::TopologyKeys {
             return ONE;
@@ -340,7 +340,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// The percent of a zone over all percents.
+/// The percentage of a zone over the sum of percentages.
 fn stated(zones: &[(std::sync::Arc<str>, u32)], zone: &str) -> Frac {
     let all: u32 = zones.iter().map(|(_, percent)| percent).sum();
     let here: u32 = zones
@@ -368,7 +368,7 @@ fn merge(levels: &mut [Level<'_>], at: usize) {
     (inner.share, inner.counted, inner.present, inner.merged) = (ZERO, 0, 0, true);
 }
 
-/// S5: a level with too few merges into the next outer one; an empty one is another matter.
+/// S5: a level with too few endpoints merges into the next outer one; an empty one does not.
 fn merge_small(policy: &Policy, levels: &mut [Level<'_>]) {
     for at in 0..levels.len() {
         let (ready, present) = (levels[at].counted, levels[at].present);
@@ -411,7 +411,7 @@ fn empty(policy: &Policy, levels: &mut [Level<'_>]) {
     }
 }
 
-/// S7: levels that lost endpoints pass a part of their share outward.
+/// S7: levels that lost endpoints pass on a part of their share.
 fn spill(policy: &Policy, levels: &mut [Level<'_>]) {
     let Some(percent) = policy.overprovision else {
         return;

@@ -1,4 +1,4 @@
-//! S0 to S3: who may take traffic, and the cases without levels.
+//! S0 to S3: the endpoints that may get traffic, and the cases without levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,21 @@ use super::source::Rule;
 use super::{Ep, Id, Port, ZONE, is_hard};
 use crate::frac::{Frac, ONE, whole};
 
-/// The traffic of one part, over endpoints.
+/// The distribution of one part of the traffic over endpoints.
 #[derive(Default)]
 pub(crate) struct Placed {
     pub(crate) share: BTreeMap<Id, Frac>,
-    /// The level that counts.
+    /// The level that it counts in.
     pub(crate) tier: BTreeMap<Id, usize>,
-    /// The level that it shares with this node, of every endpoint; empty where there are no levels.
+    /// The level that each endpoint shares with this node; empty without levels.
     pub(crate) level: BTreeMap<Id, usize>,
-    /// Who divides a share: the endpoints of a level, or of one zone of it; no zone is the zone without a name.
+    /// The group that divides a share: the endpoints of a level, or of one zone of it; `None` for endpoints without a
+    /// zone.
     pub(crate) pool: BTreeMap<Id, (usize, Option<String>)>,
-    /// What it counts among them.
+    /// The weight in that group.
     pub(crate) capacity: BTreeMap<Id, Frac>,
     pub(crate) drained: BTreeSet<Id>,
-    /// How many endpoints each level has; nothing where there are no levels.
+    /// The number of endpoints of each level; empty without levels.
     pub(crate) had: Vec<usize>,
 }
 
@@ -41,7 +42,7 @@ fn finishes(endpoint: &Endpoint) -> bool {
     !endpoint.ready && endpoint.serving && endpoint.terminating
 }
 
-/// The ready ones, or else those that terminate but serve.
+/// The ready ones, otherwise those that terminate but serve.
 fn usable<'a>(endpoints: &[Ep<'a>]) -> Vec<Ep<'a>> {
     let ready: Vec<_> = endpoints
         .iter()
@@ -60,7 +61,7 @@ fn usable<'a>(endpoints: &[Ep<'a>]) -> Vec<Ep<'a>> {
 }
 
 impl<'a> Port<'a> {
-    /// Places all traffic, knowing `drains`.
+    /// Distributes all traffic, with `drains` in force.
     pub(crate) fn place(&self, rule: &Rule, all: &[Ep<'a>], drains: &[&Drain]) -> Placed {
         match rule {
             Rule::Local => {
@@ -77,7 +78,7 @@ impl<'a> Port<'a> {
                 let (rest, mut drained) = self.drain(used, drains);
                 let (rest, _) = self.avoid(avoid, rest);
                 let mut placed = Placed::alike(&self.hinted(&rest));
-                // One that hints kept away has no connections to finish.
+                // An endpoint that hints excluded has no connections to finish.
                 drained.retain(|ep| wanted.contains(&ep.id));
                 placed.drained = drained.iter().map(|ep| ep.id).collect();
                 placed
@@ -106,7 +107,7 @@ impl<'a> Port<'a> {
         let (rest, drained) = self.drain(may, drains);
         let (rest, avoided) = self.avoid(&policy.avoid, rest);
         let holding = self.holding(&allowed, drains);
-        // Those that do not terminate, and are neither drained nor avoided, are all there is.
+        // The total are those that do not terminate and are neither drained nor avoided.
         let gone = |ep: &Ep<'_>| {
             self.holding(&allowed, drains)
                 .iter()
@@ -140,7 +141,7 @@ impl<'a> Port<'a> {
         placed
     }
 
-    /// S1: who is left, and who finishes its connections.
+    /// S1: the remaining endpoints, and those that finish their connections.
     fn drain(&self, may: Vec<Ep<'a>>, drains: &[&Drain]) -> (Vec<Ep<'a>>, Vec<Ep<'a>>) {
         let holding = Self::in_force(&may, drains, self);
         may.into_iter().partition(|ep| {
@@ -172,7 +173,7 @@ impl<'a> Port<'a> {
         Self::in_force(&usable(allowed), drains, self)
     }
 
-    /// S2: who is left, and which keys were avoided.
+    /// S2: the remaining endpoints, and the avoided keys.
     fn avoid<'p>(
         &self,
         all: &'p [Avoid],
@@ -195,7 +196,7 @@ impl<'a> Port<'a> {
         (rest, avoided)
     }
 
-    /// kube-proxy 1.35: hints count if all ready endpoints have them and some are for here.
+    /// kube-proxy 1.35: hints count if all ready endpoints have them and some name this Node or zone.
     fn hinted(&self, rest: &[Ep<'a>]) -> Vec<Ep<'a>> {
         if !rest.iter().any(|ep| ep.endpoint.ready) {
             return rest.to_vec();

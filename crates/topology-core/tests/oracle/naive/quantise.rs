@@ -9,8 +9,8 @@ use crate::frac::{Frac, ZERO, frac, gcd, times};
 
 pub(crate) mod buckets;
 
-/// Whether the shares have small weights: exact ones, or near enough after a short search; under `mh` and `sh`, whose
-/// weights are never large, whether they are near enough.
+/// Whether the shares have small weights: exact ones, or within the tolerance after a short search. For `mh` and `sh`,
+/// whose weights are always small: whether they are within the tolerance.
 pub(crate) fn are_small(
     scheduler: Scheduler,
     share: &BTreeMap<Id, Frac>,
@@ -25,7 +25,7 @@ pub(crate) fn are_small(
     exact(&kinds).into_iter().all(|weight| weight <= 256) || search(&kinds, 1..=1024).is_some()
 }
 
-/// The weights of `share`, which sum up to 1; under `sh` the smaller of the two that an endpoint may have.
+/// The weights of `share`, which add up to 1; for `sh` the smaller of the two weights of an endpoint.
 pub(crate) fn weights(
     scheduler: Scheduler,
     share: &BTreeMap<Id, Frac>,
@@ -49,7 +49,7 @@ pub(crate) fn weights(
     share.keys().map(|id| (*id, weight_of(id))).collect()
 }
 
-/// The first of the weights up to 1, 2, 3 ... 63 that are fair, else the first of those that are the least unfair.
+/// The first weights up to 1, 2, 3 ... 63 that are within the tolerance, otherwise the first that are nearest to it.
 fn nearest_of_six_bits(kinds: &[Kind]) -> Vec<i128> {
     let all = || (1..=63).map(|largest| rounded(kinds, largest));
     let least = all().map(|weights| unfairness(kinds, &weights)).min();
@@ -64,8 +64,7 @@ struct Kind {
     count: i128,
 }
 
-/// Endpoints of one level and share are treated alike, so they are looked at once. A kind of smaller shares is before one
-/// of larger shares.
+/// Groups endpoints of the same level and share. Smaller shares come first.
 fn kinds(share: &BTreeMap<Id, Frac>, tier: &BTreeMap<Id, usize>) -> Vec<Kind> {
     let mut kinds: BTreeMap<(usize, Frac), i128> = BTreeMap::new();
     for (id, share) in share {
@@ -129,8 +128,7 @@ fn search(kinds: &[Kind], mut range: std::ops::RangeInclusive<i128>) -> Option<V
     Some(lowest_terms(rounded(kinds, found)))
 }
 
-/// What an endpoint asks for has to be visible in what it gets: no level, and no kind of endpoints in a level, may be
-/// further off than the tolerance.
+/// The tolerance applies to every level, and to every kind of endpoints in a level.
 fn is_fair(kinds: &[Kind], weights: &[i128]) -> bool {
     unfairness(kinds, weights) == ZERO
 }

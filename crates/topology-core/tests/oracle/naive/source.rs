@@ -12,11 +12,11 @@ pub(crate) enum Rule {
     Local,
     /// A policy of ours.
     Policy(Policy),
-    /// Hints, or nothing, among what is not avoided.
+    /// Hints or nothing, among the endpoints that are not avoided.
     KubeProxy(Vec<Avoid>),
 }
 
-/// What annotations without levels add to what decides.
+/// The policy of annotations without levels, which is added.
 #[derive(Default)]
 struct Added {
     avoid: Vec<Avoid>,
@@ -43,14 +43,14 @@ impl Rule {
 }
 
 impl Port<'_> {
-    /// The scheduler of what decides, else the one that annotations add, else the node's.
+    /// The scheduler of the deciding policy, otherwise that of annotations, otherwise the node's.
     pub(crate) fn scheduler(&self) -> Scheduler {
         let rule = self.rule();
         let of_rule = rule.policy().and_then(|policy| policy.scheduler);
         of_rule.or(self.added().scheduler).unwrap_or_default()
     }
 
-    /// What annotations without levels add; a policy that overrides lets them add nothing.
+    /// The policy of annotations without levels; a policy that overrides gets nothing added.
     fn added(&self) -> Added {
         let adds = |policy: &&std::sync::Arc<Policy>| policy.adds;
         match self.service.policy.as_ref().filter(adds) {
@@ -66,7 +66,7 @@ impl Port<'_> {
         self.service.internal_traffic_policy == TrafficPolicy::Local
     }
 
-    /// The policy of an administrator that leaves owners no choice.
+    /// The policy that overrides annotations.
     fn overriding(&self) -> Option<&TopologyPolicy> {
         self.best(|policy| {
             policy.namespace.is_none()
@@ -102,7 +102,7 @@ impl Port<'_> {
         Rule::Policy(policy)
     }
 
-    /// What annotations or `topologyKeys` ask for, as far as an administrator lets them.
+    /// The policy of annotations or `topologyKeys`, within the owner limits.
     fn asked_by_owner(&self) -> Option<Policy> {
         if let Some(name) = &self.service.named_policy {
             let named = self.view.cluster.policies.iter().find(|policy| {
@@ -130,7 +130,7 @@ impl Port<'_> {
         Some(policy)
     }
 
-    /// The best of the policies that are for this Service, port and node and of the `kind`: by priority, age and name.
+    /// The best policy of the `kind` for this Service, port and node: by priority, age and name.
     fn best(&self, kind: impl Fn(&TopologyPolicy) -> bool) -> Option<&TopologyPolicy> {
         let mut best: Option<&TopologyPolicy> = None;
         for policy in &self.view.cluster.policies {

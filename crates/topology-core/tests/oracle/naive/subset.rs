@@ -1,4 +1,4 @@
-//! S10: a level far away whose endpoints get too little is thinned out.
+//! S10: thins out a distant level whose endpoints have small shares.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,7 +10,8 @@ use super::{Id, Port, quantise};
 use crate::frac::{Frac, frac};
 
 impl Port<'_> {
-    /// Keeps a part of the endpoints that share least, until the weights are small enough or none is left to thin out.
+    /// Keeps a part of the endpoints with the smallest share, until the weights are small enough or no level is left to
+    /// thin out.
     pub(crate) fn thin_out(&self, limit: u32, placed: &mut Placed) {
         let scheduler = self.scheduler();
         // It keeps six bits of a weight.
@@ -27,7 +28,7 @@ impl Port<'_> {
                 .map(|id| placed.pool.get(id).cloned())
                 .collect()
         };
-        // Where all endpoints are alike there are no levels.
+        // Without levels all endpoints have the same share.
         if placed.pool.is_empty() {
             return;
         }
@@ -70,7 +71,7 @@ impl Port<'_> {
     }
 }
 
-/// FNV-1a over the node's name, the address and the port, mixed as `SplitMix64` ends.
+/// FNV-1a over the node's name, the address and the port, with the final mixing step of `SplitMix64`.
 fn place(node: &str, address: IpAddr, port: u16) -> u64 {
     let mut bytes = node.as_bytes().to_vec();
     match address {

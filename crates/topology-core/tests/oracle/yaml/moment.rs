@@ -1,9 +1,9 @@
-//! Moments as YAML has them.
+//! Writes times as in YAML.
 
-/// A moment of 2023 or of 1970, in seconds since 1970, as RFC 3339 has it.
+/// A time in 2023 or 1970, in seconds since 1970, in the format of RFC 3339.
 pub(super) fn moment(seconds: i64) -> String {
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // The civil calendar from days: eras of 400 years that begin in March.
+    // The civil calendar from a number of days, in eras of 400 years that begin in March.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era =

@@ -1,4 +1,4 @@
-//! Policies and drains as their own objects.
+//! Writes policies and drains as objects.
 
 use serde_json::{Map, Value, json};
 use topology_core::model::{
@@ -48,7 +48,7 @@ pub(super) fn object(object: &TopologyPolicy) -> Value {
         let modes: Vec<_> = limits
             .allowed_modes
             .iter()
-            .map(|mode| mode.title())
+            .map(|mode| mode.api_value())
             .collect();
         let mut owner = Map::from_iter([("allowedModes".to_owned(), json!(modes))]);
         owner.extend(
@@ -71,7 +71,7 @@ fn policy_fields(policy: &Policy, spec: &mut Map<String, Value>) {
     let mut say = |name: &str, value: Value| {
         spec.insert(name.to_owned(), value);
     };
-    say("mode", json!(policy.mode.title()));
+    say("mode", json!(policy.mode.api_value()));
     if policy.mode == Mode::None {
         return;
     }

@@ -1,4 +1,4 @@
-//! S10 for `sh`: 256 buckets, of which every endpoint has at least one, and as many as its share is of those that are left.
+//! S10 for `sh`: 256 buckets; every endpoint gets at least one, and its share of the rest.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::frac::{Frac, ONE, ZERO, frac};
 
 const BUCKETS: i128 = 256;
 
-/// How many whole buckets an endpoint of each kind has for certain; 1 where all are alike, or are too many.
+/// The whole buckets of an endpoint of each kind; 1 if all are equal or too many.
 pub(super) fn whole(kinds: &[Kind]) -> Vec<i128> {
     match parts(kinds) {
         Some(parts) => parts.into_iter().map(|part| part.n / part.d).collect(),
@@ -15,7 +15,7 @@ pub(super) fn whole(kinds: &[Kind]) -> Vec<i128> {
     }
 }
 
-/// Whether what they get with those that rounding leaves is near enough.
+/// Whether the result with the remaining buckets is within the tolerance.
 pub(super) fn are_fair(kinds: &[Kind]) -> bool {
     let Some(parts) = parts(kinds) else {
         return endpoints(kinds) <= BUCKETS;
@@ -26,7 +26,7 @@ pub(super) fn are_fair(kinds: &[Kind]) -> bool {
         .map(|(kind, whole)| kind.count * whole)
         .collect();
     let mut left = BUCKETS - picks.iter().sum::<i128>();
-    // One at a time to the largest fraction; of the same ones to the first.
+    // One at a time to the largest fraction; the first of equal ones.
     let mut fractions: Vec<(Frac, i128)> = parts
         .iter()
         .zip(kinds)
@@ -53,8 +53,8 @@ pub(super) fn are_fair(kinds: &[Kind]) -> bool {
     beyond(kinds, &picks) == ZERO
 }
 
-/// Compares what the engine gives with the whole buckets of `certain`, and takes from it what rounding left, so that both
-/// are the same.
+/// Compares the engine's result with the whole buckets of `certain`, and copies the distribution of the remaining ones,
+/// so that both are equal.
 pub(crate) fn rest(
     certain: &BTreeMap<Id, u32>,
     given: &mut BTreeMap<Id, u32>,
@@ -62,7 +62,7 @@ pub(crate) fn rest(
     let sum: u32 = given.values().sum();
     let alike = given.values().all(|weight| *weight <= 1);
     if alike || sum == 0 {
-        // In lowest terms, whatever the number of buckets.
+        // In lowest terms, for any number of buckets.
         let whole = certain.values().copied().filter(|weight| *weight > 0);
         let (least, most) = (whole.clone().min(), whole.max());
         return if least == most || sum == 0 {
@@ -91,7 +91,7 @@ fn endpoints(kinds: &[Kind]) -> i128 {
     kinds.iter().map(|kind| kind.count).sum()
 }
 
-/// Buckets in fractions, none where no part is to be made.
+/// The exact number of buckets; `None` without a fraction.
 fn parts(kinds: &[Kind]) -> Option<Vec<Frac>> {
     let first = kinds.first()?;
     if kinds.iter().all(|kind| kind.share == first.share) || endpoints(kinds) > BUCKETS {

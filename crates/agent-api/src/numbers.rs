@@ -1,6 +1,6 @@
-//! Formats numbers for people: shares in percent, counts with their noun.
+//! Formats numbers: shares in percent, counts with their noun.
 
-/// A share of 0 to 1 in percent: `80.0 %`, `100 %`, `0 %`, and `<0.1 %` for what would round to nothing.
+/// A share of 0 to 1 in percent: `80.0 %`, `100 %`, `0 %`; `<0.1 %` for a share that rounds to 0.
 pub fn percent(share: f64) -> String {
     if share <= 0.0 {
         "0 %".to_owned()
@@ -13,7 +13,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A share in as few digits as it needs: `80 %`, `12.5 %`.
+/// A share in as few digits as possible: `80 %`, `12.5 %`.
 pub fn short_percent(share: f64) -> String {
     let text = percent(share);
     text.replacen(".0 %", " %", 1)

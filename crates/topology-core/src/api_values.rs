@@ -1,4 +1,4 @@
-//! The words of our own kinds of objects: one list for each enum, and one way to read it.
+//! The values of enums in our custom resources, and how they are parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,45 +6,45 @@ use std::str::FromStr;
 use crate::model::{DrainScope, Enforcement, HardServices, OnLastDomain, Operator};
 use crate::policy::{AvoidMode, DemandKind, EmptyTier, Mode, OnNoMatch, Residual, Weighting};
 
-/// A word that is none of those that an enum has.
+/// The error for a text that is not a value of the enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownWord;
+pub struct UnknownApiValue;
 
-impl fmt::Display for UnknownWord {
+impl fmt::Display for UnknownApiValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("none of the known words")
     }
 }
 
-impl std::error::Error for UnknownWord {}
+impl std::error::Error for UnknownApiValue {}
 
-/// Gives enums their words. A variant without one does not compile.
-macro_rules! words {
-    ($($name:ident { $($variant:ident => $word:literal,)+ })+) => { $(
+/// Gives enums the values that the API uses. A variant without a value does not compile.
+macro_rules! api_values {
+    ($($name:ident { $($variant:ident => $value:literal,)+ })+) => { $(
         impl $name {
             /// Every value.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word for it in objects of our own kinds.
-            pub const fn title(self) -> &'static str {
+            /// The value in our custom resources.
+            pub const fn api_value(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word,)+
+                    $(Self::$variant => $value,)+
                 }
             }
         }
 
         impl FromStr for $name {
-            type Err = UnknownWord;
+            type Err = UnknownApiValue;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let mut all = Self::ALL.iter();
-                all.find(|one| one.title() == text).copied().ok_or(UnknownWord)
+                all.find(|one| one.api_value() == text).copied().ok_or(UnknownApiValue)
             }
         }
     )+ };
 }
 
-words! {
+api_values! {
     Enforcement {
         Default => "Default",
         Override => "Override",
@@ -96,11 +96,12 @@ words! {
 }
 
 impl FromStr for Mode {
-    type Err = UnknownWord;
+    type Err = UnknownApiValue;
 
-    /// Reads what [`Mode::title`] says.
+    /// Parses the value of [`Mode::api_value`].
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
-        all.find(|one| one.title() == text).ok_or(UnknownWord)
+        all.find(|one| one.api_value() == text)
+            .ok_or(UnknownApiValue)
     }
 }
