@@ -26,6 +26,9 @@ mod service_cidr;
 mod topology_policy;
 mod unprogrammed;
 
+#[cfg(test)]
+mod captured;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

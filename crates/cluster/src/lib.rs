@@ -32,5 +32,4 @@ pub mod unused_policies;
 pub mod warning;
 
 mod convert;
-mod decode;
 mod intern;

@@ -23,6 +23,7 @@ const BANS: &[Ban] = &[
             "crates/ipvs-netlink/",
             "crates/cluster/src/source",
             "crates/cluster/src/api",
+            "crates/kube-io/src",
             "crates/cluster/examples/heartbeats.rs",
             "crates/controller/src/leader_election.rs",
             "crates/controller/src/log_once.rs",

@@ -49,12 +49,18 @@ const CRATE_RULES: &[CrateRule] = &[
         invariant: "subprocess runs any program and knows none",
     },
     CrateRule {
+        package: "kube-io",
+        inside: &["object-tree", "safe-text", "subprocess"],
+        outside: None,
+        invariant: "kube-io moves objects of any kind and knows none of them, nor topology-core",
+    },
+    CrateRule {
         package: "cluster",
         inside: &[
             "crd",
+            "kube-io",
             "object-tree",
             "safe-text",
-            "subprocess",
             "topology-core",
         ],
         outside: None,

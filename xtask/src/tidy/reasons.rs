@@ -95,7 +95,7 @@ const TABLES: [Table; 13] = [
     ),
     table(
         "Fault",
-        "crates/cluster/src/api/",
+        "crates/kube-io/src/error",
         MESSAGES,
         "## Every error of the API server",
     ),
@@ -219,7 +219,7 @@ mod tests {
             ),
             ("crates/topology-core/src/hints/event.rs", "enum HintProblem {}"),
             ("crates/cluster/src/warning/code.rs", "pub enum Code {}"),
-            ("crates/cluster/src/api/error.rs", "enum Fault {}"),
+            ("crates/kube-io/src/error.rs", "enum Fault {}"),
             ("crates/agent/src/node_warning.rs", "pub enum Topic {}"),
             ("crates/controller/src/state/policy.rs", "enum Reach {}"),
             ("crates/controller/src/state/drain.rs", "enum Phase {}"),

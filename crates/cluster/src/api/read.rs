@@ -5,9 +5,6 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use topology_core::model::ObjectName;
 
-use super::access::{Access, AccessError, Address};
-use super::connection::Connection;
-use super::error::{ApiError, Fault};
 use super::watch::{Following, Phase, SyncStatus, watch};
 use crate::claims;
 use crate::event::Completeness;
@@ -15,6 +12,9 @@ use crate::index::Index;
 use crate::source::{Loaded, Options, Watch};
 use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
+use kube_io::Connection;
+use kube_io::{Access, AccessError, Address};
+use kube_io::{ApiError, Fault};
 
 /// Between two looks at what stands in the way.
 const LOOK: Duration = Duration::from_millis(200);

@@ -18,7 +18,6 @@ mod options;
 mod reflector;
 mod resources;
 mod sync_status;
-mod version;
 mod watcher;
 
 use std::cell::RefCell;
@@ -30,15 +29,14 @@ use std::thread;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::Instant;
 
-use super::access::{Access, AccessError};
-use super::connection::Connection;
 use crate::event::Batch;
 use crate::source::Watch;
+use kube_io::Connection;
+use kube_io::{Access, AccessError};
 
 pub use node_source::topology_map::MapGap;
 pub use options::{Following, NodeSource, Relists};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
-pub(crate) use version::ApiGroups;
 pub use watcher::{Watcher, WatcherChange};
 
 use driver::{Driver, Feed};

@@ -54,15 +54,15 @@ async fn protobuf_is_understood_as_a_page_as_a_stream_and_as_a_refusal() {
             Deed::Refuse(422, "Invalid"),
             Deed::Protobuf(
                 200,
-                include_bytes!("../../src/decode/captured/nodes.protobuf"),
+                include_bytes!("../../../kube-io/src/decode/captured/nodes.protobuf"),
             ),
         ],
     );
-    let stream = include_bytes!("../../src/decode/captured/stream.protobuf");
+    let stream = include_bytes!("../../../kube-io/src/decode/captured/stream.protobuf");
     fake.next(SERVICES, [Deed::Protobuf(200, stream)]);
     let refusal = Deed::Protobuf(
         403,
-        include_bytes!("../../src/decode/captured/status.protobuf"),
+        include_bytes!("../../../kube-io/src/decode/captured/status.protobuf"),
     );
     fake.world(|world| world.always.insert(DRAINS.to_owned(), refusal));
     let followed = fake.followed(MINUTE).await;

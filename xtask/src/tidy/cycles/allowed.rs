@@ -16,14 +16,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/simulate/table.rs",
     ),
     (
-        "crates/cluster/src/api/connection/body.rs",
-        "crates/cluster/src/api/connection.rs",
-    ),
-    (
-        "crates/cluster/src/api/watch/version.rs",
-        "crates/cluster/src/api/connection.rs",
-    ),
-    (
         "crates/cluster/src/source/catalog/reading.rs",
         "crates/cluster/src/source/catalog.rs",
     ),

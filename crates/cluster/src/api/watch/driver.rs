@@ -15,12 +15,12 @@ use super::list_watch::{Event, ListPhase, ListWatch, Request};
 use super::reflector::{NodeQuery, Number, Reflector};
 use super::resources::{NODES, Need, Resource};
 use super::sync_status::SyncStatus;
-use super::version::explain_not_found;
-use crate::api::connection::{Call, Chunks, Connection};
-use crate::api::error::{ApiError, Fault, Status};
-use crate::api::path::Verb;
-use crate::decode::{Encoding, Framer, Page, WatchEventType};
 use crate::event::Batch;
+use kube_io::Verb;
+use kube_io::decode::{Encoding, Framer, Page, WatchEventType};
+use kube_io::explain_not_found;
+use kube_io::{ApiError, Fault, Status};
+use kube_io::{Call, Chunks, Connection};
 use object_tree::Node;
 
 /// A server sends a bookmark about every minute. What says nothing for so long is not there any more.
@@ -319,7 +319,7 @@ impl<'s> Driver<'s> {
         if parts.push(&bytes).is_err() {
             return Err(self.error(Verb::Watch, Fault::Garbled, "an event that does not end"));
         }
-        while let Some(part) = parts.next() {
+        while let Some(part) = parts.next_part() {
             self.event(chunks.form(), &part)?;
             self.taken += 1;
         }
@@ -347,7 +347,7 @@ impl<'s> Driver<'s> {
                 .gone(self.number, &event.object),
             WatchEventType::Bookmark { listed: all } => listed = all,
             WatchEventType::Error => {
-                let target = crate::api::Target::of(self.input.path);
+                let target = kube_io::Target::of(self.input.path);
                 return Err(Status::of(&event.object).error(Verb::Watch, &target));
             }
         }
@@ -428,12 +428,7 @@ impl<'s> Driver<'s> {
     }
 
     fn error(&self, verb: Verb, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
-        ApiError::new(
-            verb,
-            &crate::api::Target::of(self.input.path),
-            fault,
-            message,
-        )
+        ApiError::new(verb, &kube_io::Target::of(self.input.path), fault, message)
     }
 }
 

@@ -17,7 +17,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::api::error::Fault;
+use kube_io::Fault;
 
 pub(crate) use backoff::Backoff;
 

@@ -17,12 +17,12 @@ use topology_core::model::ObjectName;
 
 use super::options::{Following, NodeSource, Relists};
 use super::resources::{MAPS, NODES, Need, RESOURCES, Resource};
-use crate::api::error::ApiError;
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Kind, Object, ObjectKey};
 use crate::source::{State, fingerprint, last_good_stays};
 use crate::warning::{Code, Warning};
+use kube_io::ApiError;
 use object_tree::Node;
 
 use super::node_source::topology_map::NodeScope;

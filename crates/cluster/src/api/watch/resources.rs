@@ -1,7 +1,7 @@
 //! What is watched: one line for each collection, with what is asked of the server about it.
 
-use crate::decode::{Encoding, TypeMeta};
 use crate::object::Kind;
+use kube_io::decode::{Encoding, TypeMeta};
 
 /// One collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,8 +230,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::path::Target;
     use crd::{GROUP, VERSION};
+    use kube_io::Target;
 
     fn input(kind: Kind) -> Resource {
         *RESOURCES.iter().find(|input| input.kind == kind).unwrap()

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::node_source::topology_map::MapGap;
 use super::resources::{MAPS, RESOURCES};
-use crate::api::access::{Access, AccessError};
-use crate::api::connection::Connection;
-use crate::api::error::ApiError;
-use crate::api::meter::Count;
+use kube_io::ApiError;
+use kube_io::Connection;
+use kube_io::Count;
+use kube_io::{Access, AccessError};
 
 /// What a collection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

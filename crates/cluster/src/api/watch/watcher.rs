@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::driver::{SILENCE, STREAM, chance};
 use super::list_watch::{Event, ListPhase, ListWatch, Request};
 use super::resources::Resource;
-use super::version::explain_not_found;
-use crate::api::connection::{Call, Chunks, Connection};
-use crate::api::error::{ApiError, Fault, Status};
-use crate::api::path::{Target, Verb};
-use crate::decode::{Encoding, Framer};
+use kube_io::decode::{Encoding, Framer};
+use kube_io::explain_not_found;
+use kube_io::{ApiError, Fault, Status};
+use kube_io::{Call, Chunks, Connection};
+use kube_io::{Target, Verb};
 
 /// What is received of a collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,7 +149,7 @@ impl Watcher {
             return Ok(());
         }
         let mut whole = Vec::new();
-        while let Some(line) = parts.next() {
+        while let Some(line) = parts.next_part() {
             whole.push(line);
         }
         whole.iter().try_for_each(|line| self.line(line))

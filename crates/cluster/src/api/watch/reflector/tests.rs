@@ -12,8 +12,8 @@ use topology_core::model::Faults;
 
 use super::*;
 use crate::clock::Clock;
-use crate::decode::Encoding;
 use crate::index::Index;
+use kube_io::decode::Encoding;
 
 const SERVICES: Number = 1;
 const SLICES: Number = 2;
@@ -245,7 +245,7 @@ fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
 fn trouble_with_a_collection_is_said_once_and_taken_back() {
     let mut bench = Bench::listed(&[]);
     let server: Arc<str> = "https://10.0.0.1:6443/".into();
-    let target = crate::api::Target::of(RESOURCES[NODES].path);
+    let target = kube_io::Target::of(RESOURCES[NODES].path);
     let error = ApiError::new(
         crate::api::Verb::Watch,
         &target,

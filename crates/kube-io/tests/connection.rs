@@ -15,9 +15,9 @@ use axum::body::{Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{ApiError, Connection, Fault, Patch, Requests, Verb};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use kube_io::{ApiError, Connection, Fault, Patch, Requests, Verb};
 use serde_json::json;
 
 /// What a server saw of one request: method, path with query, content type, body.

@@ -5,7 +5,6 @@ mod inflate;
 mod renew;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Request;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
@@ -14,17 +13,15 @@ use kube::client::Body;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::access::{Access, AccessError};
-use super::error::{self, ApiError, Fault};
-use super::meter::{Count, Meter};
-use super::path::{Target, Verb};
-use super::watch::ApiGroups;
+use crate::access::{Access, AccessError};
+use crate::api_groups::ApiGroups;
+use crate::error::{self, ApiError, Fault};
+use crate::meter::{Count, Meter};
+use crate::path::{Target, Verb};
 
-pub(crate) use body::Chunks;
+pub use body::Chunks;
+use body::PATIENCE;
 use renew::Credentials;
-
-/// How long an answer, or the next part of it, may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is sent, but for patches, and wanted, where nothing else is said.
 const JSON: &str = "application/json";
@@ -57,18 +54,23 @@ struct Shared {
 }
 
 /// One request.
-pub(crate) struct Call<'a> {
-    pub(crate) verb: Verb,
-    /// With what follows the `?`.
-    pub(crate) path: &'a str,
-    pub(crate) accept: &'static str,
-    pub(crate) content_type: &'static str,
-    pub(crate) body: Vec<u8>,
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The verb, for the method and for errors.
+    pub verb: Verb,
+    /// The path with its query.
+    pub path: &'a str,
+    /// The header `Accept`.
+    pub accept: &'static str,
+    /// The header `Content-Type`.
+    pub content_type: &'static str,
+    /// The body of the request.
+    pub body: Vec<u8>,
 }
 
 impl<'a> Call<'a> {
     /// A request without a body.
-    pub(crate) fn bare(verb: Verb, path: &'a str) -> Self {
+    pub fn bare(verb: Verb, path: &'a str) -> Self {
         Self {
             verb,
             path,
@@ -206,7 +208,7 @@ impl Connection {
 
     /// Sends a request and gives the body of its answer as it comes, if the answer is a success. If one side does not
     /// trust the other, credentials and authority are read anew for the next request.
-    pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
+    pub async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let mut opened = self.attempt(call).await;
         if opened
             .as_ref()
@@ -231,7 +233,7 @@ impl Connection {
         let answer = answer?;
         let retry_after = error::retry_after(&answer);
         let status = answer.status();
-        let chunks = Chunks::new(self.clone(), verb, target.clone(), answer);
+        let chunks = Chunks::new(Arc::clone(&self.shared.meter), verb, target.clone(), answer);
         if status.is_success() {
             return Ok(chunks);
         }
@@ -269,9 +271,5 @@ impl Connection {
                 Err(ApiError::new(verb, target, Fault::Timeout, &message))
             }
         }
-    }
-
-    fn received(&self, resource: &str, bytes: usize) {
-        self.shared.meter.received(resource, bytes);
     }
 }

@@ -1,5 +1,8 @@
 //! The body of an answer, as it comes.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt as _;
@@ -7,17 +10,20 @@ use kube::client::Body;
 use tokio::time::timeout;
 
 use super::inflate::Inflater;
-use super::{Connection, PATIENCE};
-use crate::api::error::{self, ApiError, Fault};
-use crate::api::path::{Target, Verb};
 use crate::decode::Encoding;
+use crate::error::{self, ApiError, Fault};
+use crate::meter::Meter;
+use crate::path::{Target, Verb};
 
 /// No object, page or watch line is longer than this; more is no Kubernetes API server.
 const MAX_BODY: usize = 256 << 20;
 
+/// How long an answer, or the next part of it, may take to come.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The body of one answer.
-pub(crate) struct Chunks {
-    connection: Connection,
+pub struct Chunks {
+    meter: Arc<Meter>,
     verb: Verb,
     target: Target,
     resource: String,
@@ -29,7 +35,7 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     pub(super) fn new(
-        connection: Connection,
+        meter: Arc<Meter>,
         verb: Verb,
         target: Target,
         answer: http::Response<Body>,
@@ -42,7 +48,7 @@ impl Chunks {
         let form = Encoding::of(header(CONTENT_TYPE).unwrap_or_default());
         let is_compressed = header(CONTENT_ENCODING) == Some("gzip");
         Self {
-            connection,
+            meter,
             verb,
             target,
             resource,
@@ -53,12 +59,12 @@ impl Chunks {
     }
 
     /// In which form it is written.
-    pub(crate) fn form(&self) -> Encoding {
+    pub fn form(&self) -> Encoding {
         self.form
     }
 
     /// The next part; `None` at the end. Nothing is lost when the future is dropped.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
@@ -68,7 +74,7 @@ impl Chunks {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            self.connection.received(&self.resource, data.len());
+            self.meter.received(&self.resource, data.len());
             let Some(inflater) = &mut self.inflater else {
                 return Ok(Some(data));
             };
@@ -81,7 +87,7 @@ impl Chunks {
     }
 
     /// The whole body.
-    pub(crate) async fn all(mut self) -> Result<Vec<u8>, ApiError> {
+    pub async fn all(mut self) -> Result<Vec<u8>, ApiError> {
         let mut all = Vec::new();
         loop {
             let next = timeout(PATIENCE, self.next()).await;
@@ -100,7 +106,7 @@ impl Chunks {
     }
 
     /// An error about the request that this answers.
-    pub(crate) fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
+    pub fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
         ApiError::new(self.verb, &self.target, fault, message)
     }
 }

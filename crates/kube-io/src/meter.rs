@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::path::{Target, Verb};
+use crate::path::{Target, Verb};
 
 /// What is counted apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,12 +34,12 @@ impl Count {
 
 /// Counts for one connection.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     count: Mutex<Count>,
 }
 
 impl Meter {
-    pub(super) fn request(&self, verb: Verb, target: &Target, code: Option<u16>) {
+    pub(crate) fn request(&self, verb: Verb, target: &Target, code: Option<u16>) {
         let resource = target.full_resource();
         let key = Requests {
             verb,
@@ -49,7 +49,7 @@ impl Meter {
         self.change(|count| *count.requests.entry(key).or_default() += 1);
     }
 
-    pub(super) fn received(&self, resource: &str, bytes: usize) {
+    pub(crate) fn received(&self, resource: &str, bytes: usize) {
         self.change(|count| {
             if let Some(sum) = count.bytes.get_mut(resource) {
                 *sum += bytes as u64;
@@ -59,7 +59,7 @@ impl Meter {
         });
     }
 
-    pub(super) fn read(&self) -> Count {
+    pub(crate) fn read(&self) -> Count {
         let mut copy = Count::default();
         self.change(|count| copy.clone_from(count));
         copy

@@ -12,8 +12,8 @@ use kube::Config;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde_json::json;
 
-use crate::text::{one_line, shorten};
 use object_tree::{self as yaml, Node};
+use safe_text::{one_line, shorten};
 use subprocess::{ChildError, Input, Program};
 
 /// How long a plugin may run that nobody types into.
@@ -175,7 +175,7 @@ mod tests {
     use secrecy::ExposeSecret as _;
 
     use super::*;
-    use crate::api::{Access, AccessError};
+    use crate::{Access, AccessError};
 
     /// A kubeconfig whose plugin is this script.
     struct Plugin {

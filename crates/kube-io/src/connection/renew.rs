@@ -10,7 +10,7 @@ use kube::Client;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::api::access::Access;
+use crate::access::Access;
 
 /// Between two replacements.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use super::{ApiError, Fault};
-use crate::api::path::{Target, Verb};
+use crate::path::{Target, Verb};
 
 /// So many errors may lie one under the other.
 const DEPTH: usize = 16;

@@ -3,9 +3,9 @@
 /// What a page says besides its objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Page {
+pub struct Page {
     /// The version of the whole collection, for following what comes after.
-    pub(crate) resource_version: String,
+    pub resource_version: String,
     /// What to ask the next page with; empty on the last.
-    pub(crate) r#continue: String,
+    pub r#continue: String,
 }

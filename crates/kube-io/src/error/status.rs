@@ -5,22 +5,25 @@ use std::time::Duration;
 use kube::client::Body;
 
 use super::{ApiError, Fault};
-use crate::api::path::{Target, Verb};
 use crate::decode::Encoding;
+use crate::path::{Target, Verb};
 use object_tree::Node;
 
 /// The parts of `v1` `Status` that are read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Status {
-    pub(crate) code: u16,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+pub struct Status {
+    /// The status code of HTTP.
+    pub code: u16,
+    /// The reason as one word: `Expired`.
+    pub reason: String,
+    /// The message for people.
+    pub message: String,
     retry_after_seconds: u64,
 }
 
 impl Status {
     /// What a watch ends with.
-    pub(crate) fn new(code: u16, reason: &str, message: &str) -> Self {
+    pub fn new(code: u16, reason: &str, message: &str) -> Self {
         Self {
             code,
             reason: reason.to_owned(),
@@ -30,7 +33,7 @@ impl Status {
     }
 
     /// What the object says; nothing, where it is something else.
-    pub(crate) fn of(object: &Node) -> Self {
+    pub fn of(object: &Node) -> Self {
         let text = |name: &str| object.get(name).and_then(Node::text).unwrap_or_default();
         let details = object.get("details");
         let seconds = details.and_then(|details| details.get("retryAfterSeconds")?.text());
@@ -47,7 +50,7 @@ impl Status {
     }
 
     /// What kind of failure it tells of.
-    pub(crate) fn fault(&self) -> Fault {
+    pub fn fault(&self) -> Fault {
         match (self.code, &*self.reason) {
             (_, "Expired" | "Gone") | (410, _) => Fault::Gone,
             (_, "AlreadyExists") => Fault::AlreadyExists,
@@ -64,7 +67,7 @@ impl Status {
     }
 
     /// The error that it means for a request.
-    pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
+    pub fn error(&self, verb: Verb, target: &Target) -> ApiError {
         let seconds = self.retry_after_seconds;
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
         ApiError {

@@ -13,9 +13,9 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::DecodeError;
-pub(crate) use framer::Framer;
-pub(crate) use page::Page;
+pub use error::DecodeError;
+pub use framer::Framer;
+pub use page::Page;
 
 use scalar::quoted;
 
@@ -26,7 +26,7 @@ const LISTED: &str = "k8s.io/initial-events-end";
 
 /// In which form the server writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub enum Encoding {
     /// Every server has every kind so.
     Json,
     /// About half as long; only the kinds of Kubernetes itself can be had so.
@@ -35,14 +35,16 @@ pub(crate) enum Encoding {
 
 /// One event of a watch.
 #[derive(Debug)]
-pub(crate) struct WatchEvent {
-    pub(crate) event_type: WatchEventType,
-    pub(crate) object: Node,
+pub struct WatchEvent {
+    /// What happened.
+    pub event_type: WatchEventType,
+    /// The object, or the `Status` of an error.
+    pub object: Node,
 }
 
 /// What happened to the object of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WatchEventType {
+pub enum WatchEventType {
     /// It exists with this content: added or modified.
     Applied,
     /// It does not exist any more, or is not selected any more.
@@ -59,14 +61,16 @@ pub(crate) enum WatchEventType {
 /// What every object of one collection is, whether or not it says so: elements of a list do not, and those that were
 /// asked for as metadata only say something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TypeMeta {
-    pub(crate) kind: &'static str,
-    pub(crate) api_version: &'static str,
+pub struct TypeMeta {
+    /// The kind.
+    pub kind: &'static str,
+    /// The API version.
+    pub api_version: &'static str,
 }
 
 impl Encoding {
-    /// What the header `Content-Type` says; JSON where it says nothing that is known here.
-    pub(crate) fn of(content_type: &str) -> Self {
+    /// Reads the header `Content-Type`; JSON for every value that is not protobuf.
+    pub fn of(content_type: &str) -> Self {
         if content_type.starts_with("application/vnd.kubernetes.protobuf") {
             Self::Protobuf
         } else {
@@ -77,7 +81,7 @@ impl Encoding {
     /// Reads a page and hands its objects to `sink`, one at a time.
     ///
     /// After an error some objects may have been handed over.
-    pub(crate) fn list(
+    pub fn list(
         self,
         page: &[u8],
         type_meta: TypeMeta,
@@ -91,11 +95,7 @@ impl Encoding {
     }
 
     /// Reads an event.
-    pub(crate) fn event(
-        self,
-        event: &[u8],
-        type_meta: TypeMeta,
-    ) -> Result<WatchEvent, DecodeError> {
+    pub fn event(self, event: &[u8], type_meta: TypeMeta) -> Result<WatchEvent, DecodeError> {
         let (kind, object) = match self {
             Self::Json => json::event(event),
             Self::Protobuf => protobuf::event(event),
@@ -117,7 +117,7 @@ impl Encoding {
     }
 
     /// Reads one object.
-    pub(crate) fn object(self, object: &[u8]) -> Result<Node, DecodeError> {
+    pub fn object(self, object: &[u8]) -> Result<Node, DecodeError> {
         match self {
             Self::Json => json::object(object),
             Self::Protobuf => protobuf::object(object),
@@ -127,7 +127,7 @@ impl Encoding {
 
 impl WatchEvent {
     /// The version from which to follow on.
-    pub(crate) fn version(&self) -> Option<&str> {
+    pub fn version(&self) -> Option<&str> {
         self.object.get("metadata")?.get("resourceVersion")?.text()
     }
 }

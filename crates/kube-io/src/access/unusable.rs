@@ -105,7 +105,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::api::Access;
+    use crate::Access;
 
     /// What is said of a kubeconfig whose user is `user`.
     async fn said(user: &str) -> String {

@@ -6,7 +6,7 @@ use rustls::crypto::{CryptoProvider, ring};
 /// Offers `ChaCha20` first where the processor has no instructions for AES, as small boards and plain virtual machines
 /// have none: AES in software is many times slower, and servers written in Go take what such a client offers first
 /// (`crypto/tls`, `aesgcmPreferred`).
-pub(super) fn prefer_fast_ones() {
+pub(crate) fn prefer_fast_ones() {
     // Whoever embeds this crate may have chosen before; that stands.
     drop(offered(has_aes()).install_default());
 }

@@ -12,7 +12,7 @@ use http::header::{HeaderValue, USER_AGENT};
 use kube::config::Kubeconfig;
 use kube::{Client, Config};
 
-use super::cipher;
+use crate::cipher;
 pub use error::AccessError;
 
 /// How long a connection may take to come about.
@@ -92,12 +92,12 @@ impl Access {
     }
 
     /// The namespace of what is named without one: that of the context, or of the pod.
-    pub(super) async fn namespace(&self) -> Result<String, AccessError> {
+    pub async fn namespace(&self) -> Result<String, AccessError> {
         Ok(self.config().await?.default_namespace)
     }
 
     /// Which server is meant.
-    pub(super) async fn address(&self) -> Result<Address, AccessError> {
+    pub async fn address(&self) -> Result<Address, AccessError> {
         let Found { config, context } = self.found().await?;
         let server = config.cluster_url.to_string();
         Ok(Address {
@@ -107,7 +107,7 @@ impl Access {
     }
 
     /// A client, and the server's address.
-    pub(super) async fn client(&self) -> Result<(Client, String), AccessError> {
+    pub(crate) async fn client(&self) -> Result<(Client, String), AccessError> {
         let mut config = self.config().await?;
         let server = config.cluster_url.to_string();
         let ends = plugin::resolve(&mut config).await;

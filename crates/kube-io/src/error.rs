@@ -1,15 +1,16 @@
 //! Why a request to the API server came to nothing: one error, a word for programs, and a remedy.
 
-pub(super) mod cause;
+pub(crate) mod cause;
 mod certificate;
 mod status;
 
 use std::fmt;
 use std::time::Duration;
 
-use super::path::{Target, Verb};
+use crate::path::{Target, Verb};
 
-pub(super) use status::{Status, refused, retry_after};
+pub use status::Status;
+pub(crate) use status::{refused, retry_after};
 
 /// What kind of failure it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +51,7 @@ pub enum Fault {
 
 impl Fault {
     /// Whether other credentials, or another authority, may help.
-    pub(super) const fn is_of_trust(self) -> bool {
+    pub(crate) const fn is_of_trust(self) -> bool {
         matches!(
             self,
             Self::Unauthorized | Self::Certificate | Self::Credentials
@@ -119,7 +120,8 @@ impl ApiError {
             && failures <= READY_SOON
     }
 
-    pub(super) fn new(
+    /// An error without a status code.
+    pub fn new(
         verb: Verb,
         target: &Target,
         fault: Fault,

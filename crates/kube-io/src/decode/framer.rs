@@ -12,7 +12,7 @@ const LENGTH: usize = 4;
 
 /// The bytes of a part that has not ended yet, and of parts that were not taken yet.
 #[derive(Debug)]
-pub(crate) struct Framer {
+pub struct Framer {
     form: Encoding,
     bytes: BytesMut,
     /// So many bytes at the start are known to hold no end of a line.
@@ -21,11 +21,11 @@ pub(crate) struct Framer {
 
 /// A part that does not end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub struct TooLong;
 
 impl Framer {
     /// Of a stream in this form.
-    pub(crate) fn of(form: Encoding) -> Self {
+    pub fn of(form: Encoding) -> Self {
         Self {
             form,
             bytes: BytesMut::new(),
@@ -34,7 +34,7 @@ impl Framer {
     }
 
     /// Adds bytes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.bytes.extend_from_slice(bytes);
         let announced = match self.form {
             Encoding::Json => None,
@@ -48,7 +48,7 @@ impl Framer {
     }
 
     /// The next whole part, without what separates it from others; empty ones are left out.
-    pub(crate) fn next(&mut self) -> Option<Bytes> {
+    pub fn next_part(&mut self) -> Option<Bytes> {
         loop {
             let part = match self.form {
                 Encoding::Json => self.line(),
@@ -104,7 +104,7 @@ mod tests {
             let (now, later) = rest.split_at((*cut).min(rest.len()));
             parts.push(now).unwrap();
             rest = later;
-            while let Some(part) = parts.next() {
+            while let Some(part) = parts.next_part() {
                 found.push(String::from_utf8(part.to_vec()).unwrap());
             }
         }
