@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Access, ApiError, Connection, NodeSource, Patch, watch};
+use cluster::api::{NodeSource, watch};
 use cluster::event::Completeness;
 use cluster::index::Index;
 use cluster::source::Watch;
+use kube_io::{Access, ApiError, Connection, Patch};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -264,7 +265,7 @@ impl Follower {
 
     /// Bytes so far, by collection.
     fn received(&self) -> BTreeMap<String, u64> {
-        let board = self.watch.board();
+        let board = self.watch.sync_status();
         board.map(|board| board.count().bytes).unwrap_or_default()
     }
 }

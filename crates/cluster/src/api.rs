@@ -6,12 +6,7 @@
 mod read;
 mod watch;
 
-pub use kube_io::{
-    Access, AccessError, Address, ApiError, Connection, Count, Credentials, Fault, Patch, Requests,
-    Target, Verb,
-};
 pub use read::{FetchError, address, annotations, namespace, read};
 pub use watch::{
-    Following, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, Watcher,
-    WatcherChange, follow, watch,
+    Following, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, follow, watch,
 };

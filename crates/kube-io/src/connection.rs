@@ -19,7 +19,7 @@ use crate::error::{self, ApiError, Fault};
 use crate::meter::{Count, Meter};
 use crate::path::{Target, Verb};
 
-pub use body::Chunks;
+pub(crate) use body::Chunks;
 use body::PATIENCE;
 use renew::Credentials;
 
@@ -55,22 +55,22 @@ struct Shared {
 
 /// One request.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub(crate) struct Call<'a> {
     /// The verb, for the method and for errors.
-    pub verb: Verb,
+    pub(crate) verb: Verb,
     /// The path with its query.
-    pub path: &'a str,
+    pub(crate) path: &'a str,
     /// The header `Accept`.
-    pub accept: &'static str,
+    pub(crate) accept: &'static str,
     /// The header `Content-Type`.
-    pub content_type: &'static str,
+    pub(crate) content_type: &'static str,
     /// The body of the request.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl<'a> Call<'a> {
     /// A request without a body.
-    pub fn bare(verb: Verb, path: &'a str) -> Self {
+    pub(crate) fn bare(verb: Verb, path: &'a str) -> Self {
         Self {
             verb,
             path,
@@ -208,7 +208,7 @@ impl Connection {
 
     /// Sends a request and gives the body of its answer as it comes, if the answer is a success. If one side does not
     /// trust the other, credentials and authority are read anew for the next request.
-    pub async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
+    pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let mut opened = self.attempt(call).await;
         if opened
             .as_ref()

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::path::{Target, Verb};
 
-pub use status::Status;
+pub(crate) use status::Status;
 pub(crate) use status::{refused, retry_after};
 
 /// What kind of failure it was.

@@ -1,7 +1,7 @@
 //! Connects to a Kubernetes API server, sends requests and decodes what comes back.
 //!
 //! [`Access`] finds the address and the credentials, [`Connection`] sends requests, [`decode`] turns JSON and protobuf
-//! into objects. HTTP, TLS and credential plugins are those of the `kube` crate's client.
+//! into objects, [`list_watch`] lists and watches the resources that the caller names. HTTP, TLS and credential plugins are those of the `kube` crate's client.
 //!
 //! Knows no kind of object: paths and selectors come from the caller.
 
@@ -11,13 +11,13 @@ mod cipher;
 mod connection;
 pub mod decode;
 mod error;
+pub mod list_watch;
 mod meter;
 mod not_found;
 mod path;
 
 pub use access::{Access, AccessError, Address, Credentials};
-pub use connection::{Call, Chunks, Connection, Patch};
-pub use error::{ApiError, Fault, Status};
+pub use connection::{Connection, Patch};
+pub use error::{ApiError, Fault};
 pub use meter::{Count, Requests};
-pub use not_found::explain_not_found;
 pub use path::{Target, Verb};

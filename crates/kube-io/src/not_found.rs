@@ -8,7 +8,11 @@ use crate::path::Target;
 
 /// Replaces the error of a request for the collection at `path` if the server does not know the kind in this version but
 /// knows it in another.
-pub async fn explain_not_found(connection: &Connection, path: &str, error: ApiError) -> ApiError {
+pub(crate) async fn explain_not_found(
+    connection: &Connection,
+    path: &str,
+    error: ApiError,
+) -> ApiError {
     if error.fault != Fault::NotFound {
         return error;
     }

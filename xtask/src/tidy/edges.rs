@@ -125,6 +125,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "crd",
             "dataplane",
             "ipvs-netlink",
+            "kube-io",
             "netlink-pipeline",
             "telemetry",
             "topology-core",
@@ -140,7 +141,7 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         package: "controller",
-        inside: &["cluster", "crd", "telemetry", "topology-core"],
+        inside: &["cluster", "crd", "kube-io", "telemetry", "topology-core"],
         outside: None,
         invariant: "controller knows the API server and nothing of a node's kernel",
     },
@@ -179,6 +180,7 @@ const CRATE_RULES: &[CrateRule] = &[
         inside: &[
             "cluster",
             "ipvs-netlink",
+            "kube-io",
             "netlink-pipeline",
             "topology-core",
         ],

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::Router;
-use cluster::api::{Connection, NodeSource, follow};
+use cluster::api::{NodeSource, follow};
+use kube_io::Connection;
 
 /// Less than the shortest pause after a stream, so that nothing is asked for by chance.
 const TIME: Duration = Duration::from_millis(300);

@@ -139,10 +139,10 @@ async fn whole(
     options: &Options,
     waiting: impl FnOnce(&str),
 ) -> Result<Index, FetchError> {
-    let board = watch.board().cloned();
-    let server = board
+    let sync_status = watch.sync_status().cloned();
+    let server = sync_status
         .as_ref()
-        .map_or_else(String::new, |board| board.server().to_owned());
+        .map_or_else(String::new, |sync_status| sync_status.server().to_owned());
     let mut index = Index::new(options.service_cidrs.clone());
     let began = Instant::now();
     let mut waiting = Some(waiting);
@@ -159,7 +159,10 @@ async fn whole(
             continue;
         }
         let late = Instant::now() > patience;
-        if let Some(error) = board.as_ref().and_then(|board| obstacle(board, late)) {
+        if let Some(error) = sync_status
+            .as_ref()
+            .and_then(|sync_status| obstacle(sync_status, late))
+        {
             return Err(failed(server, error));
         }
         if late {
@@ -181,11 +184,11 @@ fn failed(server: String, error: ApiError) -> FetchError {
 }
 
 /// What stands in the way and will not pass by itself; if `late`, whatever stands in the way.
-fn obstacle(board: &SyncStatus, late: bool) -> Option<ApiError> {
-    let inputs = board.inputs().into_iter();
-    let mut waiting = inputs.filter(|input| input.phase == Phase::Listing);
-    waiting.find_map(|input| {
-        input
+fn obstacle(sync_status: &SyncStatus, late: bool) -> Option<ApiError> {
+    let resources = sync_status.resources().into_iter();
+    let mut waiting = resources.filter(|resource| resource.phase == Phase::Listing);
+    waiting.find_map(|resource| {
+        resource
             .trouble
             .filter(|trouble| late || !trouble.fault.is_passing())
     })

@@ -1,35 +1,32 @@
-//! Everything of a cluster that is read from its API server, as one stream of batches.
+//! Watches the resources of a cluster on its API server, as one stream of batches.
 //!
 //! ```text
-//!  Driver (one for each collection) ──asks──> ListWatch     what to request next: pure
-//!     │  requests, streams, lines
-//!     └──objects──> Reflector ──> Batch                         what is news: pure
+//!  ResourceReader (one for each resource) ──drives──> kube_io::list_watch::Driver
+//!     │  Event
+//!  ResourceSink ──objects──> Reflector ──> Batch
 //! ```
 //!
-//! Where a map may stand for the Nodes, `select` turns between it and them, as the reflector finds it fit; and where something
-//! goes by labels that are not kept of Nodes, `anew` has them read again.
+//! Where a map may stand for the Nodes, `node_source::select` switches between the map and the Nodes, and
+//! `node_source::relist` lists Nodes again when an object uses a label that was dropped from them.
 //!
-//! Nothing of whole objects is kept, and the order in which collections come does not matter.
+//! No whole object is kept, and the order in which resources are listed does not matter.
 
-mod driver;
-mod list_watch;
+mod feed;
 mod node_source;
 mod options;
 mod reflector;
+mod resource_reader;
+mod resource_sink;
 mod resources;
 mod sync_status;
-mod watcher;
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 use std::thread;
 
-use tokio::sync::{Mutex, Notify, mpsc};
-use tokio::time::Instant;
+use tokio::sync::mpsc;
 
-use crate::event::Batch;
 use crate::source::Watch;
 use kube_io::Connection;
 use kube_io::{Access, AccessError};
@@ -37,28 +34,26 @@ use kube_io::{Access, AccessError};
 pub use node_source::topology_map::MapGap;
 pub use options::{Following, NodeSource, Relists};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
-pub use watcher::{Watcher, WatcherChange};
 
-use driver::{Driver, Feed};
+use feed::Feed;
 use node_source::relist::relist;
 use node_source::select::select;
-use reflector::Reflector;
-use resources::RESOURCES;
+use resource_reader::ResourceReader;
 
-/// How many batches may wait for the consumer before the server has to wait.
+/// How many batches may wait for the receiver before reading pauses.
 const WAITING_BATCHES: usize = 8;
 
-/// Follows the cluster behind `access`, in a thread of its own.
+/// Watches the cluster behind `access` in a new thread.
 ///
-/// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every collection was
-/// read once, then changes. An API server that cannot be reached is waited for; it is an error only when there is no
-/// way to know where it is or who asks.
+/// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every resource was
+/// listed once, then changes. An API server that cannot be reached is tried again; an error is returned only when no
+/// address or no credentials are found.
 pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, AccessError> {
     let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
-    let (opened, board) = std::sync::mpsc::sync_channel(1);
+    let (opened, sync_status) = std::sync::mpsc::sync_channel(1);
     let access = access.clone();
-    let run = move || {
+    let read = move || {
         let runtime = match tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -69,9 +64,9 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
         runtime.block_on(async {
             match Connection::open(&access).await {
                 Ok(connection) => {
-                    let board = SyncStatus::new(connection.clone());
-                    drop(opened.send(Ok(board.clone())));
-                    feed(connection, board, &following, sender).await;
+                    let (feed, sync_status) = Feed::new(connection, &following, sender);
+                    drop(opened.send(Ok(sync_status)));
+                    run(&feed).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -80,57 +75,38 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
     let thread = thread::Builder::new().name("cluster-api".to_owned());
     let failed = |error: String| AccessError::Thread(error);
     thread
-        .spawn(run)
+        .spawn(read)
         .map_err(|error| failed(error.to_string()))?;
-    let board = board.recv().map_err(|error| failed(error.to_string()))??;
-    Ok(Watch::of_api(batches, board))
+    let sync_status = sync_status
+        .recv()
+        .map_err(|error| failed(error.to_string()))??;
+    Ok(Watch::of_api(batches, sync_status))
 }
 
-/// The same within the caller's task, for a connection that is there: run the future beside the reading of the watch.
+/// Watches the cluster within the caller's task, over an open connection: run the future beside the reading of the watch.
 /// It ends when the watch is dropped.
 pub fn follow(
     connection: Connection,
     following: impl Into<Following>,
 ) -> (Watch, impl Future<Output = ()>) {
-    let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
-    let board = SyncStatus::new(connection.clone());
-    let watch = Watch::of_api(batches, board.clone());
-    let fed = async move { feed(connection, board, &following, sender).await };
-    (watch, fed)
+    let (feed, sync_status) = Feed::new(connection, &following.into(), sender);
+    let watch = Watch::of_api(batches, sync_status);
+    (watch, async move { run(&feed).await })
 }
 
-async fn feed(
-    connection: Connection,
-    board: SyncStatus,
-    following: &Following,
-    batches: mpsc::Sender<Batch>,
-) {
-    let shared = Feed {
-        server: connection.server().into(),
-        connection,
-        reflector: RefCell::new(Reflector::new(following)),
-        batches: batches.clone(),
-        turn: Mutex::new(()),
-        board,
-        by_namespace: Notify::new(),
-        judged: Notify::new(),
-        turned: Notify::new(),
-        lacking: Notify::new(),
-        epoch: Instant::now(),
-    };
-    let drivers = RESOURCES.iter().enumerate();
-    let drivers =
-        drivers.map(|(number, input)| Box::pin(Driver::new(number, *input, &shared).run()));
+async fn run(feed: &Feed) {
+    let readers = feed.resources.iter();
+    let readers = readers.map(|watched| Box::pin(ResourceReader::new(watched, feed).run()));
     tokio::select! {
-        () = batches.closed() => {}
-        () = first(drivers.collect()) => {}
-        _ended = select(&shared) => {}
-        () = relist(&shared) => {}
+        () = feed.batches.closed() => {}
+        () = first(readers.collect()) => {}
+        _ended = select(feed) => {}
+        () = relist(feed) => {}
     }
 }
 
-/// Runs all until one ends: they end only when nobody listens any more.
+/// Runs all until one ends: they end only when the receiver of the batches is gone.
 async fn first<F: Future>(mut futures: Vec<Pin<Box<F>>>) {
     poll_fn(|context| {
         let mut ended = false;

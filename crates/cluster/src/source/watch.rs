@@ -32,7 +32,7 @@ pub struct Watch {
     batches: async_mpsc::Receiver<Batch>,
     /// How the following of files is ended; that of an API server ends when nobody takes its batches.
     signals: Option<mpsc::Sender<Signal>>,
-    board: Option<SyncStatus>,
+    sync_status: Option<SyncStatus>,
 }
 
 /// Follows a file or a folder, or reads standard input (`-`) once.
@@ -65,7 +65,7 @@ pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result
     Ok(Watch {
         batches,
         signals: Some(signals),
-        board: None,
+        sync_status: None,
     })
 }
 
@@ -84,27 +84,27 @@ fn read_stdin(
 }
 
 impl Watch {
-    /// What somebody else sends; it ends when the sender is dropped.
+    /// Receives the batches of another sender; it ends when the sender is dropped.
     pub fn of(batches: async_mpsc::Receiver<Batch>) -> Self {
         Self {
             batches,
             signals: None,
-            board: None,
+            sync_status: None,
         }
     }
 
-    /// What an API server says.
-    pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, board: SyncStatus) -> Self {
+    /// Receives the batches of a watch on an API server.
+    pub(crate) fn of_api(batches: async_mpsc::Receiver<Batch>, sync_status: SyncStatus) -> Self {
         Self {
             batches,
             signals: None,
-            board: Some(board),
+            sync_status: Some(sync_status),
         }
     }
 
-    /// How the collections stand that are read from an API server; none for files.
-    pub fn board(&self) -> Option<&SyncStatus> {
-        self.board.as_ref()
+    /// The status of the resources that are read from an API server; none for files.
+    pub fn sync_status(&self) -> Option<&SyncStatus> {
+        self.sync_status.as_ref()
     }
 
     /// The next batch, as soon as there is one. `None` only if following broke down; when standard

@@ -5,8 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Fault, Phase};
+use cluster::api::Phase;
 use cluster::event::Completeness;
+use kube_io::Fault;
 use serde_json::{Value, json};
 
 use crate::follower::{Account, Follower};

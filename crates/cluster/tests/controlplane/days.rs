@@ -4,7 +4,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Access, Connection, Patch, Phase};
+use cluster::api::Phase;
+use kube_io::{Access, Connection, Patch};
 use serde_json::{Value, json};
 
 use crate::follower::Follower;

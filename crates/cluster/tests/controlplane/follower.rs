@@ -5,12 +5,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cluster::api::{Access, NodeSource, ResourceStatus, watch};
+use cluster::api::{NodeSource, ResourceStatus, watch};
 use cluster::event::{Completeness, Event};
 use cluster::index::Index;
 use cluster::object::ObjectKey;
 use cluster::source::Watch;
 use cluster::warning::Code;
+use kube_io::Access;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -79,7 +80,7 @@ impl Follower {
             if let Some(answer) = ask(self) {
                 return answer;
             }
-            let state = || format!("{:?}", self.watch.board().unwrap().inputs());
+            let state = || format!("{:?}", self.watch.sync_status().unwrap().resources());
             assert!(
                 Instant::now() < deadline,
                 "{}: {what} did not happen: {}",
@@ -136,12 +137,12 @@ impl Follower {
 
     /// How many bytes of a collection came.
     pub(crate) fn bytes(&self, name: &str) -> u64 {
-        self.watch.board().unwrap().count().bytes[name]
+        self.watch.sync_status().unwrap().count().bytes[name]
     }
 
     /// How often anything was asked about a collection.
     pub(crate) fn requests(&self, name: &str) -> u64 {
-        let count = self.watch.board().unwrap().count();
+        let count = self.watch.sync_status().unwrap().count();
         let of = count
             .requests
             .iter()
@@ -151,7 +152,7 @@ impl Follower {
 
     /// How often the server answered with a code.
     pub(crate) fn answers(&self, code: u16) -> u64 {
-        let count = self.watch.board().unwrap().count();
+        let count = self.watch.sync_status().unwrap().count();
         let of = count
             .requests
             .iter()
@@ -177,7 +178,7 @@ impl Follower {
 
     /// How a collection stands.
     pub(crate) fn state(&self, name: &str) -> ResourceStatus {
-        let inputs = self.watch.board().unwrap().inputs();
+        let inputs = self.watch.sync_status().unwrap().resources();
         inputs.into_iter().find(|input| input.name == name).unwrap()
     }
 }

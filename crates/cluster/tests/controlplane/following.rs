@@ -1,6 +1,7 @@
 //! The real API server followed: on good days beside other tests, on bad ones alone.
 
-use cluster::api::{Access, Connection, Fault, Patch, Phase};
+use cluster::api::Phase;
+use kube_io::{Access, Connection, Fault, Patch};
 use serde_json::json;
 
 use crate::days::user;

@@ -5,7 +5,7 @@ mod alone {
 
     use std::collections::BTreeMap;
 
-    use cluster::api::{Access, Connection, Patch};
+    use kube_io::{Access, Connection, Patch};
     use serde_json::{Value, json};
     use tokio::runtime::Runtime;
     use topology_core::hints::{self, HintEvent, HintMode, HintProblem, Zones};

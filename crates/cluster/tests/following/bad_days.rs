@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use cluster::api::{Fault, Phase};
+use cluster::api::Phase;
 use cluster::event::{Completeness, Event};
+use kube_io::Fault;
 use serde_json::json;
 
 use crate::fake::{
@@ -184,7 +185,7 @@ async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept(
                         .to_string()
                         .contains("TooManyRequests (429)")
                 );
-                assert_eq!(followed.board().stale_since(), state.last_heard);
+                assert_eq!(followed.sync_status().stale_since(), state.last_heard);
                 assert_eq!(server.requests(SERVICES).len(), 3);
             }
             60 => assert_eq!(

@@ -12,10 +12,11 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{Connection, NodeSource, ResourceStatus, SyncStatus, follow};
+use cluster::api::{NodeSource, ResourceStatus, SyncStatus, follow};
 use cluster::event::{Batch, Completeness};
 use cluster::index::Index;
 use hyper::body::Frame;
+use kube_io::Connection;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -184,7 +185,7 @@ impl Fake {
         mut meanwhile: impl FnMut(u64, &mut Followed),
     ) {
         let (mut watch, feed) = follow(self.connection(), followed.nodes.clone());
-        let board = watch.board().unwrap().clone();
+        let board = watch.sync_status().unwrap().clone();
         let take = async {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             let mut seconds = 0;
@@ -261,13 +262,13 @@ impl Followed {
     pub(crate) fn state(&self, name: &str) -> ResourceStatus {
         let board = self.board.as_ref().unwrap();
         board
-            .inputs()
+            .resources()
             .into_iter()
             .find(|input| input.name == name)
             .unwrap()
     }
 
-    pub(crate) fn board(&self) -> &SyncStatus {
+    pub(crate) fn sync_status(&self) -> &SyncStatus {
         self.board.as_ref().unwrap()
     }
 }

@@ -41,8 +41,8 @@ async fn a_cluster_is_read_and_followed_with_one_request_for_each_collection() {
     assert_eq!(followed.state("services").phase, Phase::Following);
     assert_eq!(followed.state("services").objects, 1);
     assert_eq!(followed.state("namespaces").phase, Phase::Unused);
-    assert_eq!(followed.board().stale_since(), None);
-    assert!(followed.board().count().bytes["services"] > 100);
+    assert_eq!(followed.sync_status().stale_since(), None);
+    assert!(followed.sync_status().count().bytes["services"] > 100);
 }
 
 #[tokio::test(start_paused = true)]

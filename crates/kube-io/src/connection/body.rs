@@ -22,7 +22,7 @@ const MAX_BODY: usize = 256 << 20;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The body of one answer.
-pub struct Chunks {
+pub(crate) struct Chunks {
     meter: Arc<Meter>,
     verb: Verb,
     target: Target,
@@ -59,12 +59,12 @@ impl Chunks {
     }
 
     /// In which form it is written.
-    pub fn form(&self) -> Encoding {
+    pub(crate) fn form(&self) -> Encoding {
         self.form
     }
 
     /// The next part; `None` at the end. Nothing is lost when the future is dropped.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
@@ -87,7 +87,7 @@ impl Chunks {
     }
 
     /// The whole body.
-    pub async fn all(mut self) -> Result<Vec<u8>, ApiError> {
+    pub(crate) async fn all(mut self) -> Result<Vec<u8>, ApiError> {
         let mut all = Vec::new();
         loop {
             let next = timeout(PATIENCE, self.next()).await;
@@ -106,7 +106,7 @@ impl Chunks {
     }
 
     /// An error about the request that this answers.
-    pub fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
+    pub(crate) fn error(&self, fault: Fault, message: &(impl ToString + ?Sized)) -> ApiError {
         ApiError::new(self.verb, &self.target, fault, message)
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use super::Encoding;
+use super::encoding::Encoding;
 
 /// Longer parts are no objects: etcd refuses what is longer than a few megabytes.
 const LONGEST: usize = 64 << 20;

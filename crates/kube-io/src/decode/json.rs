@@ -1,4 +1,4 @@
-//! JSON: what nothing reads and what is large is left out while reading, `managedFields` and the images of a Node.
+//! Decodes JSON. A tree leaves out what is large and unused: `managedFields` and the images of a Node.
 
 mod entries;
 mod event;
@@ -9,6 +9,7 @@ use serde::de::DeserializeSeed as _;
 
 pub(super) use event::event;
 pub(super) use list::list;
+pub(super) use tree::Tree;
 
 use super::error::DecodeError;
 use object_tree::Node;
@@ -16,7 +17,7 @@ use object_tree::Node;
 /// Reads one object.
 pub(super) fn object(text: &[u8]) -> Result<Node, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let object = tree::Tree::OBJECT.deserialize(&mut deserializer)?;
+    let object = Tree::OBJECT.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(object)
 }

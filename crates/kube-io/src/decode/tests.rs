@@ -6,13 +6,14 @@ mod captured;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::json::Tree;
 use super::*;
-use object_tree as yaml;
+use object_tree::{self as yaml, Value};
 
-const SERVICE: TypeMeta = TypeMeta {
+const SERVICE: Option<TypeMeta> = Some(TypeMeta {
     kind: "Service",
     api_version: "v1",
-};
+});
 
 /// The tree without lines, written out.
 fn shape(node: &Node) -> String {
@@ -36,7 +37,10 @@ fn shape(node: &Node) -> String {
 fn of_json(text: &str) -> String {
     let mut found = Vec::new();
     let page = format!("{{\"items\": [{text}]}}");
-    json::list(page.as_bytes(), &mut |node| found.push(shape(&node))).unwrap();
+    json::list(page.as_bytes(), Tree::OBJECT, &mut |node| {
+        found.push(shape(&node))
+    })
+    .unwrap();
     found.join("\n")
 }
 
@@ -73,9 +77,9 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for form in [Encoding::Json, Encoding::Protobuf] {
             let mut count = 0;
-            prop_assert!(form.list(&bytes, SERVICE, &mut |_| count += 1).is_err());
+            prop_assert!(form.list(&bytes, SERVICE, &mut |_: Node| count += 1).is_err());
             prop_assert_eq!(count, 0);
-            prop_assert!(form.event(&bytes, SERVICE).is_err());
+            prop_assert!(form.event::<Node>(&bytes, SERVICE).is_err());
         }
     }
 }
@@ -85,7 +89,7 @@ fn a_page_tells_its_version_and_what_comes_next() {
     let text = br#"{"kind":"ServiceList","metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":3},
         "items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}"#;
     let mut found = Vec::new();
-    let page = Encoding::Json.list(text, SERVICE, &mut |node| {
+    let page = Encoding::Json.list(text, SERVICE, &mut |node: Node| {
         found.push(node.get("kind").unwrap().text().unwrap().to_owned());
     });
     let expected = Page {
@@ -96,6 +100,7 @@ fn a_page_tells_its_version_and_what_comes_next() {
     assert_eq!(found, ["Service", "Service"]);
     let empty = json::list(
         br#"{"metadata":{"resourceVersion":"7"},"items":null}"#,
+        Tree::OBJECT,
         &mut |_| {},
     );
     assert_eq!(empty.unwrap().resource_version, "7");
@@ -111,10 +116,13 @@ fn what_is_no_page_is_refused() {
         "{\"items\": []} x",
         "{\"items\": [}",
     ] {
-        assert!(json::list(text.as_bytes(), &mut |_| {}).is_err(), "{text}");
+        assert!(
+            json::list(text.as_bytes(), Tree::OBJECT, &mut |_| {}).is_err(),
+            "{text}"
+        );
     }
     let deep = format!("{{\"items\": [{}{}]}}", "[".repeat(100), "]".repeat(100));
-    let error = json::list(deep.as_bytes(), &mut |_| {}).unwrap_err();
+    let error = json::list(deep.as_bytes(), Tree::OBJECT, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("nested more than"), "{error}");
 }
 
@@ -124,10 +132,12 @@ fn an_event_tells_what_happened_and_the_version() {
         let text = format!(
             r#"{{"type":"{kind}","object":{{"kind":"Service","metadata":{{"name":"a","resourceVersion":"9"{more}}}}}}}"#
         );
-        Encoding::Json.event(text.as_bytes(), SERVICE).unwrap()
+        Encoding::Json
+            .event::<Node>(text.as_bytes(), SERVICE)
+            .unwrap()
     };
     assert_eq!(read("ADDED", "").event_type, WatchEventType::Applied);
-    assert_eq!(read("MODIFIED", "").version(), Some("9"));
+    assert_eq!(read("MODIFIED", "").version(), Some("9".into()));
     assert_eq!(read("DELETED", "").event_type, WatchEventType::Deleted);
     assert_eq!(
         read("BOOKMARK", "").event_type,
@@ -140,7 +150,9 @@ fn an_event_tells_what_happened_and_the_version() {
     assert_eq!(end.event_type, WatchEventType::Bookmark { listed: true });
     for wrong in [r#"{"type":"OTHER","object":{}}"#, r#"{"type":"ADDED"}"#] {
         assert!(
-            Encoding::Json.event(wrong.as_bytes(), SERVICE).is_err(),
+            Encoding::Json
+                .event::<Node>(wrong.as_bytes(), SERVICE)
+                .is_err(),
             "{wrong}"
         );
     }

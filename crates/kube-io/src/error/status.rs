@@ -5,52 +5,38 @@ use std::time::Duration;
 use kube::client::Body;
 
 use super::{ApiError, Fault};
-use crate::decode::Encoding;
+use crate::decode::{Encoding, Object};
 use crate::path::{Target, Verb};
-use object_tree::Node;
 
 /// The parts of `v1` `Status` that are read.
 #[derive(Debug, Clone, Default)]
-pub struct Status {
+pub(crate) struct Status {
     /// The status code of HTTP.
-    pub code: u16,
+    pub(crate) code: u16,
     /// The reason as one word: `Expired`.
-    pub reason: String,
+    pub(crate) reason: String,
     /// The message for people.
-    pub message: String,
+    pub(crate) message: String,
     retry_after_seconds: u64,
 }
 
 impl Status {
-    /// What a watch ends with.
-    pub fn new(code: u16, reason: &str, message: &str) -> Self {
-        Self {
-            code,
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            ..Self::default()
-        }
-    }
-
-    /// What the object says; nothing, where it is something else.
-    pub fn of(object: &Node) -> Self {
-        let text = |name: &str| object.get(name).and_then(Node::text).unwrap_or_default();
-        let details = object.get("details");
-        let seconds = details.and_then(|details| details.get("retryAfterSeconds")?.text());
+    /// Reads the object; the fields are empty where it is something else.
+    pub(crate) fn of(object: &impl Object) -> Self {
+        let text = |name: &str| object.scalar(&[name]).unwrap_or_default();
+        let seconds = object.scalar(&["details", "retryAfterSeconds"]);
         Self {
             retry_after_seconds: seconds
                 .and_then(|seconds| seconds.parse().ok())
                 .unwrap_or_default(),
-            ..Self::new(
-                text("code").parse().unwrap_or_default(),
-                text("reason"),
-                text("message"),
-            )
+            code: text("code").parse().unwrap_or_default(),
+            reason: text("reason").into_owned(),
+            message: text("message").into_owned(),
         }
     }
 
     /// What kind of failure it tells of.
-    pub fn fault(&self) -> Fault {
+    pub(crate) fn fault(&self) -> Fault {
         match (self.code, &*self.reason) {
             (_, "Expired" | "Gone") | (410, _) => Fault::Gone,
             (_, "AlreadyExists") => Fault::AlreadyExists,
@@ -67,7 +53,7 @@ impl Status {
     }
 
     /// The error that it means for a request.
-    pub fn error(&self, verb: Verb, target: &Target) -> ApiError {
+    pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
         let seconds = self.retry_after_seconds;
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
         ApiError {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use topology_core::model::ObjectName;
 
 use super::options::{Following, NodeSource, Relists};
-use super::resources::{MAPS, NODES, Need, RESOURCES, Resource};
+use super::resources::{Need, ResourceId, WatchedResource};
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Kind, Object, ObjectKey};
@@ -37,7 +37,7 @@ use known_objects::KnownObjects;
 pub(crate) struct Reflector {
     context: Context,
     relists: Relists,
-    inputs: [KnownObjects; RESOURCES.len()],
+    watched: Vec<Watched>,
     /// The map that stands for the Nodes, if one may.
     maps: Option<TopologyMaps>,
     /// Which labels of other Nodes are in use; all of them if nobody says it.
@@ -47,7 +47,7 @@ pub(crate) struct Reflector {
     /// The objects with warnings, by the name of their reports.
     warned: BTreeSet<Arc<str>>,
     /// Objects that cannot be used yet: from when on they can, where they come from, and what they are.
-    early: BTreeMap<ObjectKey, (i64, Number, Node)>,
+    early: BTreeMap<ObjectKey, (i64, ResourceId, Node)>,
     /// What stands in the way of reading a collection.
     troubles: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
@@ -63,12 +63,16 @@ pub(crate) struct Reflector {
 /// How many events a batch has at most.
 const BATCH: usize = 256;
 
-/// The number of a collection in [`RESOURCES`].
-pub(crate) type Number = usize;
+/// A watched resource, and what was reported of its objects.
+#[derive(Debug)]
+struct Watched {
+    resource: WatchedResource,
+    known: KnownObjects,
+}
 
 impl Reflector {
     /// Nothing is known; the first batch begins the list of everything.
-    pub(crate) fn new(following: &Following) -> Self {
+    pub(crate) fn new(following: &Following, resources: &[WatchedResource]) -> Self {
         let (maps, label_usage) = match &following.nodes {
             NodeSource::Whole => (None, None),
             NodeSource::Nodes { own } => (None, Some(LabelUsage::new(Arc::clone(own), true))),
@@ -85,7 +89,13 @@ impl Reflector {
             },
             relists: following.relists,
             early: BTreeMap::new(),
-            inputs: Default::default(),
+            watched: resources
+                .iter()
+                .map(|resource| Watched {
+                    resource: *resource,
+                    known: KnownObjects::default(),
+                })
+                .collect(),
             maps,
             label_usage,
             by_namespace: false,
@@ -116,16 +126,12 @@ impl Reflector {
     }
 
     /// How many objects of a collection there are, of those that are read.
-    pub(crate) fn count(&self, input: Number) -> usize {
-        let own = if input == NODES {
-            self.only_node()
-        } else {
-            None
-        };
-        let told = self.inputs.get(input);
-        told.map_or(0, |told| match own {
-            Some(own) => usize::from(told.has(&ObjectName::new("", own))),
-            None => told.len(),
+    pub(crate) fn count(&self, id: ResourceId) -> usize {
+        let own = self.only_node().filter(|_| id == ResourceId::NODES);
+        let known = self.known(id);
+        known.map_or(0, |known| match own {
+            Some(own) => usize::from(known.has(&ObjectName::new("", own))),
+            None => known.len(),
         })
     }
 
@@ -143,57 +149,53 @@ impl Reflector {
                 Kind::TopologyPolicy | Kind::ClusterTopologyPolicy | Kind::TopologyDrain
             )
         };
-        let mut inputs = RESOURCES.iter().zip(&self.inputs);
+        let mut watched = self.watched.iter();
         self.label_usage.is_none()
             || self.reading() == NodeScope::Own
-            || inputs.all(|(input, told)| !is_user(input.kind) || told.is_listed())
+            || watched.all(|it| !is_user(it.resource.id.kind()) || it.known.is_listed())
     }
 
     /// A list of a collection begins.
-    pub(crate) fn begin(&mut self, input: Number) {
+    pub(crate) fn begin(&mut self, id: ResourceId) {
         self.context.interner.sweep();
-        if let Some(told) = self.inputs.get_mut(input) {
-            told.begin();
+        if let Some(known) = self.known_mut(id) {
+            known.begin();
         }
-        if input == NODES {
+        if id == ResourceId::NODES {
             self.begin_nodes();
         }
     }
 
     /// A list of a collection has named everything: what it did not name has gone, unless that is too much to believe; see
     /// [`Reflector::doubt`]. `now` is of a clock that only grows.
-    pub(crate) fn listed(&mut self, input: Number, now: Duration) {
+    pub(crate) fn listed(&mut self, id: ResourceId, now: Duration) {
         let confirms = self.relists == Relists::Confirm;
-        self.end(input, confirms.then_some(now));
+        self.end(id, confirms.then_some(now));
     }
 
     /// A list has ended; without a moment it is believed.
-    fn end(&mut self, input: Number, now: Option<Duration>) {
-        let (Some(told), Some(described)) = (self.inputs.get_mut(input), RESOURCES.get(input))
-        else {
+    fn end(&mut self, id: ResourceId, now: Option<Duration>) {
+        let Some(known) = self.known_mut(id) else {
             return;
         };
-        let gone = told.end(described.kind, now);
-        self.report_doubt(input);
+        let gone = known.end(id.kind(), now);
+        self.report_doubt(id);
         for key in gone {
-            match input {
-                MAPS => self.map_gone(&key.name.name),
-                _ => self.forget(&key),
-            }
+            self.object_gone(id, &key);
         }
-        self.nodes_listed(input);
+        self.nodes_listed(id);
         self.gate();
     }
 
     /// When a collection is to be listed again because its last list lacked more than half of what is known, and how many
     /// objects stay until then.
-    pub(crate) fn doubt(&self, input: Number) -> Option<(Duration, usize)> {
-        self.inputs.get(input)?.doubt()
+    pub(crate) fn doubt(&self, id: ResourceId) -> Option<(Duration, usize)> {
+        self.known(id)?.doubt()
     }
 
-    fn report_doubt(&mut self, input: Number) {
-        let name = RESOURCES.get(input).map_or("", |input| input.name);
-        let warning = self.doubt(input).map(|(_, lacking)| {
+    fn report_doubt(&mut self, id: ResourceId) {
+        let name = self.name(id);
+        let warning = self.doubt(id).map(|(_, lacking)| {
             let message = format!(
                 "the last list of {name} lacks {lacking} objects, more than half of those that are known; they stay until \
                  a second list, a minute later, lacks them too"
@@ -212,28 +214,26 @@ impl Reflector {
     }
 
     /// The server does not know the kind of object: there is none.
-    pub(crate) fn absent(&mut self, input: Number) {
-        if let Some(told) = self.inputs.get_mut(input) {
-            told.begin();
+    pub(crate) fn absent(&mut self, id: ResourceId) {
+        if let Some(known) = self.known_mut(id) {
+            known.begin();
         }
-        self.end(input, None);
+        self.end(id, None);
     }
 
     /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing
     /// counts as unknown yet.
     pub(crate) fn settle_for_less(&mut self) {
-        let required = |(input, told): (&Resource, &KnownObjects)| {
-            input.need != Need::Always || told.is_listed()
-        };
+        let has_enough = |it: &Watched| it.resource.need != Need::Always || it.known.is_listed();
         let ready = self.completeness.is_none() && self.knows_nodes() && self.can_begin();
-        if ready && RESOURCES.iter().zip(&self.inputs).all(required) {
+        if ready && self.watched.iter().all(has_enough) {
             self.complete(Completeness::Partial);
         }
     }
 
     /// An object exists with this content.
-    pub(crate) fn exists(&mut self, input: Number, node: &Node) {
-        if input == MAPS {
+    pub(crate) fn exists(&mut self, id: ResourceId, node: &Node) {
+        if id == ResourceId::TopologyMaps {
             return self.map_exists(node);
         }
         let file = "".into();
@@ -252,15 +252,15 @@ impl Reflector {
                     return;
                 }
                 let state = State::Good(fingerprint(&object));
-                let shown = self.was_good(input, &key);
-                let news = self.put(input, &key, state);
+                let shown = self.was_good(id, &key);
+                let news = self.put(id, &key, state);
                 self.report(&key, warnings);
                 if news {
                     self.apply(&key, object, shown);
                 }
             }
             Outcome::Ignored(key, reason) => {
-                let news = self.put(input, &key, State::Ignored(reason));
+                let news = self.put(id, &key, State::Ignored(reason));
                 self.report(&key, warnings);
                 self.unuse(&key);
                 if news {
@@ -269,10 +269,10 @@ impl Reflector {
             }
             Outcome::Invalid(key) => {
                 match usable_at {
-                    Some(at) => drop(self.early.insert(key.clone(), (at, input, node.clone()))),
+                    Some(at) => drop(self.early.insert(key.clone(), (at, id, node.clone()))),
                     None => drop(self.early.remove(&key)),
                 }
-                self.invalid(input, key, warnings);
+                self.invalid(id, key, warnings);
             }
             // A server checks names, and the kind was given by us: there is nothing to call it by.
             Outcome::OtherKind(_) | Outcome::Unknown => {}
@@ -286,46 +286,44 @@ impl Reflector {
             return;
         };
         // One that a list in the middle has not named yet, or that a list in doubt lacks, may not exist any more.
-        let inputs = &self.inputs;
-        let is_due = |(at, input, _): &(i64, Number, Node)| {
-            *at <= now && inputs.get(*input).is_some_and(KnownObjects::is_settled)
+        let is_due = |(at, id, _): &(i64, ResourceId, Node)| {
+            *at <= now && self.known(*id).is_some_and(KnownObjects::is_settled)
         };
-        if !self.early.values().any(is_due) {
-            return;
-        }
-        let (due, early): (BTreeMap<_, _>, _) = std::mem::take(&mut self.early)
-            .into_iter()
-            .partition(|(_, early)| is_due(early));
-        self.early = early;
-        for (_, input, node) in due.into_values() {
-            self.exists(input, &node);
+        let due = self.early.iter().filter(|(_, early)| is_due(early));
+        let due: Vec<ObjectKey> = due.map(|(key, _)| key.clone()).collect();
+        for key in due {
+            if let Some((_, id, node)) = self.early.remove(&key) {
+                self.exists(id, &node);
+            }
         }
     }
 
     /// An object does not exist any more.
-    pub(crate) fn gone(&mut self, input: Number, node: &Node) {
-        let Some(key) = self.key(input, node) else {
+    pub(crate) fn gone(&mut self, id: ResourceId, node: &Node) {
+        let Some(key) = self.key(id, node) else {
             return;
         };
-        if input != MAPS && self.is_mapped(&key) {
+        if id != ResourceId::TopologyMaps && self.is_mapped(&key) {
             return;
         }
-        let known = self
-            .inputs
-            .get_mut(input)
-            .is_some_and(|told| told.remove(&key.name));
-        match (known, input) {
-            (false, _) => {}
-            (true, MAPS) => self.map_gone(&key.name.name),
-            (true, _) => self.forget(&key),
+        let known = self.known_mut(id);
+        if known.is_some_and(|known| known.remove(&key.name)) {
+            self.object_gone(id, &key);
         }
     }
 
-    fn invalid(&mut self, input: Number, key: ObjectKey, mut warnings: Vec<Warning>) {
-        if self.was_good(input, &key) {
+    fn object_gone(&mut self, id: ResourceId, key: &ObjectKey) {
+        match id {
+            ResourceId::TopologyMaps => self.map_gone(&key.name.name),
+            ResourceId::Objects(_) => self.forget(key),
+        }
+    }
+
+    fn invalid(&mut self, id: ResourceId, key: ObjectKey, mut warnings: Vec<Warning>) {
+        if self.was_good(id, &key) {
             warnings.push(last_good_stays(&"".into(), 0, &key));
         }
-        let news = self.put(input, &key, State::Invalid);
+        let news = self.put(id, &key, State::Invalid);
         self.report(&key, warnings);
         if news {
             self.batch.events.push(Event::Keep(key));
@@ -333,14 +331,33 @@ impl Reflector {
     }
 
     /// Whether the object could be used at some time.
-    fn was_good(&self, input: Number, key: &ObjectKey) -> bool {
-        let told = self.inputs.get(input);
-        told.is_some_and(|told| told.was_good(&key.name))
+    fn was_good(&self, id: ResourceId, key: &ObjectKey) -> bool {
+        let known = self.known(id);
+        known.is_some_and(|known| known.was_good(&key.name))
     }
 
-    fn put(&mut self, input: Number, key: &ObjectKey, state: State) -> bool {
-        let told = self.inputs.get_mut(input);
-        told.is_some_and(|told| told.put(key, state))
+    fn put(&mut self, id: ResourceId, key: &ObjectKey, state: State) -> bool {
+        let known = self.known_mut(id);
+        known.is_some_and(|known| known.put(key, state))
+    }
+
+    fn known(&self, id: ResourceId) -> Option<&KnownObjects> {
+        let mut watched = self.watched.iter();
+        let watched = watched.find(|watched| watched.resource.id == id)?;
+        Some(&watched.known)
+    }
+
+    fn known_mut(&mut self, id: ResourceId) -> Option<&mut KnownObjects> {
+        let mut watched = self.watched.iter_mut();
+        let watched = watched.find(|watched| watched.resource.id == id)?;
+        Some(&mut watched.known)
+    }
+
+    /// The resource as `kubectl` takes it.
+    fn name(&self, id: ResourceId) -> &'static str {
+        let mut watched = self.watched.iter();
+        let watched = watched.find(|watched| watched.resource.id == id);
+        watched.map_or("", |watched| watched.resource.name)
     }
 
     fn forget(&mut self, key: &ObjectKey) {
@@ -351,24 +368,22 @@ impl Reflector {
     }
 
     /// Says that a collection cannot be read now, or that it can again.
-    pub(crate) fn trouble(&mut self, input: Number, server: &Arc<str>, error: Option<&ApiError>) {
-        let Some(input) = RESOURCES.get(input) else {
-            return;
-        };
+    pub(crate) fn trouble(&mut self, id: ResourceId, server: &Arc<str>, error: Option<&ApiError>) {
+        let name = self.name(id);
         let warning = error.map(|error| Warning {
             code: Code::Input,
             ..Warning::of_file(server, 0, error.to_string(), "")
         });
-        let known = self.troubles.get(input.name);
+        let known = self.troubles.get(name);
         if known == warning.as_ref() {
             return;
         }
-        let mut report = FileReport::empty(&input.name.into());
+        let mut report = FileReport::empty(&name.into());
         report.warnings.extend(warning.clone());
         self.batch.reports.push(report);
         match warning {
-            Some(warning) => drop(self.troubles.insert(input.name, warning)),
-            None => drop(self.troubles.remove(input.name)),
+            Some(warning) => drop(self.troubles.insert(name, warning)),
+            None => drop(self.troubles.remove(name)),
         }
     }
 
@@ -402,11 +417,11 @@ impl Reflector {
     /// Tells that everything was listed, once it was.
     fn gate(&mut self) {
         let by_namespace = self.by_namespace;
-        let mut inputs = RESOURCES.iter().zip(&self.inputs);
-        let all = inputs.all(|(input, told)| match input.need {
+        let mut watched = self.watched.iter();
+        let all = watched.all(|it| match it.resource.need {
             Need::IfSelected if !by_namespace => true,
             Need::IfMapped => true,
-            Need::Always | Need::IfKnown | Need::IfSelected => told.is_listed(),
+            Need::Always | Need::IfKnown | Need::IfSelected => it.known.is_listed(),
         });
         if all
             && self.knows_nodes()
@@ -423,8 +438,8 @@ impl Reflector {
         self.batch.events.push(Event::Complete(completeness));
     }
 
-    fn key(&mut self, input: Number, node: &Node) -> Option<ObjectKey> {
-        let kind = RESOURCES.get(input)?.kind;
+    fn key(&mut self, id: ResourceId, node: &Node) -> Option<ObjectKey> {
+        let kind = id.kind();
         let metadata = node.get("metadata")?;
         let text = |name: &str| metadata.get(name).and_then(Node::text);
         let namespace = text("namespace").unwrap_or_default();

@@ -1,34 +1,34 @@
-//! How each collection stands, for whoever asks.
+//! Holds the state of each watched resource, for `status`, `/healthz` and metrics.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
 use super::node_source::topology_map::MapGap;
-use super::resources::{MAPS, RESOURCES};
+use super::resources::{ResourceId, WatchedResource};
 use kube_io::ApiError;
 use kube_io::Connection;
 use kube_io::Count;
 use kube_io::{Access, AccessError};
 
-/// What a collection is doing.
+/// What is being done with a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phase {
-    /// Nothing asks for it.
+    /// It is not requested.
     #[default]
     Unused,
-    /// It is read for the first time.
+    /// It is being listed for the first time.
     Listing,
-    /// It was read, and changes are received.
+    /// It was listed, and changes are received.
     Following,
-    /// It was read, and changes are not received now: what is known of it may be out of date.
+    /// It was listed, and changes are not received now: what is known may be out of date.
     Stale,
-    /// The server does not know this kind of object, so there is none.
+    /// The server does not know this kind, so there are no objects.
     Absent,
 }
 
 impl Phase {
-    /// The word for it in output.
+    /// The phase in output.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Unused => "unused",
@@ -40,43 +40,46 @@ impl Phase {
     }
 }
 
-/// How one collection stands.
+/// The state of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceStatus {
-    /// The collection, as `kubectl` takes it: `endpointslices.discovery.k8s.io`.
+    /// The resource as `kubectl` takes it: `endpointslices.discovery.k8s.io`.
     pub name: &'static str,
-    /// What it is doing.
+    /// What is being done with it.
     pub phase: Phase,
     /// How many objects are known.
     pub objects: usize,
-    /// How many of them the last list lacks, which is too many to believe it.
+    /// How many of them the last list lacks, if that is too many to believe it.
     pub doubted: usize,
-    /// When it was first read in full, or changes were received again after they had not been.
+    /// When the list was complete, or changes were received again after a failure.
     pub synced_since: Option<Timestamp>,
-    /// When the server last said anything about it.
+    /// When the server last sent anything about it.
     pub last_heard: Option<Timestamp>,
-    /// What stands in the way.
+    /// Why it cannot be read.
     pub trouble: Option<ApiError>,
-    /// Of the map: why all Nodes are read themselves instead.
+    /// Of the map: why all Nodes are read instead.
     pub lack: Option<MapGap>,
 }
 
-/// How everything that is read from the API server stands. Cheap to clone.
+/// The state of every watched resource. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SyncStatus {
     connection: Connection,
-    states: Arc<Mutex<[ResourceStatus; RESOURCES.len()]>>,
+    states: Arc<Mutex<Vec<(ResourceId, ResourceStatus)>>>,
 }
 
 impl SyncStatus {
-    pub(super) fn new(connection: Connection) -> Self {
-        let states = RESOURCES.map(|input| ResourceStatus {
-            name: input.name,
-            ..ResourceStatus::default()
+    pub(super) fn new(connection: Connection, resources: &[WatchedResource]) -> Self {
+        let states = resources.iter().map(|resource| {
+            let state = ResourceStatus {
+                name: resource.name,
+                ..ResourceStatus::default()
+            };
+            (resource.id, state)
         });
         Self {
             connection,
-            states: Arc::new(Mutex::new(states)),
+            states: Arc::new(Mutex::new(states.collect())),
         }
     }
 
@@ -85,62 +88,68 @@ impl SyncStatus {
         self.connection.server()
     }
 
-    /// Requests and bytes so far.
+    /// Counts requests and bytes so far.
     pub fn count(&self) -> Count {
         self.connection.count()
     }
 
-    /// Another way to the same server, for the caller's runtime; its requests count with those for what is read.
+    /// Opens a connection to the same server for the caller's runtime. Its requests are counted together with those of the
+    /// watch.
     pub async fn connect(&self, access: &Access) -> Result<Connection, AccessError> {
         self.connection.beside(access).await
     }
 
-    /// Every collection.
-    pub fn inputs(&self) -> Vec<ResourceStatus> {
-        self.lock().to_vec()
+    /// Every resource, in the order in which they are listed in the documentation.
+    pub fn resources(&self) -> Vec<ResourceStatus> {
+        let states = self.lock();
+        states.iter().map(|(_, state)| state.clone()).collect()
     }
 
-    /// Whether the map stands for the Nodes now.
+    /// Whether Nodes are read from the map now.
     pub fn is_mapped(&self) -> bool {
         let states = self.lock();
-        let map = states.get(MAPS);
-        map.is_some_and(|map| {
+        let mut maps = states
+            .iter()
+            .filter(|(id, _)| *id == ResourceId::TopologyMaps);
+        maps.any(|(_, map)| {
             matches!(map.phase, Phase::Following | Phase::Stale) && map.lack.is_none()
         })
     }
 
-    /// Since when something that was read may be out of date: the longest silence of all that are stale.
+    /// Since when something that was read may be out of date: the longest silence of all stale resources.
     pub fn stale_since(&self) -> Option<Timestamp> {
         let states = self.lock();
-        let stale = states.iter().filter(|state| state.phase == Phase::Stale);
-        stale.filter_map(|state| state.last_heard).min()
+        let stale = states
+            .iter()
+            .filter(|(_, state)| state.phase == Phase::Stale);
+        stale.filter_map(|(_, state)| state.last_heard).min()
     }
 
-    /// The collection is asked for.
-    pub(super) fn began(&self, input: usize) {
-        self.change(input, |state| {
+    /// The resource is requested.
+    pub(super) fn began(&self, id: ResourceId) {
+        self.change(id, |state| {
             if state.phase == Phase::Unused {
                 state.phase = Phase::Listing;
             }
         });
     }
 
-    /// The server said something; `objects` are known now.
-    pub(super) fn event(&self, input: usize, now: Timestamp, objects: usize) {
-        self.change(input, |state| {
+    /// The server sent something; `objects` are known now.
+    pub(super) fn received(&self, id: ResourceId, now: Timestamp, objects: usize) {
+        self.change(id, |state| {
             state.last_heard = Some(now);
             state.objects = objects;
         });
     }
 
-    /// The last list lacks so many objects that stay until another does; none if it is believed.
-    pub(super) fn doubts(&self, input: usize, lacking: usize) {
-        self.change(input, |state| state.doubted = lacking);
+    /// The last list lacks this many objects, which stay until another list lacks them; zero if it is believed.
+    pub(super) fn doubts(&self, id: ResourceId, missing: usize) {
+        self.change(id, |state| state.doubted = missing);
     }
 
-    /// Everything was read, or a stream of changes was opened after everything was.
-    pub(super) fn follows(&self, input: usize, now: Timestamp) {
-        self.change(input, |state| {
+    /// Everything was listed, or a stream of changes was opened after that.
+    pub(super) fn watching(&self, id: ResourceId, now: Timestamp) {
+        self.change(id, |state| {
             if state.phase != Phase::Following {
                 state.synced_since = Some(now);
             }
@@ -149,18 +158,18 @@ impl SyncStatus {
         });
     }
 
-    /// The server does not know the kind of object.
-    pub(super) fn absent(&self, input: usize, why: &ApiError) {
-        self.change(input, |state| {
+    /// The server does not know the kind.
+    pub(super) fn absent(&self, id: ResourceId, why: &ApiError) {
+        self.change(id, |state| {
             state.phase = Phase::Absent;
             state.synced_since = None;
             state.trouble = Some(why.clone());
         });
     }
 
-    /// Nothing came of a request, or of a stream.
-    pub(super) fn failed(&self, input: usize, why: &ApiError) {
-        self.change(input, |state| {
+    /// A request or a stream failed.
+    pub(super) fn failed(&self, id: ResourceId, why: &ApiError) {
+        self.change(id, |state| {
             if state.phase == Phase::Following {
                 state.phase = Phase::Stale;
                 state.synced_since = None;
@@ -169,17 +178,19 @@ impl SyncStatus {
         });
     }
 
-    /// The map stands for the Nodes, or why it does not.
-    pub(super) fn lacks(&self, input: usize, lack: Option<MapGap>) {
-        self.change(input, |state| state.lack = lack);
+    /// Nodes are read from the map, or the gap because of which they are not.
+    pub(super) fn set_map_gap(&self, gap: Option<MapGap>) {
+        self.change(ResourceId::TopologyMaps, |state| state.lack = gap);
     }
 
-    fn change(&self, input: usize, change: impl FnOnce(&mut ResourceStatus)) {
-        self.lock().get_mut(input).map(change);
+    fn change(&self, id: ResourceId, change: impl FnOnce(&mut ResourceStatus)) {
+        let mut states = self.lock();
+        let state = states.iter_mut().find(|(known, _)| *known == id);
+        state.map(|(_, state)| change(state));
     }
 
-    /// Nothing that could leave a state half written panics.
-    fn lock(&self) -> std::sync::MutexGuard<'_, [ResourceStatus; RESOURCES.len()]> {
+    /// A panic cannot leave a state half written.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(ResourceId, ResourceStatus)>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

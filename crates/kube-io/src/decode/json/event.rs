@@ -1,25 +1,27 @@
-//! One line of a watch: `{"type": "ADDED", "object": {...}}`.
+//! Decodes one line of a watch: `{"type": "ADDED", "object": {...}}`.
 
 use std::fmt;
 
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::tree::Tree;
 use crate::decode::error::DecodeError;
-use object_tree::{Node, Text};
+use object_tree::Text;
 
-/// Reads a line: its type, and its object.
-pub(in crate::decode) fn event(text: &[u8]) -> Result<(Text, Node), DecodeError> {
+/// Decodes a line: its type, and its object, which `seed` decodes.
+pub(in crate::decode) fn event<O, S>(text: &[u8], seed: S) -> Result<(Text, O), DecodeError>
+where
+    S: for<'de> DeserializeSeed<'de, Value = O>,
+{
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let event = deserializer.deserialize_map(Whole)?;
+    let event = deserializer.deserialize_map(Whole(seed))?;
     deserializer.end()?;
     Ok(event)
 }
 
-struct Whole;
+struct Whole<S>(S);
 
-impl<'de> Visitor<'de> for Whole {
-    type Value = (Text, Node);
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Whole<S> {
+    type Value = (Text, S::Value);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event of a watch")
@@ -27,10 +29,15 @@ impl<'de> Visitor<'de> for Whole {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut kind, mut object) = (None, None);
+        let mut seed = Some(self.0);
         while let Some(key) = map.next_key::<Box<str>>()? {
             match &*key {
                 "type" => kind = Some(map.next_value()?),
-                "object" => object = Some(map.next_value_seed(Tree::OBJECT)?),
+                "object" => {
+                    let seed = seed.take();
+                    let seed = seed.ok_or_else(|| A::Error::duplicate_field("object"))?;
+                    object = Some(map.next_value_seed(seed)?);
+                }
                 _ => {
                     let _skipped: IgnoredAny = map.next_value()?;
                 }

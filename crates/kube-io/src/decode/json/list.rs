@@ -1,37 +1,38 @@
-//! A page of objects: `{"metadata": {...}, "items": [...]}`.
+//! Decodes a page of objects: `{"metadata": {...}, "items": [...]}`.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::tree::Tree;
 use crate::decode::error::DecodeError;
 use crate::decode::page::Page;
-use object_tree::Node;
 
-/// Reads a page and hands its objects to `sink`, one at a time.
-///
-/// After an error some objects may have been handed over.
-pub(in crate::decode) fn list(
+/// Decodes a page and passes its objects, which `seed` decodes, to `sink`, one at a time. After an error `sink` may have
+/// got some objects.
+pub(in crate::decode) fn list<O, S>(
     text: &[u8],
-    sink: &mut dyn FnMut(Node),
-) -> Result<Page, DecodeError> {
+    seed: S,
+    sink: &mut dyn FnMut(O),
+) -> Result<Page, DecodeError>
+where
+    S: for<'de> DeserializeSeed<'de, Value = O> + Copy,
+{
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let page = deserializer.deserialize_map(Whole(sink))?;
+    let page = deserializer.deserialize_map(Whole(Items { seed, sink }))?;
     deserializer.end()?;
     Ok(page)
 }
 
-struct Whole<'s>(&'s mut dyn FnMut(Node));
+struct Whole<'s, O, S>(Items<'s, O, S>);
 
-impl<'de> Visitor<'de> for Whole<'_> {
+impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for Whole<'_, O, S> {
     type Value = Page;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of objects")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Page, A::Error> {
         let mut page = Page::default();
         let mut has_items = false;
         while let Some(key) = map.next_key::<Box<str>>()? {
@@ -39,7 +40,11 @@ impl<'de> Visitor<'de> for Whole<'_> {
                 "metadata" => page = map.next_value::<Option<Page>>()?.unwrap_or_default(),
                 "items" => {
                     has_items = true;
-                    map.next_value_seed(Items(&mut *self.0))?;
+                    let Items { seed, sink } = &mut self.0;
+                    map.next_value_seed(Items {
+                        seed: *seed,
+                        sink: &mut **sink,
+                    })?;
                 }
                 _ => {
                     let _skipped: IgnoredAny = map.next_value()?;
@@ -55,9 +60,12 @@ impl<'de> Visitor<'de> for Whole<'_> {
     }
 }
 
-struct Items<'s>(&'s mut dyn FnMut(Node));
+struct Items<'s, O, S> {
+    seed: S,
+    sink: &'s mut dyn FnMut(O),
+}
 
-impl<'de> DeserializeSeed<'de> for Items<'_> {
+impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> DeserializeSeed<'de> for Items<'_, O, S> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -65,7 +73,7 @@ impl<'de> DeserializeSeed<'de> for Items<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Items<'_> {
+impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for Items<'_, O, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,8 +85,8 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(object) = elements.next_element_seed(Tree::OBJECT)? {
-            (self.0)(object);
+        while let Some(object) = elements.next_element_seed(self.seed)? {
+            (self.sink)(object);
         }
         Ok(())
     }

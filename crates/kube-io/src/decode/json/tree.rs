@@ -10,7 +10,7 @@ use object_tree::{MAX_DEPTH, Node, Text, Value};
 
 /// Reads one value `depth` levels into its object.
 #[derive(Clone, Copy)]
-pub(super) struct Tree {
+pub(in crate::decode) struct Tree {
     depth: u32,
     place: Section,
 }
@@ -26,7 +26,7 @@ enum Section {
 
 impl Tree {
     /// Reads a whole object.
-    pub(super) const OBJECT: Self = Self {
+    pub(in crate::decode) const OBJECT: Self = Self {
         depth: 0,
         place: Section::Object,
     };

@@ -21,8 +21,8 @@ macro_rules! captured {
     };
 }
 
-fn type_meta(kind: &'static str, api_version: &'static str) -> TypeMeta {
-    TypeMeta { kind, api_version }
+fn type_meta(kind: &'static str, api_version: &'static str) -> Option<TypeMeta> {
+    Some(TypeMeta { kind, api_version })
 }
 
 /// The events in a stream.
@@ -80,7 +80,7 @@ fn a_status_is_the_same_in_both_forms_and_may_end_a_stream() {
     }
     let [_, (form, status)] = captured!("status");
     let event = [field(1, b"ERROR"), field(2, &field(1, status))].concat();
-    let event = form.event(&event, SERVICE).unwrap();
+    let event = form.event::<Node>(&event, SERVICE).unwrap();
     assert_eq!(event.event_type, WatchEventType::Error);
     assert_eq!(event.object.get("reason").unwrap().text(), Some("NotFound"));
 }
@@ -176,7 +176,8 @@ fn what_is_cut_off_is_refused_and_never_taken_for_less() {
     // Two empty texts that nobody reads end the envelope.
     for length in 0..page.len() - 4 {
         assert!(
-            form.list(&page[..length], slice, &mut |_| {}).is_err(),
+            form.list(&page[..length], slice, &mut |_: Node| {})
+                .is_err(),
             "{length}"
         );
     }
@@ -201,6 +202,6 @@ proptest! {
         let (mut page, length) = (page.to_vec(), page.len());
         page[at.index(length)] = byte;
         let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
-        let _either = form.list(&page, slice, &mut |object| drop(object));
+        let _either = form.list(&page, slice, &mut |object: Node| drop(object));
     }
 }

@@ -2,69 +2,70 @@
 
 use std::time::Duration;
 
+use kube_io::list_watch::chance;
 use tokio::time::{sleep, timeout, timeout_at};
 
-use super::super::driver::{Feed, chance};
-use super::super::resources::NODES;
+use super::super::feed::Feed;
+use super::super::resources::ResourceId;
 use super::relist_pace::{LabelOwner, RelistPaces};
 
-/// As many Nodes as there are agents ask for the same list at the same time: on average one in half of this.
+/// Spreads the lists of all agents: this times the number of Nodes, half of it on average.
 const APART: Duration = Duration::from_millis(10);
-/// Nobody waits for longer.
+/// The longest pause before a list.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// For so long a start waits for a list that was asked for.
+/// How long a start waits for a list that was requested.
 const LATE: Duration = Duration::from_secs(30);
 
-/// Asks for a list whenever something waits for one and the pace allows it. Does not end.
-pub(in crate::api::watch) async fn relist(shared: &Feed) {
+/// Requests a list whenever an object waits for labels and the pace allows a list. Does not end.
+pub(in crate::api::watch) async fn relist(feed: &Feed) {
     let mut paces = RelistPaces::default();
     loop {
-        let Some(label_owner) = label_owner(shared) else {
-            shared.lacking.notified().await;
+        let Some(label_owner) = label_owner(feed) else {
+            feed.labels_missing.notified().await;
             continue;
         };
         let allowed = paces.not_before(label_owner);
-        if shared.epoch.elapsed() < allowed {
-            // What comes meanwhile may have to wait for less.
-            shared.reflector.borrow_mut().delay_nodes();
-            let _early = timeout_at(shared.epoch + allowed, shared.lacking.notified()).await;
+        if feed.epoch.elapsed() < allowed {
+            // An object of an administrator may come meanwhile, and has a pace of its own.
+            feed.reflector.borrow_mut().delay_nodes();
+            let _early = timeout_at(feed.epoch + allowed, feed.labels_missing.notified()).await;
             continue;
         }
-        sleep(pause(shared, chance())).await;
-        if self::label_owner(shared) == Some(label_owner) {
-            paces.asked(label_owner, shared.epoch.elapsed());
-            shared.reflector.borrow_mut().ask_for_nodes();
-            shared.turned.notify_one();
-            until_begun(shared).await;
+        sleep(pause(feed, chance())).await;
+        if self::label_owner(feed) == Some(label_owner) {
+            paces.asked(label_owner, feed.epoch.elapsed());
+            feed.reflector.borrow_mut().ask_for_nodes();
+            feed.query_changed.notify_one();
+            until_begun(feed).await;
         }
     }
 }
 
-/// At the start everything waits for the list, but not for long.
-async fn until_begun(shared: &Feed) {
+/// At the start everything waits for the list, up to [`LATE`].
+async fn until_begun(feed: &Feed) {
     let begun = async {
-        while !shared.reflector.borrow().is_complete() {
-            shared.lacking.notified().await;
+        while !feed.reflector.borrow().is_complete() {
+            feed.labels_missing.notified().await;
         }
     };
     if timeout(LATE, begun).await.is_err() {
-        shared.reflector.borrow_mut().node_list_late();
-        // Whoever listens no more ends the feed.
-        let _told = shared.tell().await;
+        feed.reflector.borrow_mut().node_list_late();
+        // The feed ends by itself when the receiver is gone.
+        let _gone = feed.send_batches().await;
     }
 }
 
-fn label_owner(shared: &Feed) -> Option<LabelOwner> {
-    shared.reflector.borrow().label_owner_waiting()
+fn label_owner(feed: &Feed) -> Option<LabelOwner> {
+    feed.reflector.borrow().label_owner_waiting()
 }
 
-/// What comes meanwhile is read with the same list. Before anything is known everything waits for it.
-fn pause(shared: &Feed, chance: f64) -> Duration {
-    let reflector = shared.reflector.borrow();
+/// The pause before a list: labels that come into use during it need no other list. None before the start is complete.
+fn pause(feed: &Feed, chance: f64) -> Duration {
+    let reflector = feed.reflector.borrow();
     if !reflector.is_complete() {
         return Duration::ZERO;
     }
-    let nodes = u32::try_from(reflector.count(NODES)).unwrap_or(u32::MAX);
+    let nodes = u32::try_from(reflector.count(ResourceId::NODES)).unwrap_or(u32::MAX);
     APART.saturating_mul(nodes).min(LONGEST).mul_f64(chance)
 }

@@ -1,43 +1,43 @@
-//! Whether the map stands for the Nodes, or the Nodes are read themselves.
+//! Switches between reading Nodes from the map and reading the Nodes themselves.
 
 use std::time::Duration;
 
+use kube_io::list_watch::chance;
 use tokio::time::timeout;
 
-use super::super::driver::{Feed, chance};
-use super::super::resources::MAPS;
+use super::super::feed::Feed;
 use super::topology_map::{MapGap, MapReadiness, NodeScope};
 
-/// How long a map that told enough may lack something before all Nodes are read, up to twice as long: the controller
-/// writes what it lacks within seconds, and a thousand agents that read all Nodes at once are a burden.
+/// How long a gap in a map that was ready is tolerated before all Nodes are read, up to twice as long: the controller fills
+/// it within seconds, and a thousand agents that list all Nodes at once are a burden.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Turns from one to the other. Ends when nobody listens any more.
-pub(in crate::api::watch) async fn select(shared: &Feed) -> Option<()> {
+/// Switches whenever the readiness of the map changes. Ends when the receiver of the batches is gone.
+pub(in crate::api::watch) async fn select(feed: &Feed) -> Option<()> {
     loop {
-        let (readiness, reading, complete) = stands(shared);
+        let (readiness, reading, complete) = state(feed);
         match (readiness, reading) {
-            (Some(MapReadiness::Ready), NodeScope::All) => turn(shared, NodeScope::Own).await?,
+            (Some(MapReadiness::Ready), NodeScope::All) => switch(feed, NodeScope::Own).await?,
             (Some(MapReadiness::Missing(_)), NodeScope::Own) if !complete => {
-                turn(shared, NodeScope::All).await?;
+                switch(feed, NodeScope::All).await?;
             }
             (Some(MapReadiness::Missing(_)), NodeScope::Own) => {
                 let patience = PATIENCE.mul_f64(1.0 + chance());
-                if timeout(patience, until_fit(shared)).await.is_err() {
-                    turn(shared, NodeScope::All).await?;
+                if timeout(patience, until_ready(feed)).await.is_err() {
+                    switch(feed, NodeScope::All).await?;
                 }
             }
-            (Some(MapReadiness::Missing(lack)), NodeScope::All) => {
-                shared.board.lacks(MAPS, Some(lack));
-                shared.judged.notified().await;
+            (Some(MapReadiness::Missing(gap)), NodeScope::All) => {
+                feed.sync_status.set_map_gap(Some(gap));
+                feed.readiness_changed.notified().await;
             }
-            _ => shared.judged.notified().await,
+            _ => feed.readiness_changed.notified().await,
         }
     }
 }
 
-fn stands(shared: &Feed) -> (Option<MapReadiness>, NodeScope, bool) {
-    let reflector = shared.reflector.borrow();
+fn state(feed: &Feed) -> (Option<MapReadiness>, NodeScope, bool) {
+    let reflector = feed.reflector.borrow();
     (
         reflector.readiness().cloned(),
         reflector.reading(),
@@ -45,22 +45,22 @@ fn stands(shared: &Feed) -> (Option<MapReadiness>, NodeScope, bool) {
     )
 }
 
-fn lack(shared: &Feed) -> Option<MapGap> {
-    match shared.reflector.borrow().readiness() {
-        Some(MapReadiness::Missing(lack)) => Some(lack.clone()),
+fn gap(feed: &Feed) -> Option<MapGap> {
+    match feed.reflector.borrow().readiness() {
+        Some(MapReadiness::Missing(gap)) => Some(gap.clone()),
         _ => None,
     }
 }
 
-async fn until_fit(shared: &Feed) {
-    while lack(shared).is_some() {
-        shared.judged.notified().await;
+async fn until_ready(feed: &Feed) {
+    while gap(feed).is_some() {
+        feed.readiness_changed.notified().await;
     }
 }
 
-async fn turn(shared: &Feed, reading: NodeScope) -> Option<()> {
-    shared.reflector.borrow_mut().turn(reading);
-    shared.board.lacks(MAPS, lack(shared));
-    shared.turned.notify_one();
-    shared.tell().await
+async fn switch(feed: &Feed, reading: NodeScope) -> Option<()> {
+    feed.reflector.borrow_mut().read_nodes(reading);
+    feed.sync_status.set_map_gap(gap(feed));
+    feed.query_changed.notify_one();
+    feed.send_batches().await
 }

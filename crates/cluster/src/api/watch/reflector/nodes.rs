@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::known_objects::KnownObjects;
-use super::{MAPS, NODES, Reflector};
+use super::{Reflector, ResourceId};
 use crate::api::watch::node_source::LabelOwner;
 use crate::api::watch::node_source::label_usage::LabelUsage;
 use crate::api::watch::node_source::topology_map::{MapGap, MapReadiness, NodeScope, TopologyMaps};
@@ -59,7 +59,9 @@ impl Reflector {
 
     /// Whose objects wait for labels of all Nodes that no list on its way will tell.
     pub(crate) fn label_owner_waiting(&self) -> Option<LabelOwner> {
-        let is_read = self.inputs.get(NODES).is_some_and(KnownObjects::is_listed);
+        let is_read = self
+            .known(ResourceId::NODES)
+            .is_some_and(KnownObjects::is_listed);
         let label_usage = self.label_usage.as_ref();
         label_usage
             .filter(|_| self.reading() == NodeScope::All && is_read)
@@ -85,13 +87,13 @@ impl Reflector {
     }
 
     /// From now on `reading` is read of the Nodes. What is known of them stays until that is known.
-    pub(crate) fn turn(&mut self, reading: NodeScope) {
+    pub(crate) fn read_nodes(&mut self, reading: NodeScope) {
         if let Some(maps) = &mut self.maps {
             maps.reading = reading;
             let label_usage = self.label_usage.iter_mut();
             label_usage.for_each(|label_usage| label_usage.turn(maps.keys()));
         }
-        if let Some(nodes) = self.inputs.get_mut(NODES) {
+        if let Some(nodes) = self.known_mut(ResourceId::NODES) {
             nodes.unlist();
         }
         if reading == NodeScope::Own {
@@ -101,8 +103,8 @@ impl Reflector {
     }
 
     /// Nobody may read the map, if that is the input; or somebody may again.
-    pub(crate) fn refused(&mut self, input: super::Number, refused: bool) {
-        if let (MAPS, Some(maps)) = (input, &mut self.maps) {
+    pub(crate) fn refused(&mut self, id: ResourceId, refused: bool) {
+        if let (ResourceId::TopologyMaps, Some(maps)) = (id, &mut self.maps) {
             maps.refused(refused);
             self.judge();
         }
@@ -120,7 +122,7 @@ impl Reflector {
             self.context.others = Some(label_usage.begin());
         }
         let Some(own) = self.only_node() else { return };
-        if let Some(nodes) = self.inputs.get_mut(NODES) {
+        if let Some(nodes) = self.known_mut(ResourceId::NODES) {
             nodes.name_all(|name| name.name != own);
         }
     }
@@ -128,7 +130,7 @@ impl Reflector {
     pub(super) fn map_exists(&mut self, node: &Node) {
         let (name, map, warnings) = convert::node_map(node, &mut self.context);
         let key = ObjectKey::global(Kind::Node, &name);
-        self.put(MAPS, &key, State::Good(0));
+        self.put(ResourceId::TopologyMaps, &key, State::Good(0));
         self.report_on(format!("{REPORT} {name}").into(), warnings);
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.put(&name, map);
@@ -154,14 +156,14 @@ impl Reflector {
     }
 
     /// A list has ended: that of the map, or one that some objects wait for.
-    pub(super) fn nodes_listed(&mut self, input: super::Number) {
+    pub(super) fn nodes_listed(&mut self, id: ResourceId) {
         let all = self.reading() == NodeScope::All;
-        match (input, &mut self.label_usage, &mut self.maps) {
-            (MAPS, _, Some(maps)) => {
+        match (id, &mut self.label_usage, &mut self.maps) {
+            (ResourceId::TopologyMaps, _, Some(maps)) => {
                 maps.listed();
                 self.judge();
             }
-            (NODES, Some(label_usage), _) => {
+            (ResourceId::NODES, Some(label_usage), _) => {
                 label_usage.listed(all);
                 self.release();
             }
@@ -212,7 +214,7 @@ impl Reflector {
 
     /// Tells of everything in the map, and of what it does not have any more.
     fn sync_all(&mut self) {
-        let told = self.inputs.get(NODES).into_iter();
+        let told = self.known(ResourceId::NODES).into_iter();
         let told = told.flat_map(|nodes| nodes.names().map(|name| &name.name));
         let mapped = self.maps.iter().flat_map(TopologyMaps::names);
         let names: BTreeSet<Arc<str>> = told.chain(mapped).cloned().collect();
@@ -229,12 +231,11 @@ impl Reflector {
             }
             if let Some(node) = maps.node(name) {
                 let object = Object::Node(node.clone());
-                if self.put(NODES, &key, State::Good(fingerprint(&object))) {
+                if self.put(ResourceId::NODES, &key, State::Good(fingerprint(&object))) {
                     self.batch.events.push(Event::Apply(object));
                 }
             } else if let Some(true) = self
-                .inputs
-                .get_mut(NODES)
+                .known_mut(ResourceId::NODES)
                 .map(|nodes| nodes.remove(&key.name))
             {
                 self.forget(&key);

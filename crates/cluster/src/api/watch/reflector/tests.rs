@@ -11,21 +11,34 @@ use proptest::prelude::*;
 use topology_core::model::Faults;
 
 use super::*;
+use crate::api::watch::resources::cluster_resources;
 use crate::clock::Clock;
 use crate::index::Index;
 use kube_io::decode::Encoding;
 
-const SERVICES: Number = 1;
-const SLICES: Number = 2;
-const CIDRS: Number = 3;
-const POLICIES: Number = 5;
-const DRAINS: Number = 6;
-const NAMESPACES: Number = 7;
+const NODES: ResourceId = ResourceId::NODES;
+const SERVICES: ResourceId = ResourceId::Objects(Kind::Service);
+const SLICES: ResourceId = ResourceId::Objects(Kind::EndpointSlice);
+const CIDRS: ResourceId = ResourceId::Objects(Kind::ServiceCidr);
+const POLICIES: ResourceId = ResourceId::Objects(Kind::ClusterTopologyPolicy);
+const DRAINS: ResourceId = ResourceId::Objects(Kind::TopologyDrain);
+const NAMESPACES: ResourceId = ResourceId::Objects(Kind::Namespace);
+
+/// Every resource that is listed at each start.
+fn listed_always() -> impl Iterator<Item = ResourceId> {
+    let resources = cluster_resources().into_iter().take(7);
+    resources.map(|watched| watched.id)
+}
+
+fn resource(id: ResourceId) -> WatchedResource {
+    let mut resources = cluster_resources().into_iter();
+    resources.find(|watched| watched.id == id).unwrap()
+}
 
 /// An object as a server sends it.
-fn object(input: Number, text: &str) -> Node {
+fn object(id: ResourceId, text: &str) -> Node {
     let text = format!(r#"{{"type":"ADDED","object":{text}}}"#);
-    let event = Encoding::Json.event(text.as_bytes(), RESOURCES[input].type_meta());
+    let event = Encoding::Json.event(text.as_bytes(), resource(id).resource.type_meta);
     event.unwrap().object
 }
 
@@ -68,7 +81,7 @@ impl Bench {
             clock: Clock::at(None),
         };
         Self {
-            reflector: Reflector::new(&following),
+            reflector: Reflector::new(&following, &cluster_resources()),
             index: Index::new(Vec::new()),
         }
     }
@@ -77,19 +90,19 @@ impl Bench {
     fn listed(nodes: &[(&str, &str)]) -> Self {
         let mut bench = Self::new();
         bench.list(NODES, nodes.iter().map(|(name, zone)| node(name, zone)));
-        for input in 1..NAMESPACES {
-            bench.list(input, []);
+        for id in listed_always().skip(1) {
+            bench.list(id, []);
         }
         bench.tell();
         bench
     }
 
-    fn list(&mut self, input: Number, objects: impl IntoIterator<Item = Node>) {
-        self.reflector.begin(input);
+    fn list(&mut self, id: ResourceId, objects: impl IntoIterator<Item = Node>) {
+        self.reflector.begin(id);
         for object in objects {
-            self.reflector.exists(input, &object);
+            self.reflector.exists(id, &object);
         }
-        self.reflector.listed(input, Duration::ZERO);
+        self.reflector.listed(id, Duration::ZERO);
     }
 
     /// Passes on what there is to tell. Returns the events, and the warnings that are new.
@@ -116,9 +129,9 @@ impl Bench {
 #[test]
 fn everything_is_there_when_every_collection_was_listed_and_not_before() {
     let mut bench = Bench::new();
-    for input in (0..NAMESPACES).rev() {
+    for id in listed_always().collect::<Vec<_>>().into_iter().rev() {
         assert_eq!(bench.index.completeness(), None);
-        bench.list(input, []);
+        bench.list(id, []);
         bench.tell();
     }
     assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
@@ -128,9 +141,9 @@ fn everything_is_there_when_every_collection_was_listed_and_not_before() {
 fn namespaces_are_waited_for_only_if_a_policy_selects_by_them() {
     let mut bench = Bench::new();
     let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None","namespaceSelector":{"matchLabels":{"team":"x"}}}}"#;
-    for input in 0..NAMESPACES {
-        let object = (input == POLICIES).then(|| object(POLICIES, policy));
-        bench.list(input, object);
+    for id in listed_always() {
+        let object = (id == POLICIES).then(|| object(POLICIES, policy));
+        bench.list(id, object);
     }
     bench.tell();
     assert!(bench.reflector.needs_namespaces());
@@ -234,8 +247,8 @@ fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
     bench.reflector.settle_for_less();
     bench.tell();
     assert_eq!(bench.index.completeness(), Some(Completeness::Partial));
-    for input in 3..NAMESPACES {
-        bench.list(input, []);
+    for id in listed_always().skip(3) {
+        bench.list(id, []);
     }
     bench.tell();
     assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
@@ -245,11 +258,11 @@ fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
 fn trouble_with_a_collection_is_said_once_and_taken_back() {
     let mut bench = Bench::listed(&[]);
     let server: Arc<str> = "https://10.0.0.1:6443/".into();
-    let target = kube_io::Target::of(RESOURCES[NODES].path);
+    let target = kube_io::Target::of(resource(NODES).resource.path);
     let error = ApiError::new(
-        crate::api::Verb::Watch,
+        kube_io::Verb::Watch,
         &target,
-        crate::api::Fault::Unreachable,
+        kube_io::Fault::Unreachable,
         "refused",
     );
     for _ in 0..3 {

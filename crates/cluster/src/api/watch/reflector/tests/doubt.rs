@@ -10,8 +10,8 @@ fn bench(relists: Relists) -> Bench {
     bench.list(NODES, NAMES.map(|name| node(name, "z")));
     bench.list(SERVICES, NAMES.map(|name| service(name, 80)));
     bench.list(SLICES, NAMES.map(slice));
-    for input in 3..NAMESPACES {
-        bench.list(input, []);
+    for id in listed_always().skip(3) {
+        bench.list(id, []);
     }
     bench.tell();
     assert_eq!(known(&bench), [4, 4, 4]);
@@ -42,12 +42,12 @@ fn known(bench: &Bench) -> [usize; 3] {
 }
 
 /// A list that ends after so many seconds.
-fn relist(bench: &mut Bench, second: u64, input: Number, objects: impl IntoIterator<Item = Node>) {
-    bench.reflector.begin(input);
+fn relist(bench: &mut Bench, second: u64, id: ResourceId, objects: impl IntoIterator<Item = Node>) {
+    bench.reflector.begin(id);
     for object in objects {
-        bench.reflector.exists(input, &object);
+        bench.reflector.exists(id, &object);
     }
-    bench.reflector.listed(input, Duration::from_secs(second));
+    bench.reflector.listed(id, Duration::from_secs(second));
     bench.tell();
 }
 
@@ -58,10 +58,10 @@ fn warnings(bench: &Bench) -> Vec<String> {
 #[test]
 fn d13_an_empty_list_removes_nothing_until_a_second_one_a_minute_later_is_empty_too() {
     let mut bench = bench(Relists::Confirm);
-    for input in [NODES, SERVICES, SLICES] {
-        relist(&mut bench, 100, input, []);
+    for id in [NODES, SERVICES, SLICES] {
+        relist(&mut bench, 100, id, []);
         assert_eq!(
-            bench.reflector.doubt(input),
+            bench.reflector.doubt(id),
             Some((Duration::from_secs(160), 4)),
             "and when to list again is said"
         );
@@ -73,8 +73,8 @@ fn d13_an_empty_list_removes_nothing_until_a_second_one_a_minute_later_is_empty_
     // One that comes earlier confirms nothing.
     relist(&mut bench, 159, SERVICES, []);
     assert_eq!(known(&bench), [4, 4, 4]);
-    for input in [NODES, SERVICES, SLICES] {
-        relist(&mut bench, 160, input, []);
+    for id in [NODES, SERVICES, SLICES] {
+        relist(&mut bench, 160, id, []);
     }
     assert_eq!(known(&bench), [0, 0, 0]);
     assert_eq!(warnings(&bench), [""; 0]);
@@ -166,19 +166,19 @@ fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
         ]
     };
     let mut bench = bench(Relists::Confirm);
-    for (input, text) in written {
-        relist(&mut bench, 0, input, [object(input, text)]);
+    for (id, text) in written {
+        relist(&mut bench, 0, id, [object(id, text)]);
     }
     assert_eq!(count(&bench), [1, 1, 1]);
     for second in [1, 60] {
-        for (input, _) in written {
-            relist(&mut bench, second, input, []);
+        for (id, _) in written {
+            relist(&mut bench, second, id, []);
         }
         assert_eq!(count(&bench), [1, 1, 1]);
     }
-    for (input, text) in written {
-        bench.reflector.exists(input, &object(input, text));
-        bench.reflector.absent(input);
+    for (id, text) in written {
+        bench.reflector.exists(id, &object(id, text));
+        bench.reflector.absent(id);
     }
     bench.tell();
     assert_eq!(

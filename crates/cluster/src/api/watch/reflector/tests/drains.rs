@@ -20,15 +20,18 @@ impl Timed {
         let read = Arc::clone(&clock);
         let read = Clock::reading(move || read.load(Ordering::Relaxed));
         let bench = Bench {
-            reflector: Reflector::new(&Following {
-                clock: read,
-                ..Following::from(NodeSource::Nodes { own: "n1".into() })
-            }),
+            reflector: Reflector::new(
+                &Following {
+                    clock: read,
+                    ..Following::from(NodeSource::Nodes { own: "n1".into() })
+                },
+                &cluster_resources(),
+            ),
             index: Index::new(Vec::new()),
         };
         let mut timed = Self { bench, clock };
-        for input in 0..NAMESPACES {
-            timed.bench.list(input, []);
+        for id in listed_always() {
+            timed.bench.list(id, []);
         }
         timed.bench.tell();
         timed

@@ -147,7 +147,13 @@ impl World {
         self.bench.reflector.listed(NODES, Duration::ZERO);
         let known: Vec<String> = self.told.keys().cloned().collect();
         for name in known {
-            if self.bench.reflector.inputs[NODES].has(&ObjectName::new("", &*name)) {
+            if self
+                .bench
+                .reflector
+                .known(NODES)
+                .unwrap()
+                .has(&ObjectName::new("", &*name))
+            {
                 continue;
             }
             self.told.remove(&name);

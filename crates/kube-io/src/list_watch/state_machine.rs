@@ -10,16 +10,13 @@
 //!
 //! Whatever a server does, requests stay rare: nothing is asked again at once but what has just changed its form,
 //! and every failure or short stream makes the next wait longer, up to [`Backoff::LONGEST`].
-
-mod backoff;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use kube_io::Fault;
-
-pub(crate) use backoff::Backoff;
+use super::backoff::Backoff;
+use crate::error::Fault;
 
 /// A stream that lives for so long has been of use: what comes after it begins with short waits.
 const USEFUL: Duration = Duration::from_secs(10);
@@ -50,7 +47,7 @@ pub(crate) enum Request {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum Input {
     /// A page; its objects have been taken.
     Page {
         /// The resourceVersion of the collection.
@@ -72,12 +69,12 @@ pub(crate) enum Event {
     /// The stream has said nothing for too long, and was left.
     Silent,
     /// The last list is not to be believed: another is wanted now.
-    Doubted,
+    Relist,
     /// The request, or the stream, has come to nothing.
     Failed(Fault, Option<Duration>),
 }
 
-impl Event {
+impl Input {
     /// The page that was asked for with the continue token `asked`. A page that names that token again would repeat forever, so
     /// it is an error.
     pub(crate) fn page(
@@ -169,26 +166,26 @@ impl ListWatch {
     }
 
     /// Takes what came of it. `chance` is drawn anew each time, from 0 to 1.
-    pub(crate) fn apply(&mut self, now: Duration, event: Event, chance: f64) -> ListPhase {
-        match event {
-            Event::Page {
+    pub(crate) fn apply(&mut self, now: Duration, input: Input, chance: f64) -> ListPhase {
+        match input {
+            Input::Page {
                 resource_version,
                 continue_token,
             } => return self.page(resource_version, continue_token),
-            Event::Opened => {
+            Input::Opened => {
                 self.opened = Some(now);
                 self.missing = 0;
             }
-            Event::Version {
+            Input::Version {
                 resource_version,
                 listed,
             } => return self.resource_version(resource_version, listed),
-            Event::Doubted => {
+            Input::Relist => {
                 self.close(now);
                 self.relist();
             }
-            Event::Ended | Event::Silent => self.ended(now, chance),
-            Event::Failed(fault, retry_after) => {
+            Input::Ended | Input::Silent => self.ended(now, chance),
+            Input::Failed(fault, retry_after) => {
                 return self.failed(now, fault, retry_after, chance);
             }
         }

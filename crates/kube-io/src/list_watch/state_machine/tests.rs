@@ -38,19 +38,19 @@ impl Bench {
         }
     }
 
-    fn apply(&mut self, event: Event) -> ListPhase {
+    fn apply(&mut self, event: Input) -> ListPhase {
         self.list_watch.apply(self.now, event, 0.5)
     }
 
     fn fail(&mut self, fault: Fault) -> ListPhase {
-        self.apply(Event::Failed(fault, None))
+        self.apply(Input::Failed(fault, None))
     }
 
     /// Gets a list by streaming, and follows from the version `resource_version`.
     fn listed(resource_version: &str) -> Self {
         let mut bench = Self::new(false);
         assert_eq!(bench.request(), Request::StreamList);
-        bench.apply(Event::Opened);
+        bench.apply(Input::Opened);
         assert_eq!(bench.apply(at(resource_version, true)), ListPhase::Listed);
         bench
     }
@@ -63,15 +63,15 @@ impl Bench {
     }
 }
 
-fn at(resource_version: &str, listed: bool) -> Event {
-    Event::Version {
+fn at(resource_version: &str, listed: bool) -> Input {
+    Input::Version {
         resource_version: resource_version.into(),
         listed,
     }
 }
 
-fn page(resource_version: &str, continue_token: Option<&str>) -> Event {
-    Event::Page {
+fn page(resource_version: &str, continue_token: Option<&str>) -> Input {
+    Input::Page {
         resource_version: resource_version.into(),
         continue_token: continue_token.map(Into::into),
     }
@@ -87,7 +87,7 @@ fn a_stream_lists_and_then_follows_in_one_request() {
     let mut bench = Bench::listed("7");
     bench.apply(at("9", false));
     bench.now += 300 * SECOND;
-    bench.apply(Event::Ended);
+    bench.apply(Input::Ended);
     assert!(
         bench.waits() <= SECOND,
         "a stream that lived is opened again soon"
@@ -161,9 +161,9 @@ fn streams_that_never_name_everything_give_way_to_pages() {
     let mut bench = Bench::new(false);
     for _ in 0..STREAM_TRIES {
         assert_eq!(bench.request(), Request::StreamList);
-        bench.apply(Event::Opened);
+        bench.apply(Input::Opened);
         bench.now += 60 * SECOND;
-        bench.apply(Event::Silent);
+        bench.apply(Input::Silent);
     }
     assert_eq!(bench.request(), FIRST_PAGE);
 }
@@ -200,7 +200,7 @@ fn a_kind_that_is_not_there_is_looked_for_now_and_then() {
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Absent);
     assert_eq!(bench.waits(), ABSENT);
     assert_eq!(bench.request(), Request::StreamList);
-    bench.apply(Event::Opened);
+    bench.apply(Input::Opened);
     assert_eq!(bench.apply(at("1", true)), ListPhase::Listed);
 }
 
@@ -225,7 +225,7 @@ fn what_must_be_there_is_never_taken_for_absent() {
 #[test]
 fn a_server_that_asks_for_peace_gets_it() {
     let mut bench = Bench::listed("7");
-    bench.apply(Event::Failed(Fault::TooManyRequests, Some(20 * SECOND)));
+    bench.apply(Input::Failed(Fault::TooManyRequests, Some(20 * SECOND)));
     assert!(bench.waits() >= 20 * SECOND);
     assert_eq!(bench.request(), Request::Watch("7".into()));
 }
@@ -234,9 +234,9 @@ fn a_server_that_asks_for_peace_gets_it() {
 fn a_thousand_clean_ends_make_no_storm() {
     let mut bench = Bench::listed("7");
     for _ in 0..1000 {
-        bench.apply(Event::Ended);
+        bench.apply(Input::Ended);
         assert_eq!(bench.request(), Request::Watch("7".into()));
-        bench.apply(Event::Opened);
+        bench.apply(Input::Opened);
     }
     assert!(
         bench.now > 1000 * 15 * SECOND,
@@ -246,7 +246,7 @@ fn a_thousand_clean_ends_make_no_storm() {
 }
 
 /// Anything that a server may do in answer to one request.
-fn answer() -> impl Strategy<Value = Vec<Event>> {
+fn answer() -> impl Strategy<Value = Vec<Input>> {
     let fault = prop_oneof![
         Just(Fault::Unauthorized),
         Just(Fault::NotFound),
@@ -258,24 +258,24 @@ fn answer() -> impl Strategy<Value = Vec<Event>> {
         Just(Fault::Garbled),
     ];
     let end = prop_oneof![
-        Just(Event::Ended),
-        Just(Event::Silent),
-        fault.clone().prop_map(|fault| Event::Failed(fault, None)),
+        Just(Input::Ended),
+        Just(Input::Silent),
+        fault.clone().prop_map(|fault| Input::Failed(fault, None)),
     ];
     let stream =
-        (any::<bool>(), end).prop_map(|(listed, end)| vec![Event::Opened, at("3", listed), end]);
+        (any::<bool>(), end).prop_map(|(listed, end)| vec![Input::Opened, at("3", listed), end]);
     prop_oneof![
         stream,
-        fault.prop_map(|fault| vec![Event::Failed(fault, None)]),
+        fault.prop_map(|fault| vec![Input::Failed(fault, None)]),
         any::<bool>().prop_map(|more| vec![page("2", more.then_some("t"))]),
     ]
 }
 
 /// Whether a server can answer so: a page to a page, a stream to a stream.
-fn fits(next_request: &Request, answer: &[Event]) -> bool {
+fn fits(next_request: &Request, answer: &[Input]) -> bool {
     match answer.first() {
-        Some(Event::Page { .. }) => matches!(next_request, Request::Page { .. }),
-        Some(Event::Opened) => !matches!(next_request, Request::Page { .. }),
+        Some(Input::Page { .. }) => matches!(next_request, Request::Page { .. }),
+        Some(Input::Opened) => !matches!(next_request, Request::Page { .. }),
         _ => true,
     }
 }
@@ -290,7 +290,7 @@ proptest! {
         for (answer, chance) in &answers {
             let next_request = bench.request();
             if !fits(&next_request, answer) {
-                bench.list_watch.apply(bench.now, Event::Failed(Fault::Unavailable, None), *chance);
+                bench.list_watch.apply(bench.now, Input::Failed(Fault::Unavailable, None), *chance);
                 continue;
             }
             for event in answer {
@@ -313,7 +313,7 @@ proptest! {
             if let Request::Watch(resource_version) = &next_request {
                 prop_assert!(reached, "followed {resource_version} without a list");
             }
-            let answer = if fits(&next_request, answer) { answer.as_slice() } else { &[Event::Failed(Fault::Unavailable, None)] };
+            let answer = if fits(&next_request, answer) { answer.as_slice() } else { &[Input::Failed(Fault::Unavailable, None)] };
             for event in answer {
                 reached |= bench.list_watch.apply(bench.now, event.clone(), *chance) == ListPhase::Listed;
             }

@@ -1,0 +1,151 @@
+//! Reads one resource for as long as the watch is received: drives the requests and collects changes into batches.
+
+use std::future::pending;
+use std::time::Duration;
+
+use kube_io::list_watch::{Driver, Failure, Progress, Sink as _};
+use object_tree::Node;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::feed::Feed;
+use super::resource_sink::ResourceSink;
+use super::resources::{Need, ResourceId, WatchedResource};
+
+/// The pause after a batch of changes: what changes during it becomes one batch. A single change after a quiet time is
+/// sent at once.
+const PACE: Duration = Duration::from_millis(100);
+
+/// The pause after a batch of [`MANY`] changes or more: a long burst then causes fewer passes.
+const PACE_OF_MANY: Duration = Duration::from_millis(250);
+
+/// So many changes make the longer pause.
+const MANY: usize = 5;
+
+/// A part of the stream that comes within this time after another belongs to the same batch.
+const GAP: Duration = Duration::from_millis(1);
+
+/// How long the first list of Nodes waits until it is known which of their labels are used.
+const LABEL_USAGE: Duration = Duration::from_secs(1);
+
+/// Reads one resource.
+pub(super) struct ResourceReader<'s> {
+    need: Need,
+    driver: Driver<Node>,
+    sink: ResourceSink<'s>,
+    feed: &'s Feed,
+}
+
+impl<'s> ResourceReader<'s> {
+    pub(super) fn new(watched: &WatchedResource, feed: &'s Feed) -> Self {
+        let mut reader = Self {
+            need: watched.need,
+            driver: Driver::new(feed.connection.clone(), watched.resource),
+            sink: ResourceSink::new(watched.id, feed),
+            feed,
+        };
+        reader.restart();
+        reader
+    }
+
+    /// Starts again with a list, by the query that is valid now.
+    fn restart(&mut self) {
+        if self.sink.id == ResourceId::NODES {
+            self.sink.query = self.feed.reflector.borrow().node_query();
+        }
+        self.driver.restart(self.sink.query.only.clone());
+    }
+
+    /// Reads until the receiver of the batches is gone.
+    pub(super) async fn run(mut self) -> Option<()> {
+        self.until_needed().await;
+        self.feed.sync_status.began(self.sink.id);
+        if self.sink.id == ResourceId::NODES {
+            self.until_label_usage().await;
+        }
+        let mut rested = Instant::now();
+        loop {
+            if self.sink.is_outdated() {
+                self.restart();
+            }
+            if self.sink.take_due_doubt() {
+                self.driver.relist(&mut self.sink);
+            }
+            let progress = self.step().await;
+            let (progress, pause) = self.batch(progress, rested).await;
+            if progress == Ok(Progress::Waited) {
+                continue;
+            }
+            if let Err(failure) = &progress {
+                self.sink.failed(failure);
+            }
+            self.feed.send_batches().await?;
+            if let Some(pause) = pause {
+                sleep(pause).await;
+            }
+            rested = Instant::now();
+        }
+    }
+
+    async fn until_needed(&self) {
+        match self.need {
+            Need::Always | Need::IfKnown => {}
+            Need::IfSelected => self.feed.namespaces_needed.notified().await,
+            Need::IfMapped => {
+                if self.feed.reflector.borrow().readiness().is_none() {
+                    pending::<()>().await;
+                }
+            }
+        }
+    }
+
+    /// Waits until it is known which labels of Nodes are used, so that Nodes are not listed twice; but not for long.
+    async fn until_label_usage(&self) {
+        let known = async {
+            while !self.feed.reflector.borrow().knows_label_usage() {
+                self.feed.query_changed.notified().await;
+            }
+        };
+        let _late = timeout(LABEL_USAGE, known).await;
+    }
+
+    async fn step(&mut self) -> Result<Progress, Failure> {
+        let progress = self.driver.step(&mut self.sink).await?;
+        if matches!(progress, Progress::Received(_)) {
+            self.sink.received();
+        }
+        Ok(progress)
+    }
+
+    /// Takes what has come already with a part of a stream, if the last batch is not long ago. Returns also the pause that
+    /// follows; none before the list is complete, and none while there may be more.
+    async fn batch(
+        &mut self,
+        progress: Result<Progress, Failure>,
+        rested: Instant,
+    ) -> (Result<Progress, Failure>, Option<Duration>) {
+        let Ok(Progress::Received(mut changes)) = progress else {
+            return (progress, None);
+        };
+        if !self.driver.is_listed() {
+            return (progress, None);
+        }
+        let began = Instant::now();
+        let soon = began.duration_since(rested) < PACE;
+        while soon {
+            if began.elapsed() > PACE {
+                return (Ok(Progress::Received(changes)), None);
+            }
+            match timeout(GAP, self.step()).await {
+                Ok(Ok(Progress::Received(more))) => changes += more,
+                Ok(other) => return (other, None),
+                Err(_elapsed) => break,
+            }
+        }
+        (Ok(Progress::Received(changes)), Some(pause_after(changes)))
+    }
+}
+
+/// The pause after a batch of `changes`.
+fn pause_after(changes: usize) -> Duration {
+    if changes < MANY { PACE } else { PACE_OF_MANY }
+}

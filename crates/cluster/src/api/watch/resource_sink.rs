@@ -1,0 +1,158 @@
+//! Passes the events of one resource to the reflector, and notes the state of the resource.
+
+use std::future::pending;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube_io::list_watch::{Event, Failure, FailureKind, Sink, chance};
+use object_tree::Node;
+use tokio::time::{Instant, sleep_until};
+
+use super::feed::Feed;
+use super::reflector::NodeQuery;
+use super::resources::ResourceId;
+
+/// Spreads the second lists of all agents over this time.
+const SPREAD: Duration = Duration::from_secs(15);
+
+/// Receives the events of one resource.
+pub(super) struct ResourceSink<'s> {
+    pub(super) id: ResourceId,
+    /// The query that is being read.
+    pub(super) query: NodeQuery,
+    /// When to list again to confirm the last list.
+    list_again: Option<Instant>,
+    feed: &'s Feed,
+}
+
+impl Sink for ResourceSink<'_> {
+    type Object = Node;
+
+    fn apply(&mut self, event: Event<Node>) {
+        match event {
+            Event::ListBegan => self.feed.reflector.borrow_mut().begin(self.id),
+            Event::Applied(object) => self.feed.reflector.borrow_mut().exists(self.id, &object),
+            Event::Deleted(object) => self.feed.reflector.borrow_mut().gone(self.id, &object),
+            Event::Listed => self.listed(),
+            Event::Accepted => self.accepted(),
+            Event::Watching => self.watching(),
+        }
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.id == ResourceId::NODES && self.query != self.feed.reflector.borrow().node_query()
+    }
+
+    async fn interrupted(&self) {
+        tokio::select! {
+            () = self.outdated() => {}
+            () = self.doubt_due() => {}
+        }
+    }
+}
+
+impl<'s> ResourceSink<'s> {
+    pub(super) fn new(id: ResourceId, feed: &'s Feed) -> Self {
+        Self {
+            id,
+            query: NodeQuery::default(),
+            list_again: None,
+            feed,
+        }
+    }
+
+    /// Notes that a part of a stream came. A bookmark comes about every minute, so no early object waits longer.
+    pub(super) fn received(&self) {
+        let mut reflector = self.feed.reflector.borrow_mut();
+        reflector.judge_again();
+        let objects = reflector.count(self.id);
+        self.feed
+            .sync_status
+            .received(self.id, Timestamp::now(), objects);
+    }
+
+    /// Whether the list in doubt is to be confirmed now; says so once.
+    pub(super) fn take_due_doubt(&mut self) -> bool {
+        let is_due = |moment: &mut Instant| *moment <= Instant::now();
+        self.list_again.take_if(is_due).is_some()
+    }
+
+    /// Resolves when the query has changed.
+    async fn outdated(&self) {
+        if self.id != ResourceId::NODES {
+            pending::<()>().await;
+        }
+        while !self.is_outdated() {
+            self.feed.query_changed.notified().await;
+        }
+    }
+
+    /// Resolves when the list in doubt is to be confirmed.
+    async fn doubt_due(&self) {
+        match self.list_again {
+            Some(moment) => sleep_until(moment).await,
+            None => pending().await,
+        }
+    }
+
+    fn listed(&mut self) {
+        let now = self.feed.epoch.elapsed();
+        self.feed.reflector.borrow_mut().listed(self.id, now);
+        let doubt = self.feed.reflector.borrow().doubt(self.id);
+        let kept = doubt.map_or(0, |(_, missing)| missing);
+        self.feed.sync_status.doubts(self.id, kept);
+        self.list_again =
+            doubt.map(|(moment, _)| self.feed.epoch + moment + SPREAD.mul_f64(chance()));
+        self.watching();
+    }
+
+    fn accepted(&self) {
+        let mut reflector = self.feed.reflector.borrow_mut();
+        reflector.trouble(self.id, &self.feed.server, None);
+        reflector.refused(self.id, false);
+        let objects = reflector.count(self.id);
+        self.feed
+            .sync_status
+            .received(self.id, Timestamp::now(), objects);
+    }
+
+    fn watching(&self) {
+        self.feed.sync_status.watching(self.id, Timestamp::now());
+    }
+
+    pub(super) fn failed(&self, failure: &Failure) {
+        let Feed {
+            reflector,
+            sync_status,
+            server,
+            ..
+        } = self.feed;
+        let mut reflector = reflector.borrow_mut();
+        let error = &failure.error;
+        match failure.kind {
+            FailureKind::Absent => {
+                reflector.absent(self.id);
+                reflector.trouble(self.id, server, None);
+                sync_status.absent(self.id, error);
+                return;
+            }
+            FailureKind::Unsupported => return,
+            FailureKind::Retried => {}
+        }
+        if self.id == ResourceId::NODES && self.query == reflector.node_query() {
+            reflector.node_list_late();
+        }
+        if error.is_initializing(failure.failures) {
+            return;
+        }
+        sync_status.failed(self.id, error);
+        // A stream that breaks once is normal. A second failure in a row is reported.
+        if failure.failures > 1 {
+            reflector.trouble(self.id, server, Some(error));
+            if !error.fault.is_passing() {
+                reflector.refused(self.id, true);
+                reflector.settle_for_less();
+            }
+        }
+    }
+}

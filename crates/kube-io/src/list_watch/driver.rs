@@ -1,0 +1,292 @@
+//! Sends the requests that [`ListWatch`] decides on, decodes the answers and hands each object to a [`Sink`].
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::chance::chance;
+use super::event::{Event, Failure, FailureKind, Progress, Sink};
+use super::resource::Resource;
+use super::state_machine::{Input, ListPhase, ListWatch, Request};
+use super::stream::Stream;
+use crate::connection::{Call, Connection};
+use crate::decode::{Encoding, Object, Page, WatchEventType};
+use crate::error::{ApiError, Fault, Status};
+use crate::not_found::explain_not_found;
+use crate::path::{Target, Verb};
+
+/// The server sends a bookmark about every minute. A stream that is silent for longer is broken.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// The `timeoutSeconds` of a watch; up to twice as long, so streams of many clients do not end together.
+const STREAM: f64 = 300.0;
+
+/// Lists and watches one resource.
+pub struct Driver<O> {
+    connection: Connection,
+    resource: Resource,
+    /// The name of the only object that is requested.
+    only: Option<Arc<str>>,
+    list_watch: ListWatch,
+    stream: Option<Stream>,
+    /// An error that was not reported yet.
+    error: Option<ApiError>,
+    epoch: Instant,
+    object: PhantomData<fn() -> O>,
+}
+
+impl<O> std::fmt::Debug for Driver<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Driver({})", self.resource.path)
+    }
+}
+
+impl<O: Object> Driver<O> {
+    /// Makes a driver. It sends nothing before the first [`Driver::step`].
+    pub fn new(connection: Connection, resource: Resource) -> Self {
+        Self {
+            connection,
+            resource,
+            only: None,
+            list_watch: ListWatch::new(resource.optional),
+            stream: None,
+            error: None,
+            epoch: Instant::now(),
+            object: PhantomData,
+        }
+    }
+
+    /// Starts again with a list of all objects, or of the `only` one with this name. Resets the pauses.
+    pub fn restart(&mut self, only: Option<Arc<str>>) {
+        self.only = only;
+        self.stream = None;
+        self.error = None;
+        self.list_watch = ListWatch::new(self.resource.optional);
+    }
+
+    /// Lists again next.
+    pub fn relist(&mut self, sink: &mut impl Sink<Object = O>) {
+        if self.stream.take().is_some() {
+            self.apply(Input::Ended, sink);
+        }
+        self.apply(Input::Relist, sink);
+    }
+
+    /// Whether a list was completed, so that changes follow.
+    pub fn is_listed(&self) -> bool {
+        self.list_watch.is_listed()
+    }
+
+    /// Whether a stream is open. The next step then reads from it, and dropping its future loses nothing.
+    pub fn is_streaming(&self) -> bool {
+        self.stream.is_some() && self.error.is_none()
+    }
+
+    /// Waits, sends the next request, or takes the next part of the open stream, whatever is due.
+    pub async fn step(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, Failure> {
+        let error = match self.error.clone() {
+            Some(error) => error,
+            None => match self.advance(sink).await {
+                Ok(progress) => return Ok(progress),
+                Err(error) => error,
+            },
+        };
+        // Kept until it is explained, as this future may be dropped meanwhile.
+        self.error = Some(error.clone());
+        self.stream = None;
+        let error = explain_not_found(&self.connection, self.resource.path, error).await;
+        self.error = None;
+        Err(self.failed(error, sink))
+    }
+
+    async fn advance(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, ApiError> {
+        if self.stream.is_some() {
+            return self.read(sink).await;
+        }
+        match self.list_watch.next_request(self.epoch.elapsed()) {
+            Request::Wait(until) => {
+                tokio::select! {
+                    () = sleep_until(self.epoch + until) => {}
+                    () = sink.interrupted() => {}
+                }
+                return Ok(Progress::Waited);
+            }
+            Request::StreamList => self.open(None, sink).await?,
+            Request::Watch(version) => self.open(Some(&version), sink).await?,
+            Request::Page {
+                continue_token,
+                whole,
+            } => self.page(continue_token.as_deref(), whole, sink).await?,
+        }
+        Ok(Progress::Requested)
+    }
+
+    async fn page(
+        &mut self,
+        token: Option<&str>,
+        whole: bool,
+        sink: &mut impl Sink<Object = O>,
+    ) -> Result<(), ApiError> {
+        if token.is_none() {
+            sink.apply(Event::ListBegan);
+        }
+        let only = self.only.as_deref();
+        let path = self.resource.page_path(only, token, whole);
+        let call = Call {
+            accept: self.resource.accept(Verb::List),
+            ..Call::bare(Verb::List, &path)
+        };
+        let chunks = self.connection.open_body(call).await?;
+        let encoding = chunks.form();
+        let body = chunks.all().await?;
+        if sink.is_outdated() {
+            return Ok(());
+        }
+        let page = encoding.list(&body, self.resource.type_meta, &mut |object| {
+            sink.apply(Event::Applied(object));
+        });
+        let Page {
+            resource_version,
+            r#continue,
+        } = page.map_err(|error| self.error(Verb::List, &error))?;
+        let next = (!r#continue.is_empty()).then(|| r#continue.into());
+        let input = Input::page(resource_version.into(), next, token);
+        self.apply(input.map_err(|error| self.error(Verb::List, error))?, sink);
+        Ok(())
+    }
+
+    /// Opens a stream of what changed since `version`, or of everything.
+    async fn open(
+        &mut self,
+        version: Option<&str>,
+        sink: &mut impl Sink<Object = O>,
+    ) -> Result<(), ApiError> {
+        if version.is_none() {
+            sink.apply(Event::ListBegan);
+        }
+        let seconds = Duration::from_secs_f64(STREAM * (1.0 + chance())).as_secs();
+        let only = self.only.as_deref();
+        let path = self.resource.stream_path(only, version, seconds);
+        let call = Call {
+            accept: self.resource.accept(Verb::Watch),
+            ..Call::bare(Verb::Watch, &path)
+        };
+        let chunks = self.connection.open_body(call).await?;
+        self.apply(Input::Opened, sink);
+        if version.is_some() {
+            sink.apply(Event::Watching);
+        }
+        self.stream = Some(Stream::new(chunks));
+        Ok(())
+    }
+
+    /// Takes the next part of the stream.
+    async fn read(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, ApiError> {
+        let Some(stream) = &mut self.stream else {
+            return Ok(Progress::Ended);
+        };
+        let next = tokio::select! {
+            biased;
+            () = sink.interrupted() => Ok(Ok(None)),
+            next = timeout(SILENCE, stream.chunks.next()) => next,
+        };
+        let ended = match next {
+            Err(_elapsed) => Input::Silent,
+            Ok(next) => match next? {
+                Some(bytes) => return self.events(&bytes, sink).map(Progress::Received),
+                None => Input::Ended,
+            },
+        };
+        self.stream = None;
+        self.apply(ended, sink);
+        Ok(Progress::Ended)
+    }
+
+    /// Takes the events that are complete with these bytes. Returns how many they are.
+    fn events(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut impl Sink<Object = O>,
+    ) -> Result<usize, ApiError> {
+        let Some(Stream { framer, .. }) = &mut self.stream else {
+            return Ok(0);
+        };
+        if framer.push(bytes).is_err() {
+            return Err(self.error(Verb::Watch, "an event that does not end"));
+        }
+        let mut count = 0;
+        while let Some(stream) = &mut self.stream
+            && let Some(part) = stream.framer.next_part()
+        {
+            let encoding = stream.encoding();
+            self.event(encoding, &part, sink)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn event(
+        &mut self,
+        encoding: Encoding,
+        bytes: &[u8],
+        sink: &mut impl Sink<Object = O>,
+    ) -> Result<(), ApiError> {
+        let event = encoding.event::<O>(bytes, self.resource.type_meta);
+        let event = event.map_err(|error| self.error(Verb::Watch, &error))?;
+        let version: Option<Box<str>> = event.version().map(Into::into);
+        let listed = event.event_type == WatchEventType::Bookmark { listed: true };
+        match event.event_type {
+            WatchEventType::Applied => sink.apply(Event::Applied(event.object)),
+            WatchEventType::Deleted => sink.apply(Event::Deleted(event.object)),
+            WatchEventType::Bookmark { .. } => {}
+            WatchEventType::Error => {
+                let target = Target::of(self.resource.path);
+                return Err(Status::of(&event.object).error(Verb::Watch, &target));
+            }
+        }
+        if let Some(resource_version) = version {
+            let input = Input::Version {
+                resource_version,
+                listed,
+            };
+            self.apply(input, sink);
+        }
+        Ok(())
+    }
+
+    /// Applies an input to the state, and reports what it means for the list.
+    fn apply(&mut self, input: Input, sink: &mut impl Sink<Object = O>) -> ListPhase {
+        let is_accepted = matches!(input, Input::Opened | Input::Page { .. });
+        let phase = self.list_watch.apply(self.epoch.elapsed(), input, chance());
+        if phase == ListPhase::Listed {
+            sink.apply(Event::Listed);
+        }
+        if is_accepted {
+            sink.apply(Event::Accepted);
+        }
+        phase
+    }
+
+    fn failed(&mut self, error: ApiError, sink: &mut impl Sink<Object = O>) -> Failure {
+        let phase = self.apply(Input::Failed(error.fault, error.retry_after), sink);
+        let next = self.list_watch.next_request(self.epoch.elapsed());
+        let kind = match (phase, next) {
+            (ListPhase::Absent, _) => FailureKind::Absent,
+            (_, Request::Wait(_)) => FailureKind::Retried,
+            _ => FailureKind::Unsupported,
+        };
+        let failures = self.list_watch.failures();
+        Failure {
+            error,
+            kind,
+            failures,
+        }
+    }
+
+    fn error(&self, verb: Verb, message: &(impl ToString + ?Sized)) -> ApiError {
+        let target = Target::of(self.resource.path);
+        ApiError::new(verb, &target, Fault::Garbled, message)
+    }
+}

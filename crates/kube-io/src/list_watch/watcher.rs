@@ -1,0 +1,81 @@
+//! Lists and watches one resource for a caller that takes the changes one by one.
+
+use std::collections::VecDeque;
+
+use super::driver::Driver;
+use super::event::{Event, FailureKind, Sink};
+use super::resource::Resource;
+use crate::connection::Connection;
+use crate::decode::Object;
+use crate::error::ApiError;
+
+/// What a watcher received.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WatcherChange<O> {
+    /// A new list begins: an object that is not named until [`WatcherChange::Listed`] does not exist.
+    Begin,
+    /// The object exists with this content.
+    Exists(O),
+    /// The object was deleted. This is its last content.
+    Gone(O),
+    /// The list is complete.
+    Listed,
+    /// A request failed. It is tried again.
+    Trouble(ApiError),
+}
+
+/// Lists and watches one resource. A kind that the server does not know has no objects.
+#[derive(Debug)]
+pub struct Watcher<O> {
+    driver: Driver<O>,
+    ready: Queue<O>,
+}
+
+/// The changes that were not taken yet.
+#[derive(Debug)]
+struct Queue<O>(VecDeque<WatcherChange<O>>);
+
+impl<O: Object> Sink for Queue<O> {
+    type Object = O;
+
+    fn apply(&mut self, event: Event<O>) {
+        self.0.extend(match event {
+            Event::ListBegan => Some(WatcherChange::Begin),
+            Event::Applied(object) => Some(WatcherChange::Exists(object)),
+            Event::Deleted(object) => Some(WatcherChange::Gone(object)),
+            Event::Listed => Some(WatcherChange::Listed),
+            Event::Accepted | Event::Watching => None,
+        });
+    }
+}
+
+impl<O: Object> Watcher<O> {
+    /// Makes a watcher. It sends nothing before the first [`Watcher::next`].
+    pub fn new(connection: Connection, resource: Resource) -> Self {
+        Self {
+            driver: Driver::new(connection, resource),
+            ready: Queue(VecDeque::new()),
+        }
+    }
+
+    /// Waits for the next change.
+    pub async fn next(&mut self) -> WatcherChange<O> {
+        loop {
+            if let Some(change) = self.ready.0.pop_front() {
+                return change;
+            }
+            let Err(failure) = self.driver.step(&mut self.ready).await else {
+                continue;
+            };
+            if failure.kind == FailureKind::Absent {
+                self.ready
+                    .0
+                    .extend([WatcherChange::Begin, WatcherChange::Listed]);
+            } else if !failure.error.is_initializing(failure.failures) {
+                self.ready
+                    .0
+                    .push_back(WatcherChange::Trouble(failure.error));
+            }
+        }
+    }
+}
