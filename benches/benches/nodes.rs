@@ -14,8 +14,9 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use cluster::api::{Connection, NodeSource, follow};
+use cluster::api::{NodeSource, follow};
 use cluster::index::Index;
+use kube_io::Connection;
 use serde_json::{Map, Value, json};
 
 /// The argument with which this program runs the measured work.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 /// Every collection.
 pub(crate) fn collections(board: &SyncStatus) -> Vec<CollectionView> {
     let now = Timestamp::now();
-    let states = board.inputs().into_iter();
+    let states = board.resources().into_iter();
     states.map(|state| collection(state, now)).collect()
 }
 

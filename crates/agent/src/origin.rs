@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cluster::api::{self, Access, Credentials, Following};
+use cluster::api::{self, Following};
 use cluster::source::{self, Loaded, Options, Watch};
+use kube_io::{Access, Credentials};
 use topology_core::model::ObjectName;
 
 use crate::cli::exit::Failure;

@@ -57,7 +57,7 @@ async fn work(
 ) -> Result<ExitStatus, Failure> {
     // The user's mistake is told before the machine's.
     let source = args.origin.get().watch(args.following())?;
-    let board = source.board().cloned();
+    let board = source.sync_status().cloned();
     preflight::permission().map_err(Failure::trouble)?;
     // Held until the agent ends; taken before the socket of another agent could be replaced.
     let _lock = Lock::acquire(&args.state_dir).map_err(Failure::trouble)?;

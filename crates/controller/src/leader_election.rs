@@ -6,8 +6,8 @@ mod tests;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use cluster::api::{Access, ApiError, Connection, Fault};
 use jiff::Timestamp;
+use kube_io::{Access, ApiError, Connection, Fault};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster::api::ApiError;
+use kube_io::ApiError;
 use tokio::time::Instant;
 
 /// A failure that comes back after this time is logged again. It is longer than the longest wait before a retry, the

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::routing::get;
-use cluster::api::Connection;
+use kube_io::Connection;
 use telemetry::Format;
 
 use crate::metrics::Metrics;

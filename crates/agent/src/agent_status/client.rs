@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cluster::api::{ApiError, Connection, Fault, Patch};
 use crd::{GROUP, VERSION};
+use kube_io::{ApiError, Connection, Fault, Patch};
 use serde_json::{Value, json};
 
 use crd::topology_agent::AgentStatus;

@@ -6,10 +6,11 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::api::{Access, ApiError, Phase as Reading, ResourceStatus, SyncStatus};
+use cluster::api::{Phase as Reading, ResourceStatus, SyncStatus};
 use crd::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
 use crd::{GROUP, MAX_WARNING_BYTES, MAX_WARNINGS};
 use jiff::{SignedDuration, Timestamp};
+use kube_io::{Access, ApiError};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::compare::{difference, keep_times};
@@ -133,7 +134,7 @@ impl Reporter {
     /// What there is to report, and how many nodes there are; nothing while the agent starts, or where our kinds of
     /// objects are not installed.
     async fn compose(&self, now: Duration) -> Result<Option<(AgentStatus, u64)>, Stopped> {
-        let (pulse, inputs) = (self.handle.pulse(), self.board.inputs());
+        let (pulse, inputs) = (self.handle.pulse(), self.board.resources());
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
             return Ok(None);
         }

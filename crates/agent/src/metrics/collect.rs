@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use agent_api::describe;
-use cluster::api::{Count, Phase, SyncStatus};
+use cluster::api::{Phase, SyncStatus};
+use kube_io::Count;
 use telemetry::ClientRequests;
 use topology_core::model::ObjectName;
 use topology_core::policy::Mode;
@@ -80,7 +81,7 @@ fn server(board: &SyncStatus) -> Server {
         let code = ClientRequests::code_label(of.code);
         ((of.verb.word(), of.verb.method(), of.resource, code), count)
     });
-    let inputs = board.inputs();
+    let inputs = board.resources();
     let heard = inputs.iter().filter_map(|input| {
         let seconds = input.last_heard?.as_duration().as_secs_f64();
         Some((input.name, seconds))

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use agent::agent_status::{Aggregate, Contribution, DecisionSummary, StatusClient, WriteResult};
 use agent::origin::Origin;
-use cluster::api::{Access, Connection};
 use cluster::source::{Options, read_text};
 use crd::MAX_REPORT_BYTES;
 use crd::topology_agent::{AgentCounts, AgentPhase, AgentStatus, NodeWarning};
+use kube_io::{Access, Connection};
 use topology_core::model::{ObjectName, PolicyName};
 use topology_core::resolve::{Viewpoint, resolve};
 

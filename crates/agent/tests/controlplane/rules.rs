@@ -4,8 +4,9 @@ mod alone {
     //! There is one such account.
 
     use agent::agent_status::{StatusClient, WriteResult};
-    use cluster::api::{Access, Connection, Phase};
+    use cluster::api::Phase;
     use crd::topology_agent::AgentStatus;
+    use kube_io::{Access, Connection};
 
     use crate::audit::{Audit, NAMESPACE, based, hired};
     use crate::follower::Follower;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agent::origin::Origin;
-use cluster::api::{Access, ApiError, Connection, Fault};
+use kube_io::{Access, ApiError, Connection, Fault};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

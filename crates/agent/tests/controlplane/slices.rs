@@ -3,7 +3,7 @@
 use agent::cli::ServiceArgs;
 use agent::offline::{Offline, Resolved};
 use agent::output::{print, save};
-use cluster::api::{Access, Connection, Patch};
+use kube_io::{Access, Connection, Patch};
 use serde_json::{Value, json};
 use topology_core::model::ObjectName;
 use topology_core::resolve::{ResolvedServer, Viewpoint, resolve};

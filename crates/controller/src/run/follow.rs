@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cluster::api::{Connection, WatcherChange};
+use kube_io::Connection;
+use kube_io::list_watch::{Resource, Watcher, WatcherChange};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -56,15 +57,20 @@ pub(super) async fn follow(
     }
 }
 
-fn source(connection: &Connection, collection: Collection) -> cluster::api::Watcher {
-    let selector = collection.selector();
-    cluster::api::Watcher::selected(connection.clone(), collection.all(), selector)
+fn source(connection: &Connection, collection: Collection) -> Watcher<Value> {
+    let resource = Resource {
+        selector: collection.selector(),
+        page_size: 200,
+        optional: true,
+        ..Resource::new(collection.all())
+    };
+    Watcher::new(connection.clone(), resource)
 }
 
 struct Follower {
     connection: Connection,
     collection: Collection,
-    source: cluster::api::Watcher,
+    source: Watcher<Value>,
     /// Of Nodes: the names that are known.
     names: Option<Names>,
     /// The names in the list that is being read.
@@ -75,7 +81,7 @@ struct Follower {
 
 impl Follower {
     /// The next change. Lists again when a list is to be confirmed.
-    async fn change(&mut self) -> WatcherChange {
+    async fn change(&mut self) -> WatcherChange<Value> {
         loop {
             let list_again = self.names.as_ref().and_then(Names::list_again);
             let Some(until) = list_again else {
@@ -90,7 +96,7 @@ impl Follower {
     }
 
     /// What it means for the loop, if it means anything.
-    fn update(&mut self, change: WatcherChange) -> Option<Update> {
+    fn update(&mut self, change: WatcherChange<Value>) -> Option<Update> {
         let update = match change {
             WatcherChange::Begin => {
                 self.listed = Some(BTreeSet::new());

@@ -1,6 +1,6 @@
 //! Writes one object.
 
-use cluster::api::{ApiError, Connection, Patch};
+use kube_io::{ApiError, Connection, Patch};
 use serde_json::Value;
 
 use crate::state::{MANAGER, Write, WriteKind};

@@ -1,6 +1,6 @@
 //! Writes one Event.
 
-use cluster::api::{ApiError, Connection, Fault, Patch};
+use kube_io::{ApiError, Connection, Fault, Patch};
 
 use crate::event_recorder::Pending;
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use cluster::api::{Access, Connection, Following, NodeSource, follow};
+use cluster::api::{Following, NodeSource, follow};
 use cluster::clock::Clock;
 use cluster::event::Completeness;
 use cluster::index::Index;
 use cluster::source::Watch;
 use controller::state::{Collection, State};
 use jiff::{SignedDuration, Timestamp};
+use kube_io::{Access, Connection};
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 

@@ -3,9 +3,9 @@
 mod alone {
     //! There is one `TopologyMap` in a cluster.
 
-    use cluster::api::{Access, ApiError, Connection};
     use cluster::index::Index;
     use controller::state::{Collection, State, WriteKind};
+    use kube_io::{Access, ApiError, Connection};
     use serde_json::{Value, json};
     use tokio::runtime::Runtime;
     use topology_core::resolve::{Viewpoint, resolve};
@@ -72,9 +72,7 @@ spec:
                 self.ask(
                     "emptying",
                     &async |api| match api.delete(&collection).await {
-                        Err(error) if error.fault == cluster::api::Fault::NotFound => {
-                            Ok(Value::Null)
-                        }
+                        Err(error) if error.fault == kube_io::Fault::NotFound => Ok(Value::Null),
                         answer => answer,
                     },
                 );

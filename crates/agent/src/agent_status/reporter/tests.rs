@@ -53,10 +53,10 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     );
     std::fs::write(&kubeconfig, text).unwrap();
     let access = Access::kubeconfig(&kubeconfig, "tests");
-    let connection = cluster::api::Connection::open(&access).await.unwrap();
+    let connection = kube_io::Connection::open(&access).await.unwrap();
     let (watch, _nobody_follows) =
         cluster::api::follow(connection.clone(), cluster::api::NodeSource::Whole);
-    let board = watch.board().cloned().unwrap();
+    let board = watch.sync_status().cloned().unwrap();
     let (handle, mut ends) = channel();
     ends.pulse.send_modify(|pulse| pulse.ready = true);
     tokio::spawn(async move {

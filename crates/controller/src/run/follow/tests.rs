@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use cluster::api::Access;
+use kube_io::Access;
 use serde_json::json;
 use tokio::net::TcpListener;
 
