@@ -39,7 +39,7 @@ pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
     let unfollowed = args.configure()?;
     let verbosity = Verbosity {
         level: args.verbose,
-        crates: &["agent", "cluster"],
+        crates: &["agent", "cluster", "kube_io"],
     };
     log::start(args.log_format, verbosity);
     for line in unfollowed {

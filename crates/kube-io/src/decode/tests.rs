@@ -38,7 +38,7 @@ fn of_json(text: &str) -> String {
     let mut found = Vec::new();
     let page = format!("{{\"items\": [{text}]}}");
     json::list(page.as_bytes(), Tree::OBJECT, &mut |node| {
-        found.push(shape(&node))
+        found.push(shape(&node));
     })
     .unwrap();
     found.join("\n")

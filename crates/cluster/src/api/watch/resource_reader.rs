@@ -129,16 +129,16 @@ impl<'s> ResourceReader<'s> {
         if !self.driver.is_listed() {
             return (progress, None);
         }
-        let began = Instant::now();
-        let soon = began.duration_since(rested) < PACE;
-        while soon {
-            if began.elapsed() > PACE {
-                return (Ok(Progress::Received(changes)), None);
-            }
-            match timeout(GAP, self.step()).await {
-                Ok(Ok(Progress::Received(more))) => changes += more,
-                Ok(other) => return (other, None),
-                Err(_elapsed) => break,
+        if rested.elapsed() < PACE {
+            let began = Instant::now();
+            while let Ok(more) = timeout(GAP, self.step()).await {
+                match more {
+                    Ok(Progress::Received(more)) => changes += more,
+                    other => return (other, None),
+                }
+                if began.elapsed() > PACE {
+                    return (Ok(Progress::Received(changes)), None);
+                }
             }
         }
         (Ok(Progress::Received(changes)), Some(pause_after(changes)))

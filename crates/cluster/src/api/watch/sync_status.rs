@@ -185,8 +185,9 @@ impl SyncStatus {
 
     fn change(&self, id: ResourceId, change: impl FnOnce(&mut ResourceStatus)) {
         let mut states = self.lock();
-        let state = states.iter_mut().find(|(known, _)| *known == id);
-        state.map(|(_, state)| change(state));
+        if let Some((_, state)) = states.iter_mut().find(|(known, _)| *known == id) {
+            change(state);
+        }
     }
 
     /// A panic cannot leave a state half written.

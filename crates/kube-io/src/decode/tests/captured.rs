@@ -21,8 +21,8 @@ macro_rules! captured {
     };
 }
 
-fn type_meta(kind: &'static str, api_version: &'static str) -> Option<TypeMeta> {
-    Some(TypeMeta { kind, api_version })
+fn type_meta(kind: &'static str, api_version: &'static str) -> TypeMeta {
+    TypeMeta { kind, api_version }
 }
 
 /// The events in a stream.
@@ -121,7 +121,8 @@ fn every_row_of_the_tables_is_in_what_was_captured() {
     for (kind, [_, (form, page)]) in pages {
         rows(kinds::of(kind).unwrap(), kind, &mut expected);
         let mut sink = |object: Node| paths(&object, kind, &mut found);
-        form.list(page, type_meta(kind, ""), &mut sink).unwrap();
+        form.list(page, Some(type_meta(kind, "")), &mut sink)
+            .unwrap();
     }
     rows(kinds::of("Status").unwrap(), "Status", &mut expected);
     let [_, (form, status)] = captured!("status");
@@ -172,7 +173,7 @@ fn the_form_is_what_the_server_calls_it() {
 #[test]
 fn what_is_cut_off_is_refused_and_never_taken_for_less() {
     let [_, (form, page)] = captured!("slices");
-    let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
+    let slice = Some(type_meta("EndpointSlice", "discovery.k8s.io/v1"));
     // Two empty texts that nobody reads end the envelope.
     for length in 0..page.len() - 4 {
         assert!(
@@ -201,7 +202,7 @@ proptest! {
         let [_, (form, page)] = captured!("slices");
         let (mut page, length) = (page.to_vec(), page.len());
         page[at.index(length)] = byte;
-        let slice = type_meta("EndpointSlice", "discovery.k8s.io/v1");
+        let slice = Some(type_meta("EndpointSlice", "discovery.k8s.io/v1"));
         let _either = form.list(&page, slice, &mut |object: Node| drop(object));
     }
 }
