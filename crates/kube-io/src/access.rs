@@ -1,4 +1,4 @@
-//! How the API server is reached: a kubeconfig, the pod's own account, or a bare address.
+//! Finds the API server and the credentials: a kubeconfig, the pod's service account, or a bare address.
 
 mod error;
 mod kubeconfig;
@@ -15,7 +15,7 @@ use kube::{Client, Config};
 use crate::cipher;
 pub use error::AccessError;
 
-/// How long a connection may take to come about.
+/// How long connecting may take.
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Where address and credentials come from.
@@ -23,28 +23,27 @@ const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 pub enum Credentials {
     /// A kubeconfig.
     Kubeconfig(PathBuf),
-    /// As kubectl: the files that `KUBECONFIG` names, else `~/.kube/config`, else the account of the pod that this
-    /// program runs in.
+    /// Like kubectl: the files in `KUBECONFIG`, else `~/.kube/config`, else the service account of the pod.
     #[default]
     Environment,
 }
 
-/// How the API server is reached. Read anew when credentials have to be renewed.
+/// How the API server is reached. Read again when credentials are renewed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// Where address and credentials come from.
     pub credentials: Credentials,
-    /// The context of the kubeconfig; its current one if none.
+    /// The context of the kubeconfig; the current context if none.
     pub context: Option<String>,
-    /// The user to act as, which the credentials must be allowed to impersonate.
+    /// The user to impersonate. The credentials need the permission.
     pub impersonate: Option<String>,
-    /// Another address for the server, as kube-proxy's `--master`.
+    /// Another address of the server, like kube-proxy's `--master`.
     pub master: Option<String>,
-    /// What the server's audit log shows: program and version.
+    /// Program and version, for the server's audit log.
     pub user_agent: String,
 }
 
-/// Which server is meant.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Its URL.
@@ -62,7 +61,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Address and credentials, and the context that they are of.
+/// Address and credentials, and the context that has them.
 struct Found {
     config: Config,
     context: Option<String>,
@@ -78,7 +77,7 @@ impl Access {
         }
     }
 
-    /// What the environment says, for the program `user_agent`.
+    /// The environment's kubeconfig or service account, for the program `user_agent`.
     pub fn environment(user_agent: &str) -> Self {
         Self {
             user_agent: user_agent.to_owned(),
@@ -86,17 +85,17 @@ impl Access {
         }
     }
 
-    /// Whether address and credentials can be found and read; no server is asked.
+    /// Checks that address and credentials can be found and read, without a request.
     pub async fn check(&self) -> Result<(), AccessError> {
         self.config().await.map(drop)
     }
 
-    /// The namespace of what is named without one: that of the context, or of the pod.
+    /// The default namespace: that of the context or of the pod.
     pub async fn namespace(&self) -> Result<String, AccessError> {
         Ok(self.config().await?.default_namespace)
     }
 
-    /// Which server is meant.
+    /// The address of a server.
     pub async fn address(&self) -> Result<Address, AccessError> {
         let Found { config, context } = self.found().await?;
         let server = config.cluster_url.to_string();
@@ -145,11 +144,11 @@ impl Access {
             config.auth_info.impersonate = Some(user.clone());
         }
         if config.accept_invalid_certs || config.cluster_url.scheme_str() == Some("http") {
-            // Nobody's certificate is looked at. Without this the client reads the authorities of the system, and fails
-            // where there are none, as in a container's image.
+            // No certificate is checked. Without this the client reads the system's certificate authorities and fails in an
+            // image that has none.
             config.root_cert.get_or_insert_default();
         }
-        // The loops above wait as the server asks; a retry underneath would hide what it says.
+        // The callers wait as the server asks. A retry in the client would hide its answers.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT);
         if let Ok(agent) = HeaderValue::from_str(&self.user_agent) {

@@ -1,4 +1,4 @@
-//! Which ciphers an API server is offered first.
+//! Chooses the cipher suites that are offered to an API server first.
 
 use rustls::CipherSuite;
 use rustls::crypto::{CryptoProvider, ring};
@@ -7,7 +7,7 @@ use rustls::crypto::{CryptoProvider, ring};
 /// have none: AES in software is many times slower, and servers written in Go take what such a client offers first
 /// (`crypto/tls`, `aesgcmPreferred`).
 pub(crate) fn prefer_fast_ones() {
-    // Whoever embeds this crate may have chosen before; that stands.
+    // A program that installed another provider before keeps it.
     drop(offered(has_aes()).install_default());
 }
 

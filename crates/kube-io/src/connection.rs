@@ -1,4 +1,4 @@
-//! Requests to the API server: paths and JSON in, JSON, a body or a typed error out.
+//! Sends requests to the API server: paths and JSON in; JSON, a body or a typed error out.
 
 mod body;
 mod inflate;
@@ -23,24 +23,24 @@ pub(crate) use body::Chunks;
 use body::PATIENCE;
 use renew::Credentials;
 
-/// What is sent, but for patches, and wanted, where nothing else is said.
+/// The default of the headers `Accept` and `Content-Type`.
 const JSON: &str = "application/json";
 
-/// How a patch is to be understood.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patch<'a> {
-    /// RFC 7386: what is there replaces, `null` removes.
+    /// RFC 7386: a value replaces, `null` removes.
     Merge,
-    /// Server-side apply: the object's wanted fields, owned by `manager`.
+    /// Server-side apply: the desired fields, owned by `manager`.
     Apply {
-        /// Who owns the fields.
+        /// The owner of the fields.
         manager: &'a str,
-        /// Whether to take fields that others own.
+        /// Whether to take over fields of other owners.
         force: bool,
     },
 }
 
-/// A way to the API server. Cheap to clone; all clones count together.
+/// A connection to the API server. Cheap to clone; clones share their counters.
 #[derive(Clone)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -88,14 +88,14 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Finds address and credentials; the server is asked nothing yet.
+    /// Finds address and credentials. Sends no request.
     ///
     /// Must be called within a tokio runtime, and be used within the same.
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
         Self::counting(access, Arc::default()).await
     }
 
-    /// Another way, for another runtime, that counts together with this one.
+    /// Opens another connection, for another runtime, with the same counters.
     pub async fn beside(&self, access: &Access) -> Result<Self, AccessError> {
         Self::counting(access, Arc::clone(&self.shared.meter)).await
     }
@@ -106,7 +106,7 @@ impl Connection {
         Ok(Self::new(server, credentials, meter))
     }
 
-    /// A connection over a client made elsewhere; its credentials are not renewed.
+    /// Wraps a client. Its credentials are not renewed.
     pub fn of_client(client: Client) -> Self {
         let credentials = Credentials::fixed(client);
         Self::new("in-process".to_owned(), credentials, Arc::default())
@@ -123,17 +123,17 @@ impl Connection {
         }
     }
 
-    /// What the server said of groups that it does not have as they are asked for.
+    /// The groups that were looked up after a 404.
     pub(crate) fn groups(&self) -> &ApiGroups {
         &self.shared.groups
     }
 
-    /// The server's address, for people.
+    /// The server's address.
     pub fn server(&self) -> &str {
         &self.shared.server
     }
 
-    /// What was asked and received so far.
+    /// The counters of requests and bytes.
     pub fn count(&self) -> Count {
         self.shared.meter.read()
     }
@@ -143,12 +143,12 @@ impl Connection {
         self.value(Call::bare(Verb::Get, path)).await
     }
 
-    /// Reads a collection. What follows a `?` in `path` selects and pages.
+    /// Reads a collection. The query of `path` selects and pages.
     pub async fn list(&self, path: &str) -> Result<Value, ApiError> {
         self.value(Call::bare(Verb::List, path)).await
     }
 
-    /// Makes an object in the collection at `path`.
+    /// Creates an object in the collection at `path`.
     pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
         self.write(Verb::Create, path, JSON, object).await
     }
@@ -176,7 +176,7 @@ impl Connection {
         self.write(Verb::Patch, &path, content_type, object).await
     }
 
-    /// Removes the object at `path`.
+    /// Deletes the object at `path`.
     pub async fn delete(&self, path: &str) -> Result<Value, ApiError> {
         self.value(Call::bare(Verb::Delete, path)).await
     }
@@ -206,8 +206,8 @@ impl Connection {
             .map_err(|error| ApiError::new(verb, &target, Fault::Garbled, &error))
     }
 
-    /// Sends a request and gives the body of its answer as it comes, if the answer is a success. If one side does not
-    /// trust the other, credentials and authority are read anew for the next request.
+    /// Sends a request and returns the body of a successful answer as a stream. Renews the credentials for the next request if
+    /// one side does not trust the other.
     pub(crate) async fn open_body(&self, call: Call<'_>) -> Result<Chunks, ApiError> {
         let mut opened = self.attempt(call).await;
         if opened

@@ -1,4 +1,4 @@
-//! Why a request to the API server came to nothing: one error, a word for programs, and a remedy.
+//! Describes why a request to the API server failed: one error type, a word for programs, and a remedy.
 
 pub(crate) mod cause;
 mod certificate;
@@ -12,45 +12,45 @@ use crate::path::{Target, Verb};
 pub(crate) use status::Status;
 pub(crate) use status::{refused, retry_after};
 
-/// What kind of failure it was.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// The server does not know who asks.
+    /// The server does not know the user.
     Unauthorized,
-    /// Who asks may not do it.
+    /// The user has no permission.
     Forbidden,
     /// There is no such object, or no such kind of object.
     NotFound,
-    /// There is such a kind of object, but not in the version that was asked for.
+    /// The server has this kind in another version only.
     OtherVersion,
     /// There is such an object already.
     AlreadyExists,
     /// The object changed meanwhile.
     Conflict,
-    /// The wanted version is not kept any more.
+    /// The server no longer has the requested version.
     Gone,
     /// The server does not accept the content.
     Invalid,
-    /// The server wants fewer requests.
+    /// The server limits requests.
     TooManyRequests,
-    /// The server has trouble of its own.
+    /// The server has an internal error.
     Unavailable,
     /// No connection.
     Unreachable,
-    /// The server cannot prove who it is, or its proof or ours is out of date.
+    /// The server's certificate is not trusted, or a certificate has expired.
     Certificate,
-    /// No answer, or the rest of it did not come.
+    /// No answer, or an incomplete one, within the time limit.
     Timeout,
-    /// The answer makes no sense.
+    /// The answer cannot be decoded.
     Garbled,
-    /// Our own credentials could not be read.
+    /// The client's credentials could not be read.
     Credentials,
     /// Any other refusal.
     Refused,
 }
 
 impl Fault {
-    /// Whether other credentials, or another authority, may help.
+    /// Whether other credentials or another certificate authority may help.
     pub(crate) const fn is_of_trust(self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ impl Fault {
         }
     }
 
-    /// Whether the same request may succeed later without anybody doing anything about it.
+    /// Whether the same request may succeed later by itself.
     pub const fn is_passing(self) -> bool {
         matches!(
             self,
@@ -89,31 +89,31 @@ impl Fault {
     }
 }
 
-/// A request that came to nothing.
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// What was to be done.
+    /// The verb of the request.
     pub verb: Verb,
-    /// To what.
+    /// The object or collection of the request.
     pub target: Box<Target>,
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub fault: Fault,
-    /// The code of HTTP, if there was an answer.
+    /// The HTTP status, if there was an answer.
     pub code: Option<u16>,
-    /// What the server, or the library underneath, says.
+    /// The message of the server or of the client library.
     pub message: String,
-    /// How long the server wants to be left alone.
+    /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
 }
 
-/// What a server says of a kind of object whose definition it got a moment ago.
+/// The server's message for a kind whose definition is a moment old.
 const INITIALIZING: &str = "storage is (re)initializing";
 
-/// So many answers in a row that a kind is not ready yet are nothing to tell of: with the waits between them half a minute.
+/// So many answers in a row that a kind is not ready are not reported. With the pauses between them they take half a minute.
 const READY_SOON: u32 = 5;
 
 impl ApiError {
-    /// Whether the server is only preparing a kind of object whose definition is new, after so many failures in a row.
+    /// Whether the server still prepares a kind whose definition is new, after so many failures in a row.
     pub fn is_initializing(&self, failures: u32) -> bool {
         self.fault == Fault::TooManyRequests
             && self.message.contains(INITIALIZING)
@@ -137,7 +137,7 @@ impl ApiError {
         }
     }
 
-    /// What a person can do about it; empty where nothing is to be done.
+    /// What an operator can do; empty if nothing.
     pub fn remedy(&self) -> String {
         match self.fault {
             Fault::Unauthorized => {

@@ -1,22 +1,22 @@
-//! How many requests were made and how many bytes came back.
+//! Counts requests and received bytes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::path::{Target, Verb};
 
-/// What is counted apart.
+/// The key of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requests {
-    /// What was done.
+    /// The verb.
     pub verb: Verb,
-    /// To which resource, with its group: `endpointslices.discovery.k8s.io`.
+    /// The resource with its group: `endpointslices.discovery.k8s.io`.
     pub resource: String,
-    /// The code of HTTP; none when no answer came.
+    /// The HTTP status; none without an answer.
     pub code: Option<u16>,
 }
 
-/// What was counted so far.
+/// The counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Count {
     /// Requests that were answered or failed.
@@ -65,7 +65,7 @@ impl Meter {
         copy
     }
 
-    /// Nothing that could leave the counts half written panics.
+    /// A panic cannot leave the counters half written.
     fn change(&self, change: impl FnOnce(&mut Count)) {
         change(&mut self.count.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -1,23 +1,23 @@
-//! What a request is about, read from its path: group, resource, namespace and name.
+//! Reads group, resource, namespace and name from the path of a request.
 
 use std::fmt;
 
-/// What is done, in the words of RBAC rules.
+/// A verb of RBAC rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Reads one object.
     Get,
     /// Reads all objects.
     List,
-    /// Follows changes.
+    /// Streams changes.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
-    /// Changes parts of an object, or makes it.
+    /// Changes parts of an object, or creates it.
     Patch,
-    /// Removes an object.
+    /// Deletes an object.
     Delete,
 }
 
@@ -47,7 +47,7 @@ impl Verb {
     }
 }
 
-/// What a path names.
+/// The object or collection that a path names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Target {
     /// The API group, empty for the core group.
@@ -61,7 +61,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a path; what follows a `?` does not count.
+    /// Reads a path. The query is ignored.
     pub fn of(path: &str) -> Self {
         let path = path.split('?').next().unwrap_or_default();
         let mut parts = path.split('/').filter(|part| !part.is_empty());
@@ -97,8 +97,8 @@ impl Target {
         }
     }
 
-    /// The rule that lets somebody do it: `apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]`. Who reads
-    /// a collection follows it, and the other way round.
+    /// The RBAC rule that permits it: `apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]`. List and watch
+    /// are always granted together.
     pub fn rule(&self, verb: Verb) -> String {
         let verbs = match verb {
             Verb::List | Verb::Watch => "\"list\", \"watch\"".to_owned(),

@@ -16,7 +16,7 @@ use object_tree::{self as yaml, Node};
 use safe_text::{one_line, shorten};
 use subprocess::{ChildError, Input, Program};
 
-/// How long a plugin may run that nobody types into.
+/// How long a plugin without a terminal may run.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long one may run that asks the user at a terminal.
@@ -114,7 +114,7 @@ async fn run(exec: &ExecConfig) -> Result<Printed, String> {
     read(&output.stdout)
 }
 
-/// What a plugin is told: `ExecCredential` of its version.
+/// The input of a plugin: `ExecCredential` of its version.
 fn info(exec: &ExecConfig, interactive: bool) -> String {
     let cluster = exec.cluster.as_ref().filter(|_| exec.provide_cluster_info);
     let spec = match cluster {

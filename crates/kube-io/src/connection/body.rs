@@ -1,4 +1,4 @@
-//! The body of an answer, as it comes.
+//! Reads the body of an answer in parts, as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::path::{Target, Verb};
 /// No object, page or watch line is longer than this; more is no Kubernetes API server.
 const MAX_BODY: usize = 256 << 20;
 
-/// How long an answer, or the next part of it, may take to come.
+/// How long an answer, or the next part of it, may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The body of one answer.
@@ -58,7 +58,7 @@ impl Chunks {
         }
     }
 
-    /// In which form it is written.
+    /// The encoding of the body.
     pub(crate) fn form(&self) -> Encoding {
         self.form
     }
@@ -78,10 +78,10 @@ impl Chunks {
             let Some(inflater) = &mut self.inflater else {
                 return Ok(Some(data));
             };
-            let told = inflater.next(&data, MAX_BODY);
-            let told = told.map_err(|error| self.error(Fault::Garbled, &error))?;
-            if !told.is_empty() {
-                return Ok(Some(told));
+            let part = inflater.next(&data, MAX_BODY);
+            let part = part.map_err(|error| self.error(Fault::Garbled, &error))?;
+            if !part.is_empty() {
+                return Ok(Some(part));
             }
         }
     }

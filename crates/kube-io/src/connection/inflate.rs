@@ -1,15 +1,14 @@
-//! Compressed answers, as they come: gzip (RFC 1952), the one encoding that API servers know.
+//! Decompresses answers in parts, as they arrive: gzip (RFC 1952), the only compression of API servers.
 
 use std::io::{self, Write as _};
 
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 
-/// What is uncompressed at a time: a few bytes may become a thousand times as many.
+/// How many bytes are decompressed at a time: the output may be a thousand times as long.
 const PIECE: usize = 16 << 10;
 
-/// Uncompresses what comes in parts. A stream has a member of its own for whatever was sent at once, so that none waits
-/// for the next (`perFlushGzipWriter` of apiserver's `pkg/endpoints/handlers/watch.go`).
+/// Decompresses parts. A stream has one gzip member for each flush of the server, so that no event waits for the next (`perFlushGzipWriter` of apiserver's `pkg/endpoints/handlers/watch.go`).
 pub(super) struct Inflater(MultiGzDecoder<Vec<u8>>);
 
 impl Inflater {
@@ -17,7 +16,7 @@ impl Inflater {
         Self(MultiGzDecoder::new(Vec::new()))
     }
 
-    /// All that can be told after `part`, which may be nothing yet; an error if it is more than `most` bytes.
+    /// The output that is complete after `part`, which may be empty; an error if it is more than `most` bytes.
     pub(super) fn next(&mut self, part: &[u8], most: usize) -> io::Result<Bytes> {
         for piece in part.chunks(PIECE) {
             self.0.write_all(piece)?;
@@ -29,7 +28,7 @@ impl Inflater {
         Ok(std::mem::take(self.0.get_mut()).into())
     }
 
-    /// An error unless the last member is whole and as it was sent.
+    /// Checks that the last member is complete and that its checksum is right.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.0.try_finish()
     }

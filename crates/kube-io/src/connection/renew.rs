@@ -1,7 +1,7 @@
-//! The client, and its replacement when the server does not know us any more, or we the server.
+//! Replaces the client when the server no longer accepts its credentials, or its certificate authority is outdated.
 //!
-//! Tokens in files and from commands are read anew by the client itself. What it cannot renew is what it was built
-//! with: a client certificate, the authority that a kubeconfig trusts, and a kubeconfig that somebody replaced.
+//! The client itself renews tokens from files and commands. It cannot renew a client certificate, a certificate authority or
+//! a replaced kubeconfig, so a new client is built for these.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::access::Access;
 
-/// Between two replacements.
+/// The least time between two replacements.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// New credentials are made so long before the present ones end.
+/// How long before credentials expire new ones are made.
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
 
 /// A client and how to make another.
@@ -30,12 +30,12 @@ pub(super) struct Credentials {
 struct State {
     client: Client,
     made: Instant,
-    /// Why no other client could be made.
+    /// Why the last replacement failed.
     failure: Option<String>,
 }
 
 impl Credentials {
-    /// A client that stays.
+    /// A client that is never replaced.
     pub(super) fn fixed(client: Client) -> Self {
         Self {
             access: None,
@@ -48,7 +48,7 @@ impl Credentials {
         }
     }
 
-    /// A client that is replaced when it has to be.
+    /// A client that is replaced when necessary.
     pub(super) fn renewable(client: Client, access: &Access) -> Self {
         Self {
             access: Some(access.clone()),

@@ -1,4 +1,4 @@
-//! A stream of bytes into the events in it: lines of JSON, or messages of protobuf behind their lengths.
+//! Splits a stream of bytes into events: lines of JSON, or messages of protobuf after their lengths.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 

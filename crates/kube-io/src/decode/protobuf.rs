@@ -1,5 +1,5 @@
-//! Protobuf as the API server writes it: an object stands in an envelope that says what it is, and only the fields that
-//! conversion reads are in the [tables](kinds) here.
+//! Decodes protobuf of the API server: an object is in an envelope with its kind, and only the fields that conversion reads
+//! are in the [tables](kinds).
 //!
 //! The tree is the one that the same object in JSON gives, as far as it is read. There are crates for protobuf, but they
 //! want a type for every message, which would then be turned into the tree; the four wire types are less than that.

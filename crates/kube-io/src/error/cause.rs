@@ -1,4 +1,4 @@
-//! Which failure lies under the library's error: connection, certificate, credentials.
+//! Finds the failure under the client library's error: connection, certificate or credentials.
 
 use std::error::Error as StdError;
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 use super::{ApiError, Fault};
 use crate::path::{Target, Verb};
 
-/// So many errors may lie one under the other.
+/// How many nested errors are looked at.
 const DEPTH: usize = 16;
 
-/// The error behind a request that got no answer, or not the whole of it.
+/// The error for a request without a complete answer.
 pub(crate) fn broken(verb: Verb, target: &Target, error: &kube::Error) -> ApiError {
     let fault = fault(error);
     ApiError::new(verb, target, fault, &innermost(error))
@@ -35,7 +35,7 @@ fn fault(error: &kube::Error) -> Fault {
     fault
 }
 
-/// The error and what lies under it.
+/// The error and its chain of sources.
 fn causes(error: &kube::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
     let first: &(dyn StdError + 'static) = error;
     std::iter::successors(Some(first), |error: &&(dyn StdError + 'static)| {
@@ -44,14 +44,13 @@ fn causes(error: &kube::Error) -> impl Iterator<Item = &(dyn StdError + 'static)
     .take(DEPTH)
 }
 
-/// What the innermost error says: those around it only repeat that something failed.
+/// The message of the innermost error. Those around it only repeat that something failed.
 fn innermost(error: &kube::Error) -> String {
     let last = causes(error).last();
     last.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The error of the TLS library in `cause`, which connectors wrap in errors of input and output that do not name it as
-/// their source.
+/// Finds the error of the TLS library in `cause`. Connectors wrap it in I/O errors without naming it as their source.
 fn tls_error<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let wrapped = |error: &&'a (dyn StdError + 'static)| -> Option<&'a (dyn StdError + 'static)> {
         let inner = error.downcast_ref::<io::Error>()?.get_ref()?;

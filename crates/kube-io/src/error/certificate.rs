@@ -1,10 +1,10 @@
-//! Says what helps against a certificate that is refused.
+//! Gives the remedy for a refused certificate.
 
 use rustls::CertificateError;
 
-/// What helps, by what the TLS library says.
+/// The remedy, by the message of the TLS library.
 pub(super) fn certificate_remedy(message: &str) -> &'static str {
-    // The library's message is made of the variant's name, so the names are compared, not sentences.
+    // The library's message contains the variant's name, so names are compared.
     let says = |error: CertificateError| message.contains(&format!("{error:?}"));
     if message.contains("xpired") || says(CertificateError::Expired) {
         "renew the certificate, and check this machine's clock"

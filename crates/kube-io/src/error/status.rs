@@ -1,4 +1,4 @@
-//! The `Status` object with which the API server tells what is wrong.
+//! Reads the `Status` object in which the API server describes an error.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{ApiError, Fault};
 use crate::decode::{Encoding, Object};
 use crate::path::{Target, Verb};
 
-/// The parts of `v1` `Status` that are read.
+/// The fields of a `v1` `Status` that are used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     /// The status code of HTTP.
@@ -35,7 +35,7 @@ impl Status {
         }
     }
 
-    /// What kind of failure it tells of.
+    /// The kind of failure.
     pub(crate) fn fault(&self) -> Fault {
         match (self.code, &*self.reason) {
             (_, "Expired" | "Gone") | (410, _) => Fault::Gone,
@@ -52,7 +52,7 @@ impl Status {
         }
     }
 
-    /// The error that it means for a request.
+    /// The error of the request.
     pub(crate) fn error(&self, verb: Verb, target: &Target) -> ApiError {
         let seconds = self.retry_after_seconds;
         let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
@@ -64,7 +64,7 @@ impl Status {
     }
 }
 
-/// The error behind an answer whose code is no success; `body` should be a `Status`, and often is not.
+/// The error for an answer without success. `body` should be a `Status`, and often is not.
 pub(crate) fn refused(
     verb: Verb,
     target: &Target,

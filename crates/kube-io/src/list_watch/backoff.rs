@@ -1,4 +1,4 @@
-//! How long to wait: longer after each failure, never the same for two nodes, and as long as a server asks.
+//! Computes pauses: longer after each failure, different for each node, and at least as long as the server asks.
 
 use std::time::Duration;
 

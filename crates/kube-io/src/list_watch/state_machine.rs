@@ -18,16 +18,16 @@ use std::time::Duration;
 use super::backoff::Backoff;
 use crate::error::Fault;
 
-/// A stream that lives for so long has been of use: what comes after it begins with short waits.
+/// A stream that lives so long resets the pauses.
 const USEFUL: Duration = Duration::from_secs(10);
 
-/// Between two looks for a kind of object that the server does not know.
+/// The pause before a kind that the server does not know is listed again.
 const ABSENT: Duration = Duration::from_secs(20);
 
-/// So many lists by streaming may fail in a row before pages are tried.
+/// After so many failed streaming lists in a row, pages are requested.
 const STREAM_TRIES: u32 = 3;
 
-/// What is to be done next.
+/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Nothing before this moment of the caller's clock.
@@ -38,14 +38,14 @@ pub(crate) enum Request {
     Page {
         /// What the page before gave.
         continue_token: Option<Box<str>>,
-        /// Whether everything shall come in one page.
+        /// Whether everything is requested in one page.
         whole: bool,
     },
     /// Open a stream of what has changed since this resourceVersion.
     Watch(Box<str>),
 }
 
-/// What came of it.
+/// What happened to a request or a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
     /// A page; its objects have been taken.
@@ -64,13 +64,13 @@ pub(crate) enum Input {
         /// Whether everything that exists was named by now.
         listed: bool,
     },
-    /// The stream has ended as streams do.
+    /// The stream ended without an error.
     Ended,
-    /// The stream has said nothing for too long, and was left.
+    /// The stream was silent for too long and was closed.
     Silent,
-    /// The last list is not to be believed: another is wanted now.
+    /// The caller wants another list now.
     Relist,
-    /// The request, or the stream, has come to nothing.
+    /// The request or the stream failed.
     Failed(Fault, Option<Duration>),
 }
 
@@ -93,18 +93,18 @@ impl Input {
     }
 }
 
-/// What it means for the list.
+/// What an input means for the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListPhase {
     /// Nothing.
     Nothing,
-    /// Everything that exists was named.
+    /// The list is complete.
     Listed,
-    /// There is no such kind of object, and so no object.
+    /// The server does not know the kind, so there are no objects.
     Absent,
 }
 
-/// The state of one collection.
+/// The state of one resource.
 #[derive(Debug)]
 pub(crate) struct ListWatch {
     next: NextRequest,
@@ -150,7 +150,7 @@ impl ListWatch {
         }
     }
 
-    /// What to do at `now`.
+    /// The request that is due at `now`.
     pub(crate) fn next_request(&self, now: Duration) -> Request {
         if now < self.not_before {
             return Request::Wait(self.not_before);
@@ -165,7 +165,7 @@ impl ListWatch {
         }
     }
 
-    /// Takes what came of it. `chance` is drawn anew each time, from 0 to 1.
+    /// Applies what happened. `chance` is a new random number for each call, from 0 to 1.
     pub(crate) fn apply(&mut self, now: Duration, input: Input, chance: f64) -> ListPhase {
         match input {
             Input::Page {
@@ -197,7 +197,7 @@ impl ListWatch {
         matches!(self.next, NextRequest::Watch(_))
     }
 
-    /// How often in a row nothing came of it.
+    /// How many failures there were in a row.
     pub(crate) fn failures(&self) -> u32 {
         self.backoff.failures()
     }
@@ -263,7 +263,7 @@ impl ListWatch {
                 self.next = NextRequest::Page(None);
                 return ListPhase::Nothing;
             }
-            // A server that lets nobody in, or cannot be reached, would do the same with pages.
+            // A server that refuses the client, or cannot be reached, would do the same with pages.
             (
                 NextRequest::StreamList,
                 Fault::Unauthorized | Fault::Forbidden | Fault::TooManyRequests,
