@@ -1,4 +1,4 @@
-//! Which file says what, and what was told of it so far: changed files in, events out.
+//! Compares changed files with what was reported of them before, and returns the difference as events.
 //!
 //! The catalog remembers a fingerprint of every object, not the object, so that a file of 10,000
 //! Services of which one changed gives one event.
@@ -7,104 +7,59 @@
 //! - Of an object written in several files, the one in the last file by path counts, as with
 //!   `kubectl apply -f folder`.
 //! - An object that was good and is not any more stays as it was.
-//! - A file that cannot be parsed changes nothing, and while a file holds something that nobody
-//!   can name (no kind, no name), nothing that was in the file before counts as deleted: half a
+//! - A file that cannot be parsed changes nothing, and while a file holds an object without a kind or
+//!   name, nothing that was in the file before counts as deleted: half a
 //!   file is often valid YAML.
 
 mod entry;
+mod files;
+mod objects;
 mod reading;
 mod report;
+mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::parse::{Claim, Found};
-use super::text::Text;
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::ObjectKey;
-use crate::warning::Warning;
 
+pub(crate) use files::Files;
 pub(crate) use report::{last_good_stays, repeated};
+pub(crate) use store::Catalog;
 
 use entry::Entry;
-use reading::Update;
-
-/// How many events a batch has at most.
-const BATCH: usize = 256;
-
-/// Where files are read from; a trait so that the rules can be tried without a disk.
-pub(crate) trait Files {
-    /// Reads a file, taking what did not change from `known`, and hands the usable objects in the
-    /// rest of it to `take` (some of them more than once if reading had to begin anew).
-    /// `Ok(None)` when the file does not exist.
-    fn read(
-        &mut self,
-        file: &Arc<str>,
-        known: &Text,
-        take: &mut dyn FnMut(Found),
-    ) -> Result<Option<Text>, Warning>;
-}
-
-/// All files and what they said.
-#[derive(Debug, Default)]
-pub(crate) struct Catalog {
-    files: BTreeMap<Arc<str>, File>,
-    /// Every object that some file writes or that is still to be taken back.
-    entries: FxHashMap<ObjectKey, Entry>,
-    /// Objects of several files about which these have something to say once the first list has ended.
-    shared: BTreeSet<ObjectKey>,
-    /// The files with objects that are too early, and when the first of these can be used.
-    early: BTreeMap<Arc<str>, i64>,
-    /// How many objects that are written again the report on each file names.
-    named: BTreeMap<Arc<str>, usize>,
-    /// The files about which the last report had something to say.
-    remarkable: BTreeSet<Arc<str>>,
-    /// Whether the first list has ended.
-    listed: bool,
-}
-
-/// What is known of one file.
-#[derive(Debug, Default)]
-struct File {
-    text: Text,
-    /// Whether any content of the file was ever read.
-    was_read: bool,
-    /// Why the file's present content is not used.
-    refused: Option<Box<Warning>>,
-    /// Objects that have gone from the file while it held something nobody can name.
-    held: Vec<Claim>,
-}
+use files::BATCH;
+use objects::Update;
 
 impl Catalog {
-    /// Reads the files named and tells what changed since the last time.
+    /// Reads the files named and sends what changed since the last time.
     ///
-    /// Until [`Catalog::list_ended`] what is in a new file is told while it is read, and taken back
-    /// if the file turns out to be broken further down: nobody acts on it yet, and nothing needs to
-    /// be held. After that the files are compared as one, so that an object that moves from one to
+    /// Until [`Catalog::list_ended`] the objects of a new file are sent while it is read, and deleted again
+    /// if the file turns out to be broken further down: the receiver does not act on them yet, so
+    /// they need not be kept. After that the files are compared as one, so that an object that moves from one to
     /// another does not go in between.
     pub(crate) fn update(
         &mut self,
         changed: BTreeSet<Arc<str>>,
         files: &mut impl Files,
-        tell: &mut dyn FnMut(Batch),
+        send: &mut dyn FnMut(Batch),
     ) {
         let mut update = Update::default();
         for file in changed {
             if self.listed || self.files.contains_key(&file) {
                 self.read_file(&file, files, false, &mut update);
             } else {
-                self.read_first(&file, files, &mut update, tell);
+                self.read_first(&file, files, &mut update, send);
             }
         }
         self.read_absent(files, &mut update);
         let mut events = self.events(&mut update).into_iter();
         while events.len() > BATCH {
             let events = events.by_ref().take(BATCH).collect();
-            tell(Batch {
+            send(Batch {
                 events,
                 reports: Vec::new(),
             });
@@ -121,7 +76,7 @@ impl Catalog {
             reports: self.reports(update.to_report),
         };
         if !last.events.is_empty() || !last.reports.is_empty() {
-            tell(last);
+            send(last);
         }
     }
 
@@ -179,21 +134,14 @@ impl Catalog {
                 continue;
             };
             if entry.places.is_empty() {
-                if entry.told.is_some() || entry.kept {
+                if entry.reported.is_some() || entry.kept {
                     events.push(Event::Delete(key.clone()));
                 }
                 self.entries.remove(&key);
             } else {
-                events.extend(entry.tell(key, &mut update.objects));
+                events.extend(entry.report(key, &mut update.objects));
             }
         }
         events
-    }
-}
-
-impl File {
-    /// What the file claims, with what is held of an earlier content.
-    fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
-        self.text.last_claims().chain(self.held.iter().cloned())
     }
 }

@@ -16,18 +16,6 @@ pub(super) const ALLOWED: &[(&str, &str)] = &[
         "crates/agent/src/simulate/table.rs",
     ),
     (
-        "crates/cluster/src/source/catalog/reading.rs",
-        "crates/cluster/src/source/catalog.rs",
-    ),
-    (
-        "crates/cluster/src/source/catalog/reading.rs",
-        "crates/cluster/src/source/catalog/entry.rs",
-    ),
-    (
-        "crates/cluster/src/source/catalog/report.rs",
-        "crates/cluster/src/source/catalog.rs",
-    ),
-    (
         "crates/controller/src/event_recorder/reasons.rs",
         "crates/controller/src/event_recorder.rs",
     ),

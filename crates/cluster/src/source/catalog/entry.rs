@@ -1,19 +1,19 @@
-//! What is known of one object: who writes it, and what was told of it.
+//! Holds the state of one object: which files it is in, and what was reported of it.
 
 use std::sync::Arc;
 
-use super::reading::Objects;
+use super::objects::Objects;
 use crate::event::Event;
 use crate::object::{Object, ObjectKey};
 use crate::source::parse::State;
 
-/// What is known of one object.
+/// The state of one object.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     /// Which files write it, in the order of paths. The last one counts.
     pub(super) places: Vec<Occurrence>,
-    /// What the last `Apply` or `Ignore` said.
-    pub(super) told: Option<State>,
+    /// The state in the last `Apply` or `Ignore`.
+    pub(super) reported: Option<State>,
     /// Whether a `Keep` came after it.
     pub(super) kept: bool,
 }
@@ -26,7 +26,7 @@ pub(super) struct Occurrence {
 }
 
 impl Entry {
-    /// Puts a file's word in its place.
+    /// Puts a file's version in its place.
     pub(super) fn put(&mut self, place: Occurrence) {
         match self
             .places
@@ -46,14 +46,14 @@ impl Entry {
         }
     }
 
-    /// Puts a file's word in its place, and says at once what it says if it counts and is news.
-    pub(super) fn put_and_tell(&mut self, place: Occurrence, object: Object) -> Option<Event> {
+    /// Puts a file's version in its place. Returns the event if this version counts and is news.
+    pub(super) fn put_and_report(&mut self, place: Occurrence, object: Object) -> Option<Event> {
         let state = place.state;
         self.put(place);
         if !self.is_news() || self.places.last()?.state != state {
             return None;
         }
-        self.told = Some(state);
+        self.reported = Some(state);
         self.kept = false;
         Some(Event::Apply(object))
     }
@@ -81,36 +81,36 @@ impl Entry {
         self.places.iter().map(|place| Arc::clone(&place.file))
     }
 
-    /// Whether what counts now was not told, so that its content is needed.
+    /// Whether the version that counts was not reported, so that its content is needed.
     pub(super) fn needs_content(&self) -> bool {
-        self.told != self.places.last().map(|place| place.state)
+        self.reported != self.places.last().map(|place| place.state)
     }
 
-    /// Whether what counts now is not what was told.
+    /// Whether the version that counts differs from the one that was reported.
     pub(super) fn is_news(&self) -> bool {
         match self.places.last().map(|place| place.state) {
             None => true,
             Some(State::Invalid) => !self.kept,
-            Some(state) => self.told != Some(state) || self.kept,
+            Some(state) => self.reported != Some(state) || self.kept,
         }
     }
 
-    /// The event that says what counts now, if it is news.
-    pub(super) fn tell(&mut self, key: ObjectKey, objects: &mut Objects) -> Option<Event> {
+    /// The event for the version that counts, if it is news.
+    pub(super) fn report(&mut self, key: ObjectKey, objects: &mut Objects) -> Option<Event> {
         let state = self.places.last()?.state;
         match state {
             State::Invalid => {
                 let first = !std::mem::replace(&mut self.kept, true);
                 first.then_some(Event::Keep(key))
             }
-            State::Ignored(reason) if self.told != Some(state) => {
-                self.told = Some(state);
+            State::Ignored(reason) if self.reported != Some(state) => {
+                self.reported = Some(state);
                 self.kept = false;
                 Some(Event::Ignore(key, reason))
             }
-            State::Good(wanted) if self.told != Some(state) => {
-                let object = objects.take(&key, wanted)?;
-                self.told = Some(state);
+            State::Good(fingerprint) if self.reported != Some(state) => {
+                let object = objects.take(&key, fingerprint)?;
+                self.reported = Some(state);
                 self.kept = false;
                 Some(Event::Apply(object))
             }

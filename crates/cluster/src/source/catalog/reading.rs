@@ -1,91 +1,32 @@
-//! Reading files into the catalog: what they write takes the place of what they wrote before.
+//! Reads files into the catalog: the new content of a file replaces its old content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::entry::Occurrence;
-use super::{BATCH, Catalog, File, Files};
+use super::files::{BATCH, File, Files};
+use super::objects::Update;
+use super::store::Catalog;
 use crate::event::{Batch, Event};
-use crate::object::{Object, ObjectKey};
+use crate::object::ObjectKey;
 use crate::source::parse::{Claim, Found, State};
 use crate::source::text::Text;
 use crate::warning::Warning;
 
-/// What an update has brought so far.
-#[derive(Default)]
-pub(super) struct Update {
-    pub(super) objects: Objects,
-    /// Objects that may have changed.
-    pub(super) touched: BTreeSet<ObjectKey>,
-    /// Objects of several files, whose reports may have changed.
-    pub(super) shared: BTreeSet<ObjectKey>,
-    /// Files whose report may have changed.
-    pub(super) to_report: BTreeSet<Arc<str>>,
-}
-
-/// Usable objects that were read, by their key.
-#[derive(Debug, Default)]
-pub(super) struct Objects {
-    /// Of objects written more than once the last counts, by path and line.
-    read: FxHashMap<ObjectKey, Delivered>,
-}
-
-#[derive(Debug)]
-struct Delivered {
-    file: Arc<str>,
-    fingerprint: u64,
-    object: Object,
-}
-
-impl Objects {
-    /// Takes an object that was read from `file`.
-    fn put(&mut self, file: &Arc<str>, found: Found) {
-        let Found {
-            key,
-            line: _,
-            fingerprint,
-            object,
-        } = found;
-        if self.read.get(&key).is_none_or(|other| other.file <= *file) {
-            self.read.insert(
-                key,
-                Delivered {
-                    file: Arc::clone(file),
-                    fingerprint,
-                    object,
-                },
-            );
-        }
-    }
-
-    /// The fingerprint of the object that is here under `key`.
-    pub(super) fn fingerprint(&self, key: &ObjectKey) -> Option<u64> {
-        Some(self.read.get(key)?.fingerprint)
-    }
-
-    /// Takes the object out, if it is the one with that fingerprint.
-    pub(super) fn take(&mut self, key: &ObjectKey, fingerprint: u64) -> Option<Object> {
-        if self.fingerprint(key) != Some(fingerprint) {
-            return None;
-        }
-        Some(self.read.remove(key)?.object)
-    }
-}
-
 impl Catalog {
-    /// Reads one file (`anew`: every part of it) and holds its objects.
+    /// Reads one file (`whole`: every part of it) and holds its objects.
     pub(super) fn read_file(
         &mut self,
         name: &Arc<str>,
         files: &mut impl Files,
-        anew: bool,
+        whole: bool,
         update: &mut Update,
     ) {
         let mut file = self.files.remove(name).unwrap_or_default();
         let before: Vec<Claim> = file.claims().collect();
-        if anew {
+        if whole {
             file.text = Text::default();
             file.held.clone_from(&before);
         }
@@ -95,15 +36,15 @@ impl Catalog {
         self.settle(name, file, &before, result, update);
     }
 
-    /// Reads a file that was not known yet and tells its objects while reading.
+    /// Reads a file that was not known yet and sends its objects while reading.
     pub(super) fn read_first(
         &mut self,
         name: &Arc<str>,
         files: &mut impl Files,
         update: &mut Update,
-        tell: &mut dyn FnMut(Batch),
+        send: &mut dyn FnMut(Batch),
     ) {
-        let mut told: Vec<Event> = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
         let mut taken = 0;
         let mut take = |found: Found| {
             taken += 1;
@@ -118,23 +59,23 @@ impl Catalog {
                 line,
                 state: State::Good(fingerprint),
             };
-            told.extend(
+            events.extend(
                 self.entries
                     .entry(key)
                     .or_default()
-                    .put_and_tell(place, object),
+                    .put_and_report(place, object),
             );
-            if told.len() >= BATCH {
-                tell(Batch {
-                    events: std::mem::take(&mut told),
+            if events.len() >= BATCH {
+                send(Batch {
+                    events: std::mem::take(&mut events),
                     reports: Vec::new(),
                 });
             }
         };
         let result = files.read(name, &Text::default(), &mut take);
-        if !told.is_empty() {
-            tell(Batch {
-                events: told,
+        if !events.is_empty() {
+            send(Batch {
+                events,
                 reports: Vec::new(),
             });
         }
@@ -192,13 +133,13 @@ impl Catalog {
         self.files.insert(Arc::clone(name), file);
     }
 
-    /// Reads the files in which an object now counts whose content was not handed over: after the
-    /// last copy of an object has gone, the one before it counts, and nobody remembers its content.
+    /// Reads again the files with an object whose content is needed and was not read: after the last copy of an object is
+    /// removed, the copy before it counts, and its content was not kept.
     pub(super) fn read_absent(&mut self, files: &mut impl Files, update: &mut Update) {
-        let mut read_anew = BTreeSet::new();
+        let mut read_again = BTreeSet::new();
         loop {
             let mut absent = self.absent(update);
-            absent.retain(|file| read_anew.insert(Arc::clone(file)));
+            absent.retain(|file| read_again.insert(Arc::clone(file)));
             if absent.is_empty() {
                 return;
             }
@@ -212,10 +153,10 @@ impl Catalog {
         let needed = update.touched.iter().filter_map(|key| {
             let entry = self.entries.get(key)?;
             let place = entry.places.last()?;
-            let State::Good(wanted) = place.state else {
+            let State::Good(fingerprint) = place.state else {
                 return None;
             };
-            let is_here = update.objects.fingerprint(key) == Some(wanted);
+            let is_here = update.objects.fingerprint(key) == Some(fingerprint);
             (entry.needs_content() && !is_here).then(|| Arc::clone(&place.file))
         });
         needed.collect()

@@ -1,9 +1,10 @@
-//! What is to be said about one file, put together from its own warnings and its neighbours'.
+//! Collects the warnings about one file, its own and those about objects that are in other files, too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Catalog, File};
+use super::files::File;
+use super::store::Catalog;
 use crate::event::FileReport;
 use crate::object::ObjectKey;
 use crate::source::parse::{Claim, State};
@@ -57,8 +58,8 @@ impl Catalog {
 
     /// That an object which cannot be used any more stays as it was.
     fn stays(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
-        let told = self.entries.get(&claim.key)?.told;
-        if claim.state != State::Invalid || !matches!(told, Some(State::Good(_))) {
+        let reported = self.entries.get(&claim.key)?.reported;
+        if claim.state != State::Invalid || !matches!(reported, Some(State::Good(_))) {
             return None;
         }
         Some(last_good_stays(file, claim.line, &claim.key))

@@ -2,12 +2,15 @@
 
 mod histories;
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
+use std::sync::Arc;
 
 use super::*;
 use crate::convert::Context;
 use crate::object::Object;
-use crate::source::text;
+use crate::source::parse::Found;
+use crate::source::text::{self, Text};
 use crate::warning::{Code, Warning};
 
 /// Files in memory, under a catalog.
