@@ -18,7 +18,7 @@ mod type_meta;
 pub use encoding::Encoding;
 pub use error::DecodeError;
 pub use framer::{Framer, TooLong};
-pub use object::Object;
+pub use object::DecodedObject;
 pub use page::Page;
 pub use type_meta::TypeMeta;
 
@@ -56,7 +56,7 @@ pub enum WatchEventType {
 
 impl Encoding {
     /// Decodes a page and passes its objects to `sink`, one at a time. After an error `sink` may have got some objects.
-    pub fn list<O: Object>(
+    pub fn list<O: DecodedObject>(
         self,
         page: &[u8],
         type_meta: Option<TypeMeta>,
@@ -66,7 +66,7 @@ impl Encoding {
     }
 
     /// Decodes an event.
-    pub fn event<O: Object>(
+    pub fn event<O: DecodedObject>(
         self,
         event: &[u8],
         type_meta: Option<TypeMeta>,
@@ -97,21 +97,21 @@ impl Encoding {
     }
 }
 
-impl<O: Object> WatchEvent<O> {
+impl<O: DecodedObject> WatchEvent<O> {
     /// The version to watch from next.
     pub fn version(&self) -> Option<Cow<'_, str>> {
         self.object.scalar(&["metadata", "resourceVersion"])
     }
 }
 
-fn typed<O: Object>(object: O, type_meta: Option<TypeMeta>) -> O {
+fn typed<O: DecodedObject>(object: O, type_meta: Option<TypeMeta>) -> O {
     match type_meta {
         Some(type_meta) => object.with_type(type_meta),
         None => object,
     }
 }
 
-fn ends_list(bookmark: &impl Object) -> bool {
+fn ends_list(bookmark: &impl DecodedObject) -> bool {
     let value = bookmark.scalar(&["metadata", "annotations", LISTED]);
     value.is_some_and(|value| value == "true")
 }

@@ -20,6 +20,6 @@ mod watcher;
 
 pub use chance::chance;
 pub use driver::Driver;
-pub use event::{Event, Failure, FailureKind, Progress, Sink};
+pub use event::{DriverError, DriverStep, Event, NextAttempt, Sink};
 pub use resource::{Format, Resource};
 pub use watcher::{Watcher, WatcherChange};

@@ -15,7 +15,7 @@ use super::scalar::quoted;
 use super::type_meta::TypeMeta;
 
 /// A type into which objects are decoded.
-pub trait Object: Sized {
+pub trait DecodedObject: Sized {
     /// Decodes a page and passes its objects to `sink`, one at a time.
     fn list(
         encoding: Encoding,
@@ -34,7 +34,7 @@ pub trait Object: Sized {
     fn scalar(&self, path: &[&str]) -> Option<Cow<'_, str>>;
 }
 
-impl Object for Node {
+impl DecodedObject for Node {
     fn list(
         encoding: Encoding,
         page: &[u8],
@@ -77,7 +77,7 @@ impl Object for Node {
 }
 
 /// Has no protobuf: it is for custom resources, and for callers that read few objects.
-impl Object for Value {
+impl DecodedObject for Value {
     fn list(
         encoding: Encoding,
         page: &[u8],

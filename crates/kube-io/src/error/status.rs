@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::client::Body;
 
 use super::{ApiError, Fault};
-use crate::decode::{Encoding, Object};
+use crate::decode::{DecodedObject, Encoding};
 use crate::path::{Target, Verb};
 
 /// The fields of a `v1` `Status` that are used.
@@ -22,7 +22,7 @@ pub(crate) struct Status {
 
 impl Status {
     /// Reads the object; the fields are empty where it is something else.
-    pub(crate) fn of(object: &impl Object) -> Self {
+    pub(crate) fn of(object: &impl DecodedObject) -> Self {
         let text = |name: &str| object.scalar(&[name]).unwrap_or_default();
         let seconds = object.scalar(&["details", "retryAfterSeconds"]);
         Self {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::chance::chance;
-use super::event::{Event, Failure, FailureKind, Progress, Sink};
+use super::event::{DriverError, DriverStep, Event, NextAttempt, Sink};
 use super::resource::Resource;
 use super::state_machine::{Input, ListPhase, ListWatch, Request};
 use super::stream::Stream;
 use crate::connection::{Call, Connection};
-use crate::decode::{Encoding, Object, Page, WatchEventType};
+use crate::decode::{DecodedObject, Encoding, Page, WatchEventType};
 use crate::error::{ApiError, Fault, Status};
 use crate::not_found::explain_not_found;
 use crate::path::{Target, Verb};
@@ -43,7 +43,7 @@ impl<O> std::fmt::Debug for Driver<O> {
     }
 }
 
-impl<O: Object> Driver<O> {
+impl<O: DecodedObject> Driver<O> {
     /// Makes a driver. It sends nothing before the first [`Driver::step`].
     pub fn new(connection: Connection, resource: Resource) -> Self {
         Self {
@@ -85,7 +85,10 @@ impl<O: Object> Driver<O> {
     }
 
     /// Waits, sends the next request, or takes the next part of the open stream, whatever is due.
-    pub async fn step(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, Failure> {
+    pub async fn step(
+        &mut self,
+        sink: &mut impl Sink<Object = O>,
+    ) -> Result<DriverStep, DriverError> {
         let error = match self.error.clone() {
             Some(error) => error,
             None => match self.advance(sink).await {
@@ -101,7 +104,7 @@ impl<O: Object> Driver<O> {
         Err(self.failed(error, sink))
     }
 
-    async fn advance(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, ApiError> {
+    async fn advance(&mut self, sink: &mut impl Sink<Object = O>) -> Result<DriverStep, ApiError> {
         if self.stream.is_some() {
             return self.read(sink).await;
         }
@@ -111,7 +114,7 @@ impl<O: Object> Driver<O> {
                     () = sleep_until(self.epoch + until) => {}
                     () = sink.interrupted() => {}
                 }
-                return Ok(Progress::Waited);
+                return Ok(DriverStep::Waited);
             }
             Request::StreamList => self.open(None, sink).await?,
             Request::Watch(version) => self.open(Some(&version), sink).await?,
@@ -120,7 +123,7 @@ impl<O: Object> Driver<O> {
                 whole,
             } => self.page(continue_token.as_deref(), whole, sink).await?,
         }
-        Ok(Progress::Requested)
+        Ok(DriverStep::Requested)
     }
 
     async fn page(
@@ -183,9 +186,9 @@ impl<O: Object> Driver<O> {
     }
 
     /// Takes the next part of the stream.
-    async fn read(&mut self, sink: &mut impl Sink<Object = O>) -> Result<Progress, ApiError> {
+    async fn read(&mut self, sink: &mut impl Sink<Object = O>) -> Result<DriverStep, ApiError> {
         let Some(stream) = &mut self.stream else {
-            return Ok(Progress::Ended);
+            return Ok(DriverStep::Ended);
         };
         let next = tokio::select! {
             biased;
@@ -195,13 +198,13 @@ impl<O: Object> Driver<O> {
         let ended = match next {
             Err(_elapsed) => Input::Silent,
             Ok(next) => match next? {
-                Some(bytes) => return self.events(&bytes, sink).map(Progress::Received),
+                Some(bytes) => return self.events(&bytes, sink).map(DriverStep::Received),
                 None => Input::Ended,
             },
         };
         self.stream = None;
         self.apply(ended, sink);
-        Ok(Progress::Ended)
+        Ok(DriverStep::Ended)
     }
 
     /// Takes the events that are complete with these bytes. Returns how many they are.
@@ -269,16 +272,16 @@ impl<O: Object> Driver<O> {
         phase
     }
 
-    fn failed(&mut self, error: ApiError, sink: &mut impl Sink<Object = O>) -> Failure {
+    fn failed(&mut self, error: ApiError, sink: &mut impl Sink<Object = O>) -> DriverError {
         let phase = self.apply(Input::Failed(error.fault, error.retry_after), sink);
         let next = self.list_watch.next_request(self.epoch.elapsed());
         let kind = match (phase, next) {
-            (ListPhase::Absent, _) => FailureKind::Absent,
-            (_, Request::Wait(_)) => FailureKind::Retried,
-            _ => FailureKind::Unsupported,
+            (ListPhase::Absent, _) => NextAttempt::Absent,
+            (_, Request::Wait(_)) => NextAttempt::Retried,
+            _ => NextAttempt::Unsupported,
         };
         let failures = self.list_watch.failures();
-        Failure {
+        DriverError {
             error,
             kind,
             failures,

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use crate::decode::Object;
+use crate::decode::DecodedObject;
 use crate::error::ApiError;
 
 /// What a driver received, in the order in which it came.
@@ -24,7 +24,7 @@ pub enum Event<O> {
 
 /// What one step of a driver did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum DriverStep {
     /// The pause before the next request is over, or was interrupted.
     Waited,
     /// A request was answered.
@@ -37,18 +37,18 @@ pub enum Progress {
 
 /// A request or a stream that failed. The driver sends the next request by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct DriverError {
     /// Why.
     pub error: ApiError,
     /// What follows.
-    pub kind: FailureKind,
+    pub kind: NextAttempt,
     /// How many failures there were in a row.
     pub failures: u32,
 }
 
 /// What follows from a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureKind {
+pub enum NextAttempt {
     /// The server does not know the resource, so it has no objects. It is listed again every 20 seconds.
     Absent,
     /// The server does not support this form of the request. Another form is sent at once.
@@ -60,7 +60,7 @@ pub enum FailureKind {
 /// Receives the events of one driver.
 pub trait Sink {
     /// The type into which objects are decoded.
-    type Object: Object;
+    type Object: DecodedObject;
 
     /// Takes an event.
     fn apply(&mut self, event: Event<Self::Object>);

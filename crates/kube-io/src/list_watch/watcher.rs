@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::driver::Driver;
-use super::event::{Event, FailureKind, Sink};
+use super::event::{Event, NextAttempt, Sink};
 use super::resource::Resource;
 use crate::connection::Connection;
-use crate::decode::Object;
+use crate::decode::DecodedObject;
 use crate::error::ApiError;
 
 /// What a watcher received.
@@ -35,7 +35,7 @@ pub struct Watcher<O> {
 #[derive(Debug)]
 struct Queue<O>(VecDeque<WatcherChange<O>>);
 
-impl<O: Object> Sink for Queue<O> {
+impl<O: DecodedObject> Sink for Queue<O> {
     type Object = O;
 
     fn apply(&mut self, event: Event<O>) {
@@ -49,7 +49,7 @@ impl<O: Object> Sink for Queue<O> {
     }
 }
 
-impl<O: Object> Watcher<O> {
+impl<O: DecodedObject> Watcher<O> {
     /// Makes a watcher. It sends nothing before the first [`Watcher::next`].
     pub fn new(connection: Connection, resource: Resource) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl<O: Object> Watcher<O> {
             let Err(failure) = self.driver.step(&mut self.ready).await else {
                 continue;
             };
-            if failure.kind == FailureKind::Absent {
+            if failure.kind == NextAttempt::Absent {
                 self.ready
                     .0
                     .extend([WatcherChange::Begin, WatcherChange::Listed]);

@@ -8,6 +8,7 @@ mod known_objects;
 mod nodes;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub(crate) use nodes::NodeQuery;
 use super::node_source::label_usage::LabelUsage;
 use super::node_source::topology_map::TopologyMaps;
 use known_objects::KnownObjects;
+use watched::Watched;
 
 /// Takes objects and tells events.
 #[derive(Debug)]
@@ -63,13 +65,6 @@ pub(crate) struct Reflector {
 /// How many events a batch has at most.
 const BATCH: usize = 256;
 
-/// A watched resource, and what was reported of its objects.
-#[derive(Debug)]
-struct Watched {
-    resource: WatchedResource,
-    known: KnownObjects,
-}
-
 impl Reflector {
     /// Nothing is known; the first batch begins the list of everything.
     pub(crate) fn new(following: &Following, resources: &[WatchedResource]) -> Self {
@@ -89,13 +84,7 @@ impl Reflector {
             },
             relists: following.relists,
             early: BTreeMap::new(),
-            watched: resources
-                .iter()
-                .map(|resource| Watched {
-                    resource: *resource,
-                    known: KnownObjects::default(),
-                })
-                .collect(),
+            watched: resources.iter().map(Watched::new).collect(),
             maps,
             label_usage,
             by_namespace: false,

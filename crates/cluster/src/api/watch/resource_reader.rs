@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use kube_io::list_watch::{Driver, Failure, Progress, Sink as _};
+use kube_io::list_watch::{Driver, DriverError, DriverStep, Sink as _};
 use object_tree::Node;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -72,7 +72,7 @@ impl<'s> ResourceReader<'s> {
             }
             let progress = self.step().await;
             let (progress, pause) = self.batch(progress, rested).await;
-            if progress == Ok(Progress::Waited) {
+            if progress == Ok(DriverStep::Waited) {
                 continue;
             }
             if let Err(failure) = &progress {
@@ -108,9 +108,9 @@ impl<'s> ResourceReader<'s> {
         let _late = timeout(LABEL_USAGE, known).await;
     }
 
-    async fn step(&mut self) -> Result<Progress, Failure> {
+    async fn step(&mut self) -> Result<DriverStep, DriverError> {
         let progress = self.driver.step(&mut self.sink).await?;
-        if matches!(progress, Progress::Received(_)) {
+        if matches!(progress, DriverStep::Received(_)) {
             self.sink.received();
         }
         Ok(progress)
@@ -120,10 +120,10 @@ impl<'s> ResourceReader<'s> {
     /// follows; none before the list is complete, and none while there may be more.
     async fn batch(
         &mut self,
-        progress: Result<Progress, Failure>,
+        progress: Result<DriverStep, DriverError>,
         rested: Instant,
-    ) -> (Result<Progress, Failure>, Option<Duration>) {
-        let Ok(Progress::Received(mut changes)) = progress else {
+    ) -> (Result<DriverStep, DriverError>, Option<Duration>) {
+        let Ok(DriverStep::Received(mut changes)) = progress else {
             return (progress, None);
         };
         if !self.driver.is_listed() {
@@ -133,15 +133,18 @@ impl<'s> ResourceReader<'s> {
             let began = Instant::now();
             while let Ok(more) = timeout(GAP, self.step()).await {
                 match more {
-                    Ok(Progress::Received(more)) => changes += more,
+                    Ok(DriverStep::Received(more)) => changes += more,
                     other => return (other, None),
                 }
                 if began.elapsed() > PACE {
-                    return (Ok(Progress::Received(changes)), None);
+                    return (Ok(DriverStep::Received(changes)), None);
                 }
             }
         }
-        (Ok(Progress::Received(changes)), Some(pause_after(changes)))
+        (
+            Ok(DriverStep::Received(changes)),
+            Some(pause_after(changes)),
+        )
     }
 }
 

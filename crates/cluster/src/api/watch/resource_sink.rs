@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube_io::list_watch::{Event, Failure, FailureKind, Sink, chance};
+use kube_io::list_watch::{DriverError, Event, NextAttempt, Sink, chance};
 use object_tree::Node;
 use tokio::time::{Instant, sleep_until};
 
@@ -120,7 +120,7 @@ impl<'s> ResourceSink<'s> {
         self.feed.sync_status.watching(self.id, Timestamp::now());
     }
 
-    pub(super) fn failed(&self, failure: &Failure) {
+    pub(super) fn failed(&self, failure: &DriverError) {
         let Feed {
             reflector,
             sync_status,
@@ -130,14 +130,14 @@ impl<'s> ResourceSink<'s> {
         let mut reflector = reflector.borrow_mut();
         let error = &failure.error;
         match failure.kind {
-            FailureKind::Absent => {
+            NextAttempt::Absent => {
                 reflector.absent(self.id);
                 reflector.trouble(self.id, server, None);
                 sync_status.absent(self.id, error);
                 return;
             }
-            FailureKind::Unsupported => return,
-            FailureKind::Retried => {}
+            NextAttempt::Unsupported => return,
+            NextAttempt::Retried => {}
         }
         if self.id == ResourceId::NODES && self.query == reflector.node_query() {
             reflector.node_list_late();
