@@ -9,6 +9,7 @@ mod annotations;
 mod catalog;
 mod disk;
 mod leaves;
+mod object_warnings;
 mod parse;
 mod parts;
 mod place;
@@ -34,9 +35,9 @@ use crate::unused_policies::{self, NodeLabels};
 use crate::warning::Warning;
 
 pub(crate) use aliases::Aliases;
-pub(crate) use catalog::last_good_stays;
 use catalog::{Catalog, Files};
 use disk::Disk;
+pub(crate) use object_warnings::last_good_stays;
 use parse::Found;
 pub(crate) use parse::{State, fingerprint};
 use place::SourcePath;

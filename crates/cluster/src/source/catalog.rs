@@ -27,7 +27,6 @@ use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::ObjectKey;
 
 pub(crate) use files::Files;
-pub(crate) use report::{last_good_stays, repeated};
 pub(crate) use store::Catalog;
 
 use entry::Entry;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::catalog::repeated;
+use super::object_warnings::repeated;
 use super::parse::{self, Chunk, Claim, Found, State};
 use super::parts::{self, Part};
 use crate::convert::Context;

@@ -7,6 +7,7 @@ use super::files::File;
 use super::store::Catalog;
 use crate::event::FileReport;
 use crate::object::ObjectKey;
+use crate::source::object_warnings::{last_good_stays, repeated};
 use crate::source::parse::{Claim, State};
 use crate::warning::{Code, Warning};
 
@@ -101,18 +102,6 @@ fn some(
         });
     }
     (warnings, named)
-}
-
-/// That an object cannot be used as it is now and stays as it was.
-pub(crate) fn last_good_stays(file: &Arc<str>, line: u32, key: &ObjectKey) -> Warning {
-    let message = "cannot be used as it is now; its last good version stays in use";
-    Warning::of_object(file, line, key, message, "see the other warnings about it")
-}
-
-/// That the object is written again at `winner`, which counts.
-pub(crate) fn repeated(key: &ObjectKey, file: &Arc<str>, line: u32, winner: &str) -> Warning {
-    let message = format!("written again at {winner}, which comes later and counts");
-    Warning::of_object(file, line, key, message, "remove one of the two")
 }
 
 /// That an object has gone from the file and is kept all the same.
