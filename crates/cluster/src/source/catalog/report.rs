@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::files::File;
 use super::store::Catalog;
 use crate::event::FileReport;
-use crate::object::ObjectKey;
 use crate::source::object_warnings::{last_good_stays, repeated};
 use crate::source::parse::{Claim, State};
 use crate::warning::{Code, Warning};
