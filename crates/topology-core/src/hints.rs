@@ -35,7 +35,7 @@
 //! hints::write(HintMode::SameZone, None, &mut slices);
 //! assert_eq!(slices[0].endpoints[0].hints.as_ref().map(|hints| &*hints.zones[0]), Some("a"));
 //!
-//! Topology Aware Hints need to know the CPU of each zone. Without it they remove all hints.
+//! // Topology Aware Hints need to know the CPU of each zone. Without it they remove all hints.
 //! let events = hints::write(HintMode::Auto, None, &mut slices);
 //! assert!(slices[0].endpoints[0].hints.is_none());
 //! assert_eq!(events[0].reason(), "TopologyAwareHintsDisabled");
