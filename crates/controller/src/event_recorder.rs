@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crd::topology_agent::FallbackReason;
 use crd::{GROUP, VERSION};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::{Event, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use topology_core::model::{ObjectName, PolicyName};
 
 use reasons::{APPLIED, of_fallback};
 pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
-
-use crate::state::put;
 
 /// The most Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
@@ -64,10 +64,17 @@ pub struct Pending {
     pub namespace: String,
     /// The name of the Event.
     pub name: String,
-    /// Whether the Event exists, and `body` changes its series.
-    pub is_known: bool,
-    /// The Event, or the merge patch for it.
-    pub body: Value,
+    /// The write that records it.
+    pub write: EventWrite,
+}
+
+/// The write of an Event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventWrite {
+    /// Creates the Event.
+    Create(Box<Event>),
+    /// Replaces the series of the Event, which exists.
+    Series(EventSeries),
 }
 
 /// The Events that were written, and those that are pending.
@@ -235,56 +242,61 @@ impl EventRecorder {
             },
             |recorded| recorded.name.clone(),
         );
-        let body = match recorded {
-            Some(recorded) => json!({
-                "series": {
-                    "count": recorded.times + occurrence.times,
-                    "lastObservedTime": micro_time(now),
+        let write = match recorded {
+            Some(recorded) => EventWrite::Series(EventSeries {
+                count: (recorded.times + occurrence.times)
+                    .try_into()
+                    .unwrap_or(i32::MAX),
+                last_observed_time: micro_time(now),
+            }),
+            None => EventWrite::Create(Box::new(Event {
+                metadata: ObjectMeta {
+                    name: Some(name.clone()),
+                    namespace: Some(namespace.to_owned()),
+                    ..ObjectMeta::default()
                 },
-            }),
-            None => json!({
-                "apiVersion": "events.k8s.io/v1",
-                "kind": "Event",
-                "metadata": { "name": name, "namespace": namespace },
-                "eventTime": micro_time(now),
-                "reportingController": REPORTING_CONTROLLER,
-                "reportingInstance": self.instance,
-                "action": "Decide",
-                "reason": key.1,
-                "regarding": regarding,
-                "note": occurrence.note,
-                "type": reasons::event_type(key.1),
-            }),
+                event_time: Some(micro_time(now)),
+                reporting_controller: Some(REPORTING_CONTROLLER.to_owned()),
+                reporting_instance: Some(self.instance.clone()),
+                action: Some("Decide".to_owned()),
+                reason: Some(key.1.to_owned()),
+                regarding: Some(regarding),
+                note: Some(occurrence.note.clone()),
+                type_: Some(reasons::event_type(key.1).to_owned()),
+                ..Event::default()
+            })),
         };
         Pending {
             key: key.clone(),
             namespace: namespace.to_string(),
             name,
-            is_known: recorded.is_some(),
-            body,
+            write,
         }
     }
 }
 
 /// The namespace of an Event, the name of the object that it is about, and the reference to that.
-fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, Value) {
+fn regarding<'k>(key: &'k Key, uid: Option<&str>) -> (&'k str, &'k str, ObjectReference) {
     let (namespace, name) = match (&*key.0.namespace, &*key.0.name) {
         ("", name) => (DEFAULT_NAMESPACE, name),
         names => names,
     };
-    let mut object = if reasons::is_about_policy(key.1) {
-        json!({ "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "ClusterTopologyPolicy", "name": name })
+    let (version, kind, of) = if reasons::is_about_policy(key.1) {
+        (format!("{GROUP}/{VERSION}"), "ClusterTopologyPolicy", None)
     } else {
-        json!({ "apiVersion": "v1", "kind": "Service", "namespace": namespace, "name": name })
+        ("v1".to_owned(), "Service", Some(namespace.to_owned()))
     };
-    if let Some(uid) = uid {
-        put(&mut object, "uid", uid);
-    }
+    let object = ObjectReference {
+        api_version: Some(version),
+        kind: Some(kind.to_owned()),
+        namespace: of,
+        name: Some(name.to_owned()),
+        uid: uid.map(str::to_owned),
+        ..ObjectReference::default()
+    };
     (namespace, name, object)
 }
 
-/// A `MicroTime` of the Kubernetes API.
-fn micro_time(now: i64) -> String {
-    let moment = Timestamp::from_millisecond(now).unwrap_or_default();
-    moment.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+fn micro_time(now: i64) -> MicroTime {
+    MicroTime(Timestamp::from_millisecond(now).unwrap_or_default())
 }

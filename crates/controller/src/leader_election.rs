@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube_io::{Access, ApiError, Connection, Fault};
-use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::lease::{Election, Record, Request, Response};
 use crate::log_once::LogOnce;
-use crate::state::put;
 
 /// Which Lease, and which replica.
 #[derive(Debug, Clone)]
@@ -141,28 +141,40 @@ async fn send(
         identity.namespace
     );
     let one = format!("{path}/{}", identity.name);
+    let write = |record: &Record| serde_json::to_value(lease(identity, record)).unwrap_or_default();
     let (done, is_read) = match request {
         Request::Wait(_) => return Response::Failed,
         Request::Get => (connection.get(&one).await, true),
-        Request::Create(record) => (
-            connection.create(&path, &object(identity, record)).await,
-            false,
-        ),
-        Request::Replace(record) => (
-            connection.replace(&one, &object(identity, record)).await,
-            false,
-        ),
+        Request::Create(record) => (connection.create(&path, &write(record)).await, false),
+        Request::Replace(record) => (connection.replace(&one, &write(record)).await, false),
     };
-    let response = match &done {
-        Ok(object) if is_read => Response::Found(record(object)),
-        Ok(object) => Response::Written(record(object).version),
-        Err(error) => failed(error, is_read),
+    let object = match done {
+        Ok(object) => object,
+        Err(error) => {
+            let response = failed(&error, is_read);
+            if matches!(response, Response::Failed) {
+                log.failed(&error);
+            } else {
+                log.succeeded();
+            }
+            return response;
+        }
     };
-    match &done {
-        Err(error) if matches!(response, Response::Failed) => log.failed(error),
-        _ => log.succeeded(),
+    match serde_json::from_value::<Lease>(object) {
+        Ok(lease) => {
+            log.succeeded();
+            let record = record(lease);
+            if is_read {
+                Response::Found(record)
+            } else {
+                Response::Written(record.version)
+            }
+        }
+        Err(error) => {
+            log.failed(&format!("cannot read the lease {one}: {error}"));
+            Response::Failed
+        }
     }
-    response
 }
 
 fn failed(error: &ApiError, is_read: bool) -> Response {
@@ -185,36 +197,32 @@ fn failed(error: &ApiError, is_read: bool) -> Response {
     }
 }
 
-fn record(object: &Value) -> Record {
-    let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-    let number = |path: &str| object.pointer(path).and_then(Value::as_u64);
+fn record(lease: Lease) -> Record {
+    let spec = lease.spec.unwrap_or_default();
+    let seconds = spec.lease_duration_seconds.unwrap_or_default();
     Record {
-        holder: text("/spec/holderIdentity").unwrap_or_default().to_owned(),
-        duration: Duration::from_secs(number("/spec/leaseDurationSeconds").unwrap_or_default()),
-        transitions: number("/spec/leaseTransitions").unwrap_or_default(),
-        version: text("/metadata/resourceVersion")
-            .unwrap_or_default()
-            .to_owned(),
+        holder: spec.holder_identity.unwrap_or_default(),
+        duration: Duration::from_secs(seconds.try_into().unwrap_or_default()),
+        transitions: spec.lease_transitions.unwrap_or_default(),
+        version: lease.metadata.resource_version.unwrap_or_default(),
     }
 }
 
-fn object(identity: &LeaseIdentity, record: &Record) -> Value {
-    let now = Timestamp::now()
-        .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
-        .to_string();
-    let mut metadata = json!({ "name": identity.name, "namespace": identity.namespace });
-    if !record.version.is_empty() {
-        put(&mut metadata, "resourceVersion", record.version.as_str());
-    }
-    json!({
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": metadata,
-        "spec": {
-            "holderIdentity": record.holder,
-            "leaseDurationSeconds": record.duration.as_secs(),
-            "leaseTransitions": record.transitions,
-            "renewTime": now,
+fn lease(identity: &LeaseIdentity, record: &Record) -> Lease {
+    let version = (!record.version.is_empty()).then(|| record.version.clone());
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(identity.name.clone()),
+            namespace: Some(identity.namespace.clone()),
+            resource_version: version,
+            ..ObjectMeta::default()
         },
-    })
+        spec: Some(LeaseSpec {
+            holder_identity: Some(record.holder.clone()),
+            lease_duration_seconds: record.duration.as_secs().try_into().ok(),
+            lease_transitions: Some(record.transitions),
+            renew_time: Some(MicroTime(Timestamp::now())),
+            ..LeaseSpec::default()
+        }),
+    }
 }

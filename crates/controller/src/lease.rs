@@ -25,7 +25,7 @@ pub struct Record {
     /// The duration that the holder wrote.
     pub duration: Duration,
     /// The number of changes of the holder.
-    pub transitions: u64,
+    pub transitions: i32,
     /// The resourceVersion, which a write must name.
     pub version: String,
 }
@@ -114,7 +114,7 @@ impl Election {
             }
             Some((seen, since)) if !self.unread && is_free(seen, *since, now) => {
                 Request::Replace(Record {
-                    transitions: seen.transitions + 1,
+                    transitions: seen.transitions.saturating_add(1),
                     version: seen.version.clone(),
                     ..record
                 })
@@ -161,7 +161,8 @@ impl Election {
     fn written(&mut self, now: Duration, version: String) {
         // A write over another holder's name is one more transition.
         let transitions = self.seen.as_ref().map_or(0, |(seen, _)| {
-            seen.transitions + u64::from(seen.holder != self.me)
+            seen.transitions
+                .saturating_add(i32::from(seen.holder != self.me))
         });
         let record = Record {
             holder: self.me.clone(),

@@ -1,8 +1,8 @@
 //! Logs a failure that lasts once, and its recovery.
 
+use std::fmt::Display;
 use std::time::Duration;
 
-use kube_io::ApiError;
 use tokio::time::Instant;
 
 /// A failure that comes back after this time is logged again. It is longer than the longest wait before a retry, the
@@ -22,7 +22,7 @@ struct Last {
 
 impl LogOnce {
     /// Logs a failure, unless it was logged with the same words before.
-    pub(crate) fn failed(&mut self, error: &ApiError) {
+    pub(crate) fn failed(&mut self, error: &impl Display) {
         let words = error.to_string();
         if self.is_news(&words, Instant::now()) {
             tracing::warn!("{words}");

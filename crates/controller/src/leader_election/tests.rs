@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::{Json, Router};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -28,7 +29,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> (StatusC
         lease.1 += 1;
         lease.0 = serde_json::from_slice(&body.unwrap()).unwrap();
         let version = lease.1.to_string();
-        put(&mut lease.0["metadata"], "resourceVersion", version);
+        lease.0["metadata"]["resourceVersion"] = json!(version);
         let holder = lease.0["spec"]["holderIdentity"].as_str().unwrap();
         server.written.send(holder.to_owned()).unwrap();
     }
@@ -87,4 +88,41 @@ fn the_lease_is_renewed_while_the_process_computes() {
         election.stop().await.unwrap();
         assert_eq!(holders.iter().find(String::is_empty), Some(String::new()));
     });
+}
+
+/// What is written is what was written before the types of `k8s-openapi` came.
+#[test]
+fn a_lease_is_written_with_these_fields_and_read_back() {
+    let identity = LeaseIdentity {
+        namespace: "kube-system".to_owned(),
+        name: "it".to_owned(),
+        me: "me".to_owned(),
+    };
+    let written = Record {
+        holder: "me".to_owned(),
+        duration: Duration::from_secs(15),
+        transitions: 3,
+        version: "7".to_owned(),
+    };
+    let mut object = serde_json::to_value(lease(&identity, &written)).unwrap();
+    let time = object["spec"]["renewTime"].take();
+    let time = time.as_str().unwrap();
+    assert!(time.len() == 27 && time.ends_with('Z'), "{time}");
+    assert_eq!(
+        object,
+        json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": { "name": "it", "namespace": "kube-system", "resourceVersion": "7" },
+            "spec": {
+                "holderIdentity": "me",
+                "leaseDurationSeconds": 15,
+                "leaseTransitions": 3,
+                "renewTime": null,
+            },
+        })
+    );
+    assert_eq!(record(lease(&identity, &written)), written);
+    let empty = serde_json::from_value(json!({"metadata": {"name": "it"}})).unwrap();
+    assert_eq!(record(empty), Record::default());
 }
