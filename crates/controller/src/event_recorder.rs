@@ -5,6 +5,7 @@
 //! one Event whose series count grows. The rate is limited: `PER_MINUTE`, and twice that in the first minute. An Event
 //! beyond that is dropped, because the status of policies and the reports show the state anyway.
 
+mod fallback;
 mod reasons;
 #[cfg(test)]
 mod tests;
@@ -17,8 +18,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use topology_core::model::{ObjectName, PolicyName};
+use topology_core::model::ObjectName;
 
+pub use fallback::ServiceFallback;
 use reasons::{APPLIED, of_fallback};
 pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
 
@@ -39,21 +41,6 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// A Service, or a `ClusterTopologyPolicy`, which has no namespace, and the reason of the Event.
 pub type Key = (ObjectName, &'static str);
-
-/// A fallback of a Service, as the reports of all Nodes show it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ServiceFallback {
-    /// The policy that is not met; none = annotations.
-    pub policy: Option<PolicyName>,
-    /// What the policy asks for; empty = unknown.
-    pub from: String,
-    /// What the Service gets instead.
-    pub to: String,
-    /// When the first Node reported it, in milliseconds since 1970.
-    pub since: i64,
-    /// The number of Nodes that report it.
-    pub nodes: usize,
-}
 
 /// An Event to write.
 #[derive(Debug, Clone, PartialEq)]

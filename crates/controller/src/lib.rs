@@ -14,6 +14,7 @@
 //!
 //! Traffic does not depend on it: without it agents go on with the state that they have.
 
+#![allow(missing_docs, reason = "binary crate")]
 // A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
 #![warn(clippy::wildcard_enum_match_arm)]
 

@@ -8,13 +8,17 @@ mod drain;
 mod hints;
 mod levels;
 mod map;
+mod node_labels;
 mod nodes;
+mod observed;
 mod policy;
 mod report;
+mod selected_nodes;
 #[cfg(test)]
 mod tests;
 mod validate;
 mod value;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,73 +31,22 @@ use crate::event_recorder::{Key, ServiceFallback};
 pub use collection::Collection;
 use hints::Hints;
 pub use hints::{Count, News};
-use levels::NodeLabels;
 pub use nodes::Place;
-use policy::Chosen;
-use report::Reports;
-use validate::{ValidatedDrain, ValidatedPolicy};
-pub(crate) use value::put;
-
-/// As whom the API server knows what is patched.
-pub const MANAGER: &str = "ipvs-topo-controller";
-
-/// What tells an object from the others of its collection: namespace and name.
-pub type Name = (String, String);
+use observed::Observed;
+use value::put;
+pub use write::{MANAGER, Name, Write, WriteKind};
 
 /// The name of an object.
 pub fn name_of(object: &Value) -> Name {
     value::name(object)
 }
 
-/// Something to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Write {
-    /// Where it belongs.
-    pub collection: Collection,
-    /// Its namespace and name.
-    pub name: Name,
-    /// With which request.
-    pub kind: WriteKind,
-    /// The object, or what of it changes.
-    pub body: Value,
-    /// Whether somebody waits for it: a condition has changed, and not only a count.
-    pub is_transition: bool,
-}
-
-/// The request that writes an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteKind {
-    /// There is no such object.
-    Create,
-    /// The whole object is written anew, if it has not changed.
-    Replace,
-    /// Its status is.
-    Status,
-    /// What is there replaces, if the object has not changed.
-    Merge,
-}
-
-/// Everything that was seen.
+/// The objects that were read, and the writes that follow from them.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Labels that the map tells besides those that policies and drains name.
-    extra_keys: BTreeSet<String>,
-    nodes: BTreeMap<String, Place>,
-    /// The labels of all of them.
-    labels: NodeLabels,
-    /// Policies, drains and maps as they were seen.
-    objects: BTreeMap<(Collection, Name), Value>,
-    /// What the policies among the objects are.
-    policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
-    /// Which generation of a policy is known, and since when, in milliseconds since 1970.
-    generations: BTreeMap<(Collection, Name), (u64, i64)>,
-    /// What the drains among the objects are.
-    drains: BTreeMap<Name, ValidatedDrain>,
-    reports: Reports,
+    observed: Observed,
     /// Nodes whose reports cannot be read, or not all of them, and why.
     unread: BTreeMap<String, String>,
-    /// How many Nodes the selectors of policies choose.
-    chosen: Chosen,
     /// Whether time alone may change the status of a policy.
     waits: bool,
     /// Nodes that have no place in the map, and why.
@@ -105,7 +58,10 @@ impl State {
     /// Nothing yet. The map will tell `keys` at least.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         Self {
-            extra_keys: keys.into_iter().collect(),
+            observed: Observed {
+                extra_keys: keys.into_iter().collect(),
+                ..Observed::default()
+            },
             ..Self::default()
         }
     }
@@ -136,16 +92,16 @@ impl State {
 
     /// Takes note of how a Node is now; none = it is gone. Returns whether that matters.
     fn node_is(&mut self, name: String, place: Option<Place>) -> bool {
-        let old = self.nodes.get(&name);
+        let old = self.observed.nodes.get(&name);
         if old == place.as_ref() {
             return false;
         }
         let (old, new) = (old.map(Place::labels), place.as_ref().map(Place::labels));
-        self.labels.replace(old, new);
-        self.chosen.forget();
+        self.observed.labels.replace(old, new);
+        self.observed.chosen.forget();
         match place {
-            Some(place) => drop(self.nodes.insert(name, place)),
-            None => drop(self.nodes.remove(&name)),
+            Some(place) => drop(self.observed.nodes.insert(name, place)),
+            None => drop(self.observed.nodes.remove(&name)),
         }
         true
     }
@@ -161,17 +117,17 @@ impl State {
             Some(why) => drop(self.unread.insert(node.to_owned(), why)),
             None => drop(self.unread.remove(node)),
         }
-        let had = self.reports.has(node);
+        let had = self.observed.reports.has(node);
         if had != status.is_some() {
-            self.chosen.forget();
+            self.observed.chosen.forget();
         }
-        self.reports.set(node, status)
+        self.observed.reports.set(node, status)
     }
 
     /// Takes note of an object that is kept whole.
     fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
         let key = (collection, name);
-        let before = self.objects.get(&key);
+        let before = self.observed.objects.get(&key);
         if before == Some(&object) {
             return false;
         }
@@ -187,48 +143,13 @@ impl State {
                 .all(|part| before.pointer(part) == object.pointer(part))
         });
         if !same_spec {
-            self.policies.remove(&key);
+            self.observed.policies.remove(&key);
             if collection == Collection::Drains {
-                self.drains.remove(&key.1);
+                self.observed.drains.remove(&key.1);
             }
         }
-        self.objects.insert(key, object);
+        self.observed.objects.insert(key, object);
         true
-    }
-
-    /// Judges policies and drains that were not judged since they changed.
-    fn judge(&mut self, now: i64) {
-        for (key, object) in &self.objects {
-            match key.0 {
-                Collection::ClusterPolicies | Collection::Policies => {
-                    let judged = self.policies.entry(key.clone());
-                    judged.or_insert_with(|| ValidatedPolicy::of(object));
-                    let generation = value::number(object, "/metadata/generation");
-                    let known = self.generations.get(key);
-                    if known.is_none_or(|(known, _)| *known != generation) {
-                        self.generations.insert(key.clone(), (generation, now));
-                    }
-                }
-                Collection::Drains => {
-                    let known = self.drains.get(&key.1);
-                    if known.is_none_or(|known| known.is_outdated(now)) {
-                        let judged = ValidatedDrain::of(object, now);
-                        self.drains.insert(key.1.clone(), judged);
-                    }
-                }
-                Collection::Nodes
-                | Collection::Agents
-                | Collection::Maps
-                | Collection::Services
-                | Collection::Slices => {}
-            }
-        }
-        let mut chosen = std::mem::take(&mut self.chosen);
-        for judged in self.policies.values() {
-            chosen.count(self, &judged.nodes);
-        }
-        self.chosen = chosen;
-        self.labels.suggest_for(self.policies.values());
     }
 
     /// Takes note that an object is gone. Returns whether that matters.
@@ -242,12 +163,12 @@ impl State {
             | Collection::Drains
             | Collection::Maps => {
                 let key = (collection, name.clone());
-                self.policies.remove(&key);
-                self.generations.remove(&key);
+                self.observed.policies.remove(&key);
+                self.observed.generations.remove(&key);
                 if collection == Collection::Drains {
-                    self.drains.remove(name);
+                    self.observed.drains.remove(name);
                 }
-                self.objects.remove(&key).is_some()
+                self.observed.objects.remove(&key).is_some()
             }
         }
     }
@@ -256,13 +177,17 @@ impl State {
     pub fn names(&self, collection: Collection) -> BTreeSet<Name> {
         let global = |name: &String| (String::new(), name.clone());
         match collection {
-            Collection::Nodes => self.nodes.keys().map(global).collect(),
-            Collection::Agents => self.reports.nodes().map(global).collect(),
+            Collection::Nodes => self.observed.nodes.keys().map(global).collect(),
+            Collection::Agents => self.observed.reports.nodes().map(global).collect(),
             Collection::Services | Collection::Slices => self.hints.names(collection),
             Collection::ClusterPolicies
             | Collection::Policies
             | Collection::Drains
-            | Collection::Maps => self.of(collection).map(|(name, _)| name.clone()).collect(),
+            | Collection::Maps => self
+                .observed
+                .of(collection)
+                .map(|(name, _)| name.clone())
+                .collect(),
         }
     }
 
@@ -277,7 +202,7 @@ impl State {
     /// it.
     pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
         let key = (write.collection, write.name.clone());
-        let before = self.objects.get(&key);
+        let before = self.observed.objects.get(&key);
         let news = before.and_then(|before| levels::news(write.collection, before, &write.body));
         if write.collection == Collection::Slices {
             self.hints.wrote(&write.body, &answer);
@@ -304,14 +229,19 @@ impl State {
 
     /// Where the CPU is, if any Service asks for hints by that.
     fn zones(&self) -> Option<Zones> {
-        let nodes = || self.nodes.iter().map(|(name, place)| place.node(name));
+        let nodes = || {
+            self.observed
+                .nodes
+                .iter()
+                .map(|(name, place)| place.node(name))
+        };
         self.hints.needs_zones().then(|| Zones::of(nodes()))?
     }
 
     /// Whether time alone may change something: the status of a drain, or of a policy that nodes may not have
     /// reported yet.
     pub fn waits(&self) -> bool {
-        self.waits || self.of(Collection::Drains).next().is_some()
+        self.waits || self.observed.of(Collection::Drains).next().is_some()
     }
 
     /// Nodes that have no place in the map, as of the last [`State::plan`], and why.
@@ -326,28 +256,29 @@ impl State {
 
     /// How many Nodes there are.
     pub fn node_count(&self) -> usize {
-        self.nodes.len()
+        self.observed.nodes.len()
     }
 
     /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
-        self.judge(now);
+        self.observed.validate(now);
         let map::Plan {
             mut writes,
             left_out,
-        } = map::plan(self);
+        } = map::plan(&self.observed);
         let mut waits = false;
-        for ((collection, name), judged) in &self.policies {
-            let known = self.generations.get(&(*collection, name.clone()));
+        for ((collection, name), judged) in &self.observed.policies {
+            let known = self.observed.generations.get(&(*collection, name.clone()));
             let since = known.map_or(now, |(_, since)| *since);
-            let (write, is_open) = policy::plan(self, *collection, name, judged, since, now);
+            let (write, is_open) =
+                policy::plan(&self.observed, *collection, name, judged, since, now);
             writes.extend(write);
             waits |= is_open;
         }
-        let drains = self.of(Collection::Drains);
+        let drains = self.observed.of(Collection::Drains);
         writes.extend(drains.filter_map(|(name, object)| {
-            let judged = self.drains.get(name)?;
-            drain::plan(self, name, object, judged, now)
+            let judged = self.observed.drains.get(name)?;
+            drain::plan(&self.observed, name, object, judged, now)
         }));
         writes.extend(self.hints.plan());
         (self.waits, self.left_out) = (waits, left_out);
@@ -356,12 +287,6 @@ impl State {
 
     /// The fallbacks of all Nodes, and whether the reports had room for all of them.
     pub fn fallbacks(&self) -> (BTreeMap<Key, ServiceFallback>, bool) {
-        self.reports.fallbacks()
-    }
-
-    fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {
-        let all = self.objects.iter();
-        all.filter(move |((of, _), _)| *of == collection)
-            .map(|((_, name), object)| (name, object))
+        self.observed.reports.fallbacks()
     }
 }

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::list::{self, ListKind};
 use super::map;
-use super::{Node, SyntaxError, Text, Value};
+use super::node::{Node, Text, Value};
+use super::syntax_error::SyntaxError;
 
 /// How deep an object may nest; Kubernetes objects stay below 20.
 pub const MAX_DEPTH: u32 = 64;

@@ -14,6 +14,7 @@ mod field;
 mod list;
 mod map;
 mod node;
+mod syntax_error;
 #[cfg(test)]
 mod tests;
 
@@ -24,33 +25,10 @@ use granit_parser::{ErrorKind, Parser, ScanError};
 pub use build::{MAX_ALIASED, MAX_DEPTH};
 pub use field::{Field, Problems, Step};
 pub use node::{Node, Text, Value};
+pub use syntax_error::SyntaxError;
 
 use build::Builder;
 use chars::Chars;
-
-/// Why a text is not YAML that this program accepts. The whole text is refused then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SyntaxError {
-    /// The text could not be read to its end.
-    #[error("{0}")]
-    Io(String),
-    /// The text breaks the rules of YAML at `line`.
-    #[error("{message}")]
-    Broken {
-        /// Counted from 1.
-        line: u32,
-        /// What the parser says.
-        message: String,
-    },
-    /// The text is YAML but would cost more than any cluster's objects do.
-    #[error("{message}")]
-    TooMuch {
-        /// Counted from 1.
-        line: u32,
-        /// Which limit was passed.
-        message: String,
-    },
-}
 
 /// Reads every document of `reader` and hands each object to `sink` in the order of the text.
 ///

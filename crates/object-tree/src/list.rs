@@ -1,6 +1,6 @@
 //! Kubernetes lists: `kind: List`, `kind: ServiceList` and the like, whose `items` are the objects.
 
-use super::{Node, Text, Value};
+use super::node::{Node, Text, Value};
 
 /// What a list says about its elements: a `ServiceList` holds Services that do not repeat it.
 pub(super) struct ListKind {

@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::{Node, SyntaxError, Text};
+use super::node::{Node, Text};
+use super::syntax_error::SyntaxError;
 
 /// Adds what `<<` brings in (own keys win, earlier merges win) and refuses keys written twice.
 pub(super) fn finish(

@@ -3,7 +3,7 @@
 use crd::topology_agent::FallbackReason;
 use topology_core::model::PolicyName;
 
-use super::ServiceFallback;
+use super::fallback::ServiceFallback;
 
 /// The policy of the Service is applied as requested again.
 pub(super) const APPLIED: &str = "TopologyApplied";

@@ -1,6 +1,7 @@
 //! What is said, how often, and what is not.
 
 use serde_json::{Value, json};
+use topology_core::model::PolicyName;
 
 use super::*;
 

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 use topology_core::model::Drain;
 
+use super::collection::Collection;
+use super::observed::Observed;
 use super::validate::ValidatedDrain;
 use super::value::{Condition, number, status};
-use super::{Collection, Name, State, Write};
+use super::write::{Name, Write};
 
 /// Where a drain stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl Phase {
 
 /// What to write, if the status is not as it should be.
 pub(super) fn plan(
-    state: &State,
+    state: &Observed,
     name: &Name,
     object: &Value,
     judged: &ValidatedDrain,
@@ -68,7 +70,7 @@ pub(super) fn plan(
 }
 
 /// What the agents count, each of the whole cluster: the most that any of them sees.
-fn counts(state: &State, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
+fn counts(state: &Observed, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
     if matches!(phase, Phase::Expired | Phase::Refused) {
         return (0, 0);
     }

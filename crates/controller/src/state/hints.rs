@@ -36,17 +36,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use topology_core::hints::{HintMode, Zones};
-use topology_core::model::{Family, ObjectName};
+use topology_core::model::ObjectName;
 
+use super::collection::Collection;
 use super::value;
-use super::{Collection, Name, Write, WriteKind};
+use super::write::{Name, Write, WriteKind};
 use crate::event_recorder::{HINTS_LEFT, Key};
-use decide::{Decision, Standing};
+use decide::{Decision, Known, Standing};
 use service::Service;
-use slice::{Slice, Written};
-
-/// A Service and a family of addresses: what is hinted as one.
-type Group = (Name, Family);
+use slice::{Group, Slice, Written};
 
 /// Something to tell on a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,8 +246,14 @@ impl Hints {
                 groups.entry(slice.group()).or_default().push((name, slice));
             }
         }
+        let known = Known {
+            services: &self.services,
+            written: &self.written,
+            left: &self.left,
+            stood: &self.stood,
+        };
         let decide = |(group, slices): (Group, Vec<_>)| {
-            let decision = self.decide(&group, &slices, zones);
+            let decision = known.decide(&group, &slices, zones);
             (group, decision)
         };
         groups.into_iter().map(decide).collect()

@@ -1,100 +1,21 @@
-//! Which labels Nodes have, and what was most likely meant by a level that no Node has.
-//!
-//! Policies of every namespace are compared with it at each plan, so it is counted when a Node changes, and a label that
-//! no Node has is compared with all others once.
-
-use std::collections::btree_map::Values;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+//! The condition `LevelsKnown` of a policy: whether some Node has each label that it uses.
 
 use serde_json::Value;
-use topology_core::model::{Labels, ObjectName};
-use topology_core::policy::suggest;
+use topology_core::model::ObjectName;
 
+use super::collection::Collection;
+use super::hints::News;
+use super::observed::Observed;
 use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, text};
-use super::{Collection, Name, News, State};
 use crate::event_recorder::{LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// The condition of a policy that is about its labels.
 const CONDITION: &str = "LevelsKnown";
 
-/// The labels that Nodes have; an empty value counts as none.
-#[derive(Debug, Default)]
-pub(super) struct NodeLabels {
-    /// How many Nodes have each.
-    count: BTreeMap<Arc<str>, usize>,
-    /// What was most likely meant by each label that a policy uses and no Node has.
-    pub(super) meant: HashMap<String, Option<String>>,
-}
-
-impl NodeLabels {
-    /// Counts the labels `new` of a Node in place of `old`.
-    pub(super) fn replace(&mut self, old: Option<&Labels>, new: Option<&Labels>) {
-        let mut is_changed = false;
-        for key in keys(new) {
-            let count = self.count.entry(Arc::clone(key)).or_default();
-            *count += 1;
-            is_changed |= *count == 1;
-        }
-        for key in keys(old) {
-            let count = self.count.get_mut(key).map(|count| {
-                *count = count.saturating_sub(1);
-                *count
-            });
-            if count == Some(0) {
-                self.count.remove(key);
-                is_changed = true;
-            }
-        }
-        if is_changed {
-            self.meant.clear();
-        }
-    }
-
-    /// Whether some Node has the label.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.count.contains_key(key)
-    }
-
-    /// The first label of a policy that no Node has.
-    fn unknown<'p>(&self, policy: &'p ValidatedPolicy) -> Option<&'p String> {
-        let mut labels = policy.labels.iter();
-        labels.find(|key| !self.has(key))
-    }
-
-    /// Finds what was meant by the labels of these policies that no Node has, and forgets those of other policies.
-    pub(super) fn suggest_for(
-        &mut self,
-        policies: Values<'_, (Collection, Name), ValidatedPolicy>,
-    ) {
-        let mut before = std::mem::take(&mut self.meant);
-        let unknown: BTreeSet<&String> =
-            policies.filter_map(|policy| self.unknown(policy)).collect();
-        for key in unknown {
-            let labels = self.count.keys().map(|label| &**label);
-            let meant = before.remove(key).unwrap_or_else(|| suggest(key, labels));
-            self.meant.insert(key.clone(), meant);
-        }
-    }
-
-    /// Whether every client would be refused, because no Node has a label of the levels of a hard policy.
-    fn refuses_everywhere(&self, policy: &ValidatedPolicy) -> bool {
-        let mut boundary = policy.boundary.iter().flatten();
-        policy.boundary.is_some() && !boundary.any(|key| self.has(key))
-    }
-}
-
-fn keys(labels: Option<&Labels>) -> impl Iterator<Item = &Arc<str>> {
-    let labels = labels.into_iter().flat_map(Labels::iter);
-    labels
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(key, _)| key)
-}
-
 /// Whether some Node has each label that a policy uses.
 pub(super) fn condition(
-    state: &State,
+    state: &Observed,
     collection: Collection,
     policy: &ValidatedPolicy,
 ) -> Condition {

@@ -10,9 +10,12 @@ use crd::{
 };
 use serde_json::{Map, Value, json};
 
+use super::collection::Collection;
+use super::nodes::Place;
+use super::observed::Observed;
 use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
-use super::{Collection, Name, Place, State, Write, WriteKind};
+use super::write::{Name, Write, WriteKind};
 
 /// What is to be written of the map.
 #[derive(Debug, Default)]
@@ -24,7 +27,7 @@ pub(super) struct Plan {
 }
 
 /// Compares the shards with what they should be.
-pub(super) fn plan(state: &State) -> Plan {
+pub(super) fn plan(state: &Observed) -> Plan {
     let keys = keys(state);
     let mut plan = Plan::default();
     for (number, nodes) in shards(state).iter().enumerate() {
@@ -36,7 +39,7 @@ pub(super) fn plan(state: &State) -> Plan {
 
 /// The labels to tell: those that anything looks at. Where there are more than fit, those of administrators come first,
 /// and then each namespace gives one after the other: a namespace that names many only pushes out its own.
-fn keys(state: &State) -> Vec<String> {
+fn keys(state: &Observed) -> Vec<String> {
     let mut sure: BTreeSet<String> = state.extra_keys.clone();
     sure.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
     sure.extend(state.drains.values().filter_map(ValidatedDrain::label));
@@ -66,7 +69,7 @@ fn is_special(key: &String) -> bool {
 }
 
 /// The labels that the policies of a collection use, each with the namespace of the policy.
-fn used(state: &State, collection: Collection) -> impl Iterator<Item = (String, String)> {
+fn used(state: &Observed, collection: Collection) -> impl Iterator<Item = (String, String)> {
     let judged = state.policies.iter();
     let judged = judged.filter(move |((of, _), _)| *of == collection);
     judged.flat_map(|((_, (namespace, _)), judged)| {
@@ -76,7 +79,7 @@ fn used(state: &State, collection: Collection) -> impl Iterator<Item = (String, 
 }
 
 /// The Nodes of each shard.
-fn shards(state: &State) -> Vec<BTreeSet<&str>> {
+fn shards(state: &Observed) -> Vec<BTreeSet<&str>> {
     let mut shards: Vec<BTreeSet<&str>> = Vec::new();
     let mut placed = BTreeSet::new();
     for number in 0..state.of(Collection::Maps).count() {
@@ -114,7 +117,7 @@ fn name(number: usize) -> Name {
 }
 
 fn write(
-    state: &State,
+    state: &Observed,
     number: usize,
     keys: &[String],
     nodes: &BTreeSet<&str>,

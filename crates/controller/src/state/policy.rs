@@ -4,62 +4,23 @@
 //! policy is one on which it decides nothing, or one that has not reported yet what it read. The second cannot be told
 //! from the first, but it is over after a while: [`every_report`] says when.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crd::topology_agent::Fallback;
 use crd::topology_agent::rate::every_report;
 use serde_json::{Value, json};
 use topology_core::model::{ObjectName, PolicyName, Selector};
 
+use super::collection::Collection;
 use super::levels;
+use super::observed::Observed;
+use super::selected_nodes::NodeCount;
 use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, number, put, status, text};
-use super::{Collection, Name, State, Write};
+use super::write::{Name, Write};
 
 /// So many Services are named in a message.
 const NAMED: usize = 3;
-
-/// How many Nodes selectors choose, kept until a Node or the set of those that report changes.
-#[derive(Debug, Default)]
-pub(super) struct Chosen(HashMap<Selector, Nodes>);
-
-/// Nodes that a selector chooses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Nodes {
-    all: usize,
-    /// Those whose agents report.
-    reporting: usize,
-}
-
-impl Chosen {
-    pub(super) fn forget(&mut self) {
-        self.0.clear();
-    }
-
-    /// Takes note of a selector.
-    pub(super) fn count(&mut self, state: &State, selector: &Selector) {
-        if !self.0.contains_key(selector) {
-            self.0.insert(selector.clone(), Nodes::of(state, selector));
-        }
-    }
-
-    fn of(&self, selector: &Selector) -> Nodes {
-        self.0.get(selector).copied().unwrap_or_default()
-    }
-}
-
-impl Nodes {
-    fn of(state: &State, selector: &Selector) -> Self {
-        let mut nodes = Self::default();
-        for (node, place) in &state.nodes {
-            if selector.is_empty() || selector.matches(&place.labels) {
-                nodes.all += 1;
-                nodes.reporting += usize::from(state.reports.has(node));
-            }
-        }
-        nodes
-    }
-}
 
 /// Which policy an object is.
 pub(super) fn id(name: &Name) -> PolicyName {
@@ -74,7 +35,7 @@ pub(super) fn id(name: &Name) -> PolicyName {
 /// What to write, if the status is not as it should be; and whether time alone may change it. `since`: when its present
 /// generation was seen first.
 pub(super) fn plan(
-    state: &State,
+    state: &Observed,
     collection: Collection,
     name: &Name,
     judged: &ValidatedPolicy,
@@ -127,7 +88,7 @@ pub(super) fn plan(
 /// Where a policy is in force.
 struct InForce {
     /// Nodes that it is for.
-    nodes: Nodes,
+    nodes: NodeCount,
     /// Nodes that report that it decides for a Service there.
     naming: usize,
     /// Those of them that use its present generation.
@@ -139,7 +100,13 @@ struct InForce {
 
 impl InForce {
     /// `age`: for how many milliseconds the present generation is known.
-    fn of(state: &State, id: &PolicyName, object: &Value, selector: &Selector, age: i64) -> Self {
+    fn of(
+        state: &Observed,
+        id: &PolicyName,
+        object: &Value,
+        selector: &Selector,
+        age: i64,
+    ) -> Self {
         let generation = number(object, "/metadata/generation");
         let patience = every_report(state.nodes.len() as u64).as_millis();
         let is_late = u128::try_from(age).is_ok_and(|age| age >= patience);
@@ -181,7 +148,7 @@ impl InForce {
     }
 
     fn condition(&self) -> Condition {
-        let Nodes { all, reporting } = self.nodes;
+        let NodeCount { all, reporting } = self.nodes;
         let expected = self.expected();
         let reason = match (all, reporting, self.naming) {
             (0, _, _) => Reach::NoNodes,

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use topology_core::model::ObjectName;
 
+use super::report::Reports;
 use super::*;
 
 /// 2026-11-21T20:00:00Z.
@@ -76,7 +77,7 @@ fn settle(state: &mut State, now: i64) -> Vec<Write> {
 
 fn status_of<'v>(state: &'v State, collection: Collection, name: &str) -> &'v Value {
     let key = (collection, (String::new(), name.to_owned()));
-    state.objects[&key].get("status").unwrap()
+    state.observed.objects[&key].get("status").unwrap()
 }
 
 fn condition(status: &Value, kind: &str) -> [String; 3] {
@@ -113,7 +114,7 @@ fn the_map_tells_the_labels_that_anything_looks_at() {
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
     assert_eq!(
-        state.objects[&key]["spec"]["keys"],
+        state.observed.objects[&key]["spec"]["keys"],
         json!([
             "topology.kubernetes.io/zone",
             "topology.kubernetes.io/region",
@@ -148,7 +149,9 @@ fn d13_a_namespace_with_many_labels_pushes_no_others_out_of_the_map() {
     state.exists(Collection::Policies, shop);
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
-    let keys = state.objects[&key]["spec"]["keys"].as_array().unwrap();
+    let keys = state.observed.objects[&key]["spec"]["keys"]
+        .as_array()
+        .unwrap();
     assert_eq!(keys.len(), 32);
     for real in ["example.com/rack", "example.com/row", "zzz.example/shelf"] {
         assert!(keys.iter().any(|key| key == real), "{real}: {keys:?}");
@@ -299,7 +302,7 @@ fn a_drain_ramps_is_active_expires_and_is_renewed() {
     settle(&mut state, NOW + 3_600_000);
     assert_eq!(phase(&state), own("Expired", 0));
     let key = (Collection::Drains, (String::new(), "b".to_owned()));
-    let mut renewed = state.objects[&key].clone();
+    let mut renewed = state.observed.objects[&key].clone();
     renewed["spec"]["expiresAt"] = "2026-11-22T21:00:00Z".into();
     state.exists(Collection::Drains, renewed);
     settle(&mut state, NOW + 3_600_000);
@@ -404,7 +407,7 @@ fn a_node_with_more_processors_than_the_map_can_tell_has_the_most_that_it_can() 
     state.exists(Collection::Nodes, node("n1", "a", true));
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
-    let nodes = &state.objects[&key]["spec"]["nodes"];
+    let nodes = &state.observed.objects[&key]["spec"]["nodes"];
     assert_eq!(nodes["huge"]["cpuMilli"], 1_000_000_000);
     assert_eq!(nodes["n1"]["cpuMilli"], 3800);
     assert!(state.left_out().is_empty());
@@ -421,10 +424,12 @@ fn a_node_that_the_api_server_would_not_take_is_left_out_and_the_others_are_told
             .collect(),
         ..Place::default()
     };
-    state.nodes.insert("odd".to_owned(), place);
+    state.observed.nodes.insert("odd".to_owned(), place);
     settle(&mut state, NOW);
     let key = (Collection::Maps, (String::new(), "shard-0".to_owned()));
-    let nodes = state.objects[&key]["spec"]["nodes"].as_object().unwrap();
+    let nodes = state.observed.objects[&key]["spec"]["nodes"]
+        .as_object()
+        .unwrap();
     assert_eq!(nodes.keys().collect::<Vec<_>>(), ["n1"]);
     let why = &state.left_out()["odd"];
     assert!(why.starts_with("v[0]: "), "{why}");
@@ -438,7 +443,7 @@ fn a_report_that_is_taken_back_leaves_nothing_behind() {
     state.exists(Collection::Agents, fallen());
     assert!(state.gone(Collection::Agents, &(String::new(), "n1".to_owned())));
     assert_eq!(
-        format!("{:?}", state.reports),
+        format!("{:?}", state.observed.reports),
         format!("{:?}", Reports::default())
     );
 }
@@ -459,16 +464,16 @@ proptest! {
             }
             settle(&mut state, NOW);
             let mut told = BTreeSet::new();
-            for (_, map) in state.of(Collection::Maps) {
+            for (_, map) in state.observed.of(Collection::Maps) {
                 let nodes = map["spec"]["nodes"].as_object().unwrap();
                 prop_assert!(nodes.len() <= crd::NODES_PER_SHARD);
                 for name in nodes.keys() {
                     prop_assert!(told.insert(name.clone()), "{} twice", name);
                 }
             }
-            prop_assert!(told.iter().eq(state.nodes.keys()));
+            prop_assert!(told.iter().eq(state.observed.nodes.keys()));
             let last = format!("last-{first}-{count}");
-            prop_assume!(!state.nodes.contains_key(&last));
+            prop_assume!(!state.observed.nodes.contains_key(&last));
             state.exists(Collection::Nodes, node(&last, "b", false));
             prop_assert_eq!(settle(&mut state, NOW).len(), 1);
         }
@@ -584,28 +589,34 @@ fn d13_a_label_that_no_node_has_is_compared_with_the_labels_of_nodes_once() {
         state.exists(Collection::Policies, unknown(name, key));
     }
     settle(&mut state, NOW);
-    let keys: BTreeSet<&str> = state.labels.meant.keys().map(|key| &**key).collect();
+    let keys: BTreeSet<&str> = state
+        .observed
+        .labels
+        .meant
+        .keys()
+        .map(|key| &**key)
+        .collect();
     assert_eq!(keys, BTreeSet::from(["example.com/row", "pol"]));
 
     // What is found once stays until a label comes or goes, whatever else of Nodes changes.
-    let known = state.labels.meant.get_mut("pol").unwrap();
+    let known = state.observed.labels.meant.get_mut("pol").unwrap();
     assert_eq!(known.replace("kept".to_owned()).as_deref(), Some("pool"));
     state.exists(Collection::Nodes, node("n1", "b", true));
     state.gone(Collection::Nodes, &(String::new(), "n2".to_owned()));
     state.plan(NOW);
-    assert_eq!(state.labels.meant["pol"].as_deref(), Some("kept"));
+    assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("kept"));
     let mut labelled = node("n1", "b", true);
     labelled["metadata"]["labels"]["polo"] = "x".into();
     state.exists(Collection::Nodes, labelled);
     state.plan(NOW);
-    assert_eq!(state.labels.meant["pol"].as_deref(), Some("polo"));
+    assert_eq!(state.observed.labels.meant["pol"].as_deref(), Some("polo"));
 
     // Nothing is kept for a policy that is gone.
     for name in ["one", "two", "three"] {
         state.gone(Collection::Policies, &("shop".to_owned(), name.to_owned()));
     }
     state.plan(NOW);
-    assert!(state.labels.meant.is_empty());
+    assert!(state.observed.labels.meant.is_empty());
 }
 
 #[test]
@@ -634,7 +645,8 @@ fn what_follows_from_an_unknown_level_depends_on_the_policy() {
             (Collection::ClusterPolicies, "", cluster),
             (Collection::Policies, "shop", namespaced),
         ] {
-            let object = &state.objects[&(collection, (namespace.to_owned(), "near".to_owned()))];
+            let object =
+                &state.observed.objects[&(collection, (namespace.to_owned(), "near".to_owned()))];
             let [known, _, message] = condition(&object["status"], "LevelsKnown");
             assert_eq!(known, "False");
             let expected = format!("no Node has the label example.com/typo; {expected}");

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Collection, Name, Write, WriteKind};
+use super::collection::Collection;
+use super::write::{Name, Write, WriteKind};
 
 /// The text at a path such as `/metadata/name`; empty where there is none.
 pub(super) fn text<'v>(object: &'v Value, path: &str) -> &'v str {
@@ -22,7 +23,7 @@ pub(super) fn number(object: &Value, path: &str) -> u64 {
 }
 
 /// Writes a field of an object.
-pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
+pub(super) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(field.to_owned(), value.into());
     }

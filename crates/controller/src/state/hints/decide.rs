@@ -1,11 +1,13 @@
 //! What the slices of one Service and family shall be, and why.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use topology_core::hints::{HintEvent, HintMode, HintedSlices, Zones, reconcile};
 
-use super::super::Name;
-use super::slice::{Author, Slice};
-use super::{Group, Hints};
+use super::super::write::Name;
+use super::service::Service;
+use super::slice::{Author, Group, Slice, Written};
 
 /// How it stands with the hints of one Service and family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,18 @@ pub(super) struct Decision {
     pub(super) changes: Vec<(Name, Vec<Value>)>,
 }
 
-impl Hints {
+/// What a decision depends on, besides the slices themselves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'h> {
+    pub(super) services: &'h BTreeMap<Name, Service>,
+    pub(super) written: &'h BTreeMap<Name, Written>,
+    /// Why each is left alone.
+    pub(super) left: &'h BTreeMap<Group, String>,
+    /// The standing at the last look.
+    pub(super) stood: &'h BTreeMap<Group, Standing>,
+}
+
+impl Known<'_> {
     pub(super) fn decide(
         &self,
         group: &Group,

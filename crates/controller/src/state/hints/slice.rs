@@ -7,8 +7,7 @@ use topology_core::hints::{self, HintedEndpoint};
 use topology_core::model::{Family, Hints};
 
 use super::super::value::{list, name, number, put, text};
-use super::super::{MANAGER, Name};
-use super::Group;
+use super::super::write::{MANAGER, Name};
 
 /// Controllers of Kubernetes that write all of their slices themselves.
 const THEIRS: [&str; 2] = [
@@ -17,6 +16,9 @@ const THEIRS: [&str; 2] = [
 ];
 const MANAGED_BY: &str = "/metadata/labels/endpointslice.kubernetes.io~1managed-by";
 const SERVICE_NAME: &str = "/metadata/labels/kubernetes.io~1service-name";
+
+/// The Service and the address family of slices that are hinted together.
+pub(super) type Group = (Name, Family);
 
 /// An `EndpointSlice`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use topology_core::hints::{HintedSlices, reconcile};
 
+use topology_core::model::Family;
+
 use super::*;
 
 /// What happens to one of three slices, or to the Service.

@@ -1,0 +1,76 @@
+//! The objects that were read, and what is derived from each of them once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::collection::Collection;
+use super::node_labels::NodeLabels;
+use super::nodes::Place;
+use super::report::Reports;
+use super::selected_nodes::SelectedNodes;
+use super::validate::{ValidatedDrain, ValidatedPolicy};
+use super::value;
+use super::write::Name;
+
+/// The objects that were read.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// Labels that the map holds besides those that policies and drains use.
+    pub(super) extra_keys: BTreeSet<String>,
+    pub(super) nodes: BTreeMap<String, Place>,
+    /// The labels of all Nodes.
+    pub(super) labels: NodeLabels,
+    /// Policies, drains and maps as they were read.
+    pub(super) objects: BTreeMap<(Collection, Name), Value>,
+    pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
+    /// The generation of each policy, and when it was first read, in milliseconds since 1970.
+    pub(super) generations: BTreeMap<(Collection, Name), (u64, i64)>,
+    pub(super) drains: BTreeMap<Name, ValidatedDrain>,
+    pub(super) reports: Reports,
+    /// The number of Nodes that the selectors of policies choose.
+    pub(super) chosen: SelectedNodes,
+}
+
+impl Observed {
+    /// Validates policies and drains that changed.
+    pub(super) fn validate(&mut self, now: i64) {
+        for (key, object) in &self.objects {
+            match key.0 {
+                Collection::ClusterPolicies | Collection::Policies => {
+                    let validated = self.policies.entry(key.clone());
+                    validated.or_insert_with(|| ValidatedPolicy::of(object));
+                    let generation = value::number(object, "/metadata/generation");
+                    let known = self.generations.get(key);
+                    if known.is_none_or(|(known, _)| *known != generation) {
+                        self.generations.insert(key.clone(), (generation, now));
+                    }
+                }
+                Collection::Drains => {
+                    let known = self.drains.get(&key.1);
+                    if known.is_none_or(|known| known.is_outdated(now)) {
+                        let validated = ValidatedDrain::of(object, now);
+                        self.drains.insert(key.1.clone(), validated);
+                    }
+                }
+                Collection::Nodes
+                | Collection::Agents
+                | Collection::Maps
+                | Collection::Services
+                | Collection::Slices => {}
+            }
+        }
+        for validated in self.policies.values() {
+            self.chosen
+                .count(&self.nodes, &self.reports, &validated.nodes);
+        }
+        self.labels.suggest_for(self.policies.values());
+    }
+
+    /// The objects of a collection that is kept whole.
+    pub(super) fn of(&self, collection: Collection) -> impl Iterator<Item = (&Name, &Value)> {
+        let all = self.objects.iter();
+        all.filter(move |((of, _), _)| *of == collection)
+            .map(|((_, name), object)| (name, object))
+    }
+}

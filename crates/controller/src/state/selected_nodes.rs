@@ -1,0 +1,56 @@
+//! Counts the Nodes that the selectors of policies choose, once for each selector.
+
+use std::collections::{BTreeMap, HashMap};
+
+use topology_core::model::Selector;
+
+use super::nodes::Place;
+use super::report::Reports;
+
+/// The numbers of Nodes that selectors choose, kept until a Node or the set of reporting Nodes changes.
+#[derive(Debug, Default)]
+pub(super) struct SelectedNodes(HashMap<Selector, NodeCount>);
+
+/// The number of Nodes that a selector chooses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct NodeCount {
+    pub(super) all: usize,
+    /// Those whose agents report.
+    pub(super) reporting: usize,
+}
+
+impl SelectedNodes {
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Counts the Nodes of a selector, if they are not counted.
+    pub(super) fn count(
+        &mut self,
+        nodes: &BTreeMap<String, Place>,
+        reports: &Reports,
+        selector: &Selector,
+    ) {
+        if !self.0.contains_key(selector) {
+            let counted = NodeCount::of(nodes, reports, selector);
+            self.0.insert(selector.clone(), counted);
+        }
+    }
+
+    pub(super) fn of(&self, selector: &Selector) -> NodeCount {
+        self.0.get(selector).copied().unwrap_or_default()
+    }
+}
+
+impl NodeCount {
+    fn of(nodes: &BTreeMap<String, Place>, reports: &Reports, selector: &Selector) -> Self {
+        let mut count = Self::default();
+        for (node, place) in nodes {
+            if selector.is_empty() || selector.matches(&place.labels) {
+                count.all += 1;
+                count.reporting += usize::from(reports.has(node));
+            }
+        }
+        count
+    }
+}

@@ -1,0 +1,25 @@
+//! The error of a text that is refused.
+
+/// Why a text is not YAML that this program accepts. The whole text is refused then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SyntaxError {
+    /// The text could not be read to its end.
+    #[error("{0}")]
+    Io(String),
+    /// The text breaks the rules of YAML at `line`.
+    #[error("{message}")]
+    Broken {
+        /// Counted from 1.
+        line: u32,
+        /// What the parser says.
+        message: String,
+    },
+    /// The text is YAML but would cost more than any cluster's objects do.
+    #[error("{message}")]
+    TooMuch {
+        /// Counted from 1.
+        line: u32,
+        /// Which limit was passed.
+        message: String,
+    },
+}
