@@ -7,8 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+#[macro_use]
+#[path = "following/cases.rs"]
+mod cases;
+
 #[path = "controlplane/accounts.rs"]
 mod accounts;
+#[path = "controlplane/bound.rs"]
+mod bound;
 #[path = "controlplane/crds.rs"]
 mod crds;
 #[path = "controlplane/days.rs"]

@@ -7,8 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+#[macro_use]
+#[path = "following/cases.rs"]
+mod cases;
+
 #[path = "following/bad_days.rs"]
 mod bad_days;
+#[path = "following/bound.rs"]
+mod bound;
 #[path = "following/fake.rs"]
 mod fake;
 #[path = "following/good_days.rs"]

@@ -1,4 +1,9 @@
-//! A server with a script: what it holds, and what it does to those who ask.
+//! A fake API server with a script: the objects that it holds, and the faults of its next answers.
+//!
+//! `cases.rs` binds it to a real one: both pass the same cases.
+
+#[path = "writes.rs"]
+mod writes;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -10,7 +15,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use cluster::api::{NodeSource, ResourceStatus, SyncStatus, follow};
 use cluster::event::{Batch, Completeness};
@@ -40,6 +45,9 @@ pub(crate) enum Deed {
     Protobuf(u16, &'static [u8]),
 }
 
+/// The version of a new server; what was before it is compacted.
+const FIRST: u64 = 10;
+
 /// A way to hold a stream open.
 type Line = mpsc::UnboundedSender<Part>;
 
@@ -64,6 +72,8 @@ pub(crate) struct World {
     /// Every request: path with query.
     pub(crate) seen: Vec<String>,
     open: BTreeMap<String, Vec<(Line, Only)>>,
+    /// Every change: its version, its collection, and the event.
+    history: Vec<(u64, String, Value)>,
 }
 
 /// The name of the only object that somebody asked for.
@@ -84,7 +94,7 @@ pub(crate) const POLICIES: &str = "/apis/topology.ipvs-topo.io/v1alpha1/clustert
 impl Fake {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(World {
-            version: 10,
+            version: FIRST,
             streams: true,
             ..World::default()
         })))
@@ -105,44 +115,25 @@ impl Fake {
         });
     }
 
-    /// Adds an object, and tells those who listen.
+    /// Adds an object, and sends it to open watches.
     pub(crate) fn add(&self, collection: &str, object: Value) {
-        self.world(|world| {
-            let object = world.stamped(object);
-            world
-                .objects
-                .entry(collection.to_owned())
-                .or_default()
-                .push(object.clone());
-            world.tell(collection, "ADDED", &object);
-        });
+        self.world(|world| drop(world.add(collection, object)));
     }
 
-    /// Replaces the object of that name, and tells those who listen.
+    /// Replaces the object of that name, and sends it to open watches.
     pub(crate) fn replace(&self, collection: &str, object: Value) {
-        self.world(|world| {
-            let object = world.stamped(object);
-            let objects = world.objects.get_mut(collection).unwrap();
-            let mut objects = objects.iter_mut();
-            let name = &object["metadata"]["name"];
-            *objects
-                .find(|old| old["metadata"]["name"] == *name)
-                .unwrap() = object.clone();
-            world.tell(collection, "MODIFIED", &object);
-        });
+        self.world(|world| drop(world.replace(collection, object)));
     }
 
-    /// Removes the object of that name, and tells those who listen.
+    /// Removes the object of that name, and sends the deletion to open watches.
     pub(crate) fn remove(&self, collection: &str, name: &str) {
+        self.world(|world| world.remove(collection, name));
+    }
+
+    /// Serves the objects of a collection by their names, too.
+    pub(crate) fn serve(&self, collection: &str) {
         self.world(|world| {
-            let objects = world.objects.get_mut(collection).unwrap();
-            let at = objects
-                .iter()
-                .position(|object| object["metadata"]["name"] == name)
-                .unwrap();
-            let object = objects.remove(at);
-            let object = world.stamped(object);
-            world.tell(collection, "DELETED", &object);
+            world.objects.entry(collection.to_owned()).or_default();
         });
     }
 
@@ -157,17 +148,24 @@ impl Fake {
         self.world(|world| world.seen.iter().filter(of).cloned().collect())
     }
 
-    fn connection(&self) -> Connection {
+    /// A client of this server.
+    pub(crate) fn client(&self) -> kube::Client {
         let fake = self.clone();
         let router = Router::new().fallback(move |request: Request| {
             let fake = fake.clone();
             async move {
                 let delay = fake.world(|world| world.delays.get(request.uri().path()).copied());
                 tokio::time::sleep(delay.unwrap_or_default()).await;
-                fake.world(|world| world.answer(request.uri()))
+                let (head, body) = request.into_parts();
+                let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+                fake.world(|world| world.answer(&head.method, &head.uri, &body))
             }
         });
-        Connection::of_client(kube::Client::new(router, "default"))
+        kube::Client::new(router, "default")
+    }
+
+    fn connection(&self) -> Connection {
+        Connection::of_client(self.client())
     }
 
     /// Follows the server for `time`, and returns what is known of the cluster then.
@@ -274,6 +272,33 @@ impl Followed {
 }
 
 impl World {
+    fn add(&mut self, collection: &str, object: Value) -> Value {
+        let object = self.stamped(object);
+        let objects = self.objects.entry(collection.to_owned()).or_default();
+        objects.push(object.clone());
+        self.tell(collection, "ADDED", &object);
+        object
+    }
+
+    fn replace(&mut self, collection: &str, object: Value) -> Value {
+        let object = self.stamped(object);
+        let mut objects = self.objects.get_mut(collection).unwrap().iter_mut();
+        let name = &object["metadata"]["name"];
+        *objects
+            .find(|old| old["metadata"]["name"] == *name)
+            .unwrap() = object.clone();
+        self.tell(collection, "MODIFIED", &object);
+        object
+    }
+
+    fn remove(&mut self, collection: &str, name: &str) {
+        let objects = self.objects.get_mut(collection).unwrap();
+        let has_name = |object: &Value| object["metadata"]["name"] == *name;
+        let object = objects.remove(objects.iter().position(has_name).unwrap());
+        let object = self.stamped(object);
+        self.tell(collection, "DELETED", &object);
+    }
+
     fn stamped(&mut self, mut object: Value) -> Value {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -282,6 +307,8 @@ impl World {
 
     fn tell(&mut self, collection: &str, what: &str, object: &Value) {
         let line = json!({"type": what, "object": object});
+        self.history
+            .push((self.version, collection.to_owned(), line.clone()));
         for (stream, only) in self.open.get(collection).into_iter().flatten() {
             if is_meant(object, only.as_deref()) {
                 // Nobody may listen any more.
@@ -290,7 +317,7 @@ impl World {
         }
     }
 
-    fn answer(&mut self, uri: &Uri) -> Response {
+    fn answer(&mut self, method: &Method, uri: &Uri, body: &[u8]) -> Response {
         let (path, query) = (
             uri.path().to_owned(),
             uri.query().unwrap_or_default().to_owned(),
@@ -304,13 +331,16 @@ impl World {
         if self.unknown.contains(&path) {
             return (StatusCode::NOT_FOUND, "404 page not found").into_response();
         }
+        if let Some(answer) = self.object(method, &path, body) {
+            return answer;
+        }
         let streamed = has("sendInitialEvents=true");
         if streamed && !self.streams {
             let message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
             return status(422, "Invalid", message);
         }
         if has("watch=true") {
-            return self.stream(&path, streamed, only(&query));
+            return self.stream(&path, streamed, since(&query), only(&query));
         }
         self.page(&path, &query)
     }
@@ -353,8 +383,18 @@ impl World {
         }
     }
 
-    fn stream(&mut self, path: &str, listed: bool, only: Only) -> Response {
+    fn stream(&mut self, path: &str, listed: bool, since: Option<u64>, only: Only) -> Response {
+        if !listed && since.is_some_and(|since| since < FIRST) {
+            return ended(410, "Expired").into_response();
+        }
         let (line, answer) = open();
+        let since = since.filter(|_| !listed).unwrap_or(self.version);
+        for (version, collection, event) in &self.history {
+            let is_new = *version > since && *collection == path;
+            if is_new && is_meant(&event["object"], only.as_deref()) {
+                line.send(Ok(bytes(&format!("{event}\n")))).unwrap();
+            }
+        }
         if listed {
             let all = self.objects.get(path).into_iter().flatten();
             for object in all.filter(|object| is_meant(object, only.as_deref())) {
@@ -374,7 +414,8 @@ impl World {
         let all: Vec<&Value> = all
             .filter(|object| is_meant(object, only.as_deref()))
             .collect();
-        let from: usize = value("continue=").map_or(0, |token| token.parse().unwrap());
+        let token = value("continue=").filter(|token| !token.is_empty());
+        let from: usize = token.map_or(0, |token| token.parse().unwrap());
         // Small pages, whatever is asked for, unless everything is.
         let size = if value("limit=").is_some() {
             2
@@ -393,6 +434,13 @@ impl World {
             .to_string()
             .into_response()
     }
+}
+
+/// The version that a watch begins after; none = the present one.
+fn since(query: &str) -> Option<u64> {
+    let mut parts = query.split('&');
+    let version = parts.find_map(|part| part.strip_prefix("resourceVersion="))?;
+    version.parse().ok().filter(|version| *version > 0)
 }
 
 fn only(query: &str) -> Only {
