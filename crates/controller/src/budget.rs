@@ -1,8 +1,8 @@
-//! How much may be written: so many writes a minute, whatever the size of the cluster. No clock of its own.
+//! Limits the writes in a minute, whatever the size of the cluster. No clock.
 //!
-//! A minute's writes are in three purses. The map and the drains have one each, which nothing else may use: agents
-//! depend on the first, operators on the second in the worst of their nights. What is left is dealt out between
-//! namespaces: who has used least of late comes next, so that one tenant who edits without end leaves the others theirs.
+//! A minute's writes are in three budgets. The map and the drains have one each, which nothing else may use: agents depend
+//! on the map, operators on drains during an outage. The rest is shared between namespaces: the namespace that has used
+//! least comes next, so that one tenant with many edits does not delay the others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,36 +15,36 @@ pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
 const MAP: u32 = 15;
 /// Of these, for drains alone.
 const DRAINS: u32 = 10;
-/// Of these, for whoever is next.
+/// Of these, shared between namespaces.
 const COMMON: u32 = 35;
-/// The least time between two writes of one object that nobody waits for: counts, and the map.
+/// The least time between two writes of one object without a transition: counts, and the map.
 pub const COALESCE: Duration = Duration::from_secs(10);
-/// What a failed write waits before it is tried again.
+/// The delay before a failed write is retried.
 pub const RETRY: Duration = Duration::from_secs(5);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What was written lately.
+/// The recent writes.
 #[derive(Debug)]
 pub struct Budget {
     filled: Duration,
     map: Purse,
     drains: Purse,
     common: Purse,
-    /// What each has used of the common purse; half of it is forgotten in a minute.
+    /// The use of the shared budget by each owner; it halves every minute.
     used: BTreeMap<Owner, f64>,
-    /// When each object may be written again for a change that nobody waits for, and after a failure for any.
+    /// When each object may be written again: without a transition, and after a failure at all.
     not_before: BTreeMap<(Collection, Name), (Duration, bool)>,
 }
 
-/// On whose account a write is: a namespace, or what belongs to the whole cluster.
+/// The owner of a write: a namespace, or the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Cluster(Collection),
     Namespace(String),
 }
 
-/// Writes that may be made now.
+/// A budget that refills with time.
 #[derive(Debug)]
 struct Purse {
     tokens: f64,
@@ -84,7 +84,6 @@ impl Owner {
 }
 
 impl Budget {
-    /// A full budget.
     pub fn new(now: Duration) -> Self {
         Self {
             filled: now,
@@ -96,7 +95,7 @@ impl Budget {
         }
     }
 
-    /// The writes that may be made at `now`, in their order: the map, drains, and then one namespace after the other.
+    /// Returns the writes that are allowed at `now`, in this order: the map, drains, then the namespaces in turn.
     pub fn allow(&mut self, now: Duration, mut writes: Vec<Write>) -> Vec<Write> {
         self.fill(now);
         writes.retain(|write| {
@@ -127,7 +126,7 @@ impl Budget {
         allowed
     }
 
-    /// Time passes: purses fill, and what was used is forgotten.
+    /// Refills the budgets and reduces the recorded use.
     fn fill(&mut self, now: Duration) {
         let minutes = now.saturating_sub(self.filled).as_secs_f64() / MINUTE.as_secs_f64();
         self.filled = now;
@@ -142,8 +141,7 @@ impl Budget {
         self.not_before.retain(|_, (until, _)| *until > now);
     }
 
-    /// Deals the common purse out: the next write is of the owner that has used least; of equal ones, what somebody
-    /// waits for.
+    /// Shares the common budget: the next write is of the owner that has used least; of equal ones, a transition.
     fn deal(&mut self, writes: Vec<Write>, allowed: &mut Vec<Write>) {
         let mut queues: BTreeMap<Owner, VecDeque<Write>> = BTreeMap::new();
         for write in writes {
@@ -162,7 +160,7 @@ impl Budget {
         }
     }
 
-    /// Who is next.
+    /// The next owner.
     fn next(&self, queues: &BTreeMap<Owner, VecDeque<Write>>) -> Option<Owner> {
         let waiting = queues.iter().filter_map(|(owner, queue)| {
             let used = self.used.get(owner).copied().unwrap_or_default();
@@ -174,7 +172,7 @@ impl Budget {
         next.map(|(owner, ..)| owner.clone())
     }
 
-    /// Takes note of how a write ended.
+    /// Records the result of a write.
     pub fn wrote(&mut self, now: Duration, write: &Write, ok: bool) {
         let wait = if ok { COALESCE } else { RETRY };
         let key = (write.collection, write.name.clone());

@@ -1,4 +1,4 @@
-//! What `/metrics` tells.
+//! The metrics of the controller.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,20 +13,19 @@ use telemetry::ClientRequests;
 
 use crate::state::Count;
 
-/// A write, by what was written and how it ended.
+/// The labels of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Written {
     kind: &'static str,
     outcome: &'static str,
 }
 
-/// How it stands with the hints of a Service and family.
+/// The label of a Service by the state of its hints.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Hinted {
     outcome: &'static str,
 }
 
-/// Every figure.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
@@ -79,13 +78,13 @@ impl Metrics {
         metrics
     }
 
-    /// How things stand.
+    /// Sets the gauges of the process.
     pub fn stands(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
         self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
     }
 
-    /// How hints stand.
+    /// Sets the gauges of hints.
     pub fn hinted(&self, count: Count) {
         let Count {
             written,
@@ -98,18 +97,18 @@ impl Metrics {
         }
     }
 
-    /// Something was written, or not.
+    /// Counts a write.
     pub fn wrote(&self, kind: &'static str, ok: bool) {
         let outcome = if ok { "ok" } else { "failed" };
         self.writes.get_or_create(&Written { kind, outcome }).inc();
     }
 
-    /// A list or watch came to nothing.
+    /// Counts a failed list or watch.
     pub fn trouble(&self) {
         self.troubles.inc();
     }
 
-    /// What was asked over a connection so far.
+    /// Sets the counts of requests of a connection.
     pub fn asked(&self, api: &Connection) {
         let counts = api.count().requests.into_iter().map(|(of, count)| {
             let code = ClientRequests::code_label(of.code);
@@ -118,7 +117,7 @@ impl Metrics {
         self.requests.fill(api.server(), counts);
     }
 
-    /// Everything, as `OpenMetrics` text.
+    /// Encodes all metrics as `OpenMetrics` text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.

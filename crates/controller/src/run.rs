@@ -27,11 +27,11 @@ use follow::{Update, follow};
 use names::CONFIRM;
 use write_event::write_event;
 
-/// How often there may be something to write: changes are gathered meanwhile.
+/// The interval between writes; changes are collected meanwhile.
 const TICK: Duration = Duration::from_secs(1);
 /// The name of the Lease.
 const LEASE: &str = "ipvs-topo-controller";
-/// How the API server's logs call the program.
+/// The user agent in the API server's logs.
 const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSION"));
 
 /// Runs until SIGTERM or SIGINT.
@@ -99,12 +99,12 @@ fn identity(args: &Args) -> LeaseIdentity {
     }
 }
 
-/// Whether a slice is no longer as it was seen.
+/// Whether a slice has changed since it was read.
 fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
 }
 
-/// What is newly in `present`, which is what is `logged` then.
+/// The entries of `present` that are not in `logged`, which then has the keys of `present`.
 fn news<'p>(
     logged: &mut BTreeSet<String>,
     present: &'p BTreeMap<String, String>,

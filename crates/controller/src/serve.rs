@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics`.
+//! Serves `/healthz`, `/readyz` and `/metrics`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,23 +13,21 @@ use telemetry::Format;
 
 use crate::metrics::Metrics;
 
-/// Whether the process has seen everything that it follows.
+/// Whether the first lists are complete.
 #[derive(Debug, Clone, Default)]
 pub struct Ready(Arc<AtomicBool>);
 
 impl Ready {
-    /// From now on.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is.
     pub fn is(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Answers on `address` until the task is dropped.
+/// Serves on `address` until the task is dropped.
 pub async fn serve(
     address: SocketAddr,
     ready: Ready,

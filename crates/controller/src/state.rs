@@ -1,7 +1,7 @@
-//! What the controller knows of the cluster, and what there is to write. No I/O, no clock.
+//! The state of the cluster as the controller read it, and the writes that follow from it. No I/O, no clock.
 //!
-//! Every write is the difference between what should be there and what was last seen there, so that nothing is written
-//! twice and a second controller, or one that was restarted, has nothing to do.
+//! A write is the difference between the desired object and the observed one. So nothing is written twice, and a second
+//! controller, or a restarted one, has nothing to write.
 
 mod collection;
 mod drain;
@@ -36,7 +36,6 @@ use observed::Observed;
 use value::put;
 pub use write::{MANAGER, Name, Write, WriteKind};
 
-/// The name of an object.
 pub fn name_of(object: &Value) -> Name {
     value::name(object)
 }
@@ -55,7 +54,7 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing yet. The map will tell `keys` at least.
+    /// Has read nothing. The map holds `keys` at least.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         Self {
             observed: Observed {
@@ -66,7 +65,7 @@ impl State {
         }
     }
 
-    /// Takes note of an object as it is now. Returns whether that matters.
+    /// Records an object that was added or changed. Returns whether the writes may differ.
     pub fn exists(&mut self, collection: Collection, mut object: Value) -> bool {
         let name = value::name(&object);
         if Collection::FOR_HINTS.contains(&collection) {
@@ -85,12 +84,12 @@ impl State {
             | Collection::Policies
             | Collection::Drains
             | Collection::Maps => self.written(collection, name, object),
-            // They are known to `hints` alone.
+            // Kept by `hints`.
             Collection::Services | Collection::Slices => false,
         }
     }
 
-    /// Takes note of how a Node is now; none = it is gone. Returns whether that matters.
+    /// Records a Node; none = it was deleted. Returns whether the writes may differ.
     fn node_is(&mut self, name: String, place: Option<Place>) -> bool {
         let old = self.observed.nodes.get(&name);
         if old == place.as_ref() {
@@ -106,7 +105,7 @@ impl State {
         true
     }
 
-    /// Takes note of what an agent reports, none = nothing, and of what of it cannot be read.
+    /// Records the report of an agent, if it has one, and the part of it that cannot be read.
     fn reported(
         &mut self,
         node: &str,
@@ -124,14 +123,14 @@ impl State {
         self.observed.reports.set(node, status)
     }
 
-    /// Takes note of an object that is kept whole.
+    /// Records an object that is kept whole.
     fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
         let key = (collection, name);
         let before = self.observed.objects.get(&key);
         if before == Some(&object) {
             return false;
         }
-        // A status that was written changes nothing about what the object is.
+        // A changed status leaves the validation of the spec as it is.
         let same_spec = before.is_some_and(|before| {
             let parts = [
                 "/spec",
@@ -152,7 +151,7 @@ impl State {
         true
     }
 
-    /// Takes note that an object is gone. Returns whether that matters.
+    /// Records a deletion. Returns whether the writes may differ.
     pub fn gone(&mut self, collection: Collection, name: &Name) -> bool {
         match collection {
             Collection::Nodes => self.node_is(name.1.clone(), None),
@@ -173,7 +172,7 @@ impl State {
         }
     }
 
-    /// The names of everything that is known of a collection, to find out what is gone after a new list.
+    /// The names of all known objects of a collection; a new list is compared with them.
     pub fn names(&self, collection: Collection) -> BTreeSet<Name> {
         let global = |name: &String| (String::new(), name.clone());
         match collection {
@@ -191,15 +190,14 @@ impl State {
         }
     }
 
-    /// Takes note that all of a collection was named.
+    /// Records that the first list of a collection is complete.
     pub fn listed(&mut self, collection: Collection) {
         if Collection::FOR_HINTS.contains(&collection) {
             self.hints.listed(collection);
         }
     }
 
-    /// Takes note of what was asked for, and of the object as the API server has it since. Returns what is to be told of
-    /// it.
+    /// Records a write and the response of the API server. Returns the Event to record, if the write has one.
     pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
         let key = (write.collection, write.name.clone());
         let before = self.observed.objects.get(&key);
@@ -211,23 +209,23 @@ impl State {
         news
     }
 
-    /// Forgets what this replica has written and told of hints: another may have written since.
+    /// Forgets which hints this replica has written: another replica may have written since.
     pub fn forget(&mut self) {
         self.hints.forget();
     }
 
-    /// Decides anew what hints shall be; returns what is new about them.
+    /// Decides about hints again; returns the Events to record.
     pub fn look(&mut self) -> Vec<News> {
         let zones = self.zones();
         self.hints.look(zones.as_ref())
     }
 
-    /// How hints stand.
+    /// Counts Services by the state of their hints.
     pub fn hinted(&self) -> Count {
         self.hints.count()
     }
 
-    /// Where the CPU is, if any Service asks for hints by that.
+    /// The CPU of each zone, if a Service asks for hints by it.
     fn zones(&self) -> Option<Zones> {
         let nodes = || {
             self.observed
@@ -254,12 +252,11 @@ impl State {
         &self.unread
     }
 
-    /// How many Nodes there are.
     pub fn node_count(&self) -> usize {
         self.observed.nodes.len()
     }
 
-    /// What there is to write at `now` (milliseconds since 1970); hints as of the last [`State::look`].
+    /// Returns the writes at `now` (milliseconds since 1970); hints as of the last [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let map::Plan {

@@ -71,7 +71,7 @@ struct Follower {
     connection: Connection,
     collection: Collection,
     source: Watcher<Value>,
-    /// Of Nodes: the names that are known.
+    /// The known names, of Nodes only.
     names: Option<Names>,
     /// The names in the list that is being read.
     listed: Option<BTreeSet<Name>>,
@@ -95,7 +95,7 @@ impl Follower {
         }
     }
 
-    /// What it means for the loop, if it means anything.
+    /// The update for the loop, if there is one.
     fn update(&mut self, change: WatcherChange<Value>) -> Option<Update> {
         let update = match change {
             WatcherChange::Begin => {
@@ -116,7 +116,7 @@ impl Follower {
                 };
                 Update::Listed(self.collection, exist)
             }
-            // A watch that breaks once is normal.
+            // One broken watch is normal.
             WatcherChange::Trouble(_) if !std::mem::replace(&mut self.has_failed, true) => {
                 return None;
             }

@@ -1,7 +1,7 @@
-//! The names of the Nodes, and whether a new list of them is believed.
+//! Confirms a list that lacks more than half of the Nodes by a second list.
 //!
-//! An empty etcd, or another cluster's API server, answers with a list that is complete and empty. The map that follows
-//! from it would take every Node from agents with `--node-source map`.
+//! An empty etcd, or another cluster's API server, answers with a list that is complete and empty. Without a second list
+//! the map would lose every Node, and with it agents with `--node-source map`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::state::Name;
 
-/// How long what a doubtful list lacks stays at least, as with agents.
+/// The time before a doubtful list is confirmed, as in agents.
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
 /// The names of the objects of one collection.
@@ -18,7 +18,6 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 pub(super) struct Names {
     known: BTreeSet<Name>,
     was_listed: bool,
-    /// How long it takes to confirm a doubtful list.
     confirm: Duration,
     /// When the first list ended that lacks more than half of what is known.
     doubted: Option<Instant>,
@@ -27,7 +26,6 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Nothing is known.
     pub(super) const fn new(confirm: Duration) -> Self {
         Self {
             known: BTreeSet::new(),
@@ -38,17 +36,15 @@ impl Names {
         }
     }
 
-    /// Takes note of an object.
     pub(super) fn applied(&mut self, name: Name) {
         self.known.insert(name);
     }
 
-    /// Takes note that an object is gone.
     pub(super) fn deleted(&mut self, name: &Name) {
         self.known.remove(name);
     }
 
-    /// A list ended. Returns the names of what exists: what was listed, or what is known if the list is in doubt.
+    /// Handles a complete list. Returns the names that exist: the listed ones, or the known ones if the list is in doubt.
     pub(super) fn listed(&mut self, listed: BTreeSet<Name>, now: Instant) -> BTreeSet<Name> {
         let again = std::mem::replace(&mut self.was_listed, true);
         let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
@@ -74,12 +70,12 @@ impl Names {
         listed
     }
 
-    /// When to list again; that is then done once.
+    /// When to list again, once.
     pub(super) const fn list_again(&self) -> Option<Instant> {
         self.list_again
     }
 
-    /// Takes note that the list begins again.
+    /// Records that the list begins again.
     pub(super) const fn begins_again(&mut self) {
         self.list_again = None;
     }
@@ -100,7 +96,7 @@ mod tests {
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let all = names(&["n1", "n2", "n3"]);
         assert_eq!(nodes.listed(all.clone(), at(0)), all);
-        // Half may go, and a watch may tell of any.
+        // Half may be missing, and a watch may delete any.
         nodes.deleted(&(String::new(), "n3".to_owned()));
         assert_eq!(nodes.listed(names(&["n1"]), at(1)), names(&["n1"]));
         nodes.applied((String::new(), "n4".to_owned()));

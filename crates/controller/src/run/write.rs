@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::state::{MANAGER, Write, WriteKind};
 
-/// Writes it; what the API server keeps comes back.
+/// Sends the write. Returns the object in the response.
 pub(super) async fn write(connection: &Connection, write: &Write) -> Result<Value, ApiError> {
     let Write {
         collection,

@@ -13,9 +13,9 @@ pub enum Collection {
     Policies,
     /// `TopologyDrain` objects.
     Drains,
-    /// What agents report.
+    /// `TopologyAgent` objects, which agents write.
     Agents,
-    /// What this controller wrote.
+    /// `TopologyMap` objects, which this controller writes.
     Maps,
     /// `v1` Services.
     Services,
@@ -24,7 +24,7 @@ pub enum Collection {
 }
 
 impl Collection {
-    /// Those that are always followed.
+    /// The collections that are always followed.
     pub const ALWAYS: [Self; 6] = [
         Self::Nodes,
         Self::ClusterPolicies,
@@ -33,10 +33,9 @@ impl Collection {
         Self::Agents,
         Self::Maps,
     ];
-    /// Those that are followed where hints are written.
+    /// The collections that are followed with `--write-hints`.
     pub const FOR_HINTS: [Self; 2] = [Self::Services, Self::Slices];
 
-    /// The resource's name in paths.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
@@ -50,7 +49,6 @@ impl Collection {
         }
     }
 
-    /// The kind of its objects.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Nodes => "Node",
@@ -89,8 +87,8 @@ impl Collection {
         }
     }
 
-    /// Which of them are wanted, as a URL has it: Services and slices that node proxies serve, and of slices those
-    /// without `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
+    /// The label selector, percent-encoded: Services and slices that node proxies serve, and of slices those without
+    /// `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
     pub const fn selector(self) -> &'static str {
         match self {
             Self::Services => {

@@ -1,4 +1,4 @@
-//! The status of a drain: whether it may be, where it stands, and what it does.
+//! The status of a drain: whether it is accepted, its phase, and its effect.
 
 use serde_json::{Value, json};
 use topology_core::model::Drain;
@@ -9,7 +9,6 @@ use super::validate::ValidatedDrain;
 use super::value::{Condition, number, status};
 use super::write::{Name, Write};
 
-/// Where a drain stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Ramping,
@@ -40,7 +39,7 @@ impl Phase {
     }
 }
 
-/// What to write, if the status is not as it should be.
+/// Returns the write of the status, if it differs.
 pub(super) fn plan(
     state: &Observed,
     name: &Name,
@@ -69,7 +68,7 @@ pub(super) fn plan(
     status(Collection::Drains, object, &[accepted], wanted, now)
 }
 
-/// What the agents count, each of the whole cluster: the most that any of them sees.
+/// The largest counts that an agent reports; each agent counts the whole cluster.
 fn counts(state: &Observed, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
     if matches!(phase, Phase::Expired | Phase::Refused) {
         return (0, 0);

@@ -1,28 +1,28 @@
-//! Hints on endpoints that no controller of Kubernetes writes hints on. Only with `--write-hints`.
+//! Writes hints on endpoints that no controller of Kubernetes writes hints on. Only with `--write-hints`.
 //!
 //! # Whose slices
 //!
 //! kube-controller-manager makes the slices of every Service with a selector, and writes their hints itself: the API
 //! server is not even asked for them. Those of `Endpoints` objects it mirrors; they have no zones, and are left too. What
-//! remains are slices that somebody else makes, for Services without a selector.
+//! remains are slices of other writers, for Services without a selector.
 //!
 //! # How it is written
 //!
-//! To the API server `endpoints` is one list: nobody can own the hints of a single endpoint, and server-side apply would
+//! To the API server `endpoints` is one list: no writer can own the hints of a single endpoint, and server-side apply would
 //! have to declare every address as ours. So a merge patch sets the list as it was seen, with other hints, and names
 //! its `metadata.resourceVersion`: what changed meanwhile is a conflict, never undone. What was written once for the same
 //! endpoints is not written again, whatever the API server made of it.
 //!
 //! # Whose hints
 //!
-//! `metadata.managedFields` tells who wrote the list last. Hints are ours if that is us, or if who did kept what we had
-//! written; any others are somebody's. A Service is left alone from then on, and what we wrote for it is taken back, when
+//! `metadata.managedFields` names the last writer of the list. Hints are ours if we are the last writer, or if the last
+//! writer kept ours; all other hints are foreign. A Service is left alone from then on, and our hints are removed, when
 //! one of its slices
 //!
-//! - is mirrored, or its endpoints were applied (server-side apply: whoever declares the list would find it changed);
+//! - is mirrored, or its endpoints were applied (server-side apply: the writer that declares the list would find it changed);
 //! - has hints that are not ours;
-//! - has lost ours, or has others, in the very next generation after our write and with the same endpoints. Whoever
-//!   writes other endpoints without hints has only done its work, and they are hinted again.
+//! - has lost ours, or has others, in the very next generation after our write and with the same endpoints. A writer
+//!   of other endpoints without hints has only done its work, and they get hints again.
 //!
 //! That is forgotten when the Service no longer asks, and by another leader, who may try each slice once more.
 
@@ -46,31 +46,27 @@ use decide::{Decision, Known, Standing};
 use service::Service;
 use slice::{Group, Slice, Written};
 
-/// Something to tell on a Service or a `ClusterTopologyPolicy`.
+/// An Event to record about a Service or a `ClusterTopologyPolicy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct News {
-    /// The object, and the word for it.
+    /// The object, and the reason.
     pub key: Key,
     /// The `metadata.uid` of the object, where it is known.
     pub uid: Option<String>,
-    /// Since when, in milliseconds since 1970, for what is found at first: the same for every leader.
+    /// Milliseconds since 1970, for what the first look finds: the same for every leader.
     pub since: Option<i64>,
-    /// What is told.
     pub note: String,
 }
 
-/// How many Services, by family, have hints of ours, cannot have any, and are left to another writer.
+/// The number of Services, by family, that have our hints, cannot have any, or are left to another writer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Have hints.
     pub written: usize,
-    /// Cannot have any.
     pub refused: usize,
-    /// Are left.
     pub left: usize,
 }
 
-/// Services, the slices that others make for them, and what was written.
+/// Services, the slices of other writers for them, and the hints that were written.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     listed: BTreeSet<Collection>,
@@ -79,14 +75,14 @@ pub(super) struct Hints {
     written: BTreeMap<Name, Written>,
     /// Why each is left alone.
     left: BTreeMap<Group, String>,
-    /// How each stood at the last look.
+    /// The standing of each at the last look.
     stood: BTreeMap<Group, Standing>,
-    /// The slices whose endpoints shall be others since then.
+    /// The slices whose endpoints differ from the desired ones.
     changes: Vec<(Name, Vec<Value>)>,
 }
 
 impl Hints {
-    /// Takes note of a Service or slice. Returns whether that matters.
+    /// Records a Service or slice. Returns whether the hints may differ.
     pub(super) fn exists(&mut self, collection: Collection, object: &Value) -> bool {
         let name = value::name(object);
         if collection == Collection::Services {
@@ -108,7 +104,7 @@ impl Hints {
         is_news
     }
 
-    /// Takes note that one is gone. Returns whether that matters.
+    /// Records a deletion. Returns whether the hints may differ.
     pub(super) fn gone(&mut self, collection: Collection, name: &Name) -> bool {
         if collection == Collection::Services {
             return self.services.remove(name).is_some();
@@ -117,7 +113,6 @@ impl Hints {
         self.slices.remove(name).is_some()
     }
 
-    /// All names that are known.
     pub(super) fn names(&self, collection: Collection) -> BTreeSet<Name> {
         if collection == Collection::Services {
             self.services.keys().cloned().collect()
@@ -126,12 +121,12 @@ impl Hints {
         }
     }
 
-    /// All of a collection was named once.
+    /// Records that the first list of a collection is complete.
     pub(super) fn listed(&mut self, collection: Collection) {
         self.listed.insert(collection);
     }
 
-    /// Takes note of what was asked for, and what the API server made of it.
+    /// Records a write and the response of the API server.
     pub(super) fn wrote(&mut self, asked: &Value, answer: &Value) {
         if let Some(slice) = Slice::read(answer) {
             let written = Written::new(value::list(asked, "/endpoints").to_vec(), slice);
@@ -139,7 +134,7 @@ impl Hints {
         }
     }
 
-    /// Forgets what this replica has written and told.
+    /// Forgets which hints this replica has written.
     pub(super) fn forget(&mut self) {
         self.changes.clear();
         self.written.clear();
@@ -153,7 +148,6 @@ impl Hints {
         all.any(|service| service.wanted == HintMode::Auto)
     }
 
-    /// How things stand.
     pub(super) fn count(&self) -> Count {
         let mut count = Count::default();
         for standing in self.stood.values() {
@@ -167,7 +161,7 @@ impl Hints {
         count
     }
 
-    /// Decides anew; returns what is new since the last look.
+    /// Decides again; returns the Events to record.
     pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
         let decisions = self.decisions(zones);
         let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
@@ -186,7 +180,7 @@ impl Hints {
                 continue;
             }
             if let Some(news) = self.news(&group.0, &decision, before.is_none()) {
-                // What is said of both families of a Service is one Event.
+                // Both families of a Service share one Event.
                 match all.last_mut().filter(|last| last.key == news.key) {
                     Some(last) => last.note.extend(["; ", &news.note]),
                     None => all.push(news),
@@ -212,7 +206,7 @@ impl Hints {
         })
     }
 
-    /// What there is to write, as of the last look.
+    /// Returns the writes, as of the last look.
     pub(super) fn plan(&self) -> Vec<Write> {
         let writes = self.changes.iter();
         writes
@@ -235,7 +229,7 @@ impl Hints {
         })
     }
 
-    /// What shall be, once everything was read.
+    /// The decisions, once the first lists are complete.
     fn decisions(&self, zones: Option<&Zones>) -> Vec<(Group, Decision)> {
         let mut groups: BTreeMap<Group, Vec<(&Name, &Slice)>> = BTreeMap::new();
         if Collection::FOR_HINTS

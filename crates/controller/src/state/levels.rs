@@ -37,8 +37,8 @@ pub(super) fn condition(
     Condition::new(CONDITION, "False", Levels::LevelUnknown.word(), message)
 }
 
-/// What an Event tells of a `ClusterTopologyPolicy` whose condition became false, or true again, by the write of `after`.
-/// Of the policies of a namespace the Events of its Services tell.
+/// The Event about a `ClusterTopologyPolicy` whose condition became false, or true again, by the write of `after`.
+/// Policies of a namespace have none: the Events of their Services report it.
 pub(super) fn news(collection: Collection, before: &Value, after: &Value) -> Option<News> {
     let (was, is) = (written(before), written(after)?);
     let status = |one: &Value| text(one, "/status") == "True";

@@ -1,6 +1,6 @@
-//! `TopologyMap`: which Node is in which shard, and what each shard tells.
+//! Plans the `TopologyMap` shards: the Nodes in each, and what it holds about them.
 //!
-//! A Node stays in the shard that it is in, so that a Node that comes or goes changes one shard and no other.
+//! A Node stays in its shard, so that a Node that is added or deleted changes one shard only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ use super::validate::ValidatedDrain;
 use super::value::{list, put, text};
 use super::write::{Name, Write, WriteKind};
 
-/// What is to be written of the map.
+/// The writes of the map.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The shards that are not as they should be.
+    /// The shards that differ.
     pub(super) writes: Vec<Write>,
-    /// Nodes that the API server would not take, and why: each would block the others of its shard.
+    /// Nodes that the API server would refuse, and why: each would block the others of its shard.
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-/// Compares the shards with what they should be.
+/// Compares the observed shards with the desired ones.
 pub(super) fn plan(state: &Observed) -> Plan {
     let keys = keys(state);
     let mut plan = Plan::default();
@@ -37,8 +37,9 @@ pub(super) fn plan(state: &Observed) -> Plan {
     plan
 }
 
-/// The labels to tell: those that anything looks at. Where there are more than fit, those of administrators come first,
-/// and then each namespace gives one after the other: a namespace that names many only pushes out its own.
+/// The labels that the map holds: those that policies, drains and the command line use. If there are more than fit, those
+/// of administrators come first; then each namespace gets one in turn, so that a namespace with many displaces only its
+/// own.
 fn keys(state: &Observed) -> Vec<String> {
     let mut sure: BTreeSet<String> = state.extra_keys.clone();
     sure.extend(used(state, Collection::ClusterPolicies).map(|(_, key)| key));
@@ -51,7 +52,7 @@ fn keys(state: &Observed) -> Vec<String> {
     let mut chosen: BTreeSet<String> = sure.into_iter().filter(is_special).take(most).collect();
     while chosen.len() < most && !namespaces.is_empty() {
         for keys in namespaces.values_mut() {
-            // One that is told already costs the namespace nothing.
+            // A label that is chosen already costs the namespace nothing.
             let mut left = std::iter::from_fn(|| keys.pop_first());
             let next = left.find(|key| is_special(key) && !chosen.contains(key));
             if chosen.len() < most {
@@ -133,7 +134,7 @@ fn write(
         };
         let entry = entry(place, keys);
         let is_taken = taken.and_then(|taken| taken.get(*node)) == Some(&entry);
-        // What the API server has taken before is not judged again.
+        // The API server has accepted this entry before.
         let fault = if is_taken {
             None
         } else {
@@ -160,16 +161,16 @@ fn write(
         "metadata": metadata,
         "spec": spec,
     });
-    let was_told = |key: &String| {
+    let was_in_map = |key: &String| {
         let before = before.map(|before| list(before, "/spec/keys"));
-        before.is_some_and(|told| told.iter().any(|one| one == key))
+        before.is_some_and(|before| before.iter().any(|one| one == key))
     };
     Some(Write {
         collection: Collection::Maps,
         name,
         kind,
         body,
-        is_transition: !keys.iter().all(was_told),
+        is_transition: !keys.iter().all(was_in_map),
     })
 }
 
@@ -178,7 +179,7 @@ fn entry(place: &Place, keys: &[String]) -> Value {
     let values: Vec<&str> = keys.iter().map(value).collect();
     let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
     let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
-    // A kubelet may write any number; what is beyond is as good as the most.
+    // A kubelet may write any number.
     let cpu_milli = place.cpu_milli.min(MAX_NODE_CPU_MILLI);
     json!({ "v": values, "ips": addresses, "cpuMilli": cpu_milli, "ready": place.ready })
 }

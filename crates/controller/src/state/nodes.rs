@@ -1,4 +1,4 @@
-//! What of a Node matters: its labels, addresses, CPU and readiness. Heartbeats change none of them.
+//! The labels, addresses, CPU and readiness of Nodes. Heartbeats change none of them.
 
 use std::net::IpAddr;
 
@@ -7,16 +7,14 @@ use topology_core::model::{Labels, Node};
 
 use super::validate::read;
 
-/// Where a Node is, and what it can do.
+/// The part of a Node that the map and hints depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Its labels.
     pub labels: Labels,
     /// Its internal addresses.
     pub addresses: Vec<IpAddr>,
-    /// The CPU that pods may use, in thousandths.
+    /// Allocatable CPU in thousandths.
     pub cpu_milli: u64,
-    /// Whether it is ready.
     pub ready: bool,
 }
 
@@ -25,7 +23,7 @@ impl Place {
         &self.labels
     }
 
-    /// The Node as the allocator of hints wants it.
+    /// Converts it for the allocator of hints.
     pub(super) fn node(&self, name: &str) -> Node {
         Node {
             labels: self.labels.clone(),
@@ -36,7 +34,7 @@ impl Place {
     }
 }
 
-/// Reads a Node as agents read it.
+/// Reads a Node with the code that agents use.
 pub(super) fn place(object: &Value) -> Place {
     let read = read(object, None);
     let node = read.as_ref().and_then(|read| read.snapshot.nodes().next());

@@ -1,8 +1,8 @@
-//! The status of a policy: whether it is valid, on how many Nodes it is in force, and where it cannot be had as asked.
+//! The status of a policy: whether it is valid, on how many Nodes it is in force, and which Services fall back.
 //!
-//! A report names the policies that decide for a Service on its node, and no others. A node that reports without naming a
-//! policy is one on which it decides nothing, or one that has not reported yet what it read. The second cannot be told
-//! from the first, but it is over after a while: [`every_report`] says when.
+//! A report names only the policies that decide for a Service on its node. If a report does not name a policy, the policy
+//! decides nothing there, or the agent has read it and not reported yet. The two look the same until every agent has had
+//! the time for a report ([`every_report`]).
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use super::validate::ValidatedPolicy;
 use super::value::{Condition, list, number, put, status, text};
 use super::write::{Name, Write};
 
-/// So many Services are named in a message.
+/// The number of Services that a message names.
 const NAMED: usize = 3;
 
-/// Which policy an object is.
+/// The name of the policy in an object.
 pub(super) fn id(name: &Name) -> PolicyName {
     let (namespace, name) = name;
     if namespace.is_empty() {
@@ -32,8 +32,8 @@ pub(super) fn id(name: &Name) -> PolicyName {
     }
 }
 
-/// What to write, if the status is not as it should be; and whether time alone may change it. `since`: when its present
-/// generation was seen first.
+/// Returns the write of the status, if it differs, and whether time alone may change it. `since`: when its present
+/// generation was first read.
 pub(super) fn plan(
     state: &Observed,
     collection: Collection,
@@ -85,21 +85,21 @@ pub(super) fn plan(
     (write, force.waits())
 }
 
-/// Where a policy is in force.
+/// The nodes on which a policy is in force.
 struct InForce {
-    /// Nodes that it is for.
+    /// Nodes that its selector chooses.
     nodes: NodeCount,
     /// Nodes that report that it decides for a Service there.
     naming: usize,
     /// Those of them that use its present generation.
     current: usize,
     services: u64,
-    /// Whether every node that reports had the time to name it.
+    /// Whether every agent had the time to report it.
     is_settled: bool,
 }
 
 impl InForce {
-    /// `age`: for how many milliseconds the present generation is known.
+    /// `age`: milliseconds since the present generation was first read.
     fn of(
         state: &Observed,
         id: &PolicyName,
@@ -133,7 +133,7 @@ impl InForce {
         self.nodes.all.saturating_sub(self.nodes.reporting)
     }
 
-    /// Nodes on which it decides, as far as is known, and those of which nothing is known.
+    /// Nodes on which it decides, and nodes without a report.
     fn expected(&self) -> usize {
         if self.is_settled {
             self.naming + self.silent()
@@ -142,7 +142,7 @@ impl InForce {
         }
     }
 
-    /// Whether it is in force but for nodes that may not have reported yet.
+    /// Whether some node may not have reported it yet.
     fn waits(&self) -> bool {
         !self.is_settled && self.naming < self.nodes.all
     }
@@ -168,14 +168,14 @@ impl InForce {
     }
 }
 
-/// On how many nodes a policy is in force: the reason of its condition `Programmed`.
+/// The reason of the condition `Programmed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// There is no Node.
     NoNodes,
     /// No agent reports.
     NoReports,
-    /// Every agent reported, and it decides for no Service of any.
+    /// Every agent reported, and it decides for no Service.
     DecidesNothing,
     /// It decides on nodes that do not report its generation yet.
     Pending,
@@ -206,7 +206,7 @@ impl Reach {
     }
 }
 
-/// Whether the status says that this generation is in force. It stays so while Services come and go.
+/// Whether the status says that this generation is in force. It stays so while Services are added and deleted.
 fn was_programmed(object: &Value, generation: u64) -> bool {
     let mut conditions = list(object, "/status/conditions").iter();
     conditions.any(|one| {

@@ -1,4 +1,4 @@
-//! What agents report, by the policy or drain that it is about.
+//! The reports of agents, indexed by policy and drain.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,17 @@ use topology_core::model::PolicyName;
 
 use crate::event_recorder::{self, Key, ServiceFallback};
 
-/// The reports of all nodes. What is told of one policy or drain is found without reading all of them.
+/// The reports of all nodes, with an index, so that a policy or drain need not read all of them.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     by_node: BTreeMap<String, AgentStatus>,
     policies: BTreeMap<PolicyName, BTreeMap<String, PolicyInUse>>,
     drains: BTreeMap<String, BTreeMap<String, DrainInUse>>,
-    /// Of those that a policy asked for otherwise.
+    /// The fallbacks of each policy by node.
     fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
 }
 
-/// The status of a `TopologyAgent`, and what of it cannot be read; no status where the agent has not reported yet, or
-/// nothing that can be read.
+/// Reads the status of a `TopologyAgent`: the status, if there is one that can be read, and the part that cannot be read.
 pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     let Some(written) = object.get("status") else {
         return (None, None);
@@ -37,7 +36,7 @@ pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     (Some(status), unread)
 }
 
-/// What of a report was passed over.
+/// Names the parts of a report that were skipped.
 fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
     let lists = [
         ("policies", status.policies.len()),
@@ -58,7 +57,7 @@ fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
 }
 
 impl Reports {
-    /// Takes note of a node's report; none = it has none. Returns whether that is another than before.
+    /// Records a node's report; none = it has none. Returns whether it differs from the last.
     pub(super) fn set(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
         if self.by_node.get(node) == status.as_ref() {
             return false;
@@ -73,7 +72,7 @@ impl Reports {
         true
     }
 
-    /// Adds what a node reports to the indexes, or takes it away.
+    /// Adds a report to the indexes, or removes it.
     fn index(&mut self, node: &str, status: &AgentStatus, comes: bool) {
         for one in &status.policies {
             let told = comes.then(|| one.clone());
@@ -98,17 +97,15 @@ impl Reports {
         }
     }
 
-    /// Whether the agent of this node reports.
     pub(super) fn has(&self, node: &str) -> bool {
         self.by_node.contains_key(node)
     }
 
-    /// The nodes that report.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &String> {
         self.by_node.keys()
     }
 
-    /// The nodes on which a policy decides, and what they report of it.
+    /// The nodes on which a policy decides, and their reports about it.
     pub(super) fn of_policy(
         &self,
         policy: &PolicyName,
@@ -116,13 +113,13 @@ impl Reports {
         self.policies.get(policy).into_iter().flatten()
     }
 
-    /// What the nodes report of a drain.
+    /// The reports about a drain.
     pub(super) fn of_drain(&self, name: &str) -> impl Iterator<Item = &DrainInUse> {
         let nodes = self.drains.get(name).into_iter();
         nodes.flat_map(BTreeMap::values)
     }
 
-    /// Services that asked for a policy and get something else, on any node.
+    /// The Services that get something else than the policy requests, on any node.
     pub(super) fn fallbacks_of(&self, policy: &PolicyName) -> impl Iterator<Item = &Fallback> {
         let nodes = self.fallbacks.get(policy).into_iter();
         nodes.flat_map(BTreeMap::values).flatten()
@@ -162,7 +159,7 @@ fn service_fallback(fallback: &Fallback, since: i64) -> ServiceFallback {
     }
 }
 
-/// Sets what one node tells under a key, or forgets it; a key of which no node tells is forgotten, too.
+/// Sets the report of one node under a key, or removes it; a key without reports is removed, too.
 fn put<K: Ord + Clone, V>(
     index: &mut BTreeMap<K, BTreeMap<String, V>>,
     key: &K,

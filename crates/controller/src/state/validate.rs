@@ -1,6 +1,6 @@
-//! Whether an object can be used: judged by the reader that agents use, so that both always agree.
+//! Validates policies and drains with the code that agents use, so that both always agree.
 //!
-//! Reading an object costs more than everything else about it, so it is done once for each change and kept.
+//! Reading an object costs more than the rest of a plan, so the result is kept until the object changes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use topology_core::model::{Drain, Selector};
 use topology_core::policy::Policy;
 
-/// The object as agents read it.
+/// Reads an object with the code that agents use.
 pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
     let options = Options {
         now,
@@ -18,25 +18,25 @@ pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
     read_text("object", object.to_string().as_bytes(), &options).ok()
 }
 
-/// What a policy is, as far as its status and the map follow from it.
+/// The part of a policy that its status and the map depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedPolicy {
-    /// Why it cannot be used.
+    /// Why it is not used.
     pub(super) fault: Option<String>,
-    /// The Nodes that it is for; all, if it cannot be used.
+    /// The Nodes that it is for; all, if it is not used.
     pub(super) nodes: Selector,
     /// The labels of Nodes that it uses.
     pub(super) labels: BTreeSet<String>,
-    /// The labels of the levels of a hard policy; none where a Node without labels has a level, too.
+    /// The labels of the levels of a hard policy; none if a level needs no label.
     pub(super) boundary: Option<BTreeSet<String>>,
 }
 
-/// A drain, and at which moment it was judged.
+/// A drain, and the time at which it was validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedDrain {
-    /// The drain, if it can be used.
+    /// The drain, or why it is not used.
     pub(super) drain: Result<Drain, String>,
-    /// Milliseconds since 1970. One that ends too late may be used later.
+    /// Milliseconds since 1970. A drain that ends too late may be used later.
     at: i64,
 }
 
@@ -86,19 +86,19 @@ impl ValidatedDrain {
         }
     }
 
-    /// Whether it has to be judged again: what was refused may be allowed by now, and the clock may have been set back.
+    /// Whether it has to be validated again: a refused drain may be valid by now, and the clock may have been set back.
     pub(super) fn is_outdated(&self, now: i64) -> bool {
         now < self.at || self.drain.is_err() && now > self.at
     }
 
-    /// The label of Nodes whose values are drained.
+    /// The label of Nodes whose values it drains.
     pub(super) fn label(&self) -> Option<String> {
         let label = self.drain.as_ref().ok()?.key.label()?;
         Some(label.to_string())
     }
 }
 
-/// What is wrong with an object that is not used, in words.
+/// Why an object is not used.
 fn fault(loaded: Option<&Loaded>) -> String {
     let Some(loaded) = loaded else {
         return "it cannot be read".to_owned();

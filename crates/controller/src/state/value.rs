@@ -22,7 +22,7 @@ pub(super) fn number(object: &Value, path: &str) -> u64 {
         .unwrap_or_default()
 }
 
-/// Writes a field of an object.
+/// Sets a field of an object.
 pub(super) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(field.to_owned(), value.into());
@@ -46,7 +46,7 @@ pub(super) fn name(object: &Value) -> Name {
     )
 }
 
-/// The moment as Kubernetes writes it.
+/// Formats a time as Kubernetes does.
 pub(super) fn time(now: i64) -> String {
     let seconds = now.div_euclid(1000);
     Timestamp::from_second(seconds)
@@ -54,7 +54,7 @@ pub(super) fn time(now: i64) -> String {
         .to_string()
 }
 
-/// A condition, without since when it is so.
+/// A condition without its time.
 pub(super) struct Condition {
     pub(super) kind: &'static str,
     pub(super) status: &'static str,
@@ -77,7 +77,7 @@ impl Condition {
         }
     }
 
-    /// The condition as it is written. It is as old as it was, unless its status has changed.
+    /// The condition of the API. It keeps its time while its status stays the same.
     fn written(&self, object: &Value, now: i64) -> Value {
         let before = self.before(object);
         let same = before.filter(|before| text(before, "/status") == self.status);
@@ -92,7 +92,7 @@ impl Condition {
         })
     }
 
-    /// Whether it, or why it is so, is another than before.
+    /// Whether its status or its reason differs from that of `object`.
     fn is_transition(&self, object: &Value) -> bool {
         self.before(object).is_none_or(|before| {
             text(before, "/status") != self.status || text(before, "/reason") != self.reason
@@ -105,7 +105,7 @@ impl Condition {
     }
 }
 
-/// The write that gives `object` this status, if it is another than it has.
+/// The write that gives `object` this status, if its status differs.
 pub(super) fn status(
     collection: Collection,
     object: &Value,

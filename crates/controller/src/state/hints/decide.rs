@@ -1,4 +1,4 @@
-//! What the slices of one Service and family shall be, and why.
+//! Decides the hints on the slices of one Service and family.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use super::super::write::Name;
 use super::service::Service;
 use super::slice::{Author, Group, Slice, Written};
 
-/// How it stands with the hints of one Service and family.
+/// The state of the hints of one Service and family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Nobody asks for hints.
+    /// The Service asks for no hints.
     Unasked,
-    /// They are about to be dealt out by CPU, and not all are written.
+    /// Hints by CPU are being written.
     Dealing,
-    /// They are dealt out by CPU.
+    /// All hints by CPU are written.
     Dealt,
-    /// They say where each endpoint is.
+    /// The hints name the zone or node of each endpoint.
     Placed,
-    /// There can be none; the word says why.
+    /// Hints are impossible, with a code for the reason.
     Refused(&'static str),
-    /// They are another writer's.
+    /// The hints belong to another writer.
     Left,
 }
 
 impl Standing {
-    /// Where nobody else writes, with what the allocator says; `done`: whether all is as it shall be.
+    /// The standing without another writer; `done`: whether every slice has the desired hints.
     fn of(asked: HintMode, event: Option<&HintEvent>, done: bool) -> Self {
         match (asked, event) {
             (HintMode::Nothing, _) => Self::Unasked,
@@ -41,13 +41,13 @@ impl Standing {
     }
 }
 
-/// What shall be.
+/// The desired hints of one Service and family.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) standing: Standing,
-    /// Why the Service is left alone, if it is.
+    /// Why the Service is left to another writer, if it is.
     pub(super) left: Option<String>,
-    /// What there is to tell, the first time.
+    /// The Event to record, the first time.
     pub(super) event: Option<HintEvent>,
     /// Slices whose endpoints change.
     pub(super) changes: Vec<(Name, Vec<Value>)>,
@@ -81,7 +81,7 @@ impl Known<'_> {
         } else {
             asked
         };
-        // Where nothing is wanted only what we wrote is taken back.
+        // Without a request only our own hints are removed.
         let ours = slices
             .iter()
             .filter(|(name, slice)| wanted != HintMode::Nothing || self.is_ours(name, slice));
@@ -109,7 +109,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether we wrote the hints that a slice has.
+    /// Whether we wrote the hints of a slice.
     fn is_ours(&self, name: &Name, slice: &Slice) -> bool {
         let written = || self.written.get(name);
         match slice.author {
@@ -119,7 +119,7 @@ impl Known<'_> {
         }
     }
 
-    /// Whether the hints that there are, or were until now, were dealt out by CPU.
+    /// Whether the present hints, or the last ones, are hints by CPU.
     fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
         match self.stood.get(group) {
@@ -128,7 +128,7 @@ impl Known<'_> {
         }
     }
 
-    /// Why a Service that asks is left to another writer, if it is.
+    /// Why a Service is left to another writer, if it is.
     fn why_left(
         &self,
         group: &Group,

@@ -1,4 +1,4 @@
-//! What a Service asks, as far as hints on its endpoints go.
+//! Reads which hints a Service asks for.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,7 +11,6 @@ const OLDER: &str = "/metadata/annotations/service.kubernetes.io~1topology-aware
 /// The newer one.
 const NEWER: &str = "/metadata/annotations/service.kubernetes.io~1topology-mode";
 
-/// A Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Service {
     pub(super) wanted: HintMode,
@@ -39,7 +38,7 @@ impl Service {
     }
 }
 
-/// Whether node proxies serve it, and no controller of Kubernetes makes its slices.
+/// Whether node proxies serve the Service, and no controller of Kubernetes writes its slices.
 fn is_concerned(object: &Value) -> bool {
     let selector = object.pointer("/spec/selector").and_then(Value::as_object);
     selector.is_none_or(serde_json::Map::is_empty)

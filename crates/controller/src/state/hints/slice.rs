@@ -1,4 +1,4 @@
-//! A slice that somebody else makes, and who wrote its endpoints last.
+//! Reads a slice of another writer, and the last writer of its endpoints.
 
 use std::collections::BTreeMap;
 
@@ -28,29 +28,28 @@ pub(super) struct Slice {
     pub(super) version: String,
     generation: u64,
     pub(super) author: Author,
-    /// As they came.
     pub(super) endpoints: Vec<Value>,
 }
 
-/// Who wrote the endpoints of a slice last.
+/// The last writer of the endpoints of a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Author {
     /// This program.
     Us,
-    /// A controller of Kubernetes, which writes them whenever it likes.
+    /// A controller of Kubernetes, which may write them at any time.
     Kubernetes(String),
-    /// Somebody who has declared all of them, by server-side apply.
+    /// A writer that has declared all of them, by server-side apply.
     Declared(String),
-    /// Somebody else; empty if that is not known.
+    /// Another writer; empty if unknown.
     Other(String),
 }
 
-/// What was written on a slice.
+/// A write of ours on a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// The endpoints that were asked for.
+    /// The endpoints of the request.
     asked: Vec<Value>,
-    /// What the API server made of it.
+    /// The response of the API server.
     answer: Slice,
 }
 
@@ -80,7 +79,7 @@ impl Author {
         }
     }
 
-    /// A name for people.
+    /// The name for messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Us => MANAGER,
@@ -114,7 +113,6 @@ impl Slice {
         })
     }
 
-    /// What it is hinted together with.
     pub(super) fn group(&self) -> Group {
         (self.service.clone(), self.family)
     }
@@ -124,7 +122,7 @@ impl Slice {
         !hints_of(&self.endpoints).is_empty()
     }
 
-    /// As the allocator wants it.
+    /// Converts it for the allocator.
     pub(super) fn to_hint(&self, name: &str) -> hints::HintedSlice {
         hints::HintedSlice {
             name: name.into(),
@@ -132,7 +130,7 @@ impl Slice {
         }
     }
 
-    /// Its endpoints with the hints of `hinted`, if these are others than it has.
+    /// Its endpoints with the hints of `hinted`, if they differ.
     pub(super) fn with(&self, hinted: &hints::HintedSlice) -> Option<Vec<Value>> {
         let pairs = || self.endpoints.iter().zip(&hinted.members);
         let differ = |(old, new): (&Value, &HintedEndpoint)| member(old).hints != new.hints;
@@ -148,12 +146,12 @@ impl Written {
         Self { asked, answer }
     }
 
-    /// Whether `slice` is what came of asking for `endpoints`, so that asking again changes nothing.
+    /// Whether `slice` is the response to a write of `endpoints`, so that the same write changes nothing.
     pub(super) fn is_answer_to(&self, endpoints: &[Value], slice: &Slice) -> bool {
         self.asked == endpoints && self.answer.generation == slice.generation
     }
 
-    /// Whether somebody's next write left the endpoints as they were, but not our hints.
+    /// Whether the next write, by another writer, changed our hints and nothing else.
     pub(super) fn is_undone_by(&self, slice: &Slice) -> bool {
         let answer = &self.answer;
         slice.author != Author::Us
@@ -162,7 +160,7 @@ impl Written {
             && bare(&slice.endpoints) == bare(&answer.endpoints)
     }
 
-    /// Whether every hint on `slice` is one that we wrote.
+    /// Whether we wrote every hint on `slice`.
     pub(super) fn is_kept_by(&self, slice: &Slice) -> bool {
         let ours = hints_of(&self.answer.endpoints);
         let theirs = hints_of(&slice.endpoints);
@@ -179,7 +177,7 @@ fn hints_of(endpoints: &[Value]) -> BTreeMap<&str, Hints> {
     hinted.collect()
 }
 
-/// The endpoints without hints, in an order of their own.
+/// The endpoints without hints, sorted.
 fn bare(endpoints: &[Value]) -> Vec<String> {
     let bare = endpoints
         .iter()
@@ -189,7 +187,7 @@ fn bare(endpoints: &[Value]) -> Vec<String> {
     bare
 }
 
-/// An endpoint as the allocator wants it. To proxies one that does not say whether it is ready is.
+/// Converts an endpoint for the allocator. Like kube-proxy, it takes an endpoint without the condition `ready` as ready.
 fn member(endpoint: &Value) -> HintedEndpoint {
     let own = |path: &str| {
         let found = endpoint.pointer(path).and_then(Value::as_str);
