@@ -4,6 +4,7 @@
 //! controller, or a restarted one, has nothing to write.
 
 mod collection;
+mod condition;
 mod drain;
 mod hints;
 mod levels;

@@ -19,6 +19,7 @@ mod definition;
 mod drain;
 mod group;
 mod map;
+mod object_status;
 mod policy;
 mod property;
 mod rule;
@@ -43,6 +44,7 @@ pub use map::{
     KEYS_ALWAYS_TOLD, MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
     map_node_fault,
 };
+pub use object_status::{DrainPhase, DrainStatus, LastTransition, MapNode, MapSpec, PolicyStatus};
 pub use policy::{CLUSTER_POLICY, NAMESPACE_POLICY};
 pub use property::{Object, Resource};
 

@@ -1,6 +1,7 @@
 //! `TopologyMap`: what agents need to know of Nodes, in few objects that seldom change.
 
 use super::check::check;
+use super::object_status::MapNode;
 use super::property::{
     Column, FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, Property, Resource, Shape,
 };
@@ -56,10 +57,11 @@ pub const MAP: Resource = Resource {
     ],
 };
 
-/// Why the API server would not take what a map tells of one Node, if it would not.
-pub fn map_node_fault(entry: &serde_json::Value) -> Option<String> {
+/// Why the API server would refuse a Node in a map, if it would.
+pub fn map_node_fault(entry: &MapNode) -> Option<String> {
     let mut parsed = Vec::new();
-    object_tree::read(entry.to_string().as_bytes(), |node| parsed.push(node)).ok()?;
+    let text = serde_json::to_string(entry).ok()?;
+    object_tree::read(text.as_bytes(), |node| parsed.push(node)).ok()?;
     let node = parsed.first()?;
     let mut first = FirstProblem(None);
     check(&Field::root(node), &NODE, MAP.noun, &mut first);

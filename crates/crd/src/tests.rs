@@ -436,6 +436,10 @@ fn paths_of(path: &str, object: &Object, found: &mut BTreeSet<String>) {
             | Shape::List {
                 of: Shape::Object(inner),
                 ..
+            }
+            | Shape::Map {
+                of: Shape::Object(inner),
+                ..
             } => paths_of(&path, inner, found),
             _ => drop(found.insert(path)),
         }
@@ -523,6 +527,65 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
     let described: BTreeSet<&str> = words.iter().map(|word| word.name).collect();
     let known: BTreeSet<&str> = FallbackReason::ALL.map(FallbackReason::word).into();
     assert_eq!(described, known);
+}
+
+/// What the controller writes is what the API server has a description of, field by field.
+#[test]
+fn a_status_and_a_map_that_say_everything_have_the_fields_that_are_described() {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+    use serde_json::json;
+
+    let conditions = vec![Condition {
+        last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
+        message: "the policy is valid".to_owned(),
+        observed_generation: Some(3),
+        reason: "Valid".to_owned(),
+        status: "True".to_owned(),
+        type_: "Accepted".to_owned(),
+    }];
+    let policy = PolicyStatus {
+        conditions: conditions.clone(),
+        last_transition: Some(LastTransition::default()),
+        ..PolicyStatus::default()
+    };
+    let map = json!({
+        "keys": ["topology.kubernetes.io/zone"],
+        "nodes": { "n1": { "v": ["a"], "ips": ["10.0.0.1"] } },
+    });
+    let map: MapSpec = serde_json::from_value(map).unwrap();
+    let mut all = vec![
+        (json!(policy), &NAMESPACE_POLICY.status),
+        (json!(policy), &CLUSTER_POLICY.status),
+        (json!(map), &MAP.spec),
+    ];
+    let words = ["Ramping", "Active", "Expired", "Refused"];
+    for phase in words.map(|word| serde_json::from_value(json!(word)).unwrap()) {
+        let drain = DrainStatus {
+            conditions: conditions.clone(),
+            phase,
+            ..DrainStatus::default()
+        };
+        all.push((json!(drain), &DRAIN.status));
+    }
+    for (value, object) in all {
+        let (mut described, mut written) = (BTreeSet::new(), BTreeSet::new());
+        paths_of("", object, &mut described);
+        let mut named = value.clone();
+        // The description has no name of a Node.
+        if let Some(nodes) = named.get_mut("nodes") {
+            *nodes = nodes["n1"].take();
+        }
+        paths_in("", &named, &mut written);
+        assert_eq!(written, described);
+        let node = parse(&value.to_string());
+        let mut report = Found(Vec::new());
+        let field = object_tree::Field::root(&node);
+        assert!(
+            check(&field, object, "object", &mut report),
+            "{:?}",
+            report.0
+        );
+    }
 }
 
 /// The words that a description lists are those that the engine knows, for every enum that has both.

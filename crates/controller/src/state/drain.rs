@@ -1,41 +1,25 @@
 //! The status of a drain: whether it is accepted, its phase, and its effect.
 
-use serde_json::{Value, json};
+use crd::{DrainPhase, DrainStatus};
+use serde_json::Value;
 use topology_core::model::Drain;
 
 use super::collection::Collection;
+use super::condition::{Verdict, status_write};
 use super::observed::Observed;
 use super::validate::ValidatedDrain;
-use super::value::{Condition, number, status};
+use super::value::number;
 use super::write::{Name, Write};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Ramping,
-    Active,
-    Expired,
-    Refused,
-}
-
-impl Phase {
-    fn of(drain: &Drain, now: i64) -> Self {
-        let ramp = i64::from(drain.ramp_seconds) * 1000;
-        if now >= drain.expires {
-            Self::Expired
-        } else if now < drain.starts.saturating_add(ramp) {
-            Self::Ramping
-        } else {
-            Self::Active
-        }
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Ramping => "Ramping",
-            Self::Active => "Active",
-            Self::Expired => "Expired",
-            Self::Refused => "Refused",
-        }
+/// The phase of a valid drain.
+fn phase_of(drain: &Drain, now: i64) -> DrainPhase {
+    let ramp = i64::from(drain.ramp_seconds) * 1000;
+    if now >= drain.expires {
+        DrainPhase::Expired
+    } else if now < drain.starts.saturating_add(ramp) {
+        DrainPhase::Ramping
+    } else {
+        DrainPhase::Active
     }
 }
 
@@ -44,42 +28,43 @@ pub(super) fn plan(
     state: &Observed,
     name: &Name,
     object: &Value,
-    judged: &ValidatedDrain,
+    validated: &ValidatedDrain,
     now: i64,
 ) -> Option<Write> {
-    let drain = judged.drain.as_ref();
-    let phase = drain.map_or(Phase::Refused, |drain| Phase::of(drain, now));
+    let drain = validated.drain.as_ref();
+    let phase = drain.map_or(DrainPhase::Refused, |drain| phase_of(drain, now));
     let accepted = match (drain, phase) {
-        (Err(fault), _) => Condition::new("Accepted", "False", "Refused", fault.clone()),
-        (Ok(_), Phase::Expired) => {
+        (Err(fault), _) => Verdict::new("Accepted", "False", "Refused", fault.clone()),
+        (Ok(_), DrainPhase::Expired) => {
             let message = "it has ended; write a later expiresAt to renew it".to_owned();
-            Condition::new("Accepted", "True", "Expired", message)
+            Verdict::new("Accepted", "True", "Expired", message)
         }
-        (Ok(_), Phase::Ramping | Phase::Active | Phase::Refused) => {
-            Condition::new("Accepted", "True", "Valid", "it is acted upon".to_owned())
+        (Ok(_), DrainPhase::Ramping | DrainPhase::Active | DrainPhase::Refused) => {
+            Verdict::new("Accepted", "True", "Valid", "it is acted upon".to_owned())
         }
     };
-    let (endpoints, skipped) = counts(state, name, object, phase);
-    let wanted = json!({
-        "phase": phase.word(),
-        "endpointsDrained": endpoints,
-        "servicesSkipped": skipped,
-    });
-    status(Collection::Drains, object, &[accepted], wanted, now)
+    let (endpoints_drained, services_skipped) = counts(state, name, object, phase);
+    let desired = DrainStatus {
+        conditions: vec![accepted.at(object, now)],
+        phase,
+        endpoints_drained,
+        services_skipped,
+    };
+    status_write(Collection::Drains, object, &desired)
 }
 
 /// The largest counts that an agent reports; each agent counts the whole cluster.
-fn counts(state: &Observed, name: &Name, object: &Value, phase: Phase) -> (u64, u64) {
-    if matches!(phase, Phase::Expired | Phase::Refused) {
+fn counts(state: &Observed, name: &Name, object: &Value, phase: DrainPhase) -> (u64, u64) {
+    if matches!(phase, DrainPhase::Expired | DrainPhase::Refused) {
         return (0, 0);
     }
     let generation = number(object, "/metadata/generation");
     let counted = state.reports.of_drain(&name.1);
-    let present = counted.filter(|told| told.generation == generation);
-    present.fold((0, 0), |(endpoints, skipped), told| {
+    let present = counted.filter(|report| report.generation == generation);
+    present.fold((0, 0), |(endpoints, skipped), report| {
         (
-            endpoints.max(told.endpoints),
-            skipped.max(told.services_skipped),
+            endpoints.max(report.endpoints),
+            skipped.max(report.services_skipped),
         )
     })
 }

@@ -4,10 +4,11 @@ use serde_json::Value;
 use topology_core::model::ObjectName;
 
 use super::collection::Collection;
+use super::condition::Verdict;
 use super::hints::News;
 use super::observed::Observed;
 use super::validate::ValidatedPolicy;
-use super::value::{Condition, list, text};
+use super::value::{list, text};
 use crate::event_recorder::{LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// The condition of a policy that is about its labels.
@@ -18,11 +19,11 @@ pub(super) fn condition(
     state: &Observed,
     collection: Collection,
     policy: &ValidatedPolicy,
-) -> Condition {
+) -> Verdict {
     let unknown = state.labels.unknown(policy);
     let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
         let message = "some Node has each label that the policy uses".to_owned();
-        return Condition::new(CONDITION, "True", Levels::Known.word(), message);
+        return Verdict::new(CONDITION, "True", Levels::Known.word(), message);
     };
     let meant = state.labels.meant.get(unknown).and_then(Option::as_deref);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
@@ -34,7 +35,7 @@ pub(super) fn condition(
         (false, _) => "what the policy says of that label has no effect until a Node has it",
     };
     let message = format!("no Node has the label {unknown}{meant}; {consequence}");
-    Condition::new(CONDITION, "False", Levels::LevelUnknown.word(), message)
+    Verdict::new(CONDITION, "False", Levels::LevelUnknown.word(), message)
 }
 
 /// The Event about a `ClusterTopologyPolicy` whose condition became false, or true again, by the write of `after`.

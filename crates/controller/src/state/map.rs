@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
-    VERSION, map_node_fault,
+    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec,
+    NODES_PER_SHARD, VERSION, map_node_fault,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::collection::Collection;
 use super::nodes::Place;
@@ -71,10 +71,10 @@ fn is_special(key: &String) -> bool {
 
 /// The labels that the policies of a collection use, each with the namespace of the policy.
 fn used(state: &Observed, collection: Collection) -> impl Iterator<Item = (String, String)> {
-    let judged = state.policies.iter();
-    let judged = judged.filter(move |((of, _), _)| *of == collection);
-    judged.flat_map(|((_, (namespace, _)), judged)| {
-        let keys = judged.labels.iter();
+    let validated = state.policies.iter();
+    let validated = validated.filter(move |((of, _), _)| *of == collection);
+    validated.flat_map(|((_, (namespace, _)), validated)| {
+        let keys = validated.labels.iter();
         keys.map(|key| (namespace.clone(), key.clone()))
     })
 }
@@ -127,13 +127,13 @@ fn write(
     let name = name(number);
     let before = state.objects.get(&(Collection::Maps, name.clone()));
     let taken = before.and_then(|before| before.pointer("/spec/nodes"));
-    let mut entries: BTreeMap<&str, Value> = BTreeMap::new();
+    let mut entries: BTreeMap<String, MapNode> = BTreeMap::new();
     for node in nodes {
         let Some(place) = state.nodes.get(*node) else {
             continue;
         };
         let entry = entry(place, keys);
-        let is_taken = taken.and_then(|taken| taken.get(*node)) == Some(&entry);
+        let is_taken = taken.and_then(|taken| taken.get(*node)) == Some(&json!(entry));
         // The API server has accepted this entry before.
         let fault = if is_taken {
             None
@@ -142,10 +142,14 @@ fn write(
         };
         match fault {
             Some(fault) => drop(left_out.insert((*node).to_owned(), fault)),
-            None => drop(entries.insert(node, entry)),
+            None => drop(entries.insert((*node).to_owned(), entry)),
         }
     }
-    let spec = json!({ "shard": number, "keys": keys, "nodes": entries });
+    let spec = json!(MapSpec {
+        shard: number,
+        keys: keys.to_vec(),
+        nodes: entries,
+    });
     if before.and_then(|before| before.get("spec")) == Some(&spec) {
         return None;
     }
@@ -174,12 +178,14 @@ fn write(
     })
 }
 
-fn entry(place: &Place, keys: &[String]) -> Value {
+fn entry(place: &Place, keys: &[String]) -> MapNode {
     let value = |key: &String| place.labels.get(key).map_or("", |value| &**value);
-    let values: Vec<&str> = keys.iter().map(value).collect();
     let addresses = place.addresses.iter().take(MAX_NODE_ADDRESSES);
-    let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
-    // A kubelet may write any number.
-    let cpu_milli = place.cpu_milli.min(MAX_NODE_CPU_MILLI);
-    json!({ "v": values, "ips": addresses, "cpuMilli": cpu_milli, "ready": place.ready })
+    MapNode {
+        v: keys.iter().map(|key| value(key).to_owned()).collect(),
+        ips: addresses.map(ToString::to_string).collect(),
+        // A kubelet may write any number.
+        cpu_milli: place.cpu_milli.min(MAX_NODE_CPU_MILLI),
+        ready: place.ready,
+    }
 }

@@ -8,15 +8,17 @@ use std::collections::BTreeSet;
 
 use crd::topology_agent::Fallback;
 use crd::topology_agent::rate::every_report;
-use serde_json::{Value, json};
+use crd::{LastTransition, PolicyStatus};
+use serde_json::Value;
 use topology_core::model::{ObjectName, PolicyName, Selector};
 
 use super::collection::Collection;
+use super::condition::{Verdict, status_write};
 use super::levels;
 use super::observed::Observed;
 use super::selected_nodes::NodeCount;
 use super::validate::ValidatedPolicy;
-use super::value::{Condition, list, number, put, status, text};
+use super::value::{list, number, text};
 use super::write::{Name, Write};
 
 /// The number of Services that a message names.
@@ -38,7 +40,7 @@ pub(super) fn plan(
     state: &Observed,
     collection: Collection,
     name: &Name,
-    judged: &ValidatedPolicy,
+    validated: &ValidatedPolicy,
     since: i64,
     now: i64,
 ) -> (Option<Write>, bool) {
@@ -46,43 +48,47 @@ pub(super) fn plan(
         return (None, false);
     };
     let id = id(name);
-    let force = InForce::of(state, &id, object, &judged.nodes, now - since);
+    let force = InForce::of(state, &id, object, &validated.nodes, now - since);
     let fallbacks: Vec<&Fallback> = state.reports.fallbacks_of(&id).collect();
-    let accepted = match &judged.fault {
-        None => Condition::new(
+    let accepted = match &validated.fault {
+        None => Verdict::new(
             "Accepted",
             "True",
             "Valid",
             "the policy is valid".to_owned(),
         ),
-        Some(fault) => Condition::new("Accepted", "False", "Invalid", fault.clone()),
+        Some(fault) => Verdict::new("Accepted", "False", "Invalid", fault.clone()),
     };
     let conditions = [
         accepted,
         force.condition(),
         degraded(&fallbacks),
-        levels::condition(state, collection, judged),
+        levels::condition(state, collection, validated),
     ];
-    let mut wanted = json!({
-        "matchedServices": force.services,
-        "programmedNodes": format!("{}/{}", force.current, force.expected()),
-    });
-    if let Some(last) = fallbacks
+    let last = fallbacks
         .iter()
-        .max_by_key(|one| (&one.since, &one.service))
-    {
-        let last = json!({
-            "service": last.service.to_string(),
-            "from": last.from.as_deref().unwrap_or_default(),
-            "to": last.to,
-            "reason": last.reason.word(),
-        });
-        put(&mut wanted, "lastTransition", last);
-    } else if let Some(before) = object.pointer("/status/lastTransition") {
-        put(&mut wanted, "lastTransition", before.clone());
-    }
-    let write = status(collection, object, &conditions, wanted, now);
+        .max_by_key(|one| (&one.since, &one.service));
+    let before = || {
+        let before = object.pointer("/status/lastTransition")?;
+        serde_json::from_value(before.clone()).ok()
+    };
+    let desired = PolicyStatus {
+        conditions: conditions.map(|one| one.at(object, now)).into(),
+        matched_services: force.services,
+        programmed_nodes: format!("{}/{}", force.current, force.expected()),
+        last_transition: last.map(|one| last_transition(one)).or_else(before),
+    };
+    let write = status_write(collection, object, &desired);
     (write, force.waits())
+}
+
+fn last_transition(fallback: &Fallback) -> LastTransition {
+    LastTransition {
+        service: fallback.service.to_string(),
+        from: fallback.from.clone().unwrap_or_default(),
+        to: fallback.to.clone(),
+        reason: fallback.reason.word().to_owned(),
+    }
 }
 
 /// The nodes on which a policy is in force.
@@ -117,12 +123,12 @@ impl InForce {
             services: 0,
             is_settled: is_late || was_programmed(object, generation),
         };
-        for (node, told) in state.reports.of_policy(id) {
+        for (node, report) in state.reports.of_policy(id) {
             let place = state.nodes.get(node);
             if place.is_some_and(|place| selector.is_empty() || selector.matches(&place.labels)) {
                 force.naming += 1;
-                force.current += usize::from(told.generation == generation);
-                force.services = force.services.max(told.services);
+                force.current += usize::from(report.generation == generation);
+                force.services = force.services.max(report.services);
             }
         }
         force
@@ -147,7 +153,7 @@ impl InForce {
         !self.is_settled && self.naming < self.nodes.all
     }
 
-    fn condition(&self) -> Condition {
+    fn condition(&self) -> Verdict {
         let NodeCount { all, reporting } = self.nodes;
         let expected = self.expected();
         let reason = match (all, reporting, self.naming) {
@@ -164,7 +170,7 @@ impl InForce {
         } else {
             format!("{current} of {expected} nodes act by it; {reporting} report")
         };
-        Condition::new("Programmed", reason.status(), reason.word(), message)
+        Verdict::new("Programmed", reason.status(), reason.word(), message)
     }
 }
 
@@ -216,10 +222,10 @@ fn was_programmed(object: &Value, generation: u64) -> bool {
     })
 }
 
-fn degraded(fallbacks: &[&Fallback]) -> Condition {
+fn degraded(fallbacks: &[&Fallback]) -> Verdict {
     let Some(first) = fallbacks.first() else {
         let message = "every Service gets what it asks".to_owned();
-        return Condition::new("Degraded", "False", "AsAsked", message);
+        return Verdict::new("Degraded", "False", "AsAsked", message);
     };
     let services: BTreeSet<&ObjectName> = fallbacks.iter().map(|one| &one.service).collect();
     let named: Vec<String> = services
@@ -238,5 +244,5 @@ fn degraded(fallbacks: &[&Fallback]) -> Condition {
         "{message}: {}",
         reasons.into_iter().collect::<Vec<_>>().join(", ")
     );
-    Condition::new("Degraded", "True", reason, message)
+    Verdict::new("Degraded", "True", reason, message)
 }

@@ -5,7 +5,6 @@ pub(super) const ALLOWED: &[(&str, usize)] = &[
     ("Column", 3),
     ("Follower", 3),
     ("Found", 3),
-    ("Phase", 3),
     ("Request", 3),
     ("Service", 3),
     ("ServiceEntry", 3),

@@ -1,0 +1,91 @@
+//! The status of policies and drains and the spec of maps, as the controller writes them.
+//!
+//! `status.rs` and `map.rs` describe the same objects for the API server; a test compares the two.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Deserialize, Serialize};
+
+/// The status of a `TopologyPolicy` or `ClusterTopologyPolicy`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PolicyStatus {
+    /// `Accepted`, `Programmed`, `Degraded` and `LevelsKnown`.
+    pub conditions: Vec<Condition>,
+    /// The number of Services that the policy decides for.
+    pub matched_services: u64,
+    /// The nodes that act by the policy, of all: `57/60`.
+    pub programmed_nodes: String,
+    /// The last fallback of a Service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition: Option<LastTransition>,
+}
+
+/// A fallback of a Service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LastTransition {
+    /// Namespace and name of the Service: `shop/cart`.
+    pub service: String,
+    /// The requested mode; empty if unknown.
+    pub from: String,
+    /// The mode that decides instead.
+    pub to: String,
+    /// The reason, in one word.
+    pub reason: String,
+}
+
+/// The status of a `TopologyDrain`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DrainStatus {
+    /// `Accepted`.
+    pub conditions: Vec<Condition>,
+    /// The phase of the drain.
+    pub phase: DrainPhase,
+    /// The number of endpoints that take no new connections because of it.
+    pub endpoints_drained: u64,
+    /// The number of Services that it skips.
+    pub services_skipped: u64,
+}
+
+/// The phase of a drain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DrainPhase {
+    /// The share of the drained domains shrinks.
+    Ramping,
+    /// The drained domains take no new connections.
+    Active,
+    /// The drain has ended.
+    Expired,
+    /// The drain is not valid, or has no phase yet.
+    #[default]
+    Refused,
+}
+
+/// The spec of a `TopologyMap`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MapSpec {
+    /// The number of the shard.
+    pub shard: usize,
+    /// The labels of Nodes whose values the map holds.
+    pub keys: Vec<String>,
+    /// The Nodes by name.
+    pub nodes: BTreeMap<String, MapNode>,
+}
+
+/// A Node in a `TopologyMap`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MapNode {
+    /// The values of the labels, in the order of the keys; empty = the Node has no such label.
+    pub v: Vec<String>,
+    /// Internal addresses.
+    pub ips: Vec<String>,
+    /// Allocatable CPU in thousandths.
+    pub cpu_milli: u64,
+    /// Whether the Node is ready.
+    pub ready: bool,
+}
