@@ -29,14 +29,36 @@ mod alone {
 
     const MODPROBE: &str = "/proc/sys/kernel/modprobe";
 
+    /// Keeps the kernel from loading modules until it is dropped.
+    struct WithoutModprobe(String);
+
+    impl WithoutModprobe {
+        fn new() -> Self {
+            let path = fs::read_to_string(MODPROBE).unwrap();
+            fs::write(MODPROBE, "/bin/false").unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for WithoutModprobe {
+        fn drop(&mut self) {
+            fs::write(MODPROBE, self.0.trim()).unwrap();
+        }
+    }
+
+    fn run(program: &str, module: &str) -> bool {
+        let output = Command::new(program).arg(module).output().unwrap();
+        output.status.success()
+    }
+
     #[tokio::test]
     async fn a_scheduler_that_the_kernel_does_not_have_is_refused() {
         let (mut kernel, _) = open().await;
-        let before = fs::read_to_string(MODPROBE).unwrap();
-        fs::write(MODPROBE, "/bin/false").unwrap();
-        // Fails if the module is not loaded.
-        drop(Command::new("rmmod").arg("ip_vs_fo").output().unwrap());
+        // A test before may have unloaded it.
+        assert!(run("modprobe", "ip_vs_wrr"));
+        let _without = WithoutModprobe::new();
+        // It fails where the module is not loaded.
+        run("rmmod", "ip_vs_fo");
         cases::a_scheduler_that_the_kernel_does_not_have_is_refused(&mut kernel).await;
-        fs::write(MODPROBE, before.trim()).unwrap();
     }
 }
