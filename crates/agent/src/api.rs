@@ -20,11 +20,11 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod answer;
+pub mod context;
 mod live;
 pub mod socket;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use agent_api::describe;
 use agent_api::explain::nothing;
@@ -35,29 +35,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use cluster::api::SyncStatus;
 use serde::{Deserialize, Serialize};
 use topology_core::model::ObjectName;
 
-use crate::state::{AgentHandle, Page, ServiceState, Stopped};
+use self::context::Api;
+use crate::state::{Page, ServiceState, Stopped};
 
 /// Services in one answer unless fewer are asked for.
 pub const PAGE: usize = 200;
-
-/// What the API knows beside the loop.
-#[derive(Debug)]
-pub struct Api {
-    /// Asks the loop.
-    pub handle: AgentHandle,
-    /// This node's name.
-    pub node: Arc<str>,
-    /// Where the cluster is read from.
-    pub source: String,
-    /// How what is read from an API server stands; none for files.
-    pub board: Option<SyncStatus>,
-    /// When this process started.
-    pub started: Instant,
-}
 
 /// Which Services are asked for.
 #[derive(Debug, Default, Deserialize)]

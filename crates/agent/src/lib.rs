@@ -1,29 +1,22 @@
-//! The node agent.
+//! The node agent: the loop over the data plane, the node's report, health, metrics and the local API.
 
+#![allow(
+    missing_docs,
+    reason = "a crate of this program, not a library for others"
+)]
+
+pub mod agent_config;
 pub mod agent_status;
 pub mod api;
-pub mod cli;
-pub mod diff;
-pub mod explain;
-#[cfg(fuzzing)]
-pub mod fuzzing;
 pub mod health;
 pub mod metrics;
 pub mod node_warning;
-pub mod offline;
-pub mod origin;
-pub mod output;
-pub mod render;
 pub mod run;
 pub mod serve;
-pub mod simulate;
 pub mod start;
+pub mod start_error;
 pub mod state;
-pub mod status;
 
-mod agent_config;
 mod inputs;
 mod reconcile;
-mod runtime;
 mod server_header;
-mod services;

@@ -11,13 +11,13 @@ pub mod collect;
 pub mod figures;
 mod gauges;
 pub mod http;
+mod labels;
 pub mod record;
 pub mod sample;
 mod server;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -25,6 +25,7 @@ use prometheus_client::registry::Registry;
 
 use self::figures::Figures;
 use self::gauges::Gauges;
+use self::labels::{CauseLabel, CodeLabel, FamilyLabel, ResultLabel, WriteLabels};
 
 /// All metrics of one agent; clones share them.
 #[derive(Debug, Clone)]
@@ -51,37 +52,6 @@ pub(crate) struct Counts {
     pub(crate) latency_seconds: Histogram,
     pub(crate) drains: Family<ResultLabel, Counter>,
     pub(crate) repairs: Family<CauseLabel, Counter>,
-}
-
-/// `ip_family`, as kube-proxy writes it: `IPv4` or `IPv6`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct FamilyLabel {
-    pub(crate) ip_family: &'static str,
-}
-
-/// The HTTP status an endpoint answered with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct CodeLabel {
-    pub(crate) code: u16,
-}
-
-/// One kind of kernel write and how it came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct WriteLabels {
-    pub(crate) step: &'static str,
-    pub(crate) result: &'static str,
-}
-
-/// How something ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct ResultLabel {
-    pub(crate) result: &'static str,
-}
-
-/// Why something was needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct CauseLabel {
-    pub(crate) cause: &'static str,
 }
 
 impl Metrics {

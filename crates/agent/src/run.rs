@@ -1,7 +1,6 @@
 //! One node's data plane: started with a configuration, read through a handle, ended by a signal.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use dataplane::crash_point::CrashPoint;
 use dataplane::host::Machine;
 use dataplane::other_proxy;
 use dataplane::ownership::{Claims, Deadlines, Draining, OwnershipRecord};
-use dataplane::preflight::{self, PreflightError};
+use dataplane::preflight;
 use dataplane::routes::RouteError;
 use dataplane::routes::address_monitor::AddressMonitor;
 use rustix::time::{ClockId, clock_gettime};
@@ -18,9 +17,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-pub use crate::agent_config::AgentConfig;
+use crate::agent_config::AgentConfig;
 use crate::metrics::Metrics;
 use crate::reconcile::{Ended, Parts, Reconciler};
+use crate::start_error::StartError;
 use crate::state::LoopEnds;
 
 /// Why the agent exits when the thread that reads the cluster is gone.
@@ -34,28 +34,6 @@ const CONNTRACK_LOST: &str = "the thread that deletes connection tracking entrie
 /// Why the agent exits when the task that looks for other proxies panics.
 const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
                            plane goes on serving";
-
-/// Why the agent cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// IPVS cannot be used.
-    #[error(transparent)]
-    Preflight(#[from] PreflightError),
-    /// Routes or connection tracking cannot be used.
-    #[error(transparent)]
-    Route(#[from] RouteError),
-    /// The ownership record cannot be kept, and without it nothing may be created.
-    #[error("the ownership record in {} cannot be used: {source}; make the folder writable, or choose another with --state-dir", directory.display())]
-    Record {
-        /// The state directory.
-        directory: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Signals cannot be received.
-    #[error("signals cannot be received: {0}")]
-    Signals(#[source] io::Error),
-}
 
 /// Runs the data plane until SIGTERM or SIGINT, or until `superseded` says why to end, which is returned. What it
 /// programmed stays in the kernel.

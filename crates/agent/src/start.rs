@@ -1,76 +1,71 @@
-//! `ipvs-topo agent`: the loop, and around it the servers through which it is read.
+//! Starts the agent: the loop, and around it the servers through which it is read.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::ValueEnum as _;
-use clap::builder::PossibleValue;
 use cluster::api::SyncStatus;
+use cluster::source::Watch;
 use dataplane::lock::{Lock, NamespaceLock};
 use dataplane::preflight;
-use serde_json::json;
-use telemetry::log::{self, Verbosity};
+use kube_io::Access;
 use tokio::task::JoinSet;
 
+use crate::agent_config::AgentConfig;
 use crate::agent_status::reporter;
+use crate::api::context::Api;
 use crate::api::socket::{self, Socket};
-use crate::api::{self, Api};
-use crate::cli::AgentArgs;
-use crate::cli::exit::{ExitStatus, Failure};
-use crate::cli::proxy_config::change;
-use crate::cli::values::NodesFrom;
 use crate::health::watched::Watched;
 use crate::metrics::Metrics;
 use crate::metrics::collect::Collector;
-use crate::origin::Origin;
-use crate::run::{AgentConfig, StartError};
+use crate::start_error::StartError;
 use crate::state::{AgentHandle, channel};
-use crate::{health, metrics, run, runtime, serve};
+use crate::{api, health, metrics, run, serve};
 
-/// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
-///
-/// # Errors
-/// The input cannot be read, another agent runs, or IPVS cannot be used; later, the file of `--config` asks for
-/// something else than at the start.
-pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
-    let started = Instant::now();
-    let given = args;
-    let mut args = given.clone();
-    let unfollowed = args.configure()?;
-    let verbosity = Verbosity {
-        level: args.verbose,
-        crates: &["agent", "cluster", "kube_io"],
-    };
-    log::start(args.log_format, verbosity);
-    for line in unfollowed {
-        tracing::warn!("{line}");
-    }
-    telemetry::raise_file_limit();
-    let superseded = change::wait(given, &args);
-    runtime::block_on(work(&args, superseded, started))
+/// What the agent is started with. Defaults belong to the command line.
+#[derive(Debug)]
+pub struct AgentOptions {
+    /// What the loop works with.
+    pub config: AgentConfig,
+    /// Where the cluster is read from, for people; an API server's own address wins.
+    pub source: String,
+    /// The API server that gets the node's report; none for files.
+    pub access: Option<Access>,
+    /// The unix socket of the local API.
+    pub socket: PathBuf,
+    /// Where /healthz and /livez are served, if anywhere.
+    pub healthz_address: Option<SocketAddr>,
+    /// Where /metrics is served, if anywhere.
+    pub metrics_address: Option<SocketAddr>,
+    /// The answer of /configz.
+    pub configz: serde_json::Value,
+    /// When the process started.
+    pub started: Instant,
 }
 
-async fn work(
-    args: &AgentArgs,
+/// Runs the agent until SIGTERM or SIGINT, or until `superseded` says why to end, which is returned. The data plane goes
+/// on serving without it.
+///
+/// # Errors
+/// Another agent runs, IPVS or the socket cannot be used, or a server panicked.
+pub async fn run(
+    options: AgentOptions,
+    source: Watch,
     superseded: impl Future<Output = String>,
-    started: Instant,
-) -> Result<ExitStatus, Failure> {
-    // The user's mistake is told before the machine's.
-    let source = args.origin.get().watch(args.following())?;
+) -> Result<Option<String>, StartError> {
     let board = source.sync_status().cloned();
-    preflight::permission().map_err(Failure::trouble)?;
+    preflight::permission()?;
     // Held until the agent ends; taken before the socket of another agent could be replaced.
-    let _lock = Lock::acquire(&args.state_dir).map_err(Failure::trouble)?;
-    let _namespace = NamespaceLock::acquire().map_err(Failure::trouble)?;
-    let Socket { listener, file } = socket::listen(&args.socket)
-        .await
-        .map_err(Failure::trouble)?;
+    let _lock = Lock::acquire(&options.config.state_dir)?;
+    let _namespace = NamespaceLock::acquire()?;
+    let Socket { listener, file } = socket::listen(&options.socket).await?;
     let (handle, ends) = channel();
     let metrics = Metrics::new();
     // Dropped with the loop's end: the tasks stop, and the socket's file goes.
     let _file = file;
     let mut servers = JoinSet::new();
-    let api = api::router(Arc::new(api(args, &handle, board.clone(), started)));
+    let api = api::router(Arc::new(api(&options, &handle, board.clone())));
     servers.spawn(async move {
         if let Err(error) = axum::serve(listener, api).await {
             tracing::error!(%error, "local API ended");
@@ -80,14 +75,13 @@ async fn work(
         handle: &handle,
         board: board.as_ref(),
         metrics: &metrics,
-        started,
     };
-    tcp_servers.listen(&mut servers, args);
-    if let (Origin::Api(access), Some(board)) = (args.origin.get(), board) {
-        let node = args.node_name.as_str().into();
+    tcp_servers.listen(&mut servers, &options);
+    if let (Some(access), Some(board)) = (options.access, board) {
+        let node = Arc::clone(&options.config.node);
         servers.spawn(reporter::keep(access, node, handle.clone(), board));
     }
-    let data_plane = run::run(config(args), source, metrics, ends, superseded);
+    let data_plane = run::run(options.config, source, metrics, ends, superseded);
     end_of(data_plane, &mut servers).await
 }
 
@@ -95,14 +89,10 @@ async fn work(
 async fn end_of(
     data_plane: impl Future<Output = Result<Option<String>, StartError>>,
     servers: &mut JoinSet<()>,
-) -> Result<ExitStatus, Failure> {
-    let ended = tokio::select! {
+) -> Result<Option<String>, StartError> {
+    tokio::select! {
         ended = data_plane => ended,
-        why = first_panic(servers) => return Err(Failure::trouble(why)),
-    };
-    match ended.map_err(Failure::trouble)? {
-        None => Ok(ExitStatus::Fine),
-        Some(why) => Err(Failure::trouble(why)),
+        why = first_panic(servers) => Err(StartError::Panic(why)),
     }
 }
 
@@ -127,97 +117,40 @@ struct TcpServers<'a> {
     handle: &'a AgentHandle,
     board: Option<&'a SyncStatus>,
     metrics: &'a Metrics,
-    started: Instant,
 }
 
 impl TcpServers<'_> {
     /// The two servers on TCP, as far as they are wanted.
-    fn listen(&self, servers: &mut JoinSet<()>, args: &AgentArgs) {
+    fn listen(&self, servers: &mut JoinSet<()>, options: &AgentOptions) {
         let (handle, board) = (self.handle.clone(), self.board.cloned());
-        if let Some(address) = args.healthz_bind_address.0 {
+        if let Some(address) = options.healthz_address {
             let watched = Watched::new(handle.clone(), board.clone());
             let router = health::router(watched, self.metrics.clone());
             let flag = "--healthz-bind-address";
             servers.spawn(serve::tcp("health", flag, address, router));
         }
-        if let Some(address) = args.metrics_bind_address.0 {
-            let collector = Collector::new(handle, board, self.started);
+        if let Some(address) = options.metrics_address {
+            let collector = Collector::new(handle, board, options.started);
             servers.spawn(collector.clone().watch_start());
-            let router = metrics::http::router(self.metrics.clone(), configz(args), collector);
+            let router =
+                metrics::http::router(self.metrics.clone(), options.configz.clone(), collector);
             let flag = "--metrics-bind-address";
             servers.spawn(serve::tcp("metrics", flag, address, router));
         }
     }
 }
 
-fn api(args: &AgentArgs, handle: &AgentHandle, board: Option<SyncStatus>, started: Instant) -> Api {
-    let name = || args.origin.get().to_string();
+fn api(options: &AgentOptions, handle: &AgentHandle, board: Option<SyncStatus>) -> Api {
+    let name = || options.source.clone();
     Api {
         handle: handle.clone(),
-        node: args.node_name.as_str().into(),
+        node: Arc::clone(&options.config.node),
         source: board
             .as_ref()
             .map_or_else(name, |board| board.server().to_owned()),
         board,
-        started,
+        started: options.started,
     }
-}
-
-fn config(args: &AgentArgs) -> AgentConfig {
-    AgentConfig {
-        node: args.node_name.as_str().into(),
-        mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
-        service_cidrs: args.service.service_cidr.clone(),
-        node_ips: args.node_ip.clone(),
-        scheduler: args.service.scheduler,
-        check_period: args.check_period.0,
-        drain_timeout: args.drain_timeout.0,
-        state_dir: args.state_dir.clone(),
-        sysctl_dir: args.sysctl_dir.clone(),
-        adopt: args.adopt,
-        ports: [args.healthz_bind_address, args.metrics_bind_address]
-            .into_iter()
-            .filter_map(|bind| Some(bind.0?.port()))
-            .collect(),
-        crash_after: args.crash_after,
-    }
-}
-
-/// `/configz`: what kube-proxy would show of the fields that mean the same, and ours beside it (KP-HC-20).
-fn configz(args: &AgentArgs) -> serde_json::Value {
-    let address = |bind: crate::cli::values::BindAddress| {
-        bind.0
-            .map_or_else(String::new, |address| address.to_string())
-    };
-    let seconds = |period: crate::cli::values::Period| format!("{}s", period.0.as_secs_f64());
-    json!({
-        "kubeproxy.config.k8s.io": {
-            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-            "kind": "KubeProxyConfiguration",
-            "mode": "ipvs",
-            "hostnameOverride": args.node_name,
-            "healthzBindAddress": address(args.healthz_bind_address),
-            "metricsBindAddress": address(args.metrics_bind_address),
-            "ipvs": {
-                "scheduler": args.service.scheduler.name(),
-                "syncPeriod": seconds(args.check_period),
-            },
-        },
-        "ipvs-topo": {
-            "config": args.config,
-            "cluster": args.origin.cluster,
-            "kubeconfig": args.origin.kubeconfig,
-            "master": args.origin.master,
-            "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
-            "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "nodeIPs": args.node_ip,
-            "drainTimeout": seconds(args.drain_timeout),
-            "stateDir": args.state_dir,
-            "sysctlDir": args.sysctl_dir,
-            "socket": args.socket,
-            "adopt": args.adopt,
-        },
-    })
 }
 
 #[cfg(test)]
@@ -229,11 +162,11 @@ mod tests {
         let mut servers = JoinSet::new();
         servers.spawn(async {});
         let stopped = end_of(async { Ok(None) }, &mut servers).await;
-        assert!(matches!(stopped, Ok(ExitStatus::Fine)), "{stopped:?}");
+        assert!(matches!(stopped, Ok(None)), "{stopped:?}");
         servers.spawn(async {});
         servers.spawn(async { panic!("a bug in a server") });
         let ended = end_of(std::future::pending(), &mut servers).await;
-        let words = format!("{:?}", ended.unwrap_err());
+        let words = ended.unwrap_err().to_string();
         assert!(words.contains("a server of the agent ended"), "{words}");
         assert!(words.contains("a bug in a server"), "{words}");
     }

@@ -24,7 +24,7 @@ mod hints;
 mod kubectl;
 #[path = "controlplane/process.rs"]
 mod process;
-#[path = "../../agent/tests/controlplane/random.rs"]
+#[path = "../../cli/tests/controlplane/random.rs"]
 #[expect(dead_code, reason = "the tests of `agent` use the rest")]
 mod random;
 #[path = "controlplane/renewals.rs"]

@@ -4,11 +4,7 @@
 //! line and a re-export alone import nothing. Crates need no such rule: cargo refuses a circle of them, and
 //! `edges.rs` names every dependency.
 
-mod allowed;
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-use allowed::ALLOWED;
 
 use super::members::Member;
 use super::modules::Modules;
@@ -18,12 +14,8 @@ use super::source::Source;
 /// For each file the files it imports, and the first line that does.
 type Imports<'a> = BTreeMap<&'a str, BTreeMap<&'a str, usize>>;
 
-/// Finds circles, and entries of the list that close none any more.
+/// Finds circles of imports.
 pub(super) fn check(sources: &[Source], members: &[Member]) -> Vec<Problem> {
-    problems(sources, members, ALLOWED)
-}
-
-fn problems(sources: &[Source], members: &[Member], allowed: &[(&str, &str)]) -> Vec<Problem> {
     let by_path: BTreeMap<&str, &Source> = sources
         .iter()
         .map(|source| (source.path.as_str(), source))
@@ -39,19 +31,6 @@ fn problems(sources: &[Source], members: &[Member], allowed: &[(&str, &str)]) ->
         }
     }
     let mut problems = Vec::new();
-    let whole = imports.clone();
-    for (from, to) in allowed {
-        if path_between(&whole, to, from).is_none() || !has(&whole, from, to) {
-            let message = format!(
-                "({from}, {to}) is no part of a circle of imports any more; take it out of ALLOWED"
-            );
-            problems.push(Problem::in_file(
-                "xtask/src/tidy/cycles/allowed.rs",
-                message,
-            ));
-        }
-        cut(&mut imports, from, to);
-    }
     while let Some(circle) = shortest_circle(&mut imports) {
         problems.push(report(&circle));
         let (from, to) = closing(&circle);
@@ -75,12 +54,6 @@ fn add_imports<'a>(modules: &Modules<'a>, imports: &mut Imports<'a>) {
             }
         }
     }
-}
-
-fn has(imports: &Imports<'_>, from: &str, to: &str) -> bool {
-    imports
-        .get(from)
-        .is_some_and(|lines| lines.contains_key(to))
 }
 
 fn cut(imports: &mut Imports<'_>, from: &str, to: &str) {
@@ -192,7 +165,7 @@ mod tests {
 
     const ROOT: &str = "crates/x/src/lib.rs";
 
-    fn problems_of(files: &[(&str, &str)], allowed: &[(&str, &str)]) -> Vec<String> {
+    fn problems_of(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<Source> = files
             .iter()
             .map(|(path, text)| Source::parse(&format!("crates/x/src/{path}.rs"), text).unwrap())
@@ -205,19 +178,16 @@ mod tests {
             }],
             ..Member::default()
         };
-        texts(&problems(&sources, &[member], allowed))
+        texts(&check(&sources, &[member]))
     }
 
     #[test]
     fn files_that_use_each_other_are_a_circle_with_its_lines() {
-        let problems = problems_of(
-            &[
-                ("lib", "mod a; mod b;"),
-                ("a", "\nuse crate::b::B;\npub struct A;"),
-                ("b", "pub struct B;\nfn f() { crate::a::A; }"),
-            ],
-            &[],
-        );
+        let problems = problems_of(&[
+            ("lib", "mod a; mod b;"),
+            ("a", "\nuse crate::b::B;\npub struct A;"),
+            ("b", "pub struct B;\nfn f() { crate::a::A; }"),
+        ]);
         assert_eq!(problems.len(), 1, "{problems:?}");
         for part in [
             "crates/x/src/a.rs:2 uses crates/x/src/b.rs",
@@ -229,68 +199,45 @@ mod tests {
 
     #[test]
     fn a_child_that_uses_its_parent_is_the_one_to_change() {
-        let problems = problems_of(
-            &[
-                ("lib", "mod a;"),
-                ("a", "mod b; pub struct A(b::B);"),
-                ("a/b", "use super::A;\npub struct B(Vec<A>);"),
-            ],
-            &[],
-        );
+        let problems = problems_of(&[
+            ("lib", "mod a;"),
+            ("a", "mod b; pub struct A(b::B);"),
+            ("a/b", "use super::A;\npub struct B(Vec<A>);"),
+        ]);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("crates/x/src/a/b.rs:1: uses crates/x/src/a.rs"));
     }
 
     #[test]
     fn module_lines_and_reexports_and_unit_tests_import_nothing() {
-        let problems = problems_of(
-            &[
-                ("lib", "mod a; mod c; pub use a::A;"),
-                ("a", "mod b; pub use b::B; pub struct A; pub struct D;"),
-                // `B` is reached through its parent, and is still the child's.
-                ("a/b", "use super::D; pub struct B(D);"),
-                (
-                    "c",
-                    "use crate::{A, a::B}; pub struct C; #[cfg(test)] mod tests { use crate::a; }",
-                ),
-            ],
-            &[],
-        );
+        let problems = problems_of(&[
+            ("lib", "mod a; mod c; pub use a::A;"),
+            ("a", "mod b; pub use b::B; pub struct A; pub struct D;"),
+            // `B` is reached through its parent, and is still the child's.
+            ("a/b", "use super::D; pub struct B(D);"),
+            (
+                "c",
+                "use crate::{A, a::B}; pub struct C; #[cfg(test)] mod tests { use crate::a; }",
+            ),
+        ]);
         assert!(problems.is_empty(), "{problems:?}");
     }
 
     #[test]
     fn a_longer_circle_through_a_reexport_is_found() {
-        let problems = problems_of(
-            &[
-                (
-                    "lib",
-                    "mod a; mod b; mod c; use a::A as Renamed; struct L(Renamed);",
-                ),
-                ("a", "use crate::b; pub struct A(b::B);"),
-                ("b", "pub use crate::c::*; pub struct B(C);"),
-                (
-                    "c",
-                    "pub struct C; fn f() { format!(\"{}\", crate::a::A::new()); }",
-                ),
-            ],
-            &[],
-        );
+        let problems = problems_of(&[
+            (
+                "lib",
+                "mod a; mod b; mod c; use a::A as Renamed; struct L(Renamed);",
+            ),
+            ("a", "use crate::b; pub struct A(b::B);"),
+            ("b", "pub use crate::c::*; pub struct B(C);"),
+            (
+                "c",
+                "pub struct C; fn f() { format!(\"{}\", crate::a::A::new()); }",
+            ),
+        ]);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("crates/x/src/b.rs:1 uses crates/x/src/c.rs"));
-    }
-
-    #[test]
-    fn an_allowed_circle_passes_and_one_that_is_gone_does_not() {
-        let files = [
-            ("lib", "mod a; mod b;"),
-            ("a", "use crate::b::B; pub struct A;"),
-            ("b", "pub struct B(crate::a::A);"),
-        ];
-        let pair = ("crates/x/src/a.rs", "crates/x/src/b.rs");
-        assert!(problems_of(&files, &[pair]).is_empty());
-        let gone = problems_of(&files, &[pair, (ROOT, "crates/x/src/b.rs")]);
-        assert_eq!(gone.len(), 1, "{gone:?}");
-        assert!(gone[0].contains("take it out of ALLOWED"));
     }
 }

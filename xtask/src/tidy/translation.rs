@@ -10,7 +10,11 @@ use super::source::Source;
 const TRANSLATION: &str = "crates/dataplane/src/ipvs.rs";
 
 /// The folders that the rule checks.
-const FOLDERS: [&str; 2] = ["crates/agent/src/", "crates/dataplane/src/"];
+const FOLDERS: [&str; 3] = [
+    "crates/agent/src/",
+    "crates/cli/src/",
+    "crates/dataplane/src/",
+];
 
 /// Finds other files of the agent and its data plane that name both libraries.
 pub(super) fn check(sources: &[Source]) -> Vec<Problem> {

@@ -50,7 +50,7 @@ struct Image {
 const ALL: [Image; 3] = [
     Image {
         name: "agent",
-        package: "agent",
+        package: "cli",
         program: "ipvs-topo",
         arguments: &["--help"],
         nft: true,

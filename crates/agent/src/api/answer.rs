@@ -8,7 +8,7 @@ use agent_api::status::{
     ServicesView,
 };
 
-use super::Api;
+use super::context::Api;
 use super::live;
 use crate::inputs;
 use crate::node_warning::NodeWarning;

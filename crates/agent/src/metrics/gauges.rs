@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::FamilyLabel;
 use super::figures::{Figures, Start};
+use super::labels::FamilyLabel;
 use super::server::ServerGauges;
 
 type Whole = Gauge<u64, AtomicU64>;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use topology_core::model::Family;
 
-use super::{CauseLabel, CodeLabel, FamilyLabel, Metrics, ResultLabel, WriteLabels};
+use super::Metrics;
+use super::labels::{CauseLabel, CodeLabel, FamilyLabel, ResultLabel, WriteLabels};
 
 /// Which health endpoint answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

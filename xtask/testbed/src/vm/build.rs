@@ -23,7 +23,7 @@ pub enum Profile {
 }
 
 /// The packages whose programs are in every guest.
-const PROGRAMS: [&str; 2] = ["agent", "guest"];
+const PROGRAMS: [&str; 2] = ["cli", "guest"];
 
 /// Builds the agent and `guest` for `usr/bin`, and adds the examples.
 pub fn programs(profile: Profile) -> anyhow::Result<Vec<Addition>> {
@@ -153,7 +153,7 @@ fn testable_packages() -> anyhow::Result<Vec<Testable>> {
         .collect())
 }
 
-/// Returns `agent` for the target `kernel` of the package `agent`, else `agent.TARGET`.
+/// Returns `cli` for the target `kernel` of the package `cli`, else `cli.TARGET`.
 fn test_name(built: &Executable) -> String {
     if built.target.name == "kernel" {
         built.package.clone()

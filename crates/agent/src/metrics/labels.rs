@@ -1,0 +1,34 @@
+//! Defines the labels that several metrics share.
+
+use prometheus_client::encoding::EncodeLabelSet;
+
+/// `ip_family`, as kube-proxy writes it: `IPv4` or `IPv6`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct FamilyLabel {
+    pub(crate) ip_family: &'static str,
+}
+
+/// The HTTP status an endpoint answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CodeLabel {
+    pub(crate) code: u16,
+}
+
+/// One kind of kernel write and how it came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct WriteLabels {
+    pub(crate) step: &'static str,
+    pub(crate) result: &'static str,
+}
+
+/// How something ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct ResultLabel {
+    pub(crate) result: &'static str,
+}
+
+/// Why something was needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CauseLabel {
+    pub(crate) cause: &'static str,
+}

@@ -1,0 +1,302 @@
+//! `--config`: the `KubeProxyConfiguration` of the kube-proxy that this agent replaces (KP-CF-10 to KP-CF-52).
+//!
+//! As with kube-proxy, what the file says counts whatever the flags say, except for the node's name; zero, empty and null
+//! say nothing, since kubeadm writes many of them. What asks for something that this agent does otherwise is told, field by
+//! field.
+
+pub mod change;
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::path::Path;
+
+use cluster::source::{Leaf, leaves};
+use topology_core::scheduler::{Scheduler, UnknownScheduler};
+
+use super::{AgentArgs, values};
+use crate::exit::Failure;
+
+const KIND: &str = "KubeProxyConfiguration";
+const GROUP: &str = "kubeproxy.config.k8s.io/";
+
+/// What makes no difference here: a whole field, or all that begins so.
+const WITHOUT_EFFECT: [&str; 18] = [
+    "bindAddressHardFail",
+    // Connections keep their source address, wherever they come from.
+    "clusterCIDR",
+    "clientConnection.",
+    "configSyncPeriod",
+    "detectLocal",
+    "featureGates",
+    "iptables.localhostNodePorts",
+    "iptables.masqueradeBit",
+    "iptables.minSyncPeriod",
+    "iptables.syncPeriod",
+    // Virtual servers of others are never touched.
+    "ipvs.excludeCIDRs",
+    // A change that comes alone is acted on at once.
+    "ipvs.minSyncPeriod",
+    "ipvs.strictARP",
+    "nftables.",
+    "portRange",
+    "showHiddenMetricsForVersion",
+    "windowsRunAsService",
+    "winkernel.",
+];
+
+/// What is done otherwise, and what helps.
+const OTHERWISE: [(&str, &str); 8] = [
+    (
+        "conntrack.",
+        "the agent leaves this setting as it is; set it with sysctl",
+    ),
+    (
+        "iptables.masqueradeAll",
+        "connections keep their source address; see that answers find their way",
+    ),
+    ("ipvs.tcp", "set it with ipvsadm --set"),
+    ("ipvs.udp", "set it with ipvsadm --set"),
+    ("enableProfiling", "there is no profile to fetch"),
+    ("logging.", "set --log-format and -v"),
+    ("nodePortAddresses", "NodePorts are not programmed yet"),
+    (
+        "oomScoreAdj",
+        "the priority class of the pod says it to the kubelet",
+    ),
+];
+
+impl AgentArgs {
+    /// Puts what the file of `--config` says in the place of what flags say. Returns what of it is not followed, a line for
+    /// each field.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no `KubeProxyConfiguration`, or a field that counts cannot be used.
+    pub fn configure(&mut self) -> Result<Vec<String>, Failure> {
+        let Some(path) = self.config.clone() else {
+            return Ok(Vec::new());
+        };
+        let mut leaves = leaves(&path).map_err(at_flag)?;
+        if !leaves.iter().any(|leaf| leaf.field == "kind") {
+            let file = path.display();
+            return Err(at_flag(format_args!(
+                "{file}: it is no {KIND}, for it has no kind"
+            )));
+        }
+        let mut unfollowed = Vec::new();
+        // First, since what else is said of addresses counts more.
+        leaves.sort_by_key(|leaf| leaf.field != "bindAddress");
+        for leaf in &leaves {
+            let taken = self.take(leaf);
+            let why = taken.map_err(|why| at_flag(about(&path, leaf, &why)))?;
+            let why = why.map(|why| format!("{:?} is not followed; {why}", leaf.text));
+            unfollowed.extend(why.map(|why| about(&path, leaf, &why)));
+        }
+        Ok(unfollowed)
+    }
+
+    /// Takes over one field; says why if it is not followed.
+    fn take(&mut self, leaf: &Leaf) -> Result<Option<&'static str>, String> {
+        let text = leaf.text.trim();
+        let says_nothing = matches!(text, "" | "0" | "0s" | "false");
+        match &*leaf.field {
+            "kind" if text != KIND => return Err(format!("{text:?} is not {KIND}")),
+            "apiVersion" if !text.starts_with(GROUP) => {
+                return Err(format!("{text:?} is not of {GROUP}"));
+            }
+            "kind" | "apiVersion" => {}
+            _ if says_nothing => {}
+            "mode" if text != "ipvs" => {
+                return Ok(Some("the kernel's IPVS is all this proxy uses"));
+            }
+            "hostnameOverride" if values::node_name(text).as_ref() != Ok(&self.node_name) => {
+                return Ok(Some("--node counts"));
+            }
+            "mode" | "hostnameOverride" => {}
+            "clientConnection.kubeconfig" if self.origin.cluster.is_none() => {
+                self.origin.kubeconfig = Some(text.into());
+            }
+            "healthzBindAddress" => self.healthz_bind_address = values::healthz_address(text)?,
+            "metricsBindAddress" => self.metrics_bind_address = values::metrics_address(text)?,
+            "bindAddress" => self.bind(text)?,
+            // Where all weights are alike it does the same, and no share could be told by `rr`.
+            "ipvs.scheduler" => {
+                self.service.scheduler = match text
+                    .parse()
+                    .map_err(|error: UnknownScheduler| error.to_string())?
+                {
+                    Scheduler::Rr => Scheduler::Wrr,
+                    other => other,
+                }
+            }
+            "ipvs.syncPeriod" => self.check_period = text.parse()?,
+            field => return Ok(unfollowed(field)),
+        }
+        Ok(None)
+    }
+
+    /// The address that the node is known by, unless it is any; of IPv6 it makes the servers listen there, too.
+    fn bind(&mut self, text: &str) -> Result<(), String> {
+        let address: IpAddr = text.parse().map_err(|_error| {
+            format!("{text:?} is not an IP address; write for example 192.0.2.10")
+        })?;
+        if !address.is_unspecified() {
+            self.node_ip = vec![address];
+        }
+        if address.is_ipv6() {
+            self.healthz_bind_address = values::healthz_address("::")?;
+            self.metrics_bind_address = values::metrics_address("::1")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a field is not followed; none if that makes no difference.
+fn unfollowed(field: &str) -> Option<&'static str> {
+    if WITHOUT_EFFECT.iter().any(|known| field.starts_with(known)) {
+        return None;
+    }
+    let otherwise = OTHERWISE.iter().find(|(known, _)| field.starts_with(known));
+    Some(otherwise.map_or("it is not known to kube-proxy 1.37", |(_, why)| why))
+}
+
+fn about(path: &Path, leaf: &Leaf, why: &str) -> String {
+    format!("{}:{}: {}: {why}", path.display(), leaf.line, leaf.field)
+}
+
+fn at_flag(why: impl Display) -> Failure {
+    Failure::input(format_args!("--config: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// The arguments after a file with these lines, and what is not followed; or what is wrong.
+    fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(lines.as_bytes()).unwrap();
+        let path = file.path().to_str().unwrap();
+        let words = ["ipvs-topo", "agent", "--node-name=n1", "--config", path];
+        let Command::Agent(mut args) = Cli::parse_from(words.iter().chain(flags)).command else {
+            panic!("another command");
+        };
+        let strip = |text: String| text.replace(path, "FILE");
+        let unfollowed = args
+            .configure()
+            .map_err(|failure| strip(failure.message()))?;
+        Ok((*args, unfollowed.into_iter().map(strip).collect()))
+    }
+
+    const HEAD: &str =
+        "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+
+    fn with(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
+        configured(flags, &format!("{HEAD}{lines}"))
+    }
+
+    /// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 leaves it, but for the addresses.
+    const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
+
+    #[test]
+    fn what_kubeadm_writes_changes_the_kubeconfig_alone() {
+        let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
+        let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
+        assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));
+        assert_eq!(unfollowed, Vec::<String>::new());
+        let words = [
+            "ipvs-topo",
+            "agent",
+            "--node-name=n1",
+            "--kubeconfig",
+            kubeconfig,
+        ];
+        let Command::Agent(mut usual) = Cli::parse_from(words).command else {
+            panic!("another command");
+        };
+        usual.config.clone_from(&args.config);
+        assert_eq!(format!("{args:?}"), format!("{usual:?}"));
+    }
+
+    #[test]
+    fn what_the_file_says_counts_whatever_the_flags_say() {
+        let lines = "mode: ipvs\nhealthzBindAddress: 127.0.0.1\nmetricsBindAddress: '[::]:9000'\nbindAddress: 192.0.2.1\nipvs: {scheduler: wlc, syncPeriod: 45s}\nhostnameOverride: N1\n";
+        let (args, unfollowed) = with(&["--scheduler=sh", "--check-period=5s"], lines).unwrap();
+        assert_eq!(unfollowed, Vec::<String>::new());
+        assert_eq!(args.service.scheduler, Scheduler::Wlc);
+        assert_eq!(args.check_period.0.as_secs(), 45);
+        let address = |bind: values::BindAddress| bind.0.unwrap().to_string();
+        assert_eq!(address(args.healthz_bind_address), "127.0.0.1:10256");
+        assert_eq!(address(args.metrics_bind_address), "[::]:9000");
+        assert_eq!(args.node_ip, ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+    }
+
+    /// KP-CF-15: as kube-proxy's defaults follow from it.
+    #[test]
+    fn the_family_of_the_bind_address_is_that_of_the_servers() {
+        let flags = ["--node-ip=192.0.2.7"];
+        let servers = |args: &AgentArgs| {
+            [args.healthz_bind_address, args.metrics_bind_address]
+                .map(|bind| bind.0.unwrap().to_string())
+        };
+        let (args, _) = with(&flags, "bindAddress: 0.0.0.0\n").unwrap();
+        assert_eq!(args.node_ip, ["192.0.2.7".parse::<IpAddr>().unwrap()]);
+        assert_eq!(servers(&args), ["0.0.0.0:10256", "127.0.0.1:10249"]);
+        let lines = "healthzBindAddress: '[::1]:1'\nbindAddress: '2001:db8::1'\n";
+        let (args, _) = with(&flags, lines).unwrap();
+        assert_eq!(args.node_ip, ["2001:db8::1".parse::<IpAddr>().unwrap()]);
+        assert_eq!(servers(&args), ["[::1]:1", "[::1]:10249"]);
+    }
+
+    #[test]
+    fn round_robin_is_what_equal_weights_do_and_files_have_no_kubeconfig() {
+        let lines = "ipvs: {scheduler: rr}\nclientConnection: {kubeconfig: /k}\n";
+        let (args, _) = with(&["--cluster=/c", "--scheduler=sh"], lines).unwrap();
+        assert_eq!(args.service.scheduler, Scheduler::Wrr);
+        assert_eq!(args.origin.kubeconfig, None);
+    }
+
+    #[test]
+    fn what_is_not_followed_is_told_with_its_place_and_what_helps() {
+        let lines = "mode: nftables\nhostnameOverride: other\nipvs: {tcpTimeout: 15m}\nconntrack:\n  maxPerCore: 1000\niptables: {masqueradeAll: true, masqueradeBit: 14}\nnodePortAddresses: [10.0.0.0/8]\nfuture: 1\n";
+        let (_, unfollowed) = with(&[], lines).unwrap();
+        assert_eq!(
+            unfollowed,
+            [
+                "FILE:3: mode: \"nftables\" is not followed; the kernel's IPVS is all this proxy uses",
+                "FILE:4: hostnameOverride: \"other\" is not followed; --node counts",
+                "FILE:5: ipvs.tcpTimeout: \"15m\" is not followed; set it with ipvsadm --set",
+                "FILE:7: conntrack.maxPerCore: \"1000\" is not followed; the agent leaves this setting as it is; set it with sysctl",
+                "FILE:8: iptables.masqueradeAll: \"true\" is not followed; connections keep their source address; see that answers find their way",
+                "FILE:9: nodePortAddresses[0]: \"10.0.0.0/8\" is not followed; NodePorts are not programmed yet",
+                "FILE:10: future: \"1\" is not followed; it is not known to kube-proxy 1.37",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_its_place() {
+        let refused = |lines: &str| with(&[], lines).unwrap_err();
+        assert_eq!(
+            refused("ipvs: {syncPeriod: soon}\n"),
+            "--config: FILE:3: ipvs.syncPeriod: \"soon\" is not a duration; write for example 30s, 1m30s or 500ms"
+        );
+        assert!(refused("bindAddress: here\n").contains("not an IP address"));
+        assert!(refused("healthzBindAddress: here\n").contains("is not IP:PORT"));
+        assert!(refused("ipvs: {scheduler: 'R R'}\n").contains("is not a scheduler"));
+        let other = |text: &str| configured(&[], text).unwrap_err();
+        assert_eq!(
+            other("apiVersion: v1\nkind: Config\n"),
+            "--config: FILE:1: apiVersion: \"v1\" is not of kubeproxy.config.k8s.io/"
+        );
+        assert_eq!(
+            other("mode: ipvs\n"),
+            "--config: FILE: it is no KubeProxyConfiguration, for it has no kind"
+        );
+        assert!(other("kind: [\n").contains("not valid YAML"));
+    }
+}

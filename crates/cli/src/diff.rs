@@ -1,0 +1,121 @@
+//! `ipvs-topo diff`: what would be changed in the kernel, as commands that an operator would type.
+
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use agent_api::numbers::many;
+use agent_api::view::DiffView;
+use agent_api::{client, describe};
+use dataplane::ipvs::observe_all;
+use dataplane::ownership::Claims;
+use dataplane::preflight;
+use topology_core::mirror::Mirror;
+use topology_core::plan::{DiffOptions, diff};
+
+use crate::args::{DiffArgs, TextFormat, values};
+use crate::exit::{ExitStatus, Failure};
+use crate::offline::{Offline, Resolved, only_offline, seen_from};
+use crate::output::grid::{CellStyle, paint};
+use crate::output::print;
+use crate::runtime;
+
+/// Runs the command; trouble is a difference.
+///
+/// # Errors
+/// The input or the kernel cannot be read, or no agent answers.
+pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
+    let seen_from = seen_from(&args.origin, args.node.as_deref())?;
+    let (view, warnings): (DiffView, usize) = if let Some((origin, node)) = seen_from {
+        let seen = Offline::read(&origin, node, &args.service, values::now())?;
+        let resolved = seen.resolve();
+        let view = runtime::block_on(offline(&resolved, args))?;
+        (view, resolved.warnings.len())
+    } else {
+        only_offline("--strict", args.strict.strict)?;
+        (
+            runtime::block_on(async { Ok(client::get(&args.socket, "/v1/diff").await?) })?,
+            0,
+        )
+    };
+    match args.output {
+        TextFormat::Json => print::result(&print::json(&view)?)?,
+        TextFormat::Text => print::result(&text(&view))?,
+    }
+    args.strict
+        .end(warnings, args.output.reader(), ExitStatus::of(!view.equal))
+}
+
+/// What was read against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
+/// one that they do not ask for is to be deleted only if the record says that it is ours.
+async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
+    for warning in &resolved.warnings {
+        print::aside(&format!("warning: {}", warning.text));
+    }
+    let mut kernel = preflight::ipvs().await.map_err(Failure::trouble)?;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let ours = Claims::read(&args.state_dir, boot.trim()).map_err(|error| {
+        let place = args.state_dir.display();
+        Failure::trouble(format_args!(
+            "the record in {place} cannot be read: {error}; run as root"
+        ))
+    })?;
+    let mut mirror = Mirror::new(ours.keys, 0);
+    observe_all(&mut kernel, &mut mirror)
+        .await
+        .map_err(Failure::trouble)?;
+    let options = DiffOptions {
+        adopt: true,
+        drain_poll: 0,
+        wait_poll: 0,
+        unchosen: &[],
+    };
+    let wanted: BTreeMap<_, _> = resolved
+        .servers
+        .iter()
+        .map(|one| (one.server.key, &one.server))
+        .collect();
+    let changed = wanted
+        .values()
+        .flat_map(|one| diff(Some(one), &mirror, &one.key, 0, &options).steps);
+    let left = mirror.keys().filter(|key| !wanted.contains_key(key));
+    let left: BTreeSet<_> = left.collect();
+    let gone = left
+        .into_iter()
+        .flat_map(|key| diff(None, &mirror, key, 0, &options).steps);
+    Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
+}
+
+/// One line for each step, and a closing one.
+fn text(view: &DiffView) -> String {
+    if view.equal {
+        return "no difference\n".to_owned();
+    }
+    let mut text = String::new();
+    for step in &view.steps {
+        let (sign, look) = match step.change.as_str() {
+            "add" => ("+", CellStyle::Good),
+            "delete" => ("-", CellStyle::Bad),
+            _ => ("~", CellStyle::Warn),
+        };
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{}", paint(format!("{sign} {}", step.command), look));
+    }
+    let count = |change: &str| {
+        view.steps
+            .iter()
+            .filter(|step| step.change == change)
+            .count() as u64
+    };
+    let total = many(view.steps.len() as u64, "step");
+    let _written = writeln!(
+        text,
+        "{total}: {} to add, {} to edit, {} to delete",
+        count("add"),
+        count("edit"),
+        count("delete")
+    );
+    text
+}

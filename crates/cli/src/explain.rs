@@ -1,0 +1,101 @@
+//! `ipvs-topo explain`: how the real servers of one Service were chosen and weighted.
+
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+use agent_api::client;
+use agent_api::explain::nothing;
+use agent_api::view::{ExplainView, ServerView};
+use topology_core::model::ObjectName;
+
+use crate::args::values::Target;
+use crate::args::{ExplainArgs, TextFormat};
+use crate::exit::{ExitStatus, Failure};
+use crate::offline::{Offline, only_offline, seen_from};
+use crate::origin::Origin;
+use crate::output::{print, stages};
+use crate::runtime;
+use crate::services::full_name;
+
+/// Runs the command.
+///
+/// # Errors
+/// The input cannot be read, no agent answers, or there is no such Service or port.
+pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
+    let seen_from = seen_from(&args.origin, args.node.as_deref())?;
+    let origin = seen_from.as_ref().map(|(origin, _node)| origin);
+    let service = full_name(&args.target.service, args.namespace.as_deref(), origin)?;
+    let is_offline = seen_from.is_some();
+    let views = match seen_from {
+        Some((origin, node)) => offline(&origin, node, &service, args)?,
+        None => ask(&service, args)?,
+    };
+    let views = only(views, &service, &args.target)?;
+    // Each virtual server repeats the warnings of its Service.
+    let warnings = views.first().filter(|_view| is_offline);
+    let warnings = warnings.map_or(0, |view| view.warnings.len());
+    print::result(&match args.output {
+        TextFormat::Json => print::json(&views)?,
+        TextFormat::Text => stages::text(&views, print::width()),
+    })?;
+    args.strict
+        .end(warnings, args.output.reader(), ExitStatus::Fine)
+}
+
+fn offline(
+    origin: &Origin,
+    node: &str,
+    service: &ObjectName,
+    args: &ExplainArgs,
+) -> Result<Vec<ExplainView>, Failure> {
+    let case = Offline::read(origin, node, &args.service, args.moment.get())?.case(service)?;
+    case.explain()
+        .map_err(|why| Failure::input(nothing(service, &why)))
+}
+
+fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Failure> {
+    only_offline("--strict", args.strict.strict)?;
+    only_offline("--now", args.moment.now.is_some())?;
+    let path = format!("/v1/explain?name={service}");
+    runtime::block_on(async { Ok(client::get(&args.socket, &path).await?) })
+}
+
+/// The virtual servers of the port asked for.
+fn only(
+    views: Vec<ExplainView>,
+    service: &ObjectName,
+    target: &Target,
+) -> Result<Vec<ExplainView>, Failure> {
+    let Some(wanted) = &target.port else {
+        return Ok(views);
+    };
+    let fits = |server: &ServerView| {
+        server.port_name == *wanted || server.port.is_some_and(|port| port.to_string() == *wanted)
+    };
+    let (found, others): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| fits(&view.server));
+    if found.is_empty() {
+        let names: Vec<_> = others.iter().map(|view| port_word(&view.server)).collect();
+        return Err(Failure::input(format_args!(
+            "Service {service} has no port {wanted}; it has {}",
+            if names.is_empty() {
+                "none that is programmed".to_owned()
+            } else {
+                names.join(", ")
+            }
+        )));
+    }
+    Ok(found)
+}
+
+fn port_word(server: &ServerView) -> String {
+    let number = server
+        .port
+        .map_or_else(String::new, |port| port.to_string());
+    match server.port_name.as_str() {
+        "" => number,
+        name => format!("{name} ({number})"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! The `ipvs-topo` command: reads the command line, runs one command, ends with its exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use cli::args::{Cli, Command};
+use cli::exit::{ExitStatus, Failure};
+use cli::output::print;
+use cli::{diff, explain, render, simulate, start, status};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    print::choose(cli.colour);
+    run(&cli.command).map_or_else(|failure| report(&failure), ExitCode::from)
+}
+
+fn run(command: &Command) -> Result<ExitStatus, Failure> {
+    match command {
+        Command::Render(args) => render::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Agent(args) => start::run(args),
+        Command::Diff(args) => diff::run(args),
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    print::aside(&format!("ipvs-topo: {}", failure.message()));
+    ExitCode::from(failure.code())
+}

@@ -1,0 +1,152 @@
+//! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
+
+use agent_api::describe;
+use agent_api::explain::ExplainInput;
+use agent_api::scope::{self, Scope};
+use agent_api::view::{NodeView, NotProgrammedView, WarningView};
+use cluster::source::{Loaded, Options};
+use topology_core::model::ObjectName;
+use topology_core::resolve::{Resolution, ResolvedServer, Viewpoint, resolve};
+
+use crate::args::{OriginArgs, ServiceArgs};
+use crate::exit::Failure;
+use crate::origin::Origin;
+
+/// A cluster and the place it is seen from.
+#[derive(Debug)]
+pub struct Offline {
+    /// What was read.
+    pub loaded: Loaded,
+    /// Where one stands.
+    pub me: Viewpoint,
+}
+
+/// Everything that a node would program.
+#[derive(Debug)]
+pub struct Resolved {
+    /// By Service, port and address.
+    pub servers: Vec<ResolvedServer>,
+    /// What is wrong with the input, and with Services as far as resolving them showed.
+    pub warnings: Vec<WarningView>,
+    /// Parts of Services that are not programmed.
+    pub not_programmed: Vec<NotProgrammedView>,
+}
+
+/// Where the cluster is read from and the node to see it from, if the command line says either: a node is seen in the
+/// cluster that kubectl would ask, unless another is named.
+///
+/// # Errors
+/// It says where, and no node.
+pub fn seen_from<'a>(
+    origin: &OriginArgs,
+    node: Option<&'a str>,
+) -> Result<Option<(Origin, &'a str)>, Failure> {
+    match (origin.given(), node) {
+        (_, Some(node)) => Ok(Some((origin.get(), node))),
+        (Some(_), None) => Err(Failure::input(
+            "say from which node it is to be seen, with --node NAME",
+        )),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Refuses a flag that is about an input read here where the running agent is asked.
+///
+/// # Errors
+/// The flag is there.
+pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
+    if is_there {
+        return Err(Failure::input(format_args!(
+            "{flag} has no effect on the running agent's answer; add --node NAME to read the cluster here"
+        )));
+    }
+    Ok(())
+}
+
+impl Offline {
+    /// Reads the cluster at `origin` as of `now`, milliseconds since 1970. Must not be called within a task of a runtime.
+    ///
+    /// # Errors
+    /// Nothing could be read; what is wrong in parts gives warnings.
+    pub fn read(
+        origin: &Origin,
+        node: &str,
+        args: &ServiceArgs,
+        now: i64,
+    ) -> Result<Self, Failure> {
+        let options = Options {
+            service_cidrs: args.service_cidr.clone(),
+            now: Some(now),
+            annotation_keys: args.annotations.label_keys(),
+        };
+        let loaded = origin.read(&options)?;
+        let me = Viewpoint {
+            scheduler: args.scheduler,
+            now: Some(now),
+            ..Viewpoint::new(node)
+        };
+        Ok(Self { loaded, me })
+    }
+
+    /// Resolves every Service.
+    pub fn resolve(&self) -> Resolved {
+        self.resolve_in(&Scope::All)
+    }
+
+    /// Resolves the Services of `scope`; warnings are those that concern them.
+    pub(crate) fn resolve_in(&self, scope: &Scope) -> Resolved {
+        let snapshot = &self.loaded.snapshot;
+        let mut resolved = Resolved {
+            servers: Vec::new(),
+            warnings: scope.views(snapshot, &mut self.loaded.warnings.iter()),
+            not_programmed: Vec::new(),
+        };
+        resolved
+            .warnings
+            .extend(describe::unknown_node(snapshot, &self.me.node));
+        for service in snapshot
+            .services()
+            .filter(|service| scope.has(&service.name))
+        {
+            let Resolution {
+                servers, findings, ..
+            } = resolve(snapshot, &self.me, &service.name);
+            resolved.servers.extend(servers);
+            resolved
+                .warnings
+                .extend(findings.iter().map(describe::finding));
+            let parts = service.unprogrammed.iter();
+            resolved
+                .not_programmed
+                .extend(parts.map(|part| describe::not_programmed(&service.name, part)));
+        }
+        resolved
+    }
+
+    /// What the explanation of one Service needs.
+    ///
+    /// # Errors
+    /// The input has none of that name.
+    pub(crate) fn case(&self, service: &ObjectName) -> Result<ExplainInput, Failure> {
+        let Loaded {
+            snapshot,
+            warnings,
+            ignored,
+            ..
+        } = &self.loaded;
+        let case = ExplainInput::of(snapshot, &mut warnings.iter(), &self.me, service);
+        case.ok_or_else(|| Failure::input(scope::missing(service, ignored, &mut warnings.iter())))
+    }
+}
+
+impl Resolved {
+    /// The same for JSON and tables.
+    pub fn view(self, node: &str) -> NodeView {
+        NodeView {
+            node: node.to_owned(),
+            virtual_servers: self.servers.iter().map(describe::server).collect(),
+            not_programmed: self.not_programmed,
+            warnings: self.warnings,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Where the cluster is read from: files, or an API server.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use cluster::api::{self, Following};
+use cluster::source::{self, Loaded, Options, Watch};
+use kube_io::{Access, Credentials};
+use topology_core::model::ObjectName;
+
+use crate::exit::Failure;
+use crate::output::print::aside;
+
+/// What the API server's audit log shows of us.
+const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
+
+/// Where the cluster is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, a folder, or `-` for standard input.
+    Files(PathBuf),
+    /// An API server.
+    Api(Access),
+}
+
+impl Origin {
+    /// An API server, by the kubeconfig at a path or by what the environment says, and at another address if one is given.
+    pub fn api(kubeconfig: Option<PathBuf>, master: Option<String>) -> Self {
+        Self::Api(Access {
+            credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
+            master,
+            user_agent: USER_AGENT.to_owned(),
+            ..Access::default()
+        })
+    }
+
+    /// The same API server by a context of the kubeconfig, and as another user; files stay what they are.
+    #[must_use]
+    pub fn seen_as(self, context: Option<String>, impersonate: Option<String>) -> Self {
+        match self {
+            Self::Api(access) => Self::Api(Access {
+                context,
+                impersonate,
+                ..access
+            }),
+            Self::Files(path) => Self::Files(path),
+        }
+    }
+
+    /// Reads the whole cluster once. Must not be called within a task of a runtime.
+    ///
+    /// # Errors
+    /// Nothing could be read; what is wrong in parts gives warnings.
+    pub fn read(&self, options: &Options) -> Result<Loaded, Failure> {
+        match self {
+            Self::Files(path) => source::read(path, options).map_err(Failure::input),
+            Self::Api(access) => {
+                let waiting =
+                    |server: &str| aside(&format!("reading the cluster from {server} ..."));
+                api::read(access, options, waiting).map_err(fetch)
+            }
+        }
+    }
+
+    /// Follows the cluster; `following` says how; of files only what annotations may use counts.
+    ///
+    /// # Errors
+    /// There is no such path, or no way to know where the server is or who asks.
+    pub fn watch(&self, following: Following) -> Result<Watch, Failure> {
+        match self {
+            Self::Files(path) => {
+                source::check(path).map_err(Failure::input)?;
+                source::watch(path, following.annotation_keys).map_err(Failure::input)
+            }
+            Self::Api(access) => api::watch(access, following).map_err(Failure::input),
+        }
+    }
+
+    /// The namespace of a Service that is named without one: as for kubectl that of the context; files have none.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used.
+    pub fn namespace(&self) -> Result<Option<String>, Failure> {
+        match self {
+            Self::Files(_) => Ok(None),
+            Self::Api(access) => api::namespace(access).map(Some).map_err(Failure::input),
+        }
+    }
+
+    /// For people who do not know how it was read: the path, or the server's address and the context of the kubeconfig.
+    pub fn in_full(&self) -> String {
+        let address = match self {
+            Self::Files(_) => None,
+            Self::Api(access) => api::address(access).ok(),
+        };
+        address.map_or_else(|| self.to_string(), |address| address.to_string())
+    }
+
+    /// The annotations of a Service whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// The API server does not give the Service; files that cannot be read were reported before.
+    pub fn annotations(
+        &self,
+        service: &ObjectName,
+        prefix: &str,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        match self {
+            Self::Files(path) => Ok(source::annotations(path, service, prefix)),
+            Self::Api(access) => api::annotations(access, service, prefix).map_err(fetch),
+        }
+    }
+}
+
+/// A server that cannot be reached is trouble of its own; everything else is the user's to correct.
+fn fetch(error: api::FetchError) -> Failure {
+    match &error {
+        api::FetchError::Access(_) => Failure::input(error),
+        api::FetchError::Api { .. } | api::FetchError::Late { .. } => Failure::trouble(error),
+    }
+}
+
+/// For people: the path, the kubeconfig or the address.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(path) => path.display().fmt(f),
+            Self::Api(access) => match (&access.master, &access.credentials) {
+                (Some(master), _) => f.write_str(master),
+                (None, Credentials::Kubeconfig(path)) => path.display().fmt(f),
+                (None, Credentials::Environment) => f.write_str("the API server"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_named_by_its_server_and_context() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = "{current-context: shop, contexts: [{name: shop, context: {cluster: c}}, \
+                    {name: bank, context: {cluster: c}}], \
+                    clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]}";
+        std::fs::write(&path, text).unwrap();
+        let origin = |context: Option<&str>, master: Option<&str>| {
+            let master = master.map(str::to_owned);
+            let context = context.map(str::to_owned);
+            Origin::api(Some(path.clone()), master).seen_as(context, None)
+        };
+        for (origin, expected) in [
+            (origin(None, None), "https://10.0.0.1:6443 (context shop)"),
+            (
+                origin(Some("bank"), None),
+                "https://10.0.0.1:6443 (context bank)",
+            ),
+            (
+                origin(None, Some("http://[fd00::1]:8080")),
+                "http://[fd00::1]:8080 (context shop)",
+            ),
+            (Origin::Files("shop.yaml".into()), "shop.yaml"),
+        ] {
+            assert_eq!(origin.in_full(), expected);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(origin(None, None).in_full(), path.to_string_lossy());
+    }
+}

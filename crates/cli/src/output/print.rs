@@ -1,0 +1,75 @@
+//! To standard output and error: colours only where they are wanted, a closed pipe is no error.
+
+use std::io::{self, Write as _};
+
+use anstream::ColorChoice;
+use clap::ValueEnum;
+use cluster::text::{self, OneLine};
+
+use crate::exit::Failure;
+
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Even into a pipe or file.
+    Always,
+    /// Not even on a terminal.
+    Never,
+}
+
+/// Decides about colours for the whole process.
+pub fn choose(colour: Colour) {
+    let choice = match colour {
+        Colour::Auto => ColorChoice::Auto,
+        Colour::Always => ColorChoice::Always,
+        Colour::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Prints a result. A reader that went away (`| head`) ends the output, not the command.
+///
+/// # Errors
+/// Standard output cannot be written, for example because the disk is full.
+pub fn result(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::trouble(
+            format_args!("standard output cannot be written: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line for people beside the result, on one line whatever it holds.
+pub fn aside(line: &str) {
+    // No place is left to report that standard error is closed.
+    let _written = writeln!(
+        anstream::stderr().lock(),
+        "{}",
+        OneLine(&text::shorten(line))
+    );
+}
+
+/// Columns of the terminal that standard output is; `COLUMNS` wins; `None` if it is no terminal.
+pub fn width() -> Option<usize> {
+    let wanted = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    wanted.or_else(|| {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    })
+}
+
+/// `view` as JSON for people and programs: indented, ended by a newline, without a character that commands a terminal.
+///
+/// # Errors
+/// Never for the views of this crate; a map with keys that are no strings would fail.
+pub fn json<T: serde::Serialize>(view: &T) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(view)
+        .map_err(|error| Failure::trouble(format_args!("no JSON can be made of this: {error}")))?;
+    Ok(text::safe_json(&text).into_owned() + "\n")
+}

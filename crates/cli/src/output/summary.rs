@@ -1,0 +1,216 @@
+//! The head and the tail of `status`: how things stand, and what needs attention.
+
+use std::fmt::Write as _;
+
+use agent_api::numbers::many;
+use agent_api::status::{CollectionView, ForeignView, HeadView, InputView, KernelView, StatusView};
+use agent_api::view::{NotProgrammedView, WarningView};
+
+use super::grid::{CellStyle, paint};
+use super::plain::Plain;
+use super::server::{Detail, table};
+use super::time::length;
+
+/// Foreign entries that are named; more are counted.
+const NAMED: usize = 20;
+
+/// The whole status as text.
+pub fn status(view: &StatusView, detail: Detail, width: Option<usize>) -> String {
+    let StatusView { head, services } = view;
+    let mut text = head_lines(head);
+    text.push('\n');
+    if services.virtual_servers.is_empty() {
+        text.push_str("no virtual servers\n");
+    }
+    text.push_str(&table(&services.virtual_servers, detail, width));
+    text.push_str(&not_programmed(&services.not_programmed));
+    text.push_str(&foreign(&head.foreign));
+    let node = head
+        .node_warnings
+        .iter()
+        .map(|warning| warning.text.clone());
+    text.push_str(&section("Wrong with this node", CellStyle::Warn, node));
+    text.push_str(&warnings(&head.warnings, &services.findings));
+    text
+}
+
+fn head_lines(head: &HeadView) -> String {
+    let line = |label: &str, words: &str| {
+        let label = paint(format!("{label:<7}"), CellStyle::Quiet);
+        format!("{label} {words}\n")
+    };
+    let agent = &head.agent;
+    let up = length(agent.uptime_seconds);
+    let node = paint(&head.node, CellStyle::Strong);
+    let version = Plain::from(&agent.version);
+    let process = format!("agent {version} (pid {}), up {up}", agent.pid);
+    [
+        line("node", &format!("{node}, {process}")),
+        line("input", &input(&head.input)),
+        line("kernel", &kernel(&head.kernel)),
+    ]
+    .concat()
+}
+
+fn input(input: &InputView) -> String {
+    let source = Plain::from(&input.source);
+    let late = late(&input.collections);
+    if !input.ready {
+        let words = format!("{source}, not read completely yet: nothing is changed before");
+        return format!("{}{late}", paint(&words, CellStyle::Warn));
+    }
+    let services = many(input.services, "Service");
+    let endpoints = many(input.endpoints, "endpoint");
+    let changed = ago(", changed", input.last_change_seconds);
+    format!("{source}, {services}, {endpoints}{changed}{late}")
+}
+
+/// One line for each collection that is not heard of now, that the server does not know, or that does not do.
+fn late(collections: &[CollectionView]) -> String {
+    let mut text = String::new();
+    for one in collections {
+        let CollectionView { name, state, .. } = one;
+        let (words, look) = match (&**state, one.heard_seconds) {
+            _ if one.lack.is_some() => {
+                let lack = one.lack.as_deref().unwrap_or_default();
+                let words = format!("{name}: {lack}; the Nodes themselves are read instead");
+                (words, CellStyle::Warn)
+            }
+            ("stale", Some(heard)) => {
+                let words = format!(
+                    "{name}: not heard of for {}, and may be out of date",
+                    length(heard)
+                );
+                (words, CellStyle::Bad)
+            }
+            ("listing", _) => (format!("{name}: not read yet"), CellStyle::Warn),
+            ("absent", _) => (
+                format!("{name}: not installed, so there is none"),
+                CellStyle::Quiet,
+            ),
+            _ => continue,
+        };
+        // Writing to a String cannot fail.
+        let _written = write!(text, "\n        {}", paint(&words, look));
+    }
+    text
+}
+
+/// One line, or two if there is trouble to tell.
+fn kernel(kernel: &KernelView) -> String {
+    let servers = many(kernel.virtual_servers, "virtual server");
+    let reals = many(kernel.real_servers + kernel.draining, "real server");
+    let drain = match kernel.draining {
+        0 => String::new(),
+        count => format!(" ({count} draining)"),
+    };
+    let compared = ago(", compared", kernel.last_pass_seconds);
+    let held = format!("{servers}, {reals}{drain}{compared}");
+    if kernel.in_sync {
+        return format!("{}, {held}", paint("in sync", CellStyle::Good));
+    }
+    let standing = match (kernel.waiting, kernel.oldest_pending_seconds) {
+        (count @ 1.., _) => paint(
+            format!("not in sync: {count} failed, to be tried again"),
+            CellStyle::Bad,
+        ),
+        (0, Some(wait)) => paint(
+            format!("not in sync: a change waits for {}", length(wait)),
+            CellStyle::Warn,
+        ),
+        (0, None) => paint("not in sync: the first pass is not done", CellStyle::Warn),
+    };
+    format!("{standing}\n        {held}")
+}
+
+/// `, changed 5 s ago`, or nothing.
+fn ago(words: &str, seconds: Option<u64>) -> String {
+    seconds.map_or_else(String::new, |seconds| {
+        format!("{words} {} ago", length(seconds))
+    })
+}
+
+/// The section about what is asked for and not done.
+pub fn not_programmed(parts: &[NotProgrammedView]) -> String {
+    let line =
+        |part: &NotProgrammedView| format!("{}: {}: {}", part.service, part.field, part.reason);
+    section(
+        "Not yet programmed",
+        CellStyle::Warn,
+        parts.iter().map(line),
+    )
+}
+
+fn warnings(input: &[WarningView], findings: &[WarningView]) -> String {
+    let lines = input
+        .iter()
+        .chain(findings)
+        .map(|warning| warning.text.clone());
+    section("Wrong with the input", CellStyle::Warn, lines)
+}
+
+fn foreign(foreign: &[ForeignView]) -> String {
+    let line = |one: &ForeignView| format!("{} {}", one.kind, one.what);
+    let hidden = foreign.len().saturating_sub(NAMED);
+    let rest = (hidden > 0).then(|| format!("and {hidden} more; -o json lists all"));
+    let lines = foreign.iter().take(NAMED).map(line).chain(rest);
+    section("Of others, left alone", CellStyle::Plain, lines)
+}
+
+/// A heading and its lines; nothing without lines.
+fn section(title: &str, look: CellStyle, lines: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        // Writing to a String cannot fail.
+        if text.is_empty() {
+            let _written = writeln!(text, "\n{}", paint(title, look));
+        }
+        let _written = writeln!(text, "  {}", Plain::from(line));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collection(name: &str, state: &str, heard_seconds: Option<u64>) -> CollectionView {
+        CollectionView {
+            name: name.to_owned(),
+            state: state.to_owned(),
+            objects: 1,
+            synced_seconds: None,
+            heard_seconds,
+            trouble: None,
+            lack: None,
+        }
+    }
+
+    #[test]
+    fn what_is_not_heard_of_is_told_with_its_age_and_what_is_heard_of_is_not() {
+        let late = late(&[
+            collection("services", "following", Some(3)),
+            collection("nodes", "stale", Some(125)),
+            collection("endpointslices.discovery.k8s.io", "listing", None),
+            collection("topologydrains.topology.ipvs-topo.io", "absent", None),
+        ]);
+        let wanted = "
+        nodes: not heard of for 2 min 5 s, and may be out of date
+        endpointslices.discovery.k8s.io: not read yet
+        topologydrains.topology.ipvs-topo.io: not installed, so there is none";
+        assert_eq!(anstream::adapter::strip_str(&late).to_string(), wanted);
+    }
+
+    /// What the agent answers in its own test.
+    const ANSWER: &str = include_str!(
+        "../../../agent/src/api/snapshots/agent__api__tests__status_shows_what_the_kernel_has_beside_what_is_wanted.snap"
+    );
+
+    #[test]
+    fn status_shows_what_the_kernel_has_beside_what_is_wanted() {
+        let (_, json) = ANSWER.split_once("\n---\n").unwrap();
+        let view: StatusView = serde_json::from_str(json).unwrap();
+        let text = status(&view, Detail::Live, Some(80));
+        insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string());
+    }
+}

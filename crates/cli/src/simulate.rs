@@ -1,0 +1,221 @@
+//! `ipvs-topo simulate`: every Node's decision at once, before and after a change, beside what others would do.
+//!
+//! Computing (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`, `baseline`, `change`, `apply`) knows nothing of
+//! printing (`table`, `html`); between them stands [`view`].
+
+// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub mod change;
+pub mod figures;
+pub mod view;
+
+mod apply;
+mod baseline;
+mod cluster_flows;
+mod compose;
+mod demand;
+mod flow;
+mod group;
+mod html;
+mod matrix;
+mod node_zones;
+mod parallel;
+mod progress;
+mod rank;
+mod table;
+
+use agent_api::describe;
+use agent_api::view::WarningView;
+use cluster::source::{self, Loaded, Options};
+use cluster::unused_policies::{self, NodeLabels};
+use topology_core::policy::PREFIX;
+use topology_core::resolve::{Viewpoint, resolve};
+use topology_core::snapshot::Snapshot;
+
+use self::apply::{Edit, distribution};
+use self::cluster_flows::{ClusterFlows, Comparison, FlowInput};
+use self::compose::SimulationResult;
+use self::demand::Demand;
+use self::node_zones::NodeZones;
+use self::progress::Progress;
+use self::view::SimulationView;
+use crate::args::{SimulateArgs, SimulateFormat, values};
+use crate::exit::{ExitStatus, Failure};
+use crate::origin::Origin;
+use crate::output::print;
+use crate::services;
+
+/// Runs the command.
+///
+/// # Errors
+/// The input cannot be read, or a change names what is not there.
+pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
+    let view = simulate(args)?;
+    if args.output != SimulateFormat::Json {
+        for warning in &view.warnings {
+            print::aside(&format!("warning: {}", warning.text));
+        }
+    }
+    print::result(&match args.output {
+        SimulateFormat::Table => table::text(&view, print::width()),
+        SimulateFormat::Json => print::json(&view)?,
+        SimulateFormat::Html => html::page(&view, &made(&args.origin.get(), values::now())),
+    })?;
+    args.strict
+        .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
+}
+
+/// Where the page comes from that is made now.
+fn made(origin: &Origin, now: i64) -> html::Made {
+    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
+    html::Made {
+        at: jiff::Timestamp::from_millisecond(now).map_or_else(
+            |_late| String::new(),
+            |now| now.strftime("%F %H:%M UTC").to_string(),
+        ),
+        command: words.join(" "),
+        cluster: origin.in_full(),
+    }
+}
+
+/// A word of a command line as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Computes all there is to show.
+///
+/// # Errors
+/// As [`run`].
+pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
+    let options = Options {
+        now: Some(args.moment.get()),
+        annotation_keys: args.annotations.label_keys(),
+        ..Options::default()
+    };
+    let origin = args.origin.get();
+    let loaded = origin.read(&options)?;
+    let scope = services::scope(&args.services, &origin, &loaded)?;
+    let Loaded {
+        mut snapshot,
+        warnings,
+        ..
+    } = loaded;
+    let atlas = NodeZones::of(&snapshot);
+    if atlas.nodes.is_empty() {
+        return Err(Failure::input(
+            "the input has no Node, so no traffic starts anywhere; add the Nodes",
+        ));
+    }
+    let demand = Demand::read(&args.demand, &snapshot, &atlas)?;
+    let me = Viewpoint {
+        now: options.now,
+        ..Viewpoint::new("")
+    };
+    let ground = FlowInput {
+        atlas: &atlas,
+        demand: &demand,
+        me: &me,
+    };
+    let services = scope.of(&snapshot);
+    let mut warnings = scope.views(&snapshot, &mut warnings.iter());
+    let findings = services
+        .iter()
+        .flat_map(|name| resolve(&snapshot, &me, name).findings);
+    warnings.extend(findings.map(|finding| describe::finding(&finding)));
+    let changes = changes(args);
+    let edit = edit(args, &options, &snapshot, &atlas, &mut warnings)?;
+    let steps = if changes.is_empty() { 2 } else { 3 };
+    let progress = Progress::new(services.len() * steps);
+    let as_is = ClusterFlows::of(&ground, &snapshot, &services, || progress.tick());
+    let mut later = None;
+    if !changes.is_empty() {
+        edit.commit(&mut snapshot);
+        warnings.extend(idle(&snapshot, &options, &warnings));
+        later = Some(ClusterFlows::of(&ground, &snapshot, &services, || {
+            progress.tick();
+        }));
+    }
+    let latest = later.as_ref().unwrap_or(&as_is);
+    let comparison = Comparison::of(&ground, &snapshot, latest, || progress.tick());
+    drop(progress);
+    let computed = SimulationResult {
+        ground: &ground,
+        as_is,
+        changed: later,
+        comparison,
+        price: args.price,
+    };
+    Ok(computed.view(changes, warnings))
+}
+
+/// Warnings about policies and drains that do nothing, beside those that are `known` already.
+fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
+    let found = unused_policies::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
+    let views = found.iter().map(describe::warning);
+    let is_new = |view: &WarningView| {
+        let mut known = known.iter();
+        !known.any(|one| one.code == view.code && one.object == view.object)
+    };
+    views.filter(is_new).collect()
+}
+
+/// What is to be changed, in words.
+fn changes(args: &SimulateArgs) -> Vec<String> {
+    let sets = args.set.iter().map(ToString::to_string);
+    let scales = args.scale.iter().map(ToString::to_string);
+    let drains = args.drain.iter().map(ToString::to_string);
+    let policies = args
+        .policy
+        .iter()
+        .map(|path| format!("policies of {}", path.display()));
+    sets.chain(scales).chain(drains).chain(policies).collect()
+}
+
+/// The changes, worked out but not made; what is wrong with the policies of files joins the `warnings`.
+fn edit(
+    args: &SimulateArgs,
+    options: &Options,
+    snapshot: &Snapshot,
+    atlas: &NodeZones,
+    warnings: &mut Vec<WarningView>,
+) -> Result<Edit, Failure> {
+    let mut edit = Edit::default();
+    let origin = args.origin.get();
+    if let (false, Origin::Files(path)) = (args.set.is_empty(), &origin)
+        && source::is_read_once(path)
+    {
+        return Err(Failure::input(
+            "--set reads the annotations a second time, which standard input and pipes do not allow; save it to a file",
+        ));
+    }
+    let allowed = options.annotation_keys.as_ref();
+    edit.set(snapshot, &args.set, allowed, |service| {
+        origin.annotations(service, PREFIX)
+    })?;
+    for scale in &args.scale {
+        edit.scale(snapshot, atlas, scale)?;
+    }
+    // After the endpoints are those that get hints.
+    edit.distribute(snapshot, &args.set, |service| {
+        origin.annotations(service, distribution::ANNOTATIONS)
+    })?;
+    for drain in &args.drain {
+        edit.drain(snapshot, drain)?;
+    }
+    for path in &args.policy {
+        let loaded = source::read(path, options).map_err(Failure::input)?;
+        warnings.extend(loaded.warnings.iter().map(describe::warning));
+        edit.policies(&loaded.snapshot, &path.display().to_string())?;
+    }
+    Ok(edit)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

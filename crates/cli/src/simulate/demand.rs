@@ -1,0 +1,214 @@
+//! How much traffic comes from where.
+
+use std::fs;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use topology_core::model::{Node, ObjectName};
+use topology_core::snapshot::Snapshot;
+
+use super::node_zones::NodeZones;
+use crate::exit::Failure;
+
+/// What stands for every Service or every Node in a file of measured rates.
+const ALL: &str = "*";
+
+/// How much traffic starts on each Node.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    /// How it was found, for people.
+    pub(crate) words: String,
+    /// Of every Service that has no measurement of its own; by Node number.
+    common: Traffic,
+    /// Of Services that were measured.
+    measured: FxHashMap<ObjectName, Traffic>,
+}
+
+/// The traffic of one Service.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Traffic {
+    /// The part of it that starts on each Node, by Node number; together 1.
+    pub(crate) parts: Vec<f64>,
+    /// How much it is: GiB where it was measured, else 1.
+    pub(crate) volume: f64,
+}
+
+impl Demand {
+    /// What `--demand` says: `nodes`, `cpu`, or a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line in it says nothing that can be used.
+    pub(crate) fn read(
+        text: &str,
+        snapshot: &Snapshot,
+        atlas: &NodeZones,
+    ) -> Result<Self, Failure> {
+        match text {
+            "nodes" => Ok(Self::even(atlas)),
+            "cpu" => Self::by_cpu(snapshot, atlas),
+            path => Self::measured(Path::new(path), snapshot, atlas),
+        }
+    }
+
+    /// Every Node sends the same.
+    pub(crate) fn even(atlas: &NodeZones) -> Self {
+        Self {
+            words: "every Node sends the same".to_owned(),
+            common: Traffic::of(vec![1.0; atlas.nodes.len()], 1.0),
+            measured: FxHashMap::default(),
+        }
+    }
+
+    /// The traffic of a Service.
+    pub(crate) fn of(&self, service: &ObjectName) -> &Traffic {
+        self.measured.get(service).unwrap_or(&self.common)
+    }
+
+    /// Whether volumes are GiB.
+    pub(crate) fn is_measured(&self) -> bool {
+        !self.measured.is_empty()
+    }
+
+    fn by_cpu(snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
+        let cpu = |name: &str| snapshot.node(name).map_or(0.0, cpu);
+        let parts: Vec<f64> = atlas.nodes.iter().map(|node| cpu(&node.name)).collect();
+        if parts.iter().sum::<f64>() <= 0.0 {
+            return Err(Failure::input(
+                "--demand cpu: no Node in the input has status.allocatable.cpu; use --demand nodes",
+            ));
+        }
+        Ok(Self {
+            words: "every Node sends in proportion to its allocatable CPU".to_owned(),
+            common: Traffic::of(parts, 1.0),
+            measured: FxHashMap::default(),
+        })
+    }
+
+    fn measured(path: &Path, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::input(format_args!(
+                "--demand {shown}: {error}; write nodes, cpu, or a file of lines such as shop/cart,n1,12.5"
+            ))
+        })?;
+        let mut sums: FxHashMap<ObjectName, Vec<f64>> = FxHashMap::default();
+        for (number, line) in (1..).zip(text.lines()) {
+            let told = rate(line, snapshot, atlas)
+                .map_err(|why| Failure::input(format_args!("{shown}:{number}: {why}")))?;
+            for (service, node, gib) in told {
+                let sums = sums
+                    .entry(service)
+                    .or_insert_with(|| vec![0.0; atlas.nodes.len()]);
+                if let Some(sum) = sums.get_mut(node) {
+                    *sum += gib;
+                }
+            }
+        }
+        if sums.is_empty() {
+            return Err(Failure::input(format_args!(
+                "{shown}: no rate in it; write lines such as shop/cart,n1,12.5"
+            )));
+        }
+        let sums = sums.into_iter();
+        let measured = sums.map(|(service, parts)| {
+            let volume = parts.iter().sum();
+            (service, Traffic::of(parts, volume))
+        });
+        Ok(Self {
+            words: format!("measured rates of {shown}"),
+            common: Traffic {
+                volume: 0.0,
+                ..Traffic::of(vec![1.0; atlas.nodes.len()], 0.0)
+            },
+            measured: measured.collect(),
+        })
+    }
+}
+
+impl Traffic {
+    fn of(mut parts: Vec<f64>, volume: f64) -> Self {
+        let sum: f64 = parts.iter().sum();
+        if sum > 0.0 {
+            for part in &mut parts {
+                *part /= sum;
+            }
+        }
+        Self { parts, volume }
+    }
+}
+
+/// A rate: Service, Node number, GiB.
+type Rate = (ObjectName, usize, f64);
+
+/// What a line of a file of rates says; nothing for a blank line, a comment or a heading.
+fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>, String> {
+    let line = line.split('#').next().unwrap_or_default().trim();
+    if line.is_empty() || line.starts_with("service") {
+        return Ok(Vec::new());
+    }
+    let words: Vec<&str> = line
+        .split([',', ' ', '\t'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let &[service, node, gib] = words.as_slice() else {
+        return Err(format!(
+            "{line:?} is not a rate; write service,node,GiB such as shop/cart,n1,12.5"
+        ));
+    };
+    let rate: f64 = gib
+        .parse()
+        .ok()
+        .filter(|gib: &f64| gib.is_finite() && *gib >= 0.0)
+        .ok_or_else(|| {
+            format!("{gib:?} is not an amount of traffic; write GiB as a number, such as 12.5")
+        })?;
+    let services = services(service, snapshot)?;
+    let nodes = nodes(node, atlas)?;
+    let each = rate / count(nodes.len()) / count(services.len());
+    let rates = services
+        .iter()
+        .flat_map(|service| nodes.iter().map(|node| (service.clone(), *node, each)));
+    Ok(rates.collect())
+}
+
+fn services(text: &str, snapshot: &Snapshot) -> Result<Vec<ObjectName>, String> {
+    if text == ALL {
+        return Ok(snapshot
+            .services()
+            .map(|service| service.name.clone())
+            .collect());
+    }
+    let name = text
+        .split_once('/')
+        .map(|(namespace, name)| ObjectName::new(namespace, name));
+    let known = name.filter(|name| snapshot.service(name).is_some());
+    known.map(|name| vec![name]).ok_or_else(|| {
+        format!("the input has no Service {text}; write namespace/name, or * for all")
+    })
+}
+
+fn nodes(text: &str, atlas: &NodeZones) -> Result<Vec<usize>, String> {
+    if text == ALL {
+        return Ok((0..atlas.nodes.len()).collect());
+    }
+    let number = atlas.node(text);
+    number
+        .map(|number| vec![number])
+        .ok_or_else(|| format!("the input has no Node {text}; write a Node's name, or * for all"))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of Nodes and Services stay far below 2^52"
+)]
+fn count(number: usize) -> f64 {
+    number.max(1) as f64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "thousandths of a CPU stay far below 2^52"
+)]
+fn cpu(node: &Node) -> f64 {
+    node.cpu_milli as f64
+}

@@ -1,0 +1,342 @@
+//! A simulation for a terminal.
+
+mod load;
+mod single_server;
+
+use std::fmt::Write as _;
+
+use agent_api::numbers::many;
+use agent_api::numbers::percent;
+
+use self::load::times;
+use super::figures::Figures;
+use super::rank::{by_unevenness, is_changed, last, name};
+use super::view::{FlowView, SimulationView, StatesView};
+use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
+use crate::output::plain::Plain;
+use crate::output::wrap::wrap;
+
+/// Services that are listed; more are counted.
+const LISTED: usize = 15;
+
+/// All of it.
+pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
+    let mut text = head(view);
+    text.push_str(&matrices(view, width));
+    let cost = if view.measured { "COST" } else { "COST/GIB" };
+    let cost = view.price_per_gib.map(|_| cost);
+    text.push_str(&comparison(&view.total, cost, width));
+    match view.services.as_slice() {
+        [] => text.push_str("\nno Service with a cluster IP\n"),
+        [one] => text.push_str(&single_server::text(one, width)),
+        several => text.push_str(&services(several, width)),
+    }
+    text
+}
+
+fn head(view: &SimulationView) -> String {
+    let count = |number: usize, noun: &str| many(number as u64, noun);
+    let zones = view.zones.iter().filter(|zone| !zone.is_empty()).count();
+    let mut text = format!(
+        "{} in {}, {}; {}\n",
+        count(view.nodes, "Node"),
+        count(zones, "zone"),
+        count(view.services.len(), "virtual server"),
+        Plain::from(&view.demand)
+    );
+    for change in &view.changes {
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "changed: {}", paint(change, CellStyle::Strong));
+    }
+    text
+}
+
+/// From zone to zone; both states side by side where they fit.
+fn matrices(view: &SimulationView, width: Option<usize>) -> String {
+    let states = [Some(&view.total.as_is), view.total.changed.as_ref()];
+    let titles: Vec<_> = ["as it is", "changed"]
+        .into_iter()
+        .zip(states)
+        .filter_map(|(title, state)| Some((title, state?)))
+        .collect();
+    let blocks: Vec<Vec<String>> = titles
+        .iter()
+        .map(|(title, state)| block(title, &view.zones, &state.flows))
+        .collect();
+    let wide = blocks
+        .iter()
+        .flatten()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or_default();
+    let mut text = format!(
+        "\n{}\n",
+        paint(
+            "From zone (row) to zone (column), percent of all traffic",
+            CellStyle::Strong
+        )
+    );
+    let fits = |columns: usize| width.is_none_or(|width| columns <= width);
+    if !fits(wide + 2) {
+        return text + &largest(view);
+    }
+    if fits(wide * blocks.len() + 4 * blocks.len()) {
+        for line in 0..blocks.iter().map(Vec::len).max().unwrap_or_default() {
+            let parts = blocks.iter().filter_map(|block| block.get(line));
+            let parts: Vec<String> = parts.map(|part| format!("{part:<wide$}")).collect();
+            let _written = writeln!(text, "  {}", parts.join("    ").trim_end());
+        }
+    } else {
+        for line in blocks.iter().flatten() {
+            let _written = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+/// One matrix, aligned.
+fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
+    let names: Vec<String> = zones.iter().map(|zone| zone_word(zone)).collect();
+    let wide = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or_default()
+        .max(title.chars().count());
+    let column = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or_default()
+        .max(5);
+    let row = |first: &str, cells: Vec<String>| {
+        let mut line = format!("{first:<wide$}");
+        for cell in cells {
+            let _written = write!(line, "  {cell:>column$}");
+        }
+        line
+    };
+    let mut lines = vec![row(title, names.clone())];
+    let number = |part: &f64| {
+        if *part <= 0.0 {
+            "·".to_owned()
+        } else {
+            format!("{:.1}", part * 100.0)
+        }
+    };
+    lines.extend(
+        names
+            .iter()
+            .zip(flows)
+            .map(|(name, flows)| row(name, flows.iter().map(number).collect())),
+    );
+    lines
+}
+
+/// Where there are too many zones for a matrix: what leaves a zone, most first.
+fn largest(view: &SimulationView) -> String {
+    let state = view.total.changed.as_ref().unwrap_or(&view.total.as_is);
+    let mut flows: Vec<(f64, String, String)> = Vec::new();
+    for (from, row) in view.zones.iter().zip(&state.flows) {
+        for (to, part) in view.zones.iter().zip(row).filter(|(to, _)| *to != from) {
+            flows.push((*part, zone_word(from), zone_word(to)));
+        }
+    }
+    flows.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let mut text = String::new();
+    for (part, from, to) in flows.iter().take(10).filter(|flow| flow.0 > 0.0) {
+        let _written = writeln!(text, "  {from} to {to}: {}", percent(*part));
+    }
+    text
+}
+
+fn zone_word(zone: &str) -> String {
+    Plain::from(if zone.is_empty() { "no zone" } else { zone }).to_string()
+}
+
+/// What the figures of loads mean.
+const LOADS: &str = "load of an endpoint: 1.00x is an even split; overloaded: above 1.2x";
+
+/// One line for each state and each of the others.
+fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usize>) -> String {
+    let mut columns = vec![
+        Column::left(""),
+        Column::right("IN ZONE"),
+        Column::right("CROSSES"),
+        Column::right("REFUSED").droppable(1),
+        Column::right("LOAD MIN").droppable(0),
+        Column::right("MEDIAN").droppable(2),
+        Column::right("MAX"),
+        Column::right("OVERLOADED"),
+    ];
+    columns.extend(cost.map(Column::right));
+    let mut rows = vec![comparison_row(
+        "as it is",
+        &states.as_is.figures,
+        CellStyle::Strong,
+    )];
+    rows.extend(
+        states
+            .changed
+            .iter()
+            .map(|state| comparison_row("changed", &state.figures, CellStyle::Strong)),
+    );
+    rows.extend(
+        states
+            .others
+            .iter()
+            .map(|other| comparison_row(&other.name, &other.figures, CellStyle::Plain)),
+    );
+    let mut text = String::from("\n");
+    lines(&mut text, &columns, &rows, width);
+    let _written = writeln!(text, "  {}", paint(wrap(LOADS, 4, width), CellStyle::Quiet));
+    for other in &states.others {
+        if let Some(note) = &other.note {
+            let _written = writeln!(
+                text,
+                "  {}",
+                paint(
+                    wrap(format!("{}: {note}", other.name), 4, width),
+                    CellStyle::Quiet
+                )
+            );
+        }
+    }
+    text
+}
+
+fn comparison_row(name: &str, figures: &Figures, look: CellStyle) -> Vec<Cell> {
+    let load = |load: Option<f64>| Cell::from(load.map_or_else(String::new, times));
+    vec![
+        Cell::new(name, look),
+        percent(figures.in_zone).into(),
+        percent(figures.cross_zone).into(),
+        Cell::new(percent(figures.refused), bad_if(figures.refused > 0.0)),
+        load(figures.load_min),
+        load(figures.load_median),
+        load(figures.load_max),
+        Cell::new(overloaded(figures), bad_if(figures.overloaded > 0)),
+        figures.cost.map_or_else(String::new, money).into(),
+    ]
+}
+
+fn bad_if(bad: bool) -> CellStyle {
+    if bad {
+        CellStyle::Warn
+    } else {
+        CellStyle::Plain
+    }
+}
+
+fn overloaded(figures: &Figures) -> String {
+    match figures.overloaded {
+        0 => "0".to_owned(),
+        some => format!("{some} of {}", figures.endpoints),
+    }
+}
+
+/// In as many digits as tell something.
+fn money(amount: f64) -> String {
+    match amount {
+        ..=0.0 => "0".to_owned(),
+        0.0..1.0 => format!("{amount:.4}"),
+        _ => format!("{amount:.2}"),
+    }
+}
+
+/// The Services whose endpoints are loaded most unevenly, or whose clients are refused.
+fn services(flows: &[FlowView], width: Option<usize>) -> String {
+    let sorted = by_unevenness(flows);
+    let columns = [
+        Column::left("SERVICE").shrink(12),
+        Column::right("IN ZONE"),
+        Column::right("REFUSED").droppable(0),
+        Column::right("MAX LOAD"),
+        Column::right("OVERLOADED"),
+        Column::left("EMPTY FOR CLIENTS").shrink(16),
+    ];
+    let compared = flows.iter().any(|flow| flow.states.changed.is_some());
+    let told: Vec<&FlowView> = sorted
+        .into_iter()
+        .filter(|flow| !compared || is_changed(flow))
+        .collect();
+    let rows: Vec<Vec<Cell>> = told
+        .iter()
+        .take(LISTED)
+        .map(|flow| service_row(flow))
+        .collect();
+    let title = match (compared, told.is_empty()) {
+        (true, true) => "No Service changes",
+        (true, false) => "Services that change, before -> after",
+        (false, _) => "Services, the most uneven first",
+    };
+    let mut text = format!("\n{}\n", paint(title, CellStyle::Strong));
+    if !rows.is_empty() {
+        lines(&mut text, &columns, &rows, width);
+    }
+    text.push_str(&rest(told.len(), flows.len()));
+    text
+}
+
+/// How many are not shown, of `told` that could be and of all.
+fn rest(told: usize, all: usize) -> String {
+    let mut text = String::new();
+    if told > LISTED {
+        let more = told - LISTED;
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "  and {more} more; -o json has all, NS/SVC shows one");
+    }
+    if told < all {
+        let same = many((all - told) as u64, "virtual server");
+        let _written = writeln!(text, "  {same} without a change; -o json has all");
+    }
+    text
+}
+
+/// `33.3 % -> 80.0 %`, or one of them where both are the same.
+fn step(flow: &FlowView, word: impl Fn(&Figures) -> String) -> String {
+    let before = word(&flow.states.as_is.figures);
+    let after = word(last(flow));
+    if before == after {
+        after
+    } else {
+        format!("{before} -> {after}")
+    }
+}
+
+fn service_row(flow: &FlowView) -> Vec<Cell> {
+    let figures = last(flow);
+    vec![
+        name(flow).into(),
+        step(flow, |figures| percent(figures.in_zone)).into(),
+        Cell::new(
+            step(flow, |figures| percent(figures.refused)),
+            bad_if(figures.refused > 0.0),
+        ),
+        step(flow, |figures| {
+            figures.load_max.map_or_else(String::new, times)
+        })
+        .into(),
+        Cell::new(overloaded(figures), bad_if(figures.overloaded > 0)),
+        empties(flow).into(),
+    ]
+}
+
+/// `node 50.0 %, zone 33.3 %`.
+fn empties(flow: &FlowView) -> String {
+    let words: Vec<String> = flow
+        .empty_levels
+        .iter()
+        .map(|empty| format!("{} {}", empty.level, percent(empty.part)))
+        .collect();
+    words.join(", ")
+}
+
+fn lines(text: &mut String, columns: &[Column], rows: &[Vec<Cell>], width: Option<usize>) {
+    let cells: Vec<&[Cell]> = rows.iter().map(Vec::as_slice).collect();
+    let grid = Grid::measure(columns, &cells, 2, width);
+    let _written = writeln!(text, "  {}", grid.heading());
+    for row in rows {
+        let _written = writeln!(text, "  {}", grid.line(row, &Cell::default()));
+    }
+}

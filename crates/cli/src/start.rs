@@ -1,0 +1,128 @@
+//! `ipvs-topo agent`: makes the agent's options of the command line, and runs the agent.
+
+use std::time::Instant;
+
+use agent::agent_config::AgentConfig;
+use agent::start::{self, AgentOptions};
+use clap::ValueEnum as _;
+use clap::builder::PossibleValue;
+use serde_json::json;
+use telemetry::log::{self, Verbosity};
+
+use crate::args::AgentArgs;
+use crate::args::proxy_config::change;
+use crate::args::values::{BindAddress, NodesFrom, Period};
+use crate::exit::{ExitStatus, Failure};
+use crate::origin::Origin;
+use crate::runtime;
+
+/// Runs the agent until SIGTERM or SIGINT; the data plane goes on serving without it.
+///
+/// # Errors
+/// The input cannot be read, another agent runs, or IPVS cannot be used; later, the file of `--config` asks for
+/// something else than at the start.
+pub fn run(args: &AgentArgs) -> Result<ExitStatus, Failure> {
+    let started = Instant::now();
+    let given = args;
+    let mut args = given.clone();
+    let unfollowed = args.configure()?;
+    let verbosity = Verbosity {
+        level: args.verbose,
+        crates: &["agent", "cli", "cluster", "dataplane", "kube_io"],
+    };
+    log::start(args.log_format, verbosity);
+    for line in unfollowed {
+        tracing::warn!("{line}");
+    }
+    telemetry::raise_file_limit();
+    let superseded = change::wait(given, &args);
+    runtime::block_on(work(&args, superseded, started))
+}
+
+async fn work(
+    args: &AgentArgs,
+    superseded: impl Future<Output = String>,
+    started: Instant,
+) -> Result<ExitStatus, Failure> {
+    let origin = args.origin.get();
+    // The user's mistake is reported before the machine's.
+    let source = origin.watch(args.following())?;
+    let ended = start::run(options(args, origin, started), source, superseded).await;
+    match ended.map_err(Failure::trouble)? {
+        None => Ok(ExitStatus::Fine),
+        Some(why) => Err(Failure::trouble(why)),
+    }
+}
+
+fn options(args: &AgentArgs, origin: Origin, started: Instant) -> AgentOptions {
+    AgentOptions {
+        config: config(args),
+        source: origin.to_string(),
+        access: match origin {
+            Origin::Api(access) => Some(access),
+            Origin::Files(_) => None,
+        },
+        socket: args.socket.clone(),
+        healthz_address: args.healthz_bind_address.0,
+        metrics_address: args.metrics_bind_address.0,
+        configz: configz(args),
+        started,
+    }
+}
+
+fn config(args: &AgentArgs) -> AgentConfig {
+    AgentConfig {
+        node: args.node_name.as_str().into(),
+        mapped: args.origin.cluster.is_none() && args.node_source == NodesFrom::Map,
+        service_cidrs: args.service.service_cidr.clone(),
+        node_ips: args.node_ip.clone(),
+        scheduler: args.service.scheduler,
+        check_period: args.check_period.0,
+        drain_timeout: args.drain_timeout.0,
+        state_dir: args.state_dir.clone(),
+        sysctl_dir: args.sysctl_dir.clone(),
+        adopt: args.adopt,
+        ports: [args.healthz_bind_address, args.metrics_bind_address]
+            .into_iter()
+            .filter_map(|bind| Some(bind.0?.port()))
+            .collect(),
+        crash_after: args.crash_after,
+    }
+}
+
+/// `/configz`: what kube-proxy would show of the fields that mean the same, and ours beside it (KP-HC-20).
+fn configz(args: &AgentArgs) -> serde_json::Value {
+    let address = |bind: BindAddress| {
+        bind.0
+            .map_or_else(String::new, |address| address.to_string())
+    };
+    let seconds = |period: Period| format!("{}s", period.0.as_secs_f64());
+    json!({
+        "kubeproxy.config.k8s.io": {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "mode": "ipvs",
+            "hostnameOverride": args.node_name,
+            "healthzBindAddress": address(args.healthz_bind_address),
+            "metricsBindAddress": address(args.metrics_bind_address),
+            "ipvs": {
+                "scheduler": args.service.scheduler.name(),
+                "syncPeriod": seconds(args.check_period),
+            },
+        },
+        "ipvs-topo": {
+            "config": args.config,
+            "cluster": args.origin.cluster,
+            "kubeconfig": args.origin.kubeconfig,
+            "master": args.origin.master,
+            "nodeSource": args.node_source.to_possible_value().as_ref().map(PossibleValue::get_name),
+            "serviceCIDRs": args.service.service_cidr.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "nodeIPs": args.node_ip,
+            "drainTimeout": seconds(args.drain_timeout),
+            "stateDir": args.state_dir,
+            "sysctlDir": args.sysctl_dir,
+            "socket": args.socket,
+            "adopt": args.adopt,
+        },
+    })
+}

@@ -1,0 +1,191 @@
+//! The same cluster through the API server and through files is decided in the same way, byte for byte.
+
+mod alone {
+    use std::fs;
+    use std::path::Path;
+
+    use agent_api::view::NodeView;
+    use cli::args::ServiceArgs;
+    use cli::offline::{Offline, Resolved};
+    use cli::origin::Origin;
+    use cli::output::{print, save};
+    use serde_json::{Value, json};
+
+    use crate::kubectl::is_oldest;
+    use crate::random::{self, NAMESPACE};
+    use crate::server::{Server, kubectl, origin};
+
+    /// How many random clusters are compared, others for each version of the server: about one a second, most of it the
+    /// server's own wait for its cache.
+    const CLUSTERS: u64 = 100;
+
+    fn read(origin: &Origin, node: &str, now: i64) -> Offline {
+        let args = ServiceArgs {
+            service_cidr: Vec::new(),
+            scheduler: topology_core::scheduler::Scheduler::Wrr,
+            annotations: cli::args::AnnotationArgs::default(),
+        };
+        let read = Offline::read(origin, node, &args, now);
+        read.unwrap_or_else(|failure| panic!("{}", failure.message()))
+    }
+
+    /// The lines of `render -o save`, of one namespace or of all.
+    fn saved(resolved: &Resolved, namespace: Option<&str>) -> String {
+        let ours = |one: &&topology_core::resolve::ResolvedServer| {
+            namespace.is_none_or(|namespace| *one.service.namespace == *namespace)
+        };
+        let servers = resolved.servers.iter().filter(ours);
+        save::save(&servers.map(|one| &one.server).collect::<Vec<_>>())
+    }
+
+    /// `render -o json`; a server's objects have no file and no line, so those of warnings are taken out.
+    fn told(resolved: Resolved, node: &str) -> String {
+        let mut view: NodeView = resolved.view(node);
+        for warning in &mut view.warnings {
+            let place = (warning.file.take(), warning.line.take());
+            if let (Some(file), Some(line)) = place {
+                warning.text = warning.text.replacen(&format!("{file}:{line}: "), "", 1);
+            }
+        }
+        view.warnings
+            .sort_by(|one, other| one.text.cmp(&other.text));
+        print::json(&view).unwrap()
+    }
+
+    fn nodes(offline: &Offline) -> Vec<String> {
+        let nodes = offline.loaded.snapshot.nodes();
+        let mut names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    /// Compares what the server says with the file at `path`, from every node. Returns what the server said.
+    fn same(what: &str, path: &Path, now: i64) -> Offline {
+        let file = Origin::Files(path.to_owned());
+        let mut through_server = read(&origin(), "none", now);
+        let mut through_file = read(&file, "none", now);
+        let names = nodes(&through_server);
+        assert_eq!(names, nodes(&through_file), "{what}");
+        for name in names {
+            for offline in [&mut through_server, &mut through_file] {
+                offline.me.node = name.as_str().into();
+            }
+            let (one, other) = (through_server.resolve(), through_file.resolve());
+            assert_eq!(saved(&one, None), saved(&other, None), "{what} from {name}");
+            assert_eq!(told(one, &name), told(other, &name), "{what} from {name}");
+        }
+        through_server
+    }
+
+    #[test]
+    fn every_example_and_many_random_clusters() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = runtime.block_on(Server::alone());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("written.json");
+        let now = jiff::Timestamp::now().as_millisecond();
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/examples");
+        let mut examples: Vec<_> = fs::read_dir(examples)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        examples.sort();
+        assert!(examples.len() > 9, "{examples:?}");
+        for example in examples {
+            let name = example.display().to_string();
+            runtime.block_on(async {
+                server.empty().await;
+                for namespace in ["shop", "infra", "telco", "tools", "one"] {
+                    server
+                        .namespace(namespace, &json!({"tier": "backend"}))
+                        .await;
+                }
+            });
+            apply(&example);
+            let written = runtime.block_on(server.written());
+            assert!(
+                services(&written) > 1,
+                "{name}: only the API server's own Service is there"
+            );
+            fs::write(&path, written.to_string()).unwrap();
+            same(&name, &path, now);
+        }
+        runtime.block_on(async {
+            server.empty().await;
+            server.namespace(NAMESPACE, &json!({"team": "x"})).await;
+        });
+        let first = if is_oldest() { CLUSTERS } else { 0 };
+        for seed in first..first + CLUSTERS {
+            let objects = random::cluster(seed);
+            let original = original(&objects);
+            let written = runtime.block_on(async {
+                server.fill(objects).await;
+                server.written().await
+            });
+            fs::write(&path, written.to_string()).unwrap();
+            // After every drain has begun.
+            let now = jiff::Timestamp::now().as_millisecond();
+            let what = format!("cluster {seed}");
+            let through_server = same(&what, &path, now);
+            fs::write(&path, original.to_string()).unwrap();
+            as_made(&what, through_server, &path, now);
+            runtime.block_on(server.empty());
+        }
+    }
+
+    /// Applies an example. What was written by `kubectl get` cannot be applied in every part; Pods decide nothing here.
+    fn apply(example: &Path) {
+        let folder = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(example).unwrap() {
+            let file = file.unwrap();
+            let mut text = fs::read_to_string(file.path()).unwrap();
+            if is_oldest() {
+                // Only since 1.34 there is another word for the traffic distribution.
+                for word in ["PreferSameZone", "PreferSameNode"] {
+                    text = text.replace(word, "PreferClose");
+                }
+            }
+            fs::write(folder.path().join(file.file_name()), text).unwrap();
+        }
+        let folder = folder.path().to_str().unwrap();
+        let applied = kubectl(&["apply", "--validate=ignore", "-f", folder]);
+        assert!(
+            applied.is_ok() || example.ends_with("list"),
+            "{}: {applied:?}",
+            example.display()
+        );
+    }
+
+    /// How many Services there are.
+    fn services(written: &Value) -> usize {
+        let items = written.pointer("/items").and_then(Value::as_array).unwrap();
+        let kinds = items.iter().filter_map(|item| item.get("kind"));
+        kinds.filter(|kind| **kind == "Service").count()
+    }
+
+    /// What was given to the server, as a list.
+    fn original(objects: &[(String, Value)]) -> Value {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": {"team": "x"}},
+        });
+        let items: Vec<Value> = objects
+            .iter()
+            .map(|(_, object)| object.clone())
+            .chain([namespace])
+            .collect();
+        json!({"apiVersion": "v1", "kind": "List", "items": items})
+    }
+
+    /// What the server fills in decides nothing: the objects as they were made give the same virtual servers.
+    fn as_made(what: &str, mut through_server: Offline, path: &Path, now: i64) {
+        through_server.me.node = "n0".into();
+        let through_file = read(&Origin::Files(path.to_owned()), "n0", now);
+        let lines = |offline: &Offline| saved(&offline.resolve(), Some(NAMESPACE));
+        let (one, other) = (lines(&through_server), lines(&through_file));
+        assert_eq!(one, other, "{what} as it was made");
+    }
+}

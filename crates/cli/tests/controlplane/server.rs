@@ -1,0 +1,194 @@
+//! The API server as these tests use it: emptied, filled, and written out.
+
+use std::io::{Seek as _, Write as _};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use cli::origin::Origin;
+use kube_io::{Access, ApiError, Connection, Fault};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::kubectl::established;
+
+/// Every collection that matters, those of a namespace for all namespaces.
+const COLLECTIONS: [&str; 8] = [
+    "/api/v1/nodes",
+    "/api/v1/services",
+    "/apis/discovery.k8s.io/v1/endpointslices",
+    "/apis/networking.k8s.io/v1/servicecidrs",
+    "/api/v1/namespaces",
+    "/apis/topology.ipvs-topo.io/v1alpha1/topologypolicies",
+    "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
+    "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
+];
+
+/// What the runner says about the control plane.
+pub(crate) fn variable(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run `cargo xtask controlplane test`"))
+}
+
+/// The API server as the agent finds it.
+pub(crate) fn origin() -> Origin {
+    Origin::api(Some(variable("KUBECONFIG").into()), None)
+}
+
+/// Runs kubectl.
+pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
+    run(command.arg("kubectl").args(arguments))
+}
+
+/// Runs kubectl on objects, which it reads with `-f -`.
+pub(crate) fn kubectl_with(objects: &str, arguments: &[&str]) -> Result<String, String> {
+    let mut input = tempfile::tempfile().unwrap();
+    input.write_all(objects.as_bytes()).unwrap();
+    input.rewind().unwrap();
+    let mut command = Command::new(variable("CONTROLPLANE_PROGRAM"));
+    run(command.arg("kubectl").args(arguments).stdin(input))
+}
+
+/// Runs our own program for the control plane.
+pub(crate) fn xtask(arguments: &[&str]) {
+    let mut command = Command::new(variable("CONTROLPLANE_XTASK"));
+    run(command.arg("controlplane").args(arguments)).unwrap();
+}
+
+fn run(command: &mut Command) -> Result<String, String> {
+    let done = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    if done.status.success() {
+        Ok(text(done.stdout))
+    } else {
+        Err(text(done.stderr))
+    }
+}
+
+/// The API server without the controllers that would change what tests write.
+pub(crate) struct Server {
+    api: Connection,
+}
+
+impl Server {
+    pub(crate) async fn alone() -> Self {
+        xtask(&["stop", "kube-controller-manager"]);
+        let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
+        let api = Connection::open(&access).await.unwrap();
+        let crds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../manifests/crds");
+        kubectl(&["apply", "-k", crds]).unwrap();
+        established();
+        Self { api }
+    }
+
+    /// Removes everything that decides, but what the API server itself needs.
+    pub(crate) async fn empty(&self) {
+        for namespace in self.namespaces().await {
+            for collection in [
+                format!("/api/v1/namespaces/{namespace}/services"),
+                format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"),
+                format!(
+                    "/apis/topology.ipvs-topo.io/v1alpha1/namespaces/{namespace}/topologypolicies"
+                ),
+            ] {
+                patient(async || self.api.delete(&collection).await).await;
+            }
+        }
+        for collection in [
+            "/api/v1/nodes",
+            "/apis/topology.ipvs-topo.io/v1alpha1/clustertopologypolicies",
+            "/apis/topology.ipvs-topo.io/v1alpha1/topologydrains",
+        ] {
+            patient(async || self.api.delete(collection).await).await;
+        }
+    }
+
+    /// The namespaces that tests may have filled: all but that of the API server's own Service.
+    async fn namespaces(&self) -> Vec<String> {
+        let listed = self.api.list("/api/v1/namespaces").await.unwrap();
+        let items = listed.pointer("/items").and_then(Value::as_array).unwrap();
+        let names = items
+            .iter()
+            .filter_map(|item| item.pointer("/metadata/name")?.as_str());
+        let own = |name: &&str| *name != "default";
+        names.filter(own).map(str::to_owned).collect()
+    }
+
+    /// Makes objects, many at a time. Each says where it belongs.
+    pub(crate) async fn fill(&self, objects: Vec<(String, Value)>) {
+        let mut tasks = JoinSet::new();
+        for (path, object) in objects {
+            let api = self.api.clone();
+            tasks.spawn(create(api, path, object));
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+    }
+
+    /// Makes a namespace, if it is not there.
+    pub(crate) async fn namespace(&self, name: &str, labels: &Value) {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        let made = self.api.create("/api/v1/namespaces", &object).await;
+        let fault = made.err().map(|error| error.fault);
+        assert!(
+            matches!(fault, None | Some(Fault::AlreadyExists)),
+            "{fault:?}"
+        );
+    }
+
+    /// Everything that the server has, as `kubectl get -o json` would write it.
+    pub(crate) async fn written(&self) -> Value {
+        let mut items = Vec::new();
+        for collection in COLLECTIONS {
+            let list = patient(async || self.api.list(collection).await).await;
+            let kind = list
+                .pointer("/kind")
+                .and_then(Value::as_str)
+                .unwrap()
+                .trim_end_matches("List");
+            let version = list.pointer("/apiVersion").unwrap();
+            for item in list.pointer("/items").and_then(Value::as_array).unwrap() {
+                let mut item = item.clone();
+                let object = item.as_object_mut().unwrap();
+                object.insert("kind".to_owned(), json!(kind));
+                object.insert("apiVersion".to_owned(), version.clone());
+                items.push(item);
+            }
+        }
+        json!({"apiVersion": "v1", "kind": "List", "items": items})
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        xtask(&["start", "kube-controller-manager"]);
+    }
+}
+
+/// Asks again while the server is busy: the store of a kind that has just been installed begins so.
+async fn patient<T>(ask: impl AsyncFn() -> Result<T, ApiError>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(error) => pause(&error, deadline).await,
+        }
+    }
+}
+
+/// The same for making an object, in a task of its own.
+async fn create(api: Connection, path: String, object: Value) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = api.create(&path, &object).await {
+        pause(&error, deadline).await;
+    }
+}
+
+async fn pause(error: &ApiError, deadline: Instant) {
+    assert!(
+        error.fault.is_passing() && Instant::now() < deadline,
+        "{error}"
+    );
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
