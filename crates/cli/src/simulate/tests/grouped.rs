@@ -83,8 +83,8 @@ fn snapshot((nodes, endpoints): &Places, policy: &str, objects: &str) -> Snapsho
     loaded.snapshot
 }
 
-/// All that a flow says, rounded so that the order of additions does not matter.
-fn told(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
+/// Rounds every number of a flow, so that the order of additions does not matter.
+fn rounded(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "parts are at most some thousands"
@@ -97,7 +97,13 @@ fn told(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
         .map(|part| round(*part))
         .collect();
     numbers.push(round(flow.refused));
-    numbers.extend(flow.endpoints.iter().map(|load| round(load.relative)));
+    // `relative` is a part of the traffic times the number of endpoints.
+    let count = f64::from(u32::try_from(flow.endpoints.len()).unwrap());
+    numbers.extend(
+        flow.endpoints
+            .iter()
+            .map(|load| round(load.relative / count)),
+    );
     let mut empty: Vec<_> = flow
         .empty
         .iter()
@@ -125,7 +131,7 @@ fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
         .collect();
     let ask = |groups: &[Group]| -> Vec<_> {
         let flows = flows(snapshot, &atlas, &Viewpoint::new(""), &service.name, groups);
-        flows.iter().map(told).collect()
+        flows.iter().map(rounded).collect()
     };
     let (grouped, single) = (ask(&groups), ask(&alone));
     // `mh` gives a bucket of its 4,093 to another real server where a nearer one comes first.
