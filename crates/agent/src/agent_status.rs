@@ -1,17 +1,18 @@
-//! `TopologyAgent`: what this agent tells of itself, as an object of the API server.
+//! `TopologyAgent`: reports this agent's state as an object of the API server.
 //!
 //! ```text
 //!  the loop ──(each Service, when it is resolved)──> Aggregate ──> DecisionSummary ──┐
 //!  Pulse, collections ────────────────────────────────────────────────────┴─> AgentStatus ──> RateLimit ──> StatusClient ──> API server
 //! ```
 //!
-//! The [`Aggregate`] is kept up to date Service by Service, so a report costs what it tells, whatever the size of
-//! the cluster. `RateLimit` says when it may be written; [`StatusClient`] writes it. Nothing here can stop or delay the loop.
+//! The [`Aggregate`] is updated Service by Service, so the cost of a report depends on its own size, not on that of the
+//! cluster. `RateLimit` says when a report may be written; [`StatusClient`] writes it. Nothing here can stop or delay
+//! the loop.
 //!
-//! Reports of all nodes end up in one etcd, so each is bounded: in bytes (`share`) and in how often it is written
+//! The reports of all nodes are in one etcd. So each is limited in bytes (`share`) and in how often it is written
 //! (`RateLimit`), both by the number of nodes.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub(crate) mod aggregate;

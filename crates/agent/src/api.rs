@@ -8,15 +8,15 @@
 //! | `/v1/explain?name=NS/SVC` | how each was decided, and what would change it; 404 if there is none ([`ExplainView`]) |
 //! | `/v1/diff` | what would be written now ([`DiffView`]) |
 //!
-//! Errors are `{"error": "..."}`. Large clusters are read in pages, so that neither the loop nor this process's
-//! memory has to hold everything at once.
+//! Errors are `{"error": "..."}`. Large clusters are read in pages, so neither the loop nor this process's memory is
+//! used for everything at the same time.
 //!
 //! [`HeadView`]: agent_api::status::HeadView
 //! [`PageView`]: agent_api::status::PageView
 //! [`ExplainView`]: agent_api::view::ExplainView
 //! [`DiffView`]: agent_api::view::DiffView
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod answer;
@@ -41,10 +41,10 @@ use topology_core::model::ObjectName;
 use self::context::Api;
 use crate::state::{Page, ServiceState, Stopped};
 
-/// Services in one answer unless fewer are asked for.
+/// Services in one page, unless the client requests fewer.
 pub const PAGE: usize = 200;
 
-/// Which Services are asked for.
+/// The requested Services.
 #[derive(Debug, Default, Deserialize)]
 struct Ask {
     name: Option<String>,
@@ -52,7 +52,7 @@ struct Ask {
     limit: Option<usize>,
 }
 
-/// An error in JSON.
+/// An error as JSON.
 #[derive(Debug)]
 struct Refusal {
     status: StatusCode,
@@ -111,7 +111,7 @@ async fn explain(
     let Some(case) = api.handle.case(name.clone()).await? else {
         return Err(missing(&api, name).await);
     };
-    // Trying changes takes a while for thousands of endpoints; meanwhile others are answered.
+    // What-if trials take a while with thousands of endpoints; other requests are served meanwhile.
     let told = tokio::task::spawn_blocking(move || case.explain()).await;
     let told = told
         .map_err(|stopped| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, stopped.to_string()))?;
@@ -127,7 +127,7 @@ async fn one(api: &Api, name: &str) -> Result<ServiceState, Refusal> {
     }
 }
 
-/// That there is no such Service, and why.
+/// The error for an unknown Service, with the reason.
 async fn missing(api: &Api, name: ObjectName) -> Refusal {
     match api.handle.missing(name).await {
         Ok(words) => Refusal::new(StatusCode::NOT_FOUND, words),

@@ -1,11 +1,11 @@
-//! `/healthz` and `/livez` as kube-proxy answers them (KP-HC-01 to KP-HC-05).
+//! `/healthz` and `/livez`, as in kube-proxy (KP-HC-01 to KP-HC-05).
 //!
-//! Load balancers and cloud controllers ask `/healthz`: "send traffic for Services through this node?".
-//! The kubelet asks `/livez`: "does the proxy do its work?". Both are judged here from one [`Standing`].
+//! Load balancers and cloud controllers use `/healthz`: "may traffic for Services be sent through this node?". The
+//! kubelet uses `/livez`: "does the proxy work?". Both are derived from one [`Standing`].
 //!
-//! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the
-//! first pass is done, `/healthz` answers 503, because a new node would refuse what a load balancer
-//! sends it (PAIN-16). `/livez` answers 200.
+//! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the first pass is
+//! done, `/healthz` returns 503, because a new node would refuse a load balancer's connections (PAIN-16). `/livez`
+//! returns 200.
 
 pub mod watched;
 
@@ -25,32 +25,32 @@ use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
 use crate::server_header::mark;
 
-/// A change may wait this long for the kernel before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
+/// How long a change may be pending before the proxy counts as unhealthy: kube-proxy's 2 x 30 s.
 pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 
-/// What health is judged from, at one moment.
+/// The state that health is derived from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// By family (`IPv4`, `IPv6`); empty before the first pass.
     pub families: BTreeMap<&'static str, FamilyStanding>,
-    /// Whether the first pass is done: before it, nothing may be in the kernel yet.
+    /// Whether the first pass is done; before it the kernel may have no virtual server.
     pub programmed: bool,
-    /// Whether traffic from outside may be sent to this node; `None` if no Node is known.
+    /// Whether external traffic may be sent to this node; `None` if no Node is known.
     pub node_eligible: Option<bool>,
-    /// What is read from an API server. It decides nothing: a node whose API server is away serves as well as before.
+    /// The state of the watches. It is informative only: without its API server a node serves as before.
     pub inputs: Vec<CollectionView>,
 }
 
-/// One family's part of a [`Standing`].
+/// The part of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyStanding {
-    /// When a pass last ended.
+    /// When the last pass ended.
     pub last_updated: Timestamp,
-    /// When the oldest change was seen that is not in the kernel yet.
+    /// When the oldest pending change arrived.
     pub oldest_pending: Option<Timestamp>,
 }
 
-/// The body of both answers, with kube-proxy's names.
+/// The body of both responses, with kube-proxy's names.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body {
@@ -72,13 +72,13 @@ struct FamilyBody {
     healthy: bool,
 }
 
-/// Tells how things stand.
+/// Provides the current state.
 pub trait Stand: Send + Sync + 'static {
     /// How things stand now.
     fn standing(&self) -> impl Future<Output = Standing> + Send;
 }
 
-/// The two endpoints; `stand` is asked anew for each answer.
+/// The two endpoints; `stand` is called for each response.
 pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
     let stand = Arc::new(stand);
     let answer = move |probe| {
@@ -88,12 +88,13 @@ pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
     Router::new()
         .route("/healthz", answer(Probe::Healthz))
         .route("/livez", answer(Probe::Livez))
-        // kube-proxy has no such path: where it holds the port, this agent's pod does not get ready by its answers.
+        // kube-proxy does not have this path: if kube-proxy has the port, its responses do not make this agent's pod
+        // ready.
         .route("/readyz", answer(Probe::Healthz))
         .layer(map_response(mark))
 }
 
-/// The answer to one probe.
+/// The response to one probe.
 pub(crate) fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {
     let (fine, body) = judge(probe, standing, Timestamp::now());
     let status = if fine {
@@ -114,8 +115,8 @@ pub(crate) fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Re
         .into_response()
 }
 
-/// The verdict and the body that tells it. `lastUpdated` is this moment when all is well, else the most recent
-/// pass of any family; `healthy` is about the proxy alone, whether or not the node is eligible.
+/// The verdict and the body. `lastUpdated` is the present if all is well, otherwise the latest pass of any family.
+/// `healthy` is about the proxy alone, whether or not the node is eligible.
 fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
     let status: BTreeMap<_, _> = standing
         .families
@@ -144,7 +145,7 @@ fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
     )
 }
 
-/// Healthy: nothing waits, or the oldest that waits is younger than the limit (strictly, KP-HC-03).
+/// Healthy: nothing is pending, or the oldest pending change is younger than the limit (strictly, KP-HC-03).
 fn judge_family(family: &FamilyStanding, now: Timestamp) -> FamilyBody {
     let healthy = family
         .oldest_pending
@@ -188,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The first line of the answer to `GET path`.
+    /// The first line of the response to `GET path`.
     async fn asked(path: &str, standing: &Standing) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,10 +1,10 @@
-//! How what is read from an API server stands, for `status` and `/healthz`.
+//! The state of the watches, for `status` and `/healthz`.
 
 use agent_api::status::CollectionView;
 use cluster::api::{ResourceStatus, SyncStatus};
 use jiff::Timestamp;
 
-/// Every collection.
+/// All resources.
 pub(crate) fn collections(board: &SyncStatus) -> Vec<CollectionView> {
     let now = Timestamp::now();
     let states = board.resources().into_iter();
@@ -24,7 +24,7 @@ fn collection(state: ResourceStatus, now: Timestamp) -> CollectionView {
     }
 }
 
-/// Whole seconds; none for a time in the future, which only a changed clock makes.
+/// Whole seconds; `None` for a time in the future, after the clock was changed.
 fn seconds(time: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(now.duration_since(time).as_secs()).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Every figure the agent exposes: kube-proxy's names where they apply, ours under `ipvs_topo_`.
+//! All metrics of the agent: kube-proxy's names where they apply, ours under `ipvs_topo_`.
 //!
-//! The loop records what happens (`metrics::record`); what merely *is* (counts of servers, shares, warnings)
-//! is read from the published state at each scrape (`metrics::figures`), so a figure cannot go stale.
-//! `cargo xtask codegen` writes `docs/metrics.md` from the names, types, labels and help texts here.
+//! The loop records events (`metrics::record`). Current values (counts of servers, shares, warnings) are read from the
+//! published state at each scrape (`metrics::figures`), so they are never stale. `docs/health-and-metrics.md` lists
+//! names and meanings; a test compares the list with the registry.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod collect;
@@ -31,12 +31,12 @@ use self::labels::{CauseLabel, CodeLabel, FamilyLabel, ResultLabel, WriteLabels}
 #[derive(Debug, Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
-    /// Held for a whole scrape: gauges are cleared and filled anew.
+    /// Held during a scrape: gauges are cleared and filled again.
     gauges: Arc<Mutex<Gauges>>,
     counts: Counts,
 }
 
-/// What the loop and the servers count up.
+/// Counters of the loop and the servers.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
     pub(crate) pass_seconds: Family<FamilyLabel, Histogram, fn() -> Histogram>,
@@ -70,12 +70,12 @@ impl Metrics {
         }
     }
 
-    /// The whole exposition in the `OpenMetrics` text format, with the figures of this moment.
+    /// The whole exposition in the `OpenMetrics` format, with the current values.
     ///
     /// # Errors
     /// Only if the text cannot be written to memory.
     pub fn expose(&self, figures: &Figures) -> Result<String, std::fmt::Error> {
-        // A scrape that panicked while holding the lock left gauges that are about to be replaced.
+        // A scrape that panicked with the lock left gauges that are replaced now.
         let gauges = self.gauges.lock().unwrap_or_else(PoisonError::into_inner);
         gauges.fill(figures);
         let mut text = String::new();

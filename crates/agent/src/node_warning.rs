@@ -1,15 +1,15 @@
-//! What is wrong with this node rather than with the input, and the words for it.
+//! Warnings about this node, as opposed to the input.
 
-/// What it is about; a new report on a topic replaces the former one.
+/// The topic of a warning; a new warning on a topic replaces the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// Sysctls and `kube-ipvs0`.
     Settings,
     /// The node's own addresses and the Service ranges.
     Addresses,
-    /// This Node claims addresses inside the Service ranges.
+    /// This Node has addresses inside the Service ranges.
     OwnClaim,
-    /// Other Nodes that claim addresses inside the Service ranges.
+    /// Other Nodes have addresses inside the Service ranges.
     NodeClaim,
     /// Our routes.
     Routes,
@@ -23,23 +23,23 @@ pub enum Topic {
     Conntrack,
     /// Reading the kernel.
     Kernel,
-    /// A proxy beside this agent.
+    /// Another proxy on the node.
     OtherProxy,
     /// Schedulers that the kernel does not have.
     Scheduler,
 }
 
-/// One thing that is wrong.
+/// A warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeWarning {
     /// What it is about.
     pub topic: Topic,
-    /// What is wrong, what follows from it, and what to do, on one line.
+    /// The problem, its consequence and the remedy, on one line.
     pub text: String,
 }
 
 impl Topic {
-    /// The word for it in output.
+    /// The code in output.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Settings => "Settings",
@@ -57,8 +57,8 @@ impl Topic {
         }
     }
 
-    /// Whether it is a matter of this node. Every agent sees what other kubelets claim: if it were reported, one kubelet
-    /// could make all agents write.
+    /// Whether the warning belongs to this node's report. Every agent sees the addresses of other Nodes: if agents
+    /// reported these, one kubelet could make all agents write.
     pub const fn is_of_this_node(self) -> bool {
         !matches!(self, Self::NodeClaim)
     }

@@ -1,14 +1,14 @@
-//! The loop: what the cluster says becomes what the kernel holds, and stays so.
+//! The loop: makes the kernel match the cluster, and keeps it so.
 //!
 //! ```text
 //! trigger ──> desired (resolve what is dirty) ──> plan (diff against the mirror) ──> apply ──> commit
 //! ```
 //!
-//! Everything that can wake it is in [`Trigger`]; nothing else changes its state. One pass handles
-//! any set of Services and keys: a change, a retry, the repair of drift and the start differ only in
-//! which keys they name. Nothing is ever flushed, and nothing is written before the first full read.
+//! Only a [`Trigger`] can wake the loop; nothing else changes its state. One pass handles any set of Services and keys:
+//! a change, a retry, a repair and the start differ only in the keys. Nothing is ever flushed, and nothing is written
+//! before the first complete read of the input.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod addresses;
@@ -57,41 +57,41 @@ use crate::state::Question;
 
 pub(crate) use self::reconciler::{Parts, Reconciler};
 
-/// Everything that can wake the loop.
+/// All events that wake the loop.
 enum Trigger {
-    /// The process was asked to exit; the data plane stays.
+    /// The process must exit; the data plane stays.
     Stop,
-    /// Someone asks something.
+    /// A query.
     Question(Question),
-    /// The cluster changed.
+    /// A change of the cluster.
     Input(Batch),
-    /// Addresses of this machine came or went.
+    /// Addresses of this node were added or removed.
     Moved,
-    /// What follows the cluster has ended: its thread panicked.
+    /// The thread that reads the cluster panicked.
     SourceEnded,
-    /// A failed key, a draining real server or a refused part of the machine is due.
+    /// A failed key, a draining real server, or failed routes or tables are due.
     Due,
-    /// The periodic comparison begins.
+    /// The periodic comparison starts.
     Check,
-    /// The comparison that has begun goes on, a slice at a time.
+    /// The running comparison continues with the next slice.
     CheckOn,
-    /// The cluster's first list is still coming: meanwhile the kernel's table is read, a slice at a time.
+    /// While the cluster's first list is loading, the kernel's table is read, slice by slice.
     ReadOn,
 }
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It was asked to.
+    /// It was requested.
     Stopped,
-    /// Nothing follows the cluster any more, so it would serve what was true once.
+    /// The cluster is no longer read, so the virtual servers would become stale.
     SourceLost,
-    /// Nothing deletes connection tracking entries any more.
+    /// The thread that deletes connection tracking entries has exited.
     ConntrackLost,
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Runs until `stop` is done.
+    /// Runs until `stop` completes.
     pub(crate) async fn run(
         &mut self,
         mut source: Watch,
@@ -135,8 +135,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Takes a batch and whatever else has come meanwhile, so that a burst is one pass; the first
-    /// change of a burst waits for nothing.
+    /// Takes a batch and everything else that has arrived, so that a burst is one pass. The first change of a burst is
+    /// handled without delay.
     async fn take_input(&mut self, batch: Batch, source: &mut Watch) {
         self.pending.arrived();
         self.absorb(batch);
@@ -149,7 +149,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         // A query during a long pass must see that changes are pending.
         self.publish();
         match (self.startup.input(), self.index.completeness()) {
-            // The first full read is still under way: nothing may be programmed.
+            // The first complete read is not done: nothing may be programmed.
             (_, None) => {}
             (None, Some(_)) => self.start().await,
             (Some(Completeness::Partial), Some(Completeness::Whole)) => {
@@ -184,7 +184,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-/// What kind of object an event changes; Nodes and ranges are not counted.
+/// The kind of object that an event changes; Nodes and ranges are not counted.
 fn changed(event: &Event) -> Option<Kind> {
     match event {
         Event::Apply(Object::Service(_)) => Some(Kind::Service),
@@ -199,7 +199,7 @@ fn changed(event: &Event) -> Option<Kind> {
     }
 }
 
-/// The next batch if it is there already.
+/// The next batch, if it has arrived.
 async fn next_now(source: &mut Watch) -> Option<Batch> {
     let mut next = pin!(source.next());
     poll_fn(|context| match next.as_mut().poll(context) {

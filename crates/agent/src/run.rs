@@ -1,4 +1,4 @@
-//! One node's data plane: started with a configuration, read through a handle, ended by a signal.
+//! Runs the data plane of one node: starts it with a configuration, and ends it on a signal.
 
 use std::io;
 use std::sync::Arc;
@@ -23,27 +23,25 @@ use crate::reconcile::{Ended, Parts, Reconciler};
 use crate::start_error::StartError;
 use crate::state::LoopEnds;
 
-/// Why the agent exits when the thread that reads the cluster is gone.
+/// Why the agent exits if the thread that reads the cluster has panicked.
 const SOURCE_LOST: &str = "the thread that follows the cluster ended; the agent exits so that it is started again, and \
                            the data plane goes on serving";
 
-/// Why the agent exits when the thread that deletes connection tracking entries is gone.
+/// Why the agent exits if the thread that deletes connection tracking entries has exited.
 const CONNTRACK_LOST: &str = "the thread that deletes connection tracking entries ended; the agent exits so that it is \
                               started again, and the data plane goes on serving";
 
-/// Why the agent exits when the task that looks for other proxies panics.
+/// Why the agent exits if the task that detects other proxies panics.
 const SEARCH_LOST: &str = "the search for other proxies ended; the agent exits so that it is started again, and the data \
                            plane goes on serving";
 
-/// Runs the data plane until SIGTERM or SIGINT, or until `superseded` says why to end, which is returned. What it
-/// programmed stays in the kernel.
+/// Runs the data plane until SIGTERM or SIGINT, or until `superseded` returns a reason to exit, which is returned.
+/// Everything that was programmed stays in the kernel.
 ///
-/// Must be called within a tokio runtime with I/O and time enabled, in the network namespace of the
-/// node.
+/// Must be called within a tokio runtime with I/O and time enabled, in the network namespace of the node.
 ///
 /// # Errors
-/// Only before anything is written: the module or a permission is missing, the ownership record
-/// cannot be kept.
+/// Only before anything is written: the module or a permission is missing, or the ownership record cannot be written.
 pub async fn run(
     config: AgentConfig,
     source: Watch,
@@ -102,7 +100,7 @@ pub async fn run(
     }
 }
 
-/// When the kernel booted, on the clock that stands still while the machine sleeps, as the loop's does.
+/// The boot time on the clock that stops during suspend, as the loop's clock does.
 fn booted() -> Instant {
     let since = clock_gettime(ClockId::Monotonic);
     let since = Duration::try_from(since).unwrap_or_default();
@@ -133,7 +131,7 @@ fn open_record(config: &AgentConfig, boot: &str) -> Result<(OwnershipRecord, Cla
     Ok((record, claims))
 }
 
-/// Without this record the node serves all the same, so nothing about it ends the agent.
+/// Without this record the node still serves, so its errors do not end the agent.
 fn open_draining(config: &AgentConfig, boot: &str) -> (Draining, Deadlines) {
     let (draining, deadlines) = Draining::open(&config.state_dir, boot);
     let deadlines = deadlines.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! Plain HTTP over TCP: bound when the port can be had, retried when it cannot.
+//! Serves HTTP over TCP, and retries if the port cannot be bound.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-/// How long to wait before a port is tried again (KP-HC-21).
+/// Pause before the port is tried again (KP-HC-21).
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Serves `router` on `address` until the task is dropped. A port that cannot be bound is reported once and
-/// tried again every 5 s; nothing else waits for it.
+/// Serves `router` on `address` until the task is dropped. A port that cannot be bound is logged once and retried every
+/// 5 s; nothing else waits for it.
 pub async fn tcp(what: &'static str, flag: &'static str, address: SocketAddr, router: Router) {
     let listener = bind(what, flag, address).await;
     match telemetry::serve(listener, router).await {}

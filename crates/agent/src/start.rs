@@ -1,4 +1,4 @@
-//! Starts the agent: the loop, and around it the servers through which it is read.
+//! `ipvs-topo agent`: runs the loop and the servers that read it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,13 +56,13 @@ pub async fn run(
 ) -> Result<Option<String>, StartError> {
     let board = source.sync_status().cloned();
     preflight::permission()?;
-    // Held until the agent ends; taken before the socket of another agent could be replaced.
+    // Held until the agent exits; acquired before another agent's socket could be replaced.
     let _lock = Lock::acquire(&options.config.state_dir)?;
     let _namespace = NamespaceLock::acquire()?;
     let Socket { listener, file } = socket::listen(&options.socket).await?;
     let (handle, ends) = channel();
     let metrics = Metrics::new();
-    // Dropped with the loop's end: the tasks stop, and the socket's file goes.
+    // Dropped with the loop: the tasks stop, and the socket's file is removed.
     let _file = file;
     let mut servers = JoinSet::new();
     let api = api::router(Arc::new(api(&options, &handle, board.clone())));
@@ -85,7 +85,7 @@ pub async fn run(
     end_of(data_plane, &mut servers).await
 }
 
-/// How the agent ends: with its data plane, or with the first server that panics.
+/// Ends with the data plane, or with the first server that panics.
 async fn end_of(
     data_plane: impl Future<Output = Result<Option<String>, StartError>>,
     servers: &mut JoinSet<()>,
@@ -96,7 +96,7 @@ async fn end_of(
     }
 }
 
-/// Waits until a task panics: without it the agent would look sound and answer no probe or report nothing.
+/// Waits until a task panics: otherwise the agent would seem healthy without answering probes or reporting.
 async fn first_panic(servers: &mut JoinSet<()>) -> String {
     loop {
         match servers.join_next().await {
@@ -105,7 +105,7 @@ async fn first_panic(servers: &mut JoinSet<()>) -> String {
                     "a server of the agent ended: {error}; the data plane goes on serving"
                 );
             }
-            // A task that has done what it was for.
+            // A task that has finished its work.
             Some(_) => {}
             None => std::future::pending().await,
         }
@@ -120,7 +120,7 @@ struct TcpServers<'a> {
 }
 
 impl TcpServers<'_> {
-    /// The two servers on TCP, as far as they are wanted.
+    /// The two TCP servers, if enabled.
     fn listen(&self, servers: &mut JoinSet<()>, options: &AgentOptions) {
         let (handle, board) = (self.handle.clone(), self.board.cloned());
         if let Some(address) = options.healthz_address {

@@ -1,6 +1,6 @@
-//! `ipvs-topo diff`: what would be changed in the kernel, as commands that an operator would type.
+//! `ipvs-topo diff`: shows the pending changes of the kernel as commands that an operator would type.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
 use crate::runtime;
 
-/// Runs the command; trouble is a difference.
+/// Runs the command; a difference sets the exit code.
 ///
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.
@@ -48,8 +48,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
         .end(warnings, args.output.reader(), ExitStatus::of(!view.equal))
 }
 
-/// What was read against the kernel of this machine. Whoever made a virtual server that the files ask for, it is compared;
-/// one that they do not ask for is to be deleted only if the record says that it is ours.
+/// Compares the input with the kernel of this machine. A virtual server in the input is compared, whoever created it.
+/// Another one is to be deleted only if the record says that it is ours.
 async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
     for warning in &resolved.warnings {
         print::aside(&format!("warning: {}", warning.text));
@@ -88,7 +88,7 @@ async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failu
     Ok(describe::diff(&changed.chain(gone).collect::<Vec<_>>()))
 }
 
-/// One line for each step, and a closing one.
+/// One line for each step, and a summary line.
 fn text(view: &DiffView) -> String {
     if view.equal {
         return "no difference\n".to_owned();

@@ -1,6 +1,6 @@
-//! `ipvs-topo explain`: how the real servers of one Service were chosen and weighted.
+//! `ipvs-topo explain`: shows how the real servers of one Service were chosen and weighted.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use agent_api::client;
@@ -20,7 +20,7 @@ use crate::services::full_name;
 /// Runs the command.
 ///
 /// # Errors
-/// The input cannot be read, no agent answers, or there is no such Service or port.
+/// The input cannot be read, no agent answers, or the Service or port does not exist.
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {
     let seen_from = seen_from(&args.origin, args.node.as_deref())?;
     let origin = seen_from.as_ref().map(|(origin, _node)| origin);
@@ -60,7 +60,7 @@ fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Fai
     runtime::block_on(async { Ok(client::get(&args.socket, &path).await?) })
 }
 
-/// The virtual servers of the port asked for.
+/// The virtual servers of the requested port.
 fn only(
     views: Vec<ExplainView>,
     service: &ObjectName,

@@ -1,4 +1,4 @@
-//! A cluster read once, seen from one node: what `render`, `diff` and `explain` share.
+//! A cluster that was read once, seen from one node: shared by `render`, `diff` and `explain`.
 
 use agent_api::describe;
 use agent_api::explain::ExplainInput;
@@ -12,31 +12,31 @@ use crate::args::{OriginArgs, ServiceArgs};
 use crate::exit::Failure;
 use crate::origin::Origin;
 
-/// A cluster and the place it is seen from.
+/// A cluster and a viewpoint.
 #[derive(Debug)]
 pub struct Offline {
-    /// What was read.
+    /// The input.
     pub loaded: Loaded,
-    /// Where one stands.
+    /// The node and the time.
     pub me: Viewpoint,
 }
 
-/// Everything that a node would program.
+/// All virtual servers of a node.
 #[derive(Debug)]
 pub struct Resolved {
-    /// By Service, port and address.
+    /// In order of Service, port and address.
     pub servers: Vec<ResolvedServer>,
-    /// What is wrong with the input, and with Services as far as resolving them showed.
+    /// Warnings about the input, and problems found while resolving the Services.
     pub warnings: Vec<WarningView>,
     /// Parts of Services that are not programmed.
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// Where the cluster is read from and the node to see it from, if the command line says either: a node is seen in the
-/// cluster that kubectl would ask, unless another is named.
+/// The source of the cluster state and the node, if the command line has either. With a node alone, the cluster is the
+/// one that kubectl would use.
 ///
 /// # Errors
-/// It says where, and no node.
+/// There is a source, but no node.
 pub fn seen_from<'a>(
     origin: &OriginArgs,
     node: Option<&'a str>,
@@ -50,10 +50,10 @@ pub fn seen_from<'a>(
     }
 }
 
-/// Refuses a flag that is about an input read here where the running agent is asked.
+/// Refuses a flag about an input if the running agent is queried.
 ///
 /// # Errors
-/// The flag is there.
+/// The flag is present.
 pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
     if is_there {
         return Err(Failure::input(format_args!(
@@ -67,7 +67,7 @@ impl Offline {
     /// Reads the cluster at `origin` as of `now`, milliseconds since 1970. Must not be called within a task of a runtime.
     ///
     /// # Errors
-    /// Nothing could be read; what is wrong in parts gives warnings.
+    /// Nothing could be read; partial failures are warnings.
     pub fn read(
         origin: &Origin,
         node: &str,
@@ -88,12 +88,12 @@ impl Offline {
         Ok(Self { loaded, me })
     }
 
-    /// Resolves every Service.
+    /// Resolves all Services.
     pub fn resolve(&self) -> Resolved {
         self.resolve_in(&Scope::All)
     }
 
-    /// Resolves the Services of `scope`; warnings are those that concern them.
+    /// Resolves the Services of `scope`, with the warnings about them.
     pub(crate) fn resolve_in(&self, scope: &Scope) -> Resolved {
         let snapshot = &self.loaded.snapshot;
         let mut resolved = Resolved {
@@ -123,10 +123,10 @@ impl Offline {
         resolved
     }
 
-    /// What the explanation of one Service needs.
+    /// The input for the explanation of one Service.
     ///
     /// # Errors
-    /// The input has none of that name.
+    /// The input does not have the Service.
     pub(crate) fn case(&self, service: &ObjectName) -> Result<ExplainInput, Failure> {
         let Loaded {
             snapshot,

@@ -1,4 +1,4 @@
-//! Where the cluster is read from: files, or an API server.
+//! The source of the cluster state: files or an API server.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use topology_core::model::ObjectName;
 use crate::exit::Failure;
 use crate::output::print::aside;
 
-/// What the API server's audit log shows of us.
+/// The user agent in the API server's audit log.
 const USER_AGENT: &str = concat!("ipvs-topo/", env!("CARGO_PKG_VERSION"));
 
-/// Where the cluster is read from.
+/// The source of the cluster state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A file, a folder, or `-` for standard input.
@@ -24,7 +24,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// An API server, by the kubeconfig at a path or by what the environment says, and at another address if one is given.
+    /// An API server, from the kubeconfig at a path or from the environment, optionally with another address.
     pub fn api(kubeconfig: Option<PathBuf>, master: Option<String>) -> Self {
         Self::Api(Access {
             credentials: kubeconfig.map_or(Credentials::Environment, Credentials::Kubeconfig),
@@ -34,7 +34,7 @@ impl Origin {
         })
     }
 
-    /// The same API server by a context of the kubeconfig, and as another user; files stay what they are.
+    /// The same API server with a context of the kubeconfig, and as another user; files stay unchanged.
     #[must_use]
     pub fn seen_as(self, context: Option<String>, impersonate: Option<String>) -> Self {
         match self {
@@ -50,7 +50,7 @@ impl Origin {
     /// Reads the whole cluster once. Must not be called within a task of a runtime.
     ///
     /// # Errors
-    /// Nothing could be read; what is wrong in parts gives warnings.
+    /// Nothing could be read; partial failures are warnings.
     pub fn read(&self, options: &Options) -> Result<Loaded, Failure> {
         match self {
             Self::Files(path) => source::read(path, options).map_err(Failure::input),
@@ -62,10 +62,10 @@ impl Origin {
         }
     }
 
-    /// Follows the cluster; `following` says how; of files only what annotations may use counts.
+    /// Watches the cluster, with the options in `following`; for files only the permitted annotation labels count.
     ///
     /// # Errors
-    /// There is no such path, or no way to know where the server is or who asks.
+    /// The path does not exist, or the server or the credentials are unknown.
     pub fn watch(&self, following: Following) -> Result<Watch, Failure> {
         match self {
             Self::Files(path) => {
@@ -76,7 +76,7 @@ impl Origin {
         }
     }
 
-    /// The namespace of a Service that is named without one: as for kubectl that of the context; files have none.
+    /// The namespace of a Service without one: as for kubectl that of the context; `None` for files.
     ///
     /// # Errors
     /// The kubeconfig cannot be used.
@@ -87,7 +87,7 @@ impl Origin {
         }
     }
 
-    /// For people who do not know how it was read: the path, or the server's address and the context of the kubeconfig.
+    /// The path, or the server's address and the context of the kubeconfig.
     pub fn in_full(&self) -> String {
         let address = match self {
             Self::Files(_) => None,
@@ -99,7 +99,7 @@ impl Origin {
     /// The annotations of a Service whose keys begin with `prefix`.
     ///
     /// # Errors
-    /// The API server does not give the Service; files that cannot be read were reported before.
+    /// The API server does not return the Service. Files that cannot be read were reported before.
     pub fn annotations(
         &self,
         service: &ObjectName,
@@ -112,7 +112,7 @@ impl Origin {
     }
 }
 
-/// A server that cannot be reached is trouble of its own; everything else is the user's to correct.
+/// An unreachable server is an error of the environment; all others are for the user to correct.
 fn fetch(error: api::FetchError) -> Failure {
     match &error {
         api::FetchError::Access(_) => Failure::input(error),
@@ -120,7 +120,7 @@ fn fetch(error: api::FetchError) -> Failure {
     }
 }
 
-/// For people: the path, the kubeconfig or the address.
+/// The path, the kubeconfig or the address.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

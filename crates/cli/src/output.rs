@@ -1,8 +1,8 @@
-//! How results are shown: JSON views, `ipvsadm-save` lines, tables.
+//! Prints results: JSON views, `ipvsadm-save` lines, tables.
 //!
-//! The views are structs of their own, so that the JSON contract does not move when a domain type does.
+//! The views are separate structs, so that the JSON does not change when an internal type does.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod bar;

@@ -1,4 +1,4 @@
-//! `ipvs-topo render`: what a node would program, without a kernel and without an agent.
+//! `ipvs-topo render`: prints the virtual servers of a node, without a kernel and without an agent.
 
 use agent_api::view::NodeView;
 

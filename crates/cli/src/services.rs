@@ -1,4 +1,4 @@
-//! Finds the Services that a command line names.
+//! Finds the Services on a command line.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::args::values::ServiceName;
 use crate::exit::Failure;
 use crate::origin::Origin;
 
-/// The Services to look at: those that are named, or those of a namespace, else all.
+/// The named Services, or those of a namespace, otherwise all.
 ///
 /// # Errors
-/// There is none of a name, or none in the namespace.
+/// A Service does not exist, or the namespace has none.
 pub(crate) fn scope(
     args: &ServicesArgs,
     origin: &Origin,
@@ -55,7 +55,7 @@ fn of_namespace(snapshot: &Snapshot, namespace: &str) -> Result<Scope, Failure> 
     Ok(Scope::Only(inside))
 }
 
-/// A Service that is written without its namespace is in that of `-n`, else in that of the kubeconfig's context, else in
+/// The namespace of a Service without one: that of `-n`, otherwise that of the kubeconfig's context, otherwise
 /// `default`.
 ///
 /// # Errors

@@ -1,9 +1,10 @@
-//! `ipvs-topo simulate`: every Node's decision at once, before and after a change, beside what others would do.
+//! `ipvs-topo simulate`: computes every Node's decisions, before and after a change, and compares with other
+//! mechanisms.
 //!
-//! Computing (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`, `baseline`, `change`, `apply`) knows nothing of
-//! printing (`table`, `html`); between them stands [`view`].
+//! The computation (`node_zones`, `demand`, `group`, `flow`, `cluster_flows`, `figures`, `baseline`, `change`, `apply`)
+//! does not depend on the output (`table`, `html`); [`view`] is between them.
 
-// A source, reason, note or fact that is added must be thought of everywhere, and not fall under `_`.
+// A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod change;
@@ -49,7 +50,7 @@ use crate::services;
 /// Runs the command.
 ///
 /// # Errors
-/// The input cannot be read, or a change names what is not there.
+/// The input cannot be read, or a change names something that does not exist.
 pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
     let view = simulate(args)?;
     if args.output != SimulateFormat::Json {
@@ -66,7 +67,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
         .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
 }
 
-/// Where the page comes from that is made now.
+/// The origin of the HTML page.
 fn made(origin: &Origin, now: i64) -> html::Made {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     html::Made {
@@ -79,7 +80,7 @@ fn made(origin: &Origin, now: i64) -> html::Made {
     }
 }
 
-/// A word of a command line as a shell reads it back.
+/// An argument, quoted so that a shell reads it back.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -89,7 +90,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Computes all there is to show.
+/// Computes the whole result.
 ///
 /// # Errors
 /// As [`run`].
@@ -155,7 +156,7 @@ pub fn simulate(args: &SimulateArgs) -> Result<SimulationView, Failure> {
     Ok(computed.view(changes, warnings))
 }
 
-/// Warnings about policies and drains that do nothing, beside those that are `known` already.
+/// Warnings about policies and drains without effect, except those in `known`.
 fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<WarningView> {
     let found = unused_policies::warnings(snapshot, options.now, NodeLabels::All, |_key| None);
     let views = found.iter().map(describe::warning);
@@ -166,7 +167,7 @@ fn idle(snapshot: &Snapshot, options: &Options, known: &[WarningView]) -> Vec<Wa
     views.filter(is_new).collect()
 }
 
-/// What is to be changed, in words.
+/// The changes as text.
 fn changes(args: &SimulateArgs) -> Vec<String> {
     let sets = args.set.iter().map(ToString::to_string);
     let scales = args.scale.iter().map(ToString::to_string);
@@ -178,7 +179,7 @@ fn changes(args: &SimulateArgs) -> Vec<String> {
     sets.chain(scales).chain(drains).chain(policies).collect()
 }
 
-/// The changes, worked out but not made; what is wrong with the policies of files joins the `warnings`.
+/// The changes, computed but not applied; warnings about policies in files are added to `warnings`.
 fn edit(
     args: &SimulateArgs,
     options: &Options,
@@ -202,7 +203,7 @@ fn edit(
     for scale in &args.scale {
         edit.scale(snapshot, atlas, scale)?;
     }
-    // After the endpoints are those that get hints.
+    // The last change is to hints, because it also needs the new endpoints.
     edit.distribute(snapshot, &args.set, |service| {
         origin.annotations(service, distribution::ANNOTATIONS)
     })?;

@@ -1,4 +1,4 @@
-//! `ipvs-topo status`: asks the running agent and shows what it says.
+//! `ipvs-topo status`: queries the running agent and prints its state.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::output::server::Detail;
 use crate::output::{print, summary};
 use crate::runtime;
 
-/// Between two looks of `--watch`.
+/// Interval of `--watch`.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// Clears the terminal and its history, and goes to its upper left corner.
+/// Clears the terminal and its scrollback, and moves the cursor home.
 const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 
 /// Runs the command.
@@ -40,7 +40,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitStatus, Failure> {
     })
 }
 
-/// Whether anything in `view` needs a person.
+/// Whether anything in `view` needs attention.
 fn trouble(view: &StatusView) -> bool {
     let failed = |server: &agent_api::view::ServerView| {
         server
@@ -51,7 +51,7 @@ fn trouble(view: &StatusView) -> bool {
     !view.head.kernel.in_sync || view.services.virtual_servers.iter().any(failed)
 }
 
-/// The head and every page; one Service is one page.
+/// The head and all pages; a single Service is one page.
 async fn ask(socket: &Path, service: Option<&ObjectName>) -> Result<StatusView, Failure> {
     let head: HeadView = client::get(socket, "/v1/status").await?;
     let mut services = ServicesView::default();

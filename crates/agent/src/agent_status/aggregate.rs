@@ -1,4 +1,4 @@
-//! Running counts over all Services, changed by the contribution of one Service.
+//! Totals over all Services, updated with the contribution of each Service.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,41 +15,41 @@ use topology_core::snapshot::Snapshot;
 use super::contribution::{Contribution, DrainEffect, Instead};
 use super::share::{Room, by_turns, first, number_of};
 
-/// What decides on a node, and what Services get instead of what they ask, as far as a report has room.
+/// The deciding policies, drains and fallbacks of a node, as far as a report has space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecisionSummary {
-    /// Those of the cluster first, by namespace and name.
+    /// Cluster-scoped policies first, by namespace and name.
     pub policies: Vec<PolicyInUse>,
     /// By name.
     pub drains: Vec<DrainInUse>,
     /// The latest first.
     pub fallbacks: Vec<Fallback>,
-    /// Policies that decide for a Service, with room or without.
+    /// Number of policies that decide a Service, including those without space.
     pub deciding: u64,
-    /// Nodes of the cluster: so many agents report.
+    /// Nodes of the cluster: the number of reporting agents.
     pub nodes: u64,
 }
 
-/// Contributions of every Service, and their totals.
+/// The contributions of all Services, and their totals.
 #[derive(Debug, Default)]
 pub struct Aggregate {
     services: FxHashMap<ObjectName, ServiceEntry>,
-    /// For how many Services each policy decides.
+    /// Number of Services that each policy decides.
     policies: BTreeMap<PolicyName, u64>,
     drains: BTreeMap<Arc<str>, DrainTotals>,
     /// The latest first.
     fallbacks: BTreeSet<(Reverse<i64>, ObjectName)>,
 }
 
-/// A Service that has something to report. Few have, so the rest is apart.
+/// A Service with something to report. Few Services have, so this is a separate map.
 #[derive(Debug)]
 struct ServiceEntry {
     contribution: Box<Contribution>,
-    /// Since when it gets something else than asked, milliseconds since 1970.
+    /// Since when it gets something else than requested, in milliseconds since 1970.
     since: i64,
 }
 
-/// What a drain does to all Services.
+/// The effect of a drain on all Services.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct DrainTotals {
     endpoints: u64,
@@ -57,7 +57,7 @@ struct DrainTotals {
 }
 
 impl Aggregate {
-    /// Replaces the contribution of a Service; `now` in milliseconds since 1970.
+    /// Replaces the contribution of a Service; `now` is in milliseconds since 1970.
     pub fn replace(&mut self, service: &ObjectName, contribution: Contribution, now: i64) {
         let old = self.services.get(service);
         if old.map_or_else(
@@ -105,9 +105,9 @@ impl Aggregate {
         }
     }
 
-    /// What `node` has to report of the cluster that is known; `now` in milliseconds since 1970.
+    /// The report of `node`; `now` is in milliseconds since 1970.
     ///
-    /// Policies have half of the bytes, drains a quarter, fallbacks the rest.
+    /// Policies get half of the bytes, drains a quarter, fallbacks the rest.
     pub fn summarize(&self, snapshot: &Snapshot, now: i64, node: &str) -> DecisionSummary {
         let nodes = snapshot.nodes().count() as u64;
         let (bytes, turn) = (report_bytes(nodes), number_of(node));
@@ -131,8 +131,8 @@ impl Aggregate {
         }
     }
 
-    /// Policies that decide for a Service here. Those of the cluster have half of the room, and of the rest every
-    /// namespace has its share.
+    /// The policies that decide a Service here. Cluster-scoped ones get half of the space, and the namespaces share the
+    /// rest.
     fn policies(&self, snapshot: &Snapshot, mut room: Room, turn: u64) -> Vec<PolicyInUse> {
         let of_cluster = snapshot
             .policies()
@@ -156,12 +156,12 @@ impl Aggregate {
         policies
     }
 
-    /// How many Services get something else than asked, reported or not.
+    /// Number of Services that get something else than requested, reported or not.
     pub fn fallbacks(&self) -> u64 {
         self.fallbacks.len() as u64
     }
 
-    /// The policy, if it decides for a Service.
+    /// The policy, if it decides a Service.
     fn in_use(&self, policy: &TopologyPolicy) -> Option<PolicyInUse> {
         let id = policy.id();
         let services = *self.policies.get(&id)?;
@@ -219,7 +219,7 @@ fn step(count: u64, by: u64, comes: bool) -> u64 {
     }
 }
 
-/// Changes the count under a key; what has come to nothing is forgotten.
+/// Changes the count of a key, and removes the key at zero.
 fn change<K: Ord + Clone, T: Default + PartialEq>(
     counts: &mut BTreeMap<K, T>,
     key: &K,

@@ -1,4 +1,4 @@
-//! Where a report is left: the `TopologyAgent` of this node in the API server.
+//! Reads and writes the `TopologyAgent` of this node in the API server.
 
 use std::sync::Arc;
 
@@ -8,42 +8,42 @@ use serde_json::{Value, json};
 
 use crd::topology_agent::AgentStatus;
 
-/// The collection of reports.
+/// The resource of the reports.
 const REPORTS: &str = "/apis/topology.ipvs-topo.io/v1alpha1/topologyagents";
 
-/// The place of one node's report.
+/// The report object of one node.
 #[derive(Debug)]
 pub struct StatusClient {
     connection: Connection,
     node: Arc<str>,
 }
 
-/// What became of a report.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteResult {
-    /// It is written.
+    /// It was written.
     Written,
-    /// The API server does not know the kind of object.
+    /// The API server does not have this kind.
     NoKind,
-    /// There is no Node of that name, whose end would be the end of the report.
+    /// There is no Node of that name, which the report would need as its owner.
     NoNode,
 }
 
 impl StatusClient {
-    /// The place of the report of `node`.
+    /// The report object of `node`.
     pub fn new(connection: Connection, node: Arc<str>) -> Self {
         Self { connection, node }
     }
 
-    /// Whose report it is.
+    /// The name of the node.
     pub(super) fn node(&self) -> &str {
         &self.node
     }
 
-    /// The report as it was written last; none if there is none that can be read.
+    /// Reads the last report; `None` if there is none that can be parsed.
     ///
     /// # Errors
-    /// The API server does not answer, or refuses.
+    /// The API server does not respond, or refuses.
     pub async fn read(&self) -> Result<Option<AgentStatus>, ApiError> {
         match self.connection.get(&self.path()).await {
             Ok(mut object) => {
@@ -55,10 +55,10 @@ impl StatusClient {
         }
     }
 
-    /// Writes it, into a new object if there is none; `known`: whether one was read or written before.
+    /// Writes the report, and creates the object if needed; `known`: whether it was read or written before.
     ///
     /// # Errors
-    /// The API server does not answer, or refuses.
+    /// The API server does not respond, or refuses.
     pub async fn write(&self, report: &AgentStatus, known: bool) -> Result<WriteResult, ApiError> {
         if known {
             match self.patch(report).await {
@@ -76,7 +76,7 @@ impl StatusClient {
         });
         match self.connection.create(REPORTS, &object).await {
             Err(error) if error.fault == Fault::NotFound => return Ok(WriteResult::NoKind),
-            // Somebody made it meanwhile: it is there.
+            // Another client created it meanwhile.
             Err(error) if error.fault != Fault::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -89,7 +89,7 @@ impl StatusClient {
         self.connection.patch(&path, Patch::Merge, &status).await
     }
 
-    /// This node's own Node as an owner. It is listed rather than got: that is what the summary may do anyway.
+    /// Reads this node's Node as an owner. A list request has the permission that the agent has anyway.
     async fn owner(&self) -> Result<Option<Value>, ApiError> {
         let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", self.node);
         let nodes = self.connection.list(&path).await?;

@@ -1,20 +1,20 @@
-//! How a report differs from the one that was written before.
+//! Compares a report with the previous one.
 
 use crd::MAX_FALLBACKS;
 use crd::topology_agent::{AgentCounts, AgentStatus, Fallback};
 
-/// How a report differs from another.
+/// The difference between two reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Difference {
-    /// In nothing.
+    /// None.
     None,
-    /// In numbers and words alone. They change with the Services and endpoints of the cluster.
+    /// Only numbers and texts. They change with the Services and endpoints of the cluster.
     Amounts,
-    /// In what a client may wait for: the phase, or which policies, drains, fallbacks and warnings there are.
+    /// Something that a client may wait for: the phase, or the set of policies, drains, fallbacks and warnings.
     News,
 }
 
-/// How `report` differs from what was written before.
+/// Compares `report` with the previous one.
 pub(super) fn difference(report: &AgentStatus, before: Option<&AgentStatus>) -> Difference {
     match before {
         Some(before) if report == before => Difference::None,
@@ -29,7 +29,7 @@ fn without_amounts(report: &AgentStatus) -> AgentStatus {
     for policy in &mut report.policies {
         policy.services = 0;
     }
-    // The code is the news; its words may have a count in them.
+    // Only the code counts; the text may contain a number.
     for warning in &mut report.warnings {
         warning.message.clear();
     }
@@ -39,7 +39,7 @@ fn without_amounts(report: &AgentStatus) -> AgentStatus {
     report
 }
 
-/// A fallback that was reported before is as old as was reported, whatever restarted since.
+/// Keeps the age of a fallback that was reported before, even across restarts.
 pub(super) fn keep_times(report: &mut AgentStatus, before: &AgentStatus) {
     for fallback in &mut report.fallbacks {
         let mut old = before.fallbacks.iter();
@@ -55,7 +55,7 @@ pub(super) fn keep_times(report: &mut AgentStatus, before: &AgentStatus) {
     sort(&mut report.fallbacks);
 }
 
-/// The latest first, then by name; no more than one report may name.
+/// The latest first, then by name; at most the number that one report may list.
 fn sort(fallbacks: &mut Vec<Fallback>) {
     fallbacks.sort_by(|one, other| (&other.since, &one.service).cmp(&(&one.since, &other.service)));
     fallbacks.truncate(MAX_FALLBACKS);

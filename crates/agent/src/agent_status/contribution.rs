@@ -1,4 +1,4 @@
-//! What one Service adds to the report: who decides for it, what is drained of it, and what it gets instead of what it asks.
+//! The contribution of one Service to the report: the deciding policies, drained endpoints, and fallbacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,39 +8,39 @@ use topology_core::model::{Family, PolicyName};
 use topology_core::policy::{LevelKey, PolicySource};
 use topology_core::resolve::{Decision, Fact, LostBecause, Note, Refusal, Resolution};
 
-/// What one Service adds to the report.
+/// The contribution of one Service to the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contribution {
     /// The policy objects that decide.
     pub(super) policies: BTreeSet<PolicyName>,
     /// By drain.
     pub(super) drains: BTreeMap<Arc<str>, DrainEffect>,
-    /// What it gets instead.
+    /// The fallback, if any.
     pub(super) instead: Option<Instead>,
 }
 
-/// What a drain does to one Service.
+/// The effect of a drain on one Service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct DrainEffect {
-    /// Endpoints that take no new connections, of each family.
+    /// Endpoints without new connections, of each family.
     v4: u32,
     v6: u32,
-    /// Whether it passes the Service over.
+    /// Whether the drain does not apply to the Service.
     pub(super) skips: bool,
 }
 
-/// What a Service gets instead of what it asks.
+/// What a Service gets instead of what it requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Instead {
     pub(super) why: FallbackReason,
-    /// The policy object that asked; none for annotations.
+    /// The requesting policy object; `None` for annotations.
     pub(super) policy: Option<PolicyName>,
-    /// The mode that was asked; none where that is not known.
+    /// The requested mode; `None` if unknown.
     pub(super) from: Option<&'static str>,
     pub(super) to: &'static str,
 }
 
-/// What decides where topology does not.
+/// What decides instead of the topology.
 const UNIFORM: &str = "Uniform";
 
 impl DrainEffect {
@@ -49,7 +49,7 @@ impl DrainEffect {
         u64::from(self.v4) + u64::from(self.v6)
     }
 
-    /// The ports of a Service have the same endpoints, mostly: counted is the port with the most.
+    /// The ports of a Service mostly have the same endpoints, so only the port with the most counts.
     fn covers(&mut self, family: Family, endpoints: u32) {
         let most = match family {
             Family::V4 => &mut self.v4,
@@ -105,7 +105,7 @@ impl Contribution {
     }
 }
 
-/// What one port gets instead of what was asked, if it does.
+/// The fallback of one port, if any.
 fn instead(decision: &Decision) -> Option<Instead> {
     let why = match decision.refusal {
         Some(Refusal::NoMatch) if has_unknown_level(decision) => {
@@ -114,7 +114,7 @@ fn instead(decision: &Decision) -> Option<Instead> {
         Some(Refusal::NoMatch | Refusal::Avoided) => Some((FallbackReason::NoMatch, "Nothing")),
         Some(Refusal::OwnNodeUnknown) => Some((FallbackReason::NodeUnknown, "Nothing")),
         Some(Refusal::BoundaryUnread) => Some((FallbackReason::Invalid, "Nothing")),
-        // As asked, or no matter of topology. The scheduler is missing whatever the endpoints are.
+        // No fallback, or not one of topology. A missing scheduler does not depend on the endpoints.
         Some(Refusal::NoEndpoints | Refusal::NoneReady | Refusal::NoneLocal | Refusal::Drained) => {
             noted(decision).filter(|(why, _)| *why == FallbackReason::SchedulerMissing)
         }
@@ -126,12 +126,12 @@ fn instead(decision: &Decision) -> Option<Instead> {
         from: Some(decision.mode.api_value()),
         to,
     });
-    // What the owner did wrong lasts, so what comes and goes with endpoints must not hide it.
+    // Errors of the owner last, so temporary conditions of endpoints must not hide them.
     let all = [of_what_decides, not_allowed(decision), invalid(decision)];
     all.into_iter().flatten().min_by_key(|instead| instead.why)
 }
 
-/// What decides where an administrator does not let owners have the mode that the annotations ask for.
+/// The fallback for a mode that the owner limits do not permit.
 fn not_allowed(decision: &Decision) -> Option<Instead> {
     let mut notes = decision.notes.iter();
     let asked = notes.find_map(|note| {
@@ -149,7 +149,8 @@ fn not_allowed(decision: &Decision) -> Option<Instead> {
     })
 }
 
-/// What decides where some annotations are not valid, or name a policy that does not exist, unless it would have decided over valid ones, too.
+/// The fallback for annotations that are not valid, or that name a missing policy, unless the result would be the same
+/// with valid ones.
 fn invalid(decision: &Decision) -> Option<Instead> {
     let mut lost = decision.lost.iter();
     let all_lost = lost.any(|lost| lost.why == LostBecause::Invalid);
@@ -173,7 +174,7 @@ fn invalid(decision: &Decision) -> Option<Instead> {
     })
 }
 
-/// What decides; nothing if that is stronger than annotations.
+/// The deciding source; `None` if it is stronger than annotations.
 fn in_use(decision: &Decision) -> Option<&'static str> {
     match decision.source {
         PolicySource::TrafficPolicyLocal | PolicySource::ClusterOverride => None,
@@ -186,7 +187,7 @@ fn in_use(decision: &Decision) -> Option<&'static str> {
     }
 }
 
-/// The gravest of the notes, and what decides then.
+/// The most important note, and what decides then.
 fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
     let mode = decision.mode.api_value();
     let left = if only_any_is_left(decision) {
@@ -200,12 +201,12 @@ fn noted(decision: &Decision) -> Option<(FallbackReason, &'static str)> {
         Note::Panic => Some((FallbackReason::Panic, UNIFORM)),
         Note::DrainIgnored { .. } => Some((FallbackReason::DrainIgnored, left)),
         Note::Merged { .. } => Some((FallbackReason::BelowMin, left)),
-        // That a level passes its share on is what the policy asks; that none is left is not.
+        // Passing on a level's share is what the policy requests; having no level left is not.
         Note::EmptyLevel { .. } => (left == UNIFORM).then_some((FallbackReason::Empty, UNIFORM)),
         Note::SchedulerMissing { .. } => Some((FallbackReason::SchedulerMissing, mode)),
         Note::Clipped { .. } => Some((FallbackReason::Clipped, mode)),
         Note::WeightClamped { .. } => Some((FallbackReason::WeightClamped, mode)),
-        // What the owner did wrong: see `not_allowed` and `invalid`.
+        // Errors of the owner: see `not_allowed` and `invalid`.
         Note::NotAllowed { .. }
         | Note::PartlyInvalid
         | Note::BoundaryUnread
@@ -228,7 +229,7 @@ fn has_unknown_level(decision: &Decision) -> bool {
     notes.any(|note| matches!(note, Note::LevelUnknown { .. }))
 }
 
-/// Whether of several levels only `*` has anything to give.
+/// Whether of several levels only `*` has endpoints.
 fn only_any_is_left(decision: &Decision) -> bool {
     let levels = || decision.levels.iter();
     let mut giving = levels().filter(|level| !level.share.is_zero());

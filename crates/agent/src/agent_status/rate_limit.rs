@@ -1,5 +1,5 @@
-//! When a report may be written: no more than twice a minute, less often in a large cluster, and at another moment on
-//! every node. No clock of its own.
+//! Limits how often a report is written: at most twice a minute, less often in a large cluster, and at a different time
+//! on every node. Has no clock of its own.
 
 use std::time::Duration;
 
@@ -8,42 +8,43 @@ use crd::topology_agent::rate::{round, two_reports};
 use super::compare::Difference;
 use super::share::number_of;
 
-/// Numbers alone change with every endpoint of the cluster, and no client waits for them: so seldom that the agents of a
-/// large cluster together are no load.
+/// Interval for changes of numbers only. They change with every endpoint of the cluster, and no client waits for them,
+/// so the agents of a large cluster together cause little load.
 pub(super) const AMOUNTS: Duration = Duration::from_secs(600);
-/// After a failure; twice as long after each further one, and longer by the node's own part of a round.
+/// Pause after a failure. It doubles with each further failure, plus the node's own offset in a round.
 const RETRY: Duration = Duration::from_secs(15);
-/// What a failure waits at most, and what a report waits that has no place to go; longer by the node's own part of it.
+/// The longest pause after a failure, and the pause if the API server does not have the kind; plus the node's own
+/// offset.
 pub(super) const SELDOM: Duration = Duration::from_secs(300);
 
-/// What a report costs the API server.
+/// The cost of a report for the API server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ReportLoad {
-    /// Nodes of the cluster; each has a report.
+    /// Number of Nodes; each has a report.
     pub(super) nodes: u64,
-    /// The length of the report as JSON.
+    /// Length of the report as JSON.
     pub(super) bytes: u64,
 }
 
 impl ReportLoad {
-    /// The time in which every node may write such a report once.
+    /// The time in which every node may write one such report.
     fn round(self) -> Duration {
         round(self.nodes, self.bytes)
     }
 }
 
-/// What was written lately.
+/// The recent writes.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit {
-    /// The node's own moment in a round, in thousandths of it.
+    /// The node's offset in a round, in thousandths.
     moment: u32,
-    /// What the report differs in from the last one, and since when.
+    /// The difference from the last report, and since when.
     differs: Option<(Difference, Duration)>,
-    /// When the last report was written, and the one before.
+    /// When the last report was written, and the previous one.
     written: [Option<Duration>; 2],
     failures: u32,
     not_before: Duration,
-    /// The last round that is known.
+    /// The last known round.
     round: Duration,
 }
 
@@ -56,7 +57,7 @@ impl RateLimit {
         }
     }
 
-    /// When a report that differs so at `now` may be written; never if it does not differ.
+    /// When a report with this difference may be written; `None` without a difference.
     pub(super) fn due(
         &mut self,
         now: Duration,
@@ -82,7 +83,7 @@ impl RateLimit {
         self.not_before
     }
 
-    /// It was written.
+    /// Records a write.
     pub(crate) fn wrote(&mut self, now: Duration) {
         let [last, _] = self.written;
         *self = Self {
@@ -93,24 +94,24 @@ impl RateLimit {
         };
     }
 
-    /// It could not be written; `least` is how long the server wants to be left alone.
+    /// Records a failed write; `least` is the pause that the server requests.
     pub(crate) fn failed(&mut self, now: Duration, least: Option<Duration>) {
         let wait = RETRY.saturating_mul(1 << self.failures.min(8)).min(SELDOM);
         self.failures += 1;
         self.wait(now, wait.max(least.unwrap_or_default()));
     }
 
-    /// There is no place for it.
+    /// Records that the API server does not have the kind.
     pub(crate) fn nowhere(&mut self, now: Duration) {
         self.wait(now, SELDOM);
     }
 
-    /// An API server that is back must not have all agents at once: each waits for its own moment, too.
+    /// The agents must not all return at the same time: each waits for its own offset, too.
     fn wait(&mut self, now: Duration, wait: Duration) {
         self.not_before = now + wait + self.part(self.round.max(wait));
     }
 
-    /// The node's own part of a time.
+    /// The node's offset in a duration.
     fn part(&self, time: Duration) -> Duration {
         time.saturating_mul(self.moment) / 1000
     }

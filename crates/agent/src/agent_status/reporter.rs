@@ -1,4 +1,4 @@
-//! Keeps the report up to date: asks the loop for the decisions, and writes when the rate limit allows.
+//! Keeps the report up to date: queries the loop, and writes when the rate limit permits.
 
 #[cfg(test)]
 mod tests;
@@ -19,20 +19,21 @@ use super::share::{Room, first};
 use super::{DecisionSummary, StatusClient, WriteResult};
 use crate::state::{AgentHandle, Pulse, Stopped};
 
-/// Changes are gathered for so long before the loop is asked what they amount to.
+/// How long changes are collected before the loop is queried.
 const SETTLE: Duration = Duration::from_secs(1);
-/// A start that takes longer is reported; a shorter one leaves what the agent before said of the kernel, which still holds.
+/// A start that takes longer is reported. During a shorter one the previous agent's report about the kernel stays,
+/// which is still true.
 const START: Duration = Duration::from_secs(60);
-/// After so long without news of something, what is known of it counts as stale.
+/// Without news for this long, the state of a resource counts as stale.
 const STALE: SignedDuration = SignedDuration::from_mins(3);
-/// How often the object is looked at: an operator may have removed it.
+/// How often the object is read: an operator may have deleted it.
 const LOOK: Duration = AMOUNTS;
 /// Characters of the text of one warning.
 const MAX_MESSAGE: usize = 480;
-/// How often the collections are looked at: they make no sound when they change how they stand.
+/// How often the watch states are read: they send no notification.
 const GLANCE: Duration = Duration::from_secs(15);
 
-/// Keeps the report of `node` until the loop has ended.
+/// Keeps the report of `node` up to date until the loop has ended.
 pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: SyncStatus) {
     let mut was_logged = false;
     let connection = loop {
@@ -57,20 +58,20 @@ struct Reporter {
     board: SyncStatus,
     epoch: Instant,
     rate_limit: RateLimit,
-    /// Whether the API server ever said what it has: times that were reported before must not be lost.
+    /// Whether the existing report was read: its times must not be lost.
     was_read: bool,
-    /// What the API server has, as far as is known.
+    /// The report in the API server, as far as known.
     written: Option<AgentStatus>,
-    /// When the API server is asked again what it has.
+    /// When to read the report again.
     look: Duration,
-    /// What stands in the way, in the words that were logged.
+    /// The last logged error.
     trouble: Option<String>,
-    /// How many requests in a row failed.
+    /// Number of consecutive failures.
     failures: u32,
 }
 
 impl Reporter {
-    /// Nothing is asked or written yet.
+    /// Nothing was read or written yet.
     fn new(client: StatusClient, handle: AgentHandle, board: SyncStatus) -> Self {
         Self {
             handle,
@@ -93,7 +94,7 @@ impl Reporter {
         }
     }
 
-    /// Does what may be done now. Returns until when there is nothing more to do, if nothing changes.
+    /// Does what is due. Returns when the next action is due if nothing changes.
     async fn turn(&mut self) -> Result<Option<Duration>, Stopped> {
         let now = self.epoch.elapsed();
         if now >= self.look {
@@ -120,7 +121,7 @@ impl Reporter {
         }
     }
 
-    /// Waits for a change, or for this moment.
+    /// Waits for a change, or until this time.
     async fn rest(&mut self, until: Duration) -> Result<(), Stopped> {
         let glance = self.epoch.elapsed() + GLANCE;
         tokio::select! {
@@ -131,8 +132,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// What there is to report, and how many nodes there are; nothing while the agent starts, or where our kinds of
-    /// objects are not installed.
+    /// The report and the number of nodes; `None` while the agent starts, or if our kinds are not installed.
     async fn compose(&self, now: Duration) -> Result<Option<(AgentStatus, u64)>, Stopped> {
         let (pulse, inputs) = (self.handle.pulse(), self.board.resources());
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
@@ -201,24 +201,24 @@ impl Reporter {
         }
     }
 
-    /// Whether it was not said before.
+    /// Whether the error is new.
     fn is_news(&mut self, words: &str) -> bool {
         let before = self.trouble.replace(words.to_owned());
         before.as_deref() != Some(words)
     }
 }
 
-/// Whether it is of our own kinds, and the API server does not know it.
+/// Whether the resource is one of our kinds that the API server does not have.
 fn is_not_installed(input: &ResourceStatus) -> bool {
     input.phase == Reading::Absent && input.name.ends_with(GROUP)
 }
 
-/// The length of a report as JSON.
+/// Length of a report as JSON.
 fn length(report: &AgentStatus) -> u64 {
     serde_json::to_vec(report).map_or(0, |text| text.len() as u64)
 }
 
-/// The report of this moment.
+/// The current report.
 fn compose(pulse: &Pulse, phase: AgentPhase, summary: DecisionSummary) -> AgentStatus {
     let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
     AgentStatus {
@@ -239,7 +239,7 @@ fn compose(pulse: &Pulse, phase: AgentPhase, summary: DecisionSummary) -> AgentS
     }
 }
 
-/// What is wrong with the node itself, as far as there is room.
+/// Warnings about the node, as far as there is space.
 fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
     let mut room = Room {
         bytes: MAX_WARNING_BYTES,
@@ -256,7 +256,7 @@ fn warnings(pulse: &Pulse) -> Vec<NodeWarning> {
     first(warnings, &mut room)
 }
 
-/// How it goes, as the loop and the collections say.
+/// The phase, from the state of the loop and the watches.
 fn phase(pulse: &Pulse, inputs: &[ResourceStatus], now: Timestamp) -> AgentPhase {
     let is_stale = |input: &ResourceStatus| {
         let silence = input.last_heard.map(|heard| now.duration_since(heard));

@@ -1,11 +1,11 @@
-//! Who gets a place in a report that has no room for all: every namespace in turn.
+//! Divides the space of a report among namespaces, one entry at a time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde::Serialize;
 
-/// Room in a list of a report.
+/// Space in a list of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Room {
     /// Bytes of JSON.
@@ -15,10 +15,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Takes the room of one entry. Returns whether there was so much.
+    /// Takes the space of one entry. Returns whether there was enough.
     fn fits(&mut self, entry: &impl Serialize) -> bool {
         let length = serde_json::to_vec(entry).map_or(usize::MAX, |text| text.len());
-        // The comma behind it.
+        // Plus a comma.
         let left = self.bytes.checked_sub(length.saturating_add(1));
         let (Some(bytes), Some(entries)) = (left, self.entries.checked_sub(1)) else {
             return false;
@@ -28,23 +28,23 @@ impl Room {
     }
 }
 
-/// A number that is always the same for one node, and differs between nodes.
+/// A number that is constant for a node, and different for each node.
 pub(super) fn number_of(node: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     node.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Those of one list that have room, in their order.
+/// The entries of one list that fit, in order.
 pub(super) fn first<T: Serialize>(entries: impl IntoIterator<Item = T>, room: &mut Room) -> Vec<T> {
     let entries = entries.into_iter();
     entries.take_while(|entry| room.fits(entry)).collect()
 }
 
-/// Those that have room, in the order of `entries`: one of each group, then the second of each, and so on. An entry is
-/// built when its turn comes; nothing, if there is nothing to report of it.
+/// The entries that fit, in the order of `entries`: one of each group, then the second of each, and so on. An entry is
+/// built in its turn; `None` means that it has nothing to report.
 ///
-/// The turn begins at another group for each `node`, so that groups that have no room in one report have it in another.
+/// Each `node` starts with another group, so a group without space in one report has some in another.
 pub(super) fn by_turns<G: Ord, K, T: Serialize>(
     entries: impl IntoIterator<Item = (G, K)>,
     room: &mut Room,

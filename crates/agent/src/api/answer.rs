@@ -1,4 +1,4 @@
-//! What the loop says, as the views of the API.
+//! Converts the loop's responses to the views of the API.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::inputs;
 use crate::node_warning::NodeWarning;
 use crate::state::{KernelServer, Page, Pulse, ServiceState, Surroundings};
 
-/// How things stand beside the Services.
+/// The agent's state, without the Services.
 pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> HeadView {
     HeadView {
         node: api.node.to_string(),
@@ -84,7 +84,7 @@ fn foreign(servers: &[KernelServer], routes: Vec<String>, tables: Vec<String>) -
     servers.chain(routes).chain(tables).collect()
 }
 
-/// One page of Services; `next` says where to go on.
+/// One page of Services; `next` is where the next page starts.
 pub(super) fn page(page: Page) -> PageView {
     let Page { services, more } = page;
     let next = services
@@ -112,7 +112,7 @@ pub(super) fn page(page: Page) -> PageView {
     }
 }
 
-/// Whole seconds; none for a time in the future, which only a changed clock makes.
+/// Whole seconds; `None` for a time in the future, after the clock was changed.
 fn seconds_since(time: Option<SystemTime>) -> Option<u64> {
     Some(time?.elapsed().unwrap_or_default().as_secs())
 }

@@ -1,4 +1,4 @@
-//! A wanted virtual server beside what the kernel has of it.
+//! Combines a desired virtual server with the kernel's state.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use agent_api::view::{
 
 use crate::state::{KernelReal, KernelServer, ServerState, Standing};
 
-/// The virtual server with the kernel's counters, and with what only the kernel has.
+/// The virtual server with the kernel's counters, and with real servers that only the kernel has.
 pub(super) fn server(state: &ServerState) -> ServerView {
     let mut view = describe::server(&state.wanted);
     view.kernel = Some(standing(&state.standing));
@@ -52,7 +52,7 @@ fn standing(standing: &Standing) -> ServerKernelView {
     }
 }
 
-/// Gives a wanted real server its counters, and says where the kernel differs.
+/// Adds the kernel's counters to a desired real server, and reports differences.
 fn compare(real: &mut RealServerView, kernel: Option<&KernelReal>) {
     let Some(kernel) = kernel else {
         "missing".clone_into(&mut real.state);
@@ -64,7 +64,7 @@ fn compare(real: &mut RealServerView, kernel: Option<&KernelReal>) {
     real.connections = Some(connections(kernel));
 }
 
-/// A real server that only the kernel has: it drains, or nobody knows it.
+/// A real server that only the kernel has: it drains, or another program added it.
 fn leaving(kernel: &KernelReal, endpoint: Option<ExcludedView>) -> RealServerView {
     let (reason, code, node, zone) = match endpoint {
         None => (
@@ -122,7 +122,7 @@ fn connections(kernel: &KernelReal) -> ConnectionsView {
     }
 }
 
-/// A virtual server of somebody else on one line: `-t 10.0.0.1:80 wrr, 2 real servers`.
+/// A foreign virtual server on one line: `-t 10.0.0.1:80 wrr, 2 real servers`.
 pub(super) fn line(server: &KernelServer) -> String {
     let count = server.real_servers.len() as u64;
     let reals = agent_api::numbers::many(count, "real server");

@@ -1,4 +1,4 @@
-//! The agent's unix socket: made for root alone, never taken from a living agent.
+//! The agent's unix socket: accessible for root only, and never taken from a running agent.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -20,13 +20,13 @@ pub struct Socket {
 #[derive(Debug)]
 pub struct SocketFile(PathBuf);
 
-/// Why the socket could not be made.
+/// Why the socket could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Another agent answers there.
+    /// Another agent answers on it.
     #[error("another agent answers at {0}; stop it, or give this one another --socket")]
     Taken(PathBuf),
-    /// The file system refuses.
+    /// The file system returned an error.
     #[error(
         "the socket {path} cannot be made: {source}; run as root, or choose another place with --socket"
     )]
@@ -38,14 +38,13 @@ pub enum SocketError {
     },
 }
 
-/// Makes the socket with mode 0600, and its folder with mode 0755 if it is missing. What a dead agent left
-/// behind is replaced.
+/// Creates the socket with mode 0600, and its folder with mode 0755 if it is missing. Replaces the socket of an agent
+/// that no longer runs.
 ///
-/// The file is bound under a name of its own, gets its mode, and is then renamed: at no moment can a stranger
-/// connect.
+/// The file is bound under a temporary name, gets its mode, and is then renamed. So no other user can ever connect.
 ///
 /// # Errors
-/// A living agent answers there, or the file system refuses.
+/// A running agent answers on it, or the file system returns an error.
 pub async fn listen(path: &Path) -> Result<Socket, SocketError> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(SocketError::Taken(path.to_owned()));
@@ -82,7 +81,7 @@ fn place(path: &Path) -> io::Result<UnixListener> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // A file that is gone already is what we want.
+        // The file may be gone already.
         let _removed = fs::remove_file(&self.0);
     }
 }
@@ -112,7 +111,7 @@ mod tests {
         let error = listen(&path).await.unwrap_err();
         assert!(error.to_string().contains("--socket"), "{error}");
 
-        // Killed: the file stays, nobody listens.
+        // After a SIGKILL the file stays, without a listener.
         let Socket { listener, file } = first;
         drop(listener);
         std::mem::forget(file);

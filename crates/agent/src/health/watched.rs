@@ -1,4 +1,4 @@
-//! How the loop stands: what it says of itself, and whether it still says anything.
+//! Derives the state of the loop from what it publishes, and detects a loop that hangs.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::{FamilyStanding, Stand, Standing};
 use crate::inputs;
 use crate::state::{AgentHandle, Pulse};
 
-/// How long the loop may take to be between two turns before it counts as silent for this probe.
+/// How long the loop may take to respond before it counts as hanging for a probe.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The loop, as health sees it.
@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Watched {
     handle: AgentHandle,
     board: Option<SyncStatus>,
-    /// Since when no probe was answered by the loop.
+    /// Since when the loop has not responded to a probe.
     silent_since: Mutex<Option<Timestamp>>,
 }
 
 impl Watched {
-    /// Watches the loop behind `handle`; it costs something only when a probe comes.
+    /// Watches the loop behind `handle`. Costs nothing without probes.
     pub fn new(handle: AgentHandle, board: Option<SyncStatus>) -> Self {
         Self {
             handle,
@@ -36,13 +36,13 @@ impl Watched {
 }
 
 impl Stand for Watched {
-    /// A loop that hangs publishes nothing, so what it said last proves nothing: it is asked.
+    /// A loop that hangs publishes nothing, so its last state proves nothing: the probe queries it.
     async fn standing(&self) -> Standing {
         let answered = timeout(PATIENCE, self.handle.ping())
             .await
             .is_ok_and(|answer| answer.is_ok());
         let silent = {
-            // Nothing that could leave the value half written panics.
+            // No code that holds the lock panics.
             let mut silent = self
                 .silent_since
                 .lock()
@@ -72,7 +72,7 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
         [first_pass_since(pulse), silent_since]
     };
     let oldest_pending = oldest_pending.into_iter().flatten().min();
-    // Before the first pass there is something to report only if it should be done.
+    // Before the first pass a change counts as pending only if the pass could be done.
     let last_updated = pulse.last_pass.and_then(timestamp).or(oldest_pending);
     let family = last_updated.map(|last_updated| FamilyStanding {
         last_updated,
@@ -89,8 +89,8 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
     }
 }
 
-/// Since when a change waits. A virtual server that fails is shown by `status` and metrics, and does not make
-/// the whole proxy ill (kube-proxy's does not either), unless nothing else is programmed.
+/// Since when a change is pending. `status` and metrics show a failed virtual server. It does not make the whole proxy
+/// unhealthy, as in kube-proxy, unless nothing else is programmed.
 fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
     let programmed = pulse.v4.virtual_servers + pulse.v6.virtual_servers;
     let counts = pulse.waiting == 0 || programmed == 0;
@@ -98,13 +98,13 @@ fn waiting_since(pulse: &Pulse) -> Option<Timestamp> {
     SystemTime::now().checked_sub(waits).and_then(timestamp)
 }
 
-/// Since when the first pass could be done: all that it needs of the cluster is known.
+/// Since when the first pass could be done: the required input is complete.
 fn first_pass_since(pulse: &Pulse) -> Option<Timestamp> {
     let waits = pulse.input_since?.elapsed();
     SystemTime::now().checked_sub(waits).and_then(timestamp)
 }
 
-/// A time outside the years that a timestamp can tell is no time.
+/// A time outside the range of a timestamp counts as none.
 fn timestamp(time: SystemTime) -> Option<Timestamp> {
     Timestamp::try_from(time).ok()
 }

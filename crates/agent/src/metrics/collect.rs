@@ -1,4 +1,4 @@
-//! The figures of one moment, gathered from the loop.
+//! Collects the current values from the loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -17,19 +17,19 @@ use super::http::AsyncFigures;
 use super::record::family_word;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
-/// Asks the loop at each scrape.
+/// Queries the loop at each scrape.
 #[derive(Debug, Clone)]
 pub struct Collector {
     handle: AgentHandle,
     board: Option<SyncStatus>,
     started: Instant,
-    /// From the start of the process to the end of the first pass.
+    /// Time from the start of the process to the end of the first pass.
     ready_after: Arc<OnceLock<Duration>>,
 }
 
 impl Collector {
-    /// Collects from the loop behind `handle` in a process that began at `started`.
-    /// `board` tells of the API server, if the cluster is read from one.
+    /// Collects from the loop behind `handle` in a process that started at `started`. `board` has the state of the
+    /// watches, if the cluster is read from an API server.
     pub fn new(handle: AgentHandle, board: Option<SyncStatus>, started: Instant) -> Self {
         Self {
             handle,
@@ -39,14 +39,14 @@ impl Collector {
         }
     }
 
-    /// Waits for the end of the first pass, to know how long the process took until then.
+    /// Waits for the end of the first pass, to measure the start of the process.
     pub async fn watch_start(mut self) {
         if self.handle.ready().await.is_ok() {
             self.ready_after.get_or_init(|| self.started.elapsed());
         }
     }
 
-    /// How the start went, once it is over.
+    /// The measurements of the start, when it is over.
     fn start(&self, times: &StartTimes) -> Option<Start> {
         let ready = self.ready_after.get()?;
         Some(Start {
@@ -61,7 +61,7 @@ impl Collector {
 }
 
 impl AsyncFigures for Collector {
-    /// What the loop published last; what only it knows is asked, and left out if it is stopping.
+    /// The loop's last published state, with a query for the rest; without the rest if the loop is stopping.
     async fn figures(&self) -> Figures {
         let pulse = self.handle.pulse();
         let mut figures = of_pulse(&pulse);
@@ -74,7 +74,7 @@ impl AsyncFigures for Collector {
     }
 }
 
-/// What was asked of the API server, and what came of it.
+/// The requests to the API server, and their results.
 fn server(board: &SyncStatus) -> Server {
     let Count { requests, bytes } = board.count();
     let requests = requests.into_iter().map(|(of, count)| {
@@ -198,8 +198,7 @@ mod tests {
     const SPEC: &str =
         "{mode: Weighted, levels: [{key: zone, weight: 80}, {any: true, weight: 20}]";
 
-    /// What the gauges have of a Service with these annotations beside these policies, whose endpoints are one on this
-    /// node and so many elsewhere.
+    /// The gauges of a Service with these annotations and policies, one endpoint on this node and so many on others.
     fn shares_of(annotations: &str, policies: &str, elsewhere: u8) -> Vec<TierShare> {
         let far = (0..elsewhere).map(|number| format!(", {{addresses: [10.244.1.{number}]}}"));
         let far: String = far.collect();
@@ -231,7 +230,7 @@ mod tests {
             panic!("{shares:?}")
         };
         assert_eq!((zone.wanted, any.wanted), (0.99, 0.01));
-        // 63 to 1 is as far as its weights go: 63 of 68.
+        // The largest weight is 63: 63 of 68.
         assert!((zone.programmed - 0.926).abs() < 0.004, "{zone:?}");
         assert!(
             (zone.programmed + any.programmed - 1.0).abs() < 1e-9,

@@ -1,85 +1,85 @@
-//! What is, rather than what happened: filled from the published state at each scrape.
+//! Current values, read from the published state at each scrape.
 
 use std::collections::BTreeMap;
 
-/// At most this many Services get their own share series; the rest are left out, so that a large cluster does
-/// not burden its monitoring (PAIN-40).
+/// Most Services with their own share series. The rest are left out, so that a large cluster does not burden its
+/// monitoring (PAIN-40).
 pub const MAX_SHARE_SERVICES: usize = 500;
 
-/// The figures of one moment.
+/// The current values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
-    /// Virtual servers of ours by family (`IPv4`, `IPv6`).
+    /// The agent's virtual servers by family (`IPv4`, `IPv6`).
     pub virtual_servers: BTreeMap<&'static str, u64>,
-    /// Real servers of ours by family and state (`active`, `draining`).
+    /// The agent's real servers by family and state (`active`, `draining`).
     pub real_servers: BTreeMap<(&'static str, &'static str), u64>,
-    /// What is not ours by kind (`virtual-server`).
+    /// Foreign objects by kind (`virtual-server`).
     pub foreign: BTreeMap<&'static str, u64>,
-    /// Virtual servers, routes and tables that failed and wait for their retry.
+    /// Virtual servers, routes and tables that failed and wait for a retry.
     pub waiting: u64,
     /// Warnings about the input by code.
     pub warnings: BTreeMap<String, u64>,
-    /// Wanted and programmed share of each level of each Service port with a policy.
+    /// Desired and programmed share of each level of each Service port with a policy.
     pub shares: Vec<TierShare>,
     /// When the last pass ended, by family, seconds since 1970.
     pub last_pass: BTreeMap<&'static str, f64>,
     /// When the last change was queued, by family, seconds since 1970.
     pub last_queued: BTreeMap<&'static str, f64>,
-    /// Service changes seen that no pass has taken up.
+    /// Changes of Services that no pass has processed.
     pub pending_services: u64,
-    /// `EndpointSlice` changes seen that no pass has taken up.
+    /// Changes of EndpointSlices that no pass has processed.
     pub pending_slices: u64,
     /// Services whose internal traffic policy is Local and that have endpoints, but none on this node, by family.
     pub without_local_endpoints: BTreeMap<&'static str, u64>,
-    /// Age of the oldest change that is not in the kernel, seconds; 0 if none.
+    /// Age of the oldest pending change, seconds; 0 if there is none.
     pub oldest_pending_seconds: f64,
     /// Objects read by kind.
     pub objects: BTreeMap<String, u64>,
-    /// Whether the first full read of the input is done.
+    /// Whether the input was read once completely.
     pub input_ready: bool,
-    /// How the start went; none before the first pass is done.
+    /// The measurements of the start; `None` before the first pass is done.
     pub start: Option<Start>,
-    /// The API server; none if the cluster is read from files.
+    /// The API server; `None` if the cluster is read from files.
     pub server: Option<Server>,
 }
 
-/// What was asked of the API server, and what came of it.
+/// Requests to the API server, and their results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Server {
     /// Its address.
     pub address: String,
-    /// Requests by verb, method, resource and code (`<error>` when no answer came).
+    /// Requests by verb, method, resource and code (`<error>` without a response).
     pub requests: BTreeMap<(&'static str, &'static str, String, String), u64>,
     /// Bytes received by resource.
     pub bytes: BTreeMap<String, u64>,
-    /// When it last said anything about each collection, seconds since 1970.
+    /// When the server last sent anything for each resource, seconds since 1970.
     pub heard: BTreeMap<&'static str, f64>,
-    /// Whether changes of each collection are not heard now.
+    /// Whether the watch of each resource is interrupted.
     pub behind: BTreeMap<&'static str, bool>,
-    /// How many objects of each collection stay although its last list lacks them.
+    /// Objects of each resource that are kept although the last list does not have them.
     pub doubted: BTreeMap<&'static str, usize>,
-    /// What other Nodes are known from: `nodes` or `map`.
+    /// The source of other Nodes: `nodes` or `map`.
     pub node_source: &'static str,
 }
 
-/// How the start went, in seconds.
+/// Durations of the start, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Start {
-    /// From the start of the process to the end of the first full read.
+    /// From the start of the process to the end of the first complete read of the input.
     pub read: f64,
-    /// Reading what the kernel held.
+    /// Reading the kernel.
     pub dump: f64,
     /// Resolving every Service and comparing with the kernel.
     pub compute: f64,
     /// Sending commands to IPVS until the last acknowledgement.
     pub apply: f64,
-    /// From the end of the first full read to the end of the first pass.
+    /// From the first complete read of the input to the end of the first pass.
     pub pass: f64,
     /// Commands sent to IPVS.
     pub writes: u64,
 }
 
-/// Share of one level of one Service port, 0 to 1.
+/// The share of one level of one Service port, 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TierShare {
     /// `namespace/name`.
@@ -90,8 +90,8 @@ pub struct TierShare {
     pub family: &'static str,
     /// The level: `node`, `zone`, a label key, `any`.
     pub tier: String,
-    /// What the policy asks for.
+    /// The desired share.
     pub wanted: f64,
-    /// What the weights give.
+    /// The share that the weights result in.
     pub programmed: f64,
 }

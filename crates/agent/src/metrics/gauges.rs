@@ -1,4 +1,4 @@
-//! The gauges behind [`Figures`]: cleared and filled anew at each scrape.
+//! The gauges for [`Figures`]: cleared and filled at each scrape.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

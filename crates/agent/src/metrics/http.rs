@@ -13,7 +13,7 @@ use super::Metrics;
 use super::figures::Figures;
 use crate::server_header::mark;
 
-/// The routes; `figures` is asked at each scrape, `config` is the body of `/configz`.
+/// The routes; `figures` is called at each scrape, `config` is the body of `/configz`.
 pub fn router<F>(metrics: Metrics, config: serde_json::Value, figures: F) -> Router
 where
     F: AsyncFigures,
@@ -31,7 +31,7 @@ where
         .layer(map_response(mark))
 }
 
-/// Gathers the figures of one moment.
+/// Collects the current values.
 pub trait AsyncFigures: Send + Sync + 'static {
     /// The figures of now.
     fn figures(&self) -> impl Future<Output = Figures> + Send;

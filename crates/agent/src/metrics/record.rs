@@ -1,4 +1,4 @@
-//! What the loop and the servers report: one method for each kind of event.
+//! Records events of the loop and the servers: one method for each kind of event.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use topology_core::model::Family;
 use super::Metrics;
 use super::labels::{CauseLabel, CodeLabel, FamilyLabel, ResultLabel, WriteLabels};
 
-/// Which health endpoint answered.
+/// A health endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// `/healthz`.
@@ -16,19 +16,19 @@ pub enum Probe {
     Livez,
 }
 
-/// How a drained real server left.
+/// How a drain ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainEnd {
-    /// Its last connection ended.
+    /// The last connection ended.
     Idle,
-    /// Its deadline passed with connections left.
+    /// The deadline passed with connections left.
     Deadline,
-    /// It is wanted again.
+    /// The real server is chosen again.
     Returned,
 }
 
 impl Metrics {
-    /// A pass (incremental or full) over keys of this family ended.
+    /// Records the end of a pass over keys of this family.
     pub fn pass_ended(&self, family: Family, took: Duration) {
         let label = family_label(family);
         self.counts()
@@ -37,13 +37,12 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// A plan was applied, whatever the outcome of its steps.
+    /// Records that a plan was executed, with any results.
     pub fn plan_applied(&self, took: Duration) {
         self.counts().apply_seconds.observe(took.as_secs_f64());
     }
 
-    /// So many steps reached the kernel; `step` and `result` are words of closed lists, for example
-    /// `add_real` and `done`.
+    /// Records steps; `step` and `result` are values of closed lists, for example `add_real` and `done`.
     pub fn kernel_writes(&self, step: &'static str, result: &'static str, count: u64) {
         self.counts()
             .writes
@@ -51,7 +50,7 @@ impl Metrics {
             .inc_by(count);
     }
 
-    /// A change of the input is in the kernel, this long after it was seen.
+    /// Records that a change is in the kernel, this long after it arrived.
     pub fn change_programmed(&self, family: Family, took: Duration) {
         let seconds = took.as_secs_f64();
         self.counts().latency_seconds.observe(seconds);
@@ -61,13 +60,13 @@ impl Metrics {
             .observe(seconds);
     }
 
-    /// So many Services and `EndpointSlice`s changed in the input.
+    /// Records changed Services and EndpointSlices.
     pub fn input_changed(&self, services: u64, slices: u64) {
         self.counts().service_changes.inc_by(services);
         self.counts().endpoint_changes.inc_by(slices);
     }
 
-    /// A drained real server left.
+    /// Records the end of a drain.
     pub fn drain_ended(&self, end: DrainEnd) {
         let result = match end {
             DrainEnd::Idle => "idle",
@@ -80,7 +79,7 @@ impl Metrics {
             .inc();
     }
 
-    /// So many kernel entries were put right; `cause` is a word of a closed list, for example `missing`.
+    /// Records repaired kernel entries; `cause` is a value of a closed list, for example `missing`.
     pub fn repaired(&self, cause: &'static str, entries: u64) {
         self.counts()
             .repairs
@@ -88,7 +87,7 @@ impl Metrics {
             .inc_by(entries);
     }
 
-    /// UDP connection-tracking entries were cleaned.
+    /// Records deleted UDP connection tracking entries.
     pub fn conntrack_cleaned(&self, family: Family, deleted: u64, took: Duration) {
         let label = family_label(family);
         self.counts()
@@ -101,7 +100,7 @@ impl Metrics {
             .inc_by(deleted);
     }
 
-    /// A health endpoint answered with this HTTP status.
+    /// Records the HTTP status of a health endpoint.
     pub fn probed(&self, probe: Probe, code: u16) {
         let family = match probe {
             Probe::Healthz => &self.counts().healthz,
@@ -111,7 +110,7 @@ impl Metrics {
     }
 }
 
-/// kube-proxy's word for a family.
+/// kube-proxy's name of a family.
 pub(crate) fn family_label(family: Family) -> FamilyLabel {
     FamilyLabel {
         ip_family: family_word(family),

@@ -1,4 +1,4 @@
-//! The figures of the API server: requests as client-go counts them, and ours beside them.
+//! Metrics of requests to the API server: client-go's and our own.
 
 use std::sync::atomic::AtomicU64;
 
@@ -80,7 +80,7 @@ impl ServerGauges {
         );
     }
 
-    /// The counts are made elsewhere; only their figures are carried over.
+    /// The counters are kept elsewhere; only their values are copied.
     pub(super) fn fill(&self, server: Option<&Server>) {
         self.requests.clear();
         self.bytes.clear();

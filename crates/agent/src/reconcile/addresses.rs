@@ -1,11 +1,11 @@
-//! Keeps the addresses of this machine.
+//! The addresses of this node.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use dataplane::routes::addresses::{Candidates, Interface, NodeIps};
 
-/// The addresses of this machine, as last read.
+/// The addresses of this node, as last read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostAddresses {
     interfaces: Vec<Interface>,
@@ -20,7 +20,7 @@ impl HostAddresses {
         }
     }
 
-    /// The link that has the address, unless it is `kube-ipvs0`; `None` if the address is not this machine's own.
+    /// The link with the address, except `kube-ipvs0`; `None` if this node does not have the address.
     pub(super) fn link_of(&self, address: IpAddr) -> Option<&str> {
         let mine = self
             .interfaces
@@ -29,7 +29,7 @@ impl HostAddresses {
         mine.map(|interface| interface.link.as_str())
     }
 
-    /// Replaces what was read before. Returns the addresses that came or went.
+    /// Replaces the addresses. Returns those that were added or removed.
     pub(super) fn replace(&mut self, read: Self) -> BTreeSet<IpAddr> {
         let before = self.all();
         *self = read;

@@ -1,7 +1,7 @@
-//! Steps to the kernel, outcomes into the mirror.
+//! Sends steps to the kernel, and their results to the mirror.
 //!
-//! A claim is on record before its virtual server is created, a release after it is deleted. What
-//! fails makes its key, and no other, unknown; it is read and tried again.
+//! A virtual server is recorded as ours before it is created, and released after it is deleted. A failed step makes
+//! only its own key unknown; the key is then read and tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
@@ -20,29 +20,29 @@ use super::reconciler::Reconciler;
 use crate::metrics::record::DrainEnd;
 use crate::node_warning::Topic;
 
-/// What became of the steps of a pass.
+/// The results of the steps of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// A few entries, however many steps.
+    /// Few entries for any number of steps.
     pub(super) tallies: Vec<Tally>,
-    /// From the first byte sent to the last acknowledgement taken in.
+    /// From the first byte sent to the last acknowledgement processed.
     pub(super) took: Duration,
     /// Keys with a real server that begins to drain.
     pub(super) drained: BTreeSet<VirtualServerKey>,
 }
 
-/// How often steps of one kind came out in one way.
+/// The number of steps of one kind with one result.
 #[derive(Debug)]
 pub(super) struct Tally {
     kind: Discriminant<Step>,
     outcome: StepOutcome,
-    /// The word for the kind.
+    /// The name of the kind.
     pub(super) step: &'static str,
     pub(super) times: u64,
 }
 
 impl Tally {
-    /// How the outcome is called in metrics and logs.
+    /// The name of the result in metrics and logs.
     pub(super) fn result(&self) -> &'static str {
         outcome_name(self.outcome)
     }
@@ -52,7 +52,7 @@ impl Applied {
     fn count(&mut self, step: &Step, outcome: StepOutcome) {
         let kind = discriminant(step);
         let is_alike = |tally: &&mut Tally| tally.kind == kind && tally.outcome == outcome;
-        // The last kind is nearly always the next one, too.
+        // The kind of the previous step is the most likely one.
         match self.tallies.iter_mut().rev().find(is_alike) {
             Some(tally) => tally.times += 1,
             None => self.tallies.push(Tally {
@@ -64,19 +64,19 @@ impl Applied {
         }
     }
 
-    /// Every step that was sent.
+    /// All steps that were sent.
     pub(super) fn steps(&self) -> u64 {
         self.tallies.iter().map(|tally| tally.times).sum()
     }
 
-    /// Steps of a kind that the kernel took.
+    /// Steps of a kind that succeeded.
     pub(super) fn done(&self, step: &str) -> u64 {
         let of_kind = self.tallies.iter().filter(|tally| tally.step == step);
         let done = of_kind.filter(|tally| tally.outcome == StepOutcome::Done);
         done.map(|tally| tally.times).sum()
     }
 
-    /// Steps that did not come out as they should.
+    /// Steps that failed.
     pub(super) fn failed(&self) -> u64 {
         let failed = self
             .tallies
@@ -87,7 +87,7 @@ impl Applied {
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Sends the steps and commits their outcomes; `steps` is empty afterwards.
+    /// Sends the steps and commits their results; `steps` is empty afterwards.
     pub(super) async fn apply(&mut self, steps: &mut Vec<Step>, applied: &mut Applied) {
         let started = Instant::now();
         self.write_deadlines();
@@ -106,8 +106,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         steps.clear();
     }
 
-    /// Puts virtual servers that are about to be created on record; takes out the steps of those
-    /// that cannot be.
+    /// Records virtual servers that are about to be created; removes the steps of those that cannot be recorded.
     fn claim(&mut self, steps: &mut Vec<Step>) {
         let created = steps
             .iter()
@@ -130,7 +129,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Commits every outcome to the mirror.
+    /// Commits all results to the mirror.
     fn settle(
         &mut self,
         steps: &[Step],
@@ -168,14 +167,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 settled.fail(step, error);
             }
             if let (Step::AddServer { key, .. }, StepOutcome::Unknown) = (step, outcome) {
-                // If it was created, it was by us.
+                // If it was created, then by this step.
                 self.mirror.own(*key);
             }
         }
         settled
     }
 
-    /// What follows from the outcomes: the record, connection tracking, the agenda.
+    /// Updates the record, connection tracking and retries.
     fn after(&mut self, settled: Settled, applied: &mut Applied) {
         let Settled {
             failures,
@@ -203,14 +202,14 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Whether a key is ours on record and known not to exist.
+    /// Whether a key is recorded as ours and known not to exist.
     pub(super) fn is_void(&self, key: &VirtualServerKey) -> bool {
         self.mirror.is_ours(key)
             && self.mirror.get(key).is_none()
             && self.mirror.trust(key) == Trust::Known
     }
 
-    /// Gives up keys that do not exist: another may create one of that name.
+    /// Releases keys that do not exist: another program may create a virtual server with that key.
     pub(super) fn disown(&mut self, keys: &[VirtualServerKey]) {
         for key in keys {
             self.mirror
@@ -236,7 +235,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Record, words.into_iter().collect());
     }
 
-    /// Stores a reading of a key in the mirror.
+    /// Stores a virtual server that was read in the mirror.
     pub(super) fn observe(&mut self, key: VirtualServerKey, reading: Option<ServerReading>) {
         match reading {
             Some(ServerReading {
@@ -251,23 +250,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-/// What the outcomes of some steps amount to.
+/// The combined results of some steps.
 #[derive(Debug, Default)]
 struct Settled {
-    /// The first failure of each key; later ones follow from it.
+    /// The first failure of each key; later ones are its consequences.
     failures: BTreeMap<VirtualServerKey, String>,
     touched: FxHashSet<VirtualServerKey>,
     last: Option<VirtualServerKey>,
-    /// Keys whose claims end.
+    /// Keys to release.
     released: Vec<VirtualServerKey>,
     /// Keys with a real server that begins to drain.
     drained: BTreeSet<VirtualServerKey>,
-    /// Connection tracking entries that no real server answers any more, and the steps that ask for their end.
+    /// Connection tracking entries of deleted real servers, with the steps to delete them.
     flows: BTreeMap<Flow, Step>,
 }
 
 impl Settled {
-    /// Steps of one key stand side by side, so most are of the key that was touched last.
+    /// Steps of one key are contiguous, so the last key is the most likely one.
     fn touch(&mut self, key: VirtualServerKey) {
         if self.last != Some(key) {
             self.last = Some(key);
@@ -297,7 +296,7 @@ impl Settled {
     }
 }
 
-/// How a drain ends by this step, if one does. Call it before the mirror commits the step.
+/// How a drain ends by this step, if it does. Call it before the mirror commits the step.
 fn drain_end(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<DrainEnd> {
     match step {
         Step::DeleteReal { key, address, port } if outcome == StepOutcome::Done => {
@@ -324,7 +323,7 @@ fn drain_end(mirror: &Mirror, step: &Step, outcome: StepOutcome) -> Option<Drain
     }
 }
 
-/// The connection tracking entries that a step wants forgotten.
+/// The connection tracking entries that a step makes obsolete.
 fn flow(step: &Step) -> Option<Flow> {
     match step {
         Step::DeleteFlows {
@@ -351,7 +350,7 @@ fn flow(step: &Step) -> Option<Flow> {
     }
 }
 
-/// How an outcome is called in metrics and logs.
+/// The name of a result in metrics and logs.
 pub(super) fn outcome_name(outcome: StepOutcome) -> &'static str {
     match outcome {
         StepOutcome::Done => "done",

@@ -1,7 +1,7 @@
-//! The periodic comparison of the kernel with what it should hold, a slice at a time.
+//! The periodic comparison of the kernel with the desired state, slice by slice.
 //!
-//! It reads and compares; only what differs is repaired, by an ordinary pass over those keys.
-//! Between two slices the loop handles whatever else has come, so a large table delays nothing.
+//! It reads and compares. Differences are repaired by an ordinary pass over those keys. Between two slices the loop
+//! handles other triggers, so a large table delays nothing.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use super::pass::{SLICE, Work};
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
-/// Until it is asked whether the tables are read, in milliseconds.
+/// Interval of polls for the tables, in milliseconds.
 const LOOK: u64 = 100;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Compares everything that is small at once, lists the virtual servers for the slices, and has the tables read.
+    /// Compares everything small immediately, lists the virtual servers for the slices, and starts to read the tables.
     pub(super) async fn begin_check(&mut self) {
         self.check.schedule(self.config.check_period);
         self.count_repairs();
@@ -47,7 +47,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.repair(work, "missing").await;
     }
 
-    /// Reads the calendar again. If it was set since, decides again what depends on it.
+    /// Reads the calendar. If it was changed, resolves what depends on it again.
     async fn follow_calendar(&mut self) {
         let before = std::mem::replace(&mut self.clock, Clock::set());
         if !self.clock.leapt_since(&before) {
@@ -62,20 +62,20 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, None);
     }
 
-    /// Has the tables read beside everything else.
+    /// Starts to read the tables in the background.
     pub(super) async fn begin_observe(&mut self) {
         self.host.begin_observe_tables().await;
         self.await_tables();
     }
 
-    /// Asks again in a moment what became of the reading or writing of the tables.
+    /// Schedules the next poll for the tables.
     pub(super) fn await_tables(&mut self) {
         self.agenda
             .visit(&Item::TablesRead, Some(self.now() + LOOK));
     }
 
-    /// Compares routes and tables once the tables are read or written, if they have to be: with many pods on this node
-    /// that takes `nft` a while.
+    /// Compares routes and tables when the tables are read or written, if needed: with many pods on this node `nft`
+    /// takes a while.
     pub(super) async fn end_observe(&mut self) {
         let Some(ended) = self.host.poll_tables().await else {
             self.await_tables();
@@ -97,8 +97,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.repair(work, "changed").await;
     }
 
-    /// The machine's addresses changed: what depends on them follows at once. The kernel takes routes away together
-    /// with the address that they send from, so ours are read again too.
+    /// Handles a change of the node's addresses. The kernel removes routes together with their source address, so our
+    /// routes are read again, too.
     pub(super) async fn addresses_moved(&mut self) {
         let moved = self.read_addresses().await;
         if moved.is_empty() {
@@ -143,7 +143,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         .await;
     }
 
-    /// Reads the real servers of a listed virtual server; its key if it is not as the mirror has it.
+    /// Reads the real servers of a listed virtual server; returns its key if it differs from the mirror.
     async fn compare(
         &mut self,
         listed: ListedServer,
@@ -162,7 +162,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Ok((!same).then_some(key))
     }
 
-    /// Keys that the mirror has and the kernel has not.
+    /// Keys that are in the mirror and not in the kernel.
     fn vanished(&mut self, present: &BTreeSet<VirtualServerKey>) -> BTreeSet<VirtualServerKey> {
         let gone: BTreeSet<_> = self
             .mirror
@@ -176,7 +176,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         gone
     }
 
-    /// Services with a virtual address among `addresses`.
+    /// Services with a virtual address in `addresses`.
     fn services_at(&self, addresses: &BTreeSet<std::net::IpAddr>) -> BTreeSet<ObjectName> {
         let is_at = |key: &VirtualServerKey| match key {
             VirtualServerKey::Address { address, .. } => addresses.contains(address),
@@ -188,7 +188,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         affected.map(|(name, _)| name.clone()).collect()
     }
 
-    /// A pass over what differs; says so if it wrote anything.
+    /// A pass over the differences; logs if it wrote anything.
     async fn repair(&mut self, work: Work, cause: &'static str) {
         let keys = work.keys.len();
         if work.is_nothing() {
@@ -207,7 +207,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.measure(&done, None);
     }
 
-    /// Updates the warnings with what was found of another proxy since the last turn.
+    /// Updates the warnings about another proxy.
     pub(super) fn see_other_proxy(&mut self) {
         if let Some(found) = self.host.other_proxy() {
             self.other_proxy.set_found(found);
@@ -215,13 +215,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// A comparison begins: judges what the last ones had to repair.
+    /// Starts a comparison, and evaluates the repairs of the previous ones.
     pub(super) fn count_repairs(&mut self) {
         self.other_proxy.begin_check();
         self.warn_of_other_proxy();
     }
 
-    /// The present comparison repaired virtual servers.
+    /// Records that the running comparison repaired virtual servers.
     pub(super) fn record_repair(&mut self) {
         self.other_proxy.repaired();
     }
@@ -232,7 +232,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     }
 }
 
-/// Whether a reading shows what the mirror has. Order does not count.
+/// Whether a virtual server equals the mirror, in any order of real servers.
 fn is_same(held: &ObservedServer, reading: &ServerReading) -> bool {
     let ObservedServer {
         scheduler,

@@ -1,13 +1,13 @@
-//! The calendar, for drains that expire and endpoints that start slowly.
+//! The calendar, for drains that expire and for slow start.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-/// The calendar leapt if it differs by more milliseconds than this from what was carried on.
+/// The calendar was changed if it differs by more milliseconds than this from its extrapolation.
 const LEAP: u64 = 1000;
 
-/// The machine's calendar, read now and then and carried on by the loop's own clock between.
+/// The calendar, read periodically and extrapolated with the loop's own clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     read: i64,
@@ -15,7 +15,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Reads the calendar. To be done again now and then: a machine may learn the time after it has started.
+    /// Reads the calendar. Must be repeated: a machine may get the time after its start.
     pub(super) fn set() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let read = since.map_or(0, |since| {
@@ -27,12 +27,12 @@ impl Clock {
         }
     }
 
-    /// Whether somebody has set the calendar since `before` was read.
+    /// Whether the calendar was changed since `before` was read.
     pub(super) fn leapt_since(&self, before: &Self) -> bool {
         self.now().abs_diff(before.now()) > LEAP
     }
 
-    /// Another calendar.
+    /// Sets another calendar.
     #[cfg(test)]
     pub(super) fn ahead(self, milliseconds: i64) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Connection tracking entries of UDP real servers that are gone.
+//! Deletes the connection tracking entries of deleted UDP real servers.
 //!
-//! They are deleted beside the loop, a batch at a time. What comes while a batch is under way waits
-//! for the next one, each flow once. A stop waits for both; after a crash the entries expire.
+//! They are deleted in the background, a batch at a time. Flows that arrive during a batch wait for the next one,
+//! without duplicates. A stop waits for both; after a crash the entries expire.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use super::forgetting::Forgetting;
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
-/// Between two looks at the batch that is under way, in milliseconds.
+/// Interval of polls for the running batch, in milliseconds.
 const POLL: u64 = 20;
 /// How long a stop waits.
 const AT_STOP: Duration = Duration::from_secs(5);
-/// How long the retry of a key is put off while its flows are being forgotten, in milliseconds: they end before.
+/// How long the retry of a key is delayed while its flows are being deleted, in milliseconds.
 const RETRY: u64 = 60_000;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Has entries of real servers deleted that the kernel no longer has.
+    /// Starts to delete the entries of real servers that are no longer in the kernel.
     pub(super) fn forget(&mut self, flows: BTreeMap<Flow, Step>) {
         let now = self.now();
         for step in flows.values() {
@@ -48,7 +48,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.agenda.visit(&Item::Flows, due);
     }
 
-    /// Takes in how the batch ended and begins the next one. What could not be done stays on the agenda of its key.
+    /// Processes the result of the batch and starts the next one. Failures are retried with their keys.
     pub(super) fn poll_flow_deletion(&mut self) {
         let Some(cleaned) = self.host.poll_flow_deletion() else {
             let next = self.now() + POLL;
@@ -93,7 +93,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             .set(Topic::Conntrack, words.into_iter().collect());
     }
 
-    /// Waits until nothing is left to forget, but not for long: after the stop nothing else deletes these entries.
+    /// Waits until nothing is left to delete, but not long: after the stop these entries are not deleted.
     pub(super) async fn finish_forgetting(&mut self) {
         let began = Instant::now();
         let is_waited_for =

@@ -1,4 +1,4 @@
-//! How much of what is in the kernel, kept up to date key by key.
+//! Totals of what is in the kernel, updated key by key.
 
 use topology_core::mirror::Mirror;
 use topology_core::model::Family;
@@ -15,7 +15,7 @@ pub(crate) struct KernelTotals {
 }
 
 impl KernelTotals {
-    /// What the mirror holds under `keys`.
+    /// The totals of `keys` in the mirror.
     pub(crate) fn of(mirror: &Mirror, keys: &[VirtualServerKey]) -> Self {
         let mut counts = Self::default();
         for key in keys {
@@ -45,7 +45,7 @@ impl KernelTotals {
         }
     }
 
-    /// Replaces what was counted `before` a change of some keys by what is counted after it.
+    /// Replaces the totals `before` a change of some keys by those after it.
     pub(crate) fn replace(&mut self, before: &Self, after: &Self) {
         self.v4 = moved(self.v4, before.v4, after.v4);
         self.v6 = moved(self.v6, before.v6, after.v6);

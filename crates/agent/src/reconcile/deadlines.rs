@@ -1,4 +1,4 @@
-//! Deadlines of draining real servers on disk, so that a restart changes none.
+//! Deadlines of draining real servers on disk, so that a restart does not change them.
 
 use dataplane::host::Host;
 use dataplane::ipvs::Kernel;
@@ -9,8 +9,8 @@ use super::reconciler::Reconciler;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Writes down the deadlines that have begun or ended. To be called before the steps of their plan are taken: a weight
-    /// that is 0 has its deadline on disk. If that fails, they drain all the same.
+    /// Writes deadlines that have begun or ended. Call it before the steps of their plan: a weight of 0 then always has
+    /// its deadline on disk. If the write fails, they drain all the same.
     pub(super) fn write_deadlines(&mut self) {
         let unsaved = self.drains.take_unsaved();
         if unsaved.is_empty() {

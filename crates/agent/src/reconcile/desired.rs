@@ -1,6 +1,6 @@
-//! Which Service asks for what: the loop's memory between two resolutions, kept small.
+//! The desired state of each Service: the loop's small memory between two resolutions.
 //!
-//! Decisions and real servers are not kept; they are resolved again when they are needed.
+//! Decisions and real servers are not kept; they are resolved again when needed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,39 +11,38 @@ use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// What one Service asks for on this node.
+/// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
     /// Its virtual servers.
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Addresses of its endpoints on this node, ready or not.
     pub(crate) local: BTreeSet<IpAddr>,
-    /// Virtual servers without real servers to which a new connection gets no answer.
+    /// Virtual servers without real servers that drop new connections.
     pub(crate) silent: BTreeSet<VirtualServerKey>,
-    /// Virtual servers that are never programmed, and why.
+    /// Virtual servers that are never programmed, with reasons.
     pub(crate) refused: BTreeMap<VirtualServerKey, String>,
-    /// What its owner should know, one line each; a few, and the number of the others.
+    /// Problems for its owner, one line each; a few, and the number of the others.
     pub(crate) findings: Vec<String>,
-    /// How many endpoints it has, on any node and in any condition.
+    /// Number of its endpoints, on any node and in any condition.
     pub(crate) endpoints: usize,
 }
 
-/// What all Services ask for, with totals.
+/// The desired state of all Services, with totals.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredServices {
     by_service: BTreeMap<ObjectName, DesiredService>,
     owners: FxHashMap<VirtualServerKey, ObjectName>,
     vips: Counted,
     local: Counted,
-    /// For how many Services: a key that delta from one to another is both's for a moment.
+    /// Number of Services with the key: while a key moves from one Service to another, both have it.
     silent: BTreeMap<VirtualServerKey, u32>,
     silence_changed: bool,
     endpoints: usize,
 }
 
 impl DesiredServices {
-    /// Replaces what a Service asks for. Returns the keys it asked for before and no other Service
-    /// asks for now.
+    /// Replaces the desired state of a Service. Returns its previous keys that no Service has now.
     pub(crate) fn replace(
         &mut self,
         service: &ObjectName,
@@ -104,7 +103,7 @@ impl DesiredServices {
         }
     }
 
-    /// Findings of a desired that its Service did not have before.
+    /// Findings that are new for the Service.
     pub(crate) fn new_findings<'a>(
         &self,
         service: &ObjectName,
@@ -121,37 +120,37 @@ impl DesiredServices {
             .collect()
     }
 
-    /// How many Services ask for something, and how many endpoints they have.
+    /// Number of Services and of their endpoints.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.by_service.len(), self.endpoints)
     }
 
-    /// What a Service asks for.
+    /// The desired state of a Service.
     pub(crate) fn service(&self, service: &ObjectName) -> Option<&DesiredService> {
         self.by_service.get(service)
     }
 
-    /// The Service that asks for a virtual server.
+    /// The Service of a virtual server.
     pub(crate) fn owner(&self, key: &VirtualServerKey) -> Option<&ObjectName> {
         self.owners.get(key)
     }
 
-    /// Every Service that asks for something, by name.
+    /// All Services, by name.
     pub(crate) fn services(&self) -> impl Iterator<Item = (&ObjectName, &DesiredService)> {
         self.by_service.iter()
     }
 
-    /// Every virtual address that is asked for.
+    /// All virtual addresses.
     pub(crate) fn vips(&self) -> impl Iterator<Item = IpAddr> {
         self.vips.values()
     }
 
-    /// Every address of an endpoint on this node.
+    /// All addresses of endpoints on this node.
     pub(crate) fn local(&self) -> impl Iterator<Item = IpAddr> {
         self.local.values()
     }
 
-    /// Every virtual server to which a new connection gets no answer.
+    /// All virtual servers that drop new connections.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &VirtualServerKey> {
         self.silent.keys()
     }
@@ -162,7 +161,7 @@ impl DesiredServices {
         std::mem::take(&mut self.silence_changed) || !vips.is_empty()
     }
 
-    /// Which endpoints on this node came and which left since the last call.
+    /// The endpoints on this node that were added and removed since the last call.
     pub(crate) fn take_endpoint_delta(&mut self) -> EndpointDelta {
         let changed = std::mem::take(&mut self.local.changed);
         let (added, removed) = changed
@@ -172,11 +171,11 @@ impl DesiredServices {
     }
 }
 
-/// Addresses with the number of their users.
+/// Addresses with reference counts.
 #[derive(Debug, Default)]
 struct Counted {
     users: BTreeMap<IpAddr, u32>,
-    /// Those that came or went since the last call.
+    /// Addresses that were added or removed since the last call.
     changed: BTreeSet<IpAddr>,
 }
 
@@ -202,7 +201,7 @@ impl Counted {
         }
     }
 
-    /// What came and went again did not change.
+    /// Added and removed again is no change.
     fn toggle(&mut self, address: IpAddr) {
         if !self.changed.remove(&address) {
             self.changed.insert(address);

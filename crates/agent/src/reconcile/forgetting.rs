@@ -1,21 +1,22 @@
-//! Queues connection tracking entries that are to be deleted, a batch at a time.
+//! Queues connection tracking entries for deletion, a batch at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataplane::conntrack::Flow;
 use topology_core::plan::Step;
 
-/// The batch under way and what waits behind it, each flow with the step that asked for it.
+/// The running batch and the queue behind it, each flow with its step.
 #[derive(Debug, Default)]
 pub(super) struct Forgetting {
     running: BTreeMap<Flow, Step>,
     waiting: BTreeMap<Flow, Step>,
-    /// Whether what deletes them is gone for good.
+    /// Whether the deleting thread has exited.
     is_lost: bool,
 }
 
 impl Forgetting {
-    /// Adds flows. A flow of the running batch waits again: its real server may have come back and gone meanwhile.
+    /// Adds flows. A flow of the running batch is queued again: its real server may have been added and deleted
+    /// meanwhile.
     pub(super) fn add(&mut self, flows: BTreeMap<Flow, Step>) {
         self.waiting.extend(flows);
     }
@@ -24,20 +25,20 @@ impl Forgetting {
         !self.running.is_empty()
     }
 
-    /// Makes the waiting flows the running batch. Returns them; an empty batch needs no work.
+    /// Makes the queue the running batch. Returns the batch; an empty one needs no work.
     pub(super) fn begin(&mut self) -> BTreeSet<Flow> {
         self.running = std::mem::take(&mut self.waiting);
         self.running.keys().copied().collect()
     }
 
-    /// Ends the running batch. Returns its flows but those that wait again.
+    /// Ends the running batch. Returns its flows, except those that are queued again.
     pub(super) fn end(&mut self) -> BTreeMap<Flow, Step> {
         let mut ended = std::mem::take(&mut self.running);
         ended.retain(|flow, _| !self.waiting.contains_key(flow));
         ended
     }
 
-    /// The thread that deletes entries is gone for good.
+    /// Records that the deleting thread has exited.
     pub(super) fn lose(&mut self) {
         self.is_lost = true;
     }

@@ -21,7 +21,7 @@ pub(super) struct HostPlan {
     pub(super) tables: DesiredTables,
 }
 
-/// What a plan depends on.
+/// The inputs of a plan.
 pub(super) struct HostInput<'a> {
     pub(super) snapshot: &'a Snapshot,
     /// This node's name.
@@ -87,7 +87,7 @@ fn listener_of(key: &VirtualServerKey) -> Option<Element> {
     }
 }
 
-/// A family that has Services but no address of the node.
+/// A family with Services but without a node address.
 fn missing_sources(node: &NodeIps, vips: &BTreeSet<IpAddr>) -> Vec<String> {
     let families = [(Family::V4, node.v4), (Family::V6, node.v6)];
     let missing = families
@@ -115,7 +115,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The plan of a machine with one Service at `vip` and an endpoint of this node.
+    /// The plan of a node with one Service at `vip` and a local endpoint.
     fn plan(vip: &str, own: &[&str], node_ips: &[IpAddr]) -> (HostPlan, Vec<String>) {
         let index = Index::new(vec!["10.96.0.0/12".parse().unwrap()]);
         let key = VirtualServerKey::Address {

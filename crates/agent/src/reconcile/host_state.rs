@@ -1,4 +1,4 @@
-//! Applies desired routes and tables.
+//! Applies the desired routes and tables.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,21 +16,21 @@ use super::host_plan::{HostInput, HostPlan, host_plan};
 use super::reconciler::{Item, Reconciler};
 use crate::node_warning::Topic;
 
-/// What has to be done beside virtual servers.
+/// The work besides virtual servers.
 pub(super) enum HostChange {
-    /// Everything is looked at.
+    /// Compare everything.
     Everything(HostPlan),
-    /// Pods of this node are taken into the tables or out of them.
+    /// Add or remove local pods in the tables.
     Endpoints(EndpointDelta),
 }
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Reads the machine's addresses again. Returns those that came or went; after an error those of before stay.
+    /// Reads the node's addresses. Returns those that were added or removed; after an error the previous ones stay.
     pub(super) async fn read_addresses(&mut self) -> BTreeSet<IpAddr> {
         self.try_read_addresses().await.unwrap_or_default()
     }
 
-    /// The same, with the error, of which the node warns already.
+    /// Does the same and returns the error, which is already a warning.
     pub(super) async fn try_read_addresses(&mut self) -> Result<BTreeSet<IpAddr>, String> {
         let (interfaces, default_sources) = match self.host.addresses().await {
             Ok(read) => read,
@@ -44,7 +44,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Ok(self.addresses.replace(read))
     }
 
-    /// Computes desired routes and tables, and sets the warnings about addresses.
+    /// Computes the desired routes and tables, and the warnings about addresses.
     pub(super) fn host_plan(&mut self) -> HostPlan {
         let (plan, warnings) = host_plan(&HostInput {
             snapshot: self.index.snapshot(),
@@ -57,8 +57,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         plan
     }
 
-    /// Warns of Nodes that claim addresses of Services. At the start and with each periodic check only: a Node that
-    /// changes its addresses all the time costs one line a check.
+    /// Warns about Nodes with addresses of Services. Only at the start and at each periodic check: a Node that changes
+    /// its addresses all the time costs one line per check.
     pub(super) fn warn_of_claims(&mut self) {
         let (snapshot, me) = (self.index.snapshot(), &self.me.node);
         let own = claims::warning_of(snapshot, me);
@@ -70,7 +70,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.warnings.set(Topic::NodeClaim, lines(&others));
     }
 
-    /// What has to be done beside virtual servers now; everything if `all`.
+    /// The work that is due; everything if `all`.
     pub(super) fn host_change(&mut self, all: bool) -> HostChange {
         let frontends = self.desired.take_frontends_changed();
         let mut delta = self.desired.take_endpoint_delta();
@@ -82,7 +82,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         HostChange::Endpoints(delta)
     }
 
-    /// The part of the tables that has to be there before virtual servers are. Returns the writes made.
+    /// Writes the tables that must be in place before virtual servers. Returns the number of writes.
     pub(super) async fn apply_before_servers(&mut self, change: &HostChange) -> usize {
         match change {
             HostChange::Everything(plan) if self.host.tables_lack(&plan.tables) => {
@@ -100,12 +100,12 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Routes, and the part of the tables that can wait. Returns the writes made.
+    /// Writes the routes and the remaining tables. Returns the number of writes.
     pub(super) async fn apply_after_servers(&mut self, change: HostChange) -> usize {
         match change {
             HostChange::Everything(plan) => {
                 let routes = self.set_routes(&plan).await;
-                // What is still not there was refused a moment ago.
+                // Anything that is still missing was refused a moment ago.
                 if self.host.tables_lack(&plan.tables) {
                     return routes;
                 }
@@ -121,7 +121,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// If the kernel does not take it, the tables are not as we made them: they are written again.
+    /// If the kernel refuses, the tables are unknown and are written again.
     async fn apply_endpoints(&mut self, delta: EndpointDelta) -> usize {
         if delta.is_empty() {
             return 0;
@@ -139,7 +139,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     async fn apply_tables(&mut self, plan: &HostPlan) -> usize {
         match self.host.apply_tables(&plan.tables).await {
             Ok(TablesChange::Pending) => {
-                // A retry that is due has become what runs now; its end decides.
+                // A due retry has become the running process, whose result decides.
                 if let Some(failure) = self.agenda.succeeded(&Item::Tables) {
                     self.warnings.set(Topic::Guard, vec![failure.error]);
                 }
@@ -158,7 +158,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Warns, and tries again later.
+    /// Warns, and schedules a retry.
     pub(super) fn tables_failed(&mut self, error: &NftError) {
         let (text, now) = (error.to_string(), self.now());
         self.warnings.set(Topic::Guard, vec![text.clone()]);

@@ -1,32 +1,32 @@
-//! Another proxy on this node: what the machine shows of it, and what it does to our virtual servers.
+//! Detects another proxy on this node, by its traces and by repeated repairs of our virtual servers.
 
-/// Comparisons in a row that had to repair virtual servers before that is a pattern and no accident.
+/// Number of consecutive comparisons with repairs that indicates another proxy.
 const OFTEN: u32 = 3;
 
-/// What is known of another proxy.
+/// The evidence of another proxy.
 #[derive(Debug, Default)]
 pub(super) struct OtherProxy {
-    /// What was found on the machine.
+    /// The traces on the node.
     found: Vec<String>,
-    /// Whether the present comparison repaired virtual servers.
+    /// Whether the running comparison repaired virtual servers.
     repaired: bool,
-    /// How many comparisons before it did, without one in between that did not.
+    /// Number of consecutive comparisons before it with repairs.
     in_a_row: u32,
 }
 
 impl OtherProxy {
-    /// A comparison begins.
+    /// Starts a comparison.
     pub(super) fn begin_check(&mut self) {
         self.in_a_row = if self.repaired { self.in_a_row + 1 } else { 0 };
         self.repaired = false;
     }
 
-    /// Replaces what was found on the machine.
+    /// Replaces the traces.
     pub(super) fn set_found(&mut self, found: Vec<String>) {
         self.found = found;
     }
 
-    /// The present comparison repaired virtual servers.
+    /// Records that the running comparison repaired virtual servers.
     pub(super) fn repaired(&mut self) {
         self.repaired = true;
     }

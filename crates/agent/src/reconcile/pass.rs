@@ -1,4 +1,4 @@
-//! One pass: what some Services ask for, against what the kernel holds of it.
+//! One pass: compares the desired state of some Services with the kernel and writes the differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,62 +21,61 @@ use super::programmable::{Target, desired_service};
 use super::reconciler::{Item, Reconciler};
 use crate::agent_status::Contribution;
 
-/// Steps that are sent before the next ones are worked out: few enough to stay small in memory,
-/// many enough to keep the kernel busy.
+/// Steps that are sent before the next ones are computed: few enough for little memory, enough to keep the kernel busy.
 const CHUNK: usize = 1024;
 
-/// Virtual servers read from the kernel before the loop looks at its other triggers.
+/// Virtual servers that are read from the kernel before the loop handles other triggers.
 pub(super) const SLICE: usize = 128;
 
-/// Between two looks at the connections of a draining real server, in milliseconds.
+/// Interval of checks of a draining real server's connections, in milliseconds.
 const DRAIN_POLL: u64 = 5_000;
 
-/// The same while deletions are put off, and for what drains without a deadline (KP-GT-02).
+/// The interval while deletions are postponed, and for drains without a deadline (KP-GT-02).
 const PATIENT_POLL: u64 = 60_000;
 
-/// The target of each key; `None` deletes it.
+/// The desired state of each key; `None` deletes it.
 pub(super) type DesiredKeys = BTreeMap<VirtualServerKey, Option<Target>>;
 
-/// What a pass is about.
+/// The work of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// Services to resolve.
     pub(super) services: BTreeSet<ObjectName>,
-    /// Keys to compare, whoever asks for them.
+    /// Keys to compare, of any Service.
     pub(super) keys: BTreeSet<VirtualServerKey>,
-    /// Whether routes and tables have to be looked at even if no address came or went.
+    /// Whether to compare routes and tables even if no address was added or removed.
     pub(super) host: bool,
 }
 
 impl Work {
-    /// Whether a pass over it would do nothing.
+    /// Whether the pass would do nothing.
     pub(super) fn is_nothing(&self) -> bool {
         self.services.is_empty() && self.keys.is_empty() && !self.host
     }
 }
 
-/// What a pass did.
+/// The result of a pass.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) services: usize,
-    /// The Service, if it was only one.
+    /// The Service, if there was only one.
     pub(super) only: Option<ObjectName>,
     pub(super) applied: Applied,
-    /// Routes and tables written.
+    /// Number of writes to routes and tables.
     pub(super) host_writes: usize,
-    /// Resolving and comparing.
+    /// Time for resolving and comparing.
     pub(super) computing: Duration,
     pub(super) v4: bool,
     pub(super) v6: bool,
 }
 
 impl Done {
-    /// Whether the kernel took anything.
+    /// Whether the kernel was changed.
     pub(super) fn achieved_something(&self) -> bool {
         self.host_writes > 0 || self.applied.steps() > self.applied.failed()
     }
 
-    /// Everything that was written.
+    /// Number of all writes.
     pub(super) fn writes(&self) -> u64 {
         self.applied.steps() + u64::try_from(self.host_writes).unwrap_or(u64::MAX)
     }
@@ -99,7 +98,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, since);
     }
 
-    /// The pass over everything desired and everything the kernel holds.
+    /// The pass over all desired keys and all keys in the kernel.
     pub(super) async fn full_pass(&mut self) -> Done {
         drop(self.index.snapshot_mut().take_dirty(&self.me.node));
         let since = self.pending.take_up();
@@ -108,7 +107,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             host: true,
             ..Work::default()
         };
-        // While a file could not be read, what it may ask for must not be deleted as unknown.
+        // If a file could not be read, its Services must not be deleted as unknown.
         if self.index.completeness() == Some(Completeness::Whole) {
             work.keys = self
                 .mirror
@@ -123,8 +122,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         done
     }
 
-    /// Keys whose time has come: failed ones, and those with draining real servers. Their state in
-    /// the kernel is read again first.
+    /// The pass over due keys: failed ones, and those with draining real servers. Reads their state from the kernel
+    /// first.
     pub(super) async fn handle_due(&mut self) {
         let mut work = Work::default();
         for item in self.agenda.due(self.now()) {
@@ -189,7 +188,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         done
     }
 
-    /// Reads the kernel's state of keys that the mirror cannot vouch for.
+    /// Reads unknown keys from the kernel.
     async fn read_again(&mut self, desired: &mut DesiredKeys) {
         let unknown = desired
             .keys()
@@ -199,7 +198,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
                 Ok(reading) => self.observe(key, reading),
                 Err(error) => {
                     desired.remove(&key);
-                    // The retry reads it again; a visit that is overdue would come before.
+                    // The retry reads it again; an overdue check would come before.
                     self.agenda.visit(&Item::Server(key), None);
                     self.record_failure(key, error.to_string());
                 }
@@ -207,8 +206,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Brings every key to the desired state. A real server that has just lost its weight is looked at
-    /// at once, unless deletions are better put off: without connections it need not stay.
+    /// Applies the desired state of every key. A real server whose weight was just set to 0 is checked at once, unless
+    /// deletions are postponed: without connections it need not stay.
     async fn program(&mut self, desired: DesiredKeys, done: &mut Done) {
         let mut leaving = self.write(desired, done).await;
         if self.puts_off() {
@@ -221,13 +220,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.write(leaving, done).await;
     }
 
-    /// Whether deleting real servers now would make additions dear.
+    /// Whether deleting real servers now would make additions expensive.
     fn puts_off(&self) -> bool {
         let waiting = self.counts.v4.draining + self.counts.v6.draining;
         self.drains.puts_off(waiting, self.now())
     }
 
-    /// How a difference is made now.
+    /// The options for computing the difference now.
     pub(super) fn options(&self) -> plan::DiffOptions<'static> {
         plan::DiffOptions {
             adopt: self.config.adopt,
@@ -241,8 +240,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Reads the real servers of a virtual server that the mirror knows. If that fails, the key's next
-    /// visit reports it.
+    /// Reads the real servers of a virtual server in the mirror. If that fails, the next check of the key reports it.
     async fn look(&mut self, key: VirtualServerKey) {
         let Some(held) = self.mirror.get(&key) else {
             return;
@@ -257,8 +255,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Writes what differs, a chunk of steps at a time. Returns the desired state where real servers are
-    /// to drain.
+    /// Writes the differences, a chunk of steps at a time. Returns the desired state of keys with real servers that
+    /// begin to drain.
     async fn write(&mut self, desired: DesiredKeys, done: &mut Done) -> DesiredKeys {
         let options = self.options();
         let mut leaving = DesiredKeys::new();
@@ -312,7 +310,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         first.into_iter().chain(rest)
     }
 
-    /// Whether the key is free, ours, or to be taken over.
+    /// Whether the key is unused, ours, or to be taken over.
     fn may_touch(&mut self, key: &VirtualServerKey) -> bool {
         if self.mirror.get(key).is_none() || self.mirror.is_ours(key) {
             return true;
@@ -350,7 +348,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// Stores what a Service asks for.
+    /// Stores the desired state of a Service.
     fn record(&mut self, service: &ObjectName, resolution: Resolution, desired: &mut DesiredKeys) {
         let resolve_again_at = resolution.resolve_again_at;
         let now = self.clock.now();
@@ -383,7 +381,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// A moment of the calendar on the loop's clock; one that has passed is now.
+    /// Converts a calendar time to the loop's clock; a past time is now.
     fn due_at(&self, moment: i64) -> u64 {
         let ahead = moment.saturating_sub(self.clock.now());
         self.now().saturating_add(u64::try_from(ahead).unwrap_or(0))
@@ -421,7 +419,7 @@ pub(super) fn foreign_words(key: &VirtualServerKey) -> String {
     )
 }
 
-/// The API server and the system's own Services: the rest of the node waits for them (PAIN-43).
+/// The API server and the Services of kube-system: the rest of the node depends on them (PAIN-43).
 fn comes_first(service: &ObjectName) -> bool {
     let ObjectName { namespace, name } = service;
     &**namespace == "kube-system" || (&**namespace == "default" && &**name == "kubernetes")

@@ -1,10 +1,10 @@
-//! Counts the changes of the input that no pass has taken up.
+//! Counts the input changes that no pass has processed.
 
 use std::time::SystemTime;
 
 use tokio::time::Instant;
 
-/// Changes that wait for a pass, and when passes and changes last happened.
+/// Pending changes, and the times of the last passes and changes.
 #[derive(Debug, Default)]
 pub(super) struct PendingInput {
     /// When the oldest change arrived.
@@ -16,7 +16,7 @@ pub(super) struct PendingInput {
 }
 
 impl PendingInput {
-    /// Notes that a batch arrived now.
+    /// Records that a batch arrived.
     pub(super) fn arrived(&mut self) {
         self.since.get_or_insert_with(Instant::now);
         self.last_queued = Some(SystemTime::now());
@@ -27,7 +27,7 @@ impl PendingInput {
         self.slices += slices;
     }
 
-    /// A pass takes up all of them. Returns when the oldest arrived.
+    /// Records that a pass processes all of them. Returns when the oldest arrived.
     pub(super) fn take_up(&mut self) -> Option<Instant> {
         (self.services, self.slices) = (0, 0);
         self.since.take()

@@ -1,4 +1,4 @@
-//! Tracks the periodic comparison: when the next one begins, and what is left of the present one.
+//! Schedules the periodic comparison, and keeps the rest of the running one.
 
 use std::time::Duration;
 use std::vec::IntoIter;
@@ -22,7 +22,7 @@ impl PeriodicCheck {
         }
     }
 
-    /// When the next comparison begins.
+    /// When the next comparison starts.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
@@ -40,7 +40,7 @@ impl PeriodicCheck {
         self.left = Some(listed.into_iter());
     }
 
-    /// Gives the present comparison up.
+    /// Aborts the running comparison.
     pub(super) fn abort(&mut self) {
         self.left = None;
     }

@@ -1,4 +1,4 @@
-//! What a Service asks for on this machine: which of its virtual servers may be programmed, and why others may not.
+//! Determines which virtual servers of a Service may be programmed on this node, and why others may not.
 
 use std::net::IpAddr;
 
@@ -11,19 +11,19 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 use super::addresses::HostAddresses;
 use super::desired::DesiredService;
 
-/// So many findings of one Service are kept; the rest are counted in one more.
+/// Most findings of one Service that are kept; the rest are counted in one more.
 const MAX_FINDINGS: usize = 20;
 
-/// A desired virtual server, and which endpoints are left out of it although they could serve.
+/// A desired virtual server, with the endpoints that could serve and are not chosen.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) server: VirtualServer,
     pub(super) unchosen: Vec<(IpAddr, u16)>,
-    /// The scheduler that it asks for, if this kernel does not have it.
+    /// The requested scheduler, if this kernel does not have it.
     pub(super) lacks: Option<Scheduler>,
 }
 
-/// What a Service asks for, without the decisions, and the servers that may be programmed.
+/// The desired state of a Service without decisions, and the servers that may be programmed.
 pub(super) fn desired_service(
     service: &ObjectName,
     resolution: Resolution,
@@ -72,7 +72,7 @@ pub(super) fn desired_service(
     (desired, servers)
 }
 
-/// The scheduler that is asked for and missing.
+/// The requested scheduler, if it is missing.
 fn lacking(decision: &Decision) -> Option<Scheduler> {
     decision.notes.iter().find_map(|note| {
         let Note::SchedulerMissing { asked } = note else {
@@ -82,7 +82,7 @@ fn lacking(decision: &Decision) -> Option<Scheduler> {
     })
 }
 
-/// Whether clients that nobody can serve are to get no answer.
+/// Whether clients that cannot be served get no reply.
 fn is_silent(decision: &Decision) -> bool {
     let no_match = matches!(
         decision.refusal,
@@ -93,7 +93,7 @@ fn is_silent(decision: &Decision) -> bool {
     no_match && decision.on_no_match == OnNoMatch::Drop
 }
 
-/// Why a key must never be programmed on this machine (T03).
+/// Why a key must never be programmed on this node (T03).
 fn refusal(
     key: &VirtualServerKey,
     service: &ObjectName,

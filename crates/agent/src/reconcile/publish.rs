@@ -1,4 +1,4 @@
-//! What a pass leaves behind for people: one log line, metrics, the pulse.
+//! Publishes the result of a pass: a log line, metrics, and the pulse.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use super::reconciler::Reconciler;
 use crate::state::Pulse;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// One line if anything was achieved (failures were logged one by one), and the figures. `since` is when the change arrived.
+    /// Logs one line if anything was written (failures were logged before), and records metrics. `since` is when the
+    /// change arrived.
     pub(super) fn report(&mut self, done: &Done, since: Option<Instant>) {
         self.measure(done, since);
         if !done.achieved_something() {
@@ -45,7 +46,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// The figures of a pass.
+    /// Records the metrics of a pass.
     pub(super) fn measure(&mut self, done: &Done, since: Option<Instant>) {
         let families = [(done.v4, Family::V4), (done.v6, Family::V6)];
         for (_, family) in families.iter().filter(|(touched, _)| *touched) {
@@ -65,7 +66,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.pending.pass_ended();
     }
 
-    /// Publishes the pulse after this turn if it changed: a reader that asks on each change would wake itself.
+    /// Publishes the pulse if it changed: a reader that queries on each change would otherwise wake itself.
     pub(super) fn publish(&self) {
         let (services, endpoints) = self.desired.size();
         let (waiting, failing_since) = self.agenda.failing();
@@ -97,7 +98,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         });
     }
 
-    /// Whether traffic from outside may be sent to this node (KP-HC-02); `None` while no Node is known at all.
+    /// Whether external traffic may be sent to this node (KP-HC-02); `None` while no Node is known.
     fn is_eligible(&self) -> Option<bool> {
         let snapshot = self.index.snapshot();
         let me = snapshot.node(&self.me.node);

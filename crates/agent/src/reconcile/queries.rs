@@ -1,4 +1,4 @@
-//! Answers to questions, each of one moment between two passes.
+//! Answers queries, each consistently between two passes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,14 +21,14 @@ use crate::state::{
     KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
 };
 
-/// Why there is no plan while the input is read for the first time.
+/// Why there is no plan during the first read of the input.
 const UNREAD: &str = "the cluster is not read completely yet, and nothing is changed before; `ipvs-topo status` shows what is missing";
 
 /// Why there is none after that.
 const NO_PASS: &str = "the first pass is not done; `ipvs-topo status` shows why";
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Answers; a questioner who has gone away is no trouble.
+    /// Sends the response; the client may have disconnected.
     pub(super) async fn answer(&mut self, question: Question) {
         self.me.now = Some(self.clock.now());
         match question {
@@ -83,7 +83,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         ExplainInput::of(self.index.snapshot(), &mut warnings.iter(), &self.me, name)
     }
 
-    /// What is wrong with the input, and what of it does nothing.
+    /// Warnings about the input.
     fn input_warnings(&self) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.index.warnings().cloned().collect();
         let known = if self.config.mapped {
@@ -113,8 +113,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Page { services, more }
     }
 
-    /// What the kernel has; a key that cannot be read now shows as absent, and its failure is on
-    /// the agenda already if it matters.
+    /// The kernel's state; a key that cannot be read counts as absent, and its failure has a retry if it matters.
     async fn shown(&mut self, key: &VirtualServerKey) -> Option<KernelServer> {
         let mut server = self.kernel.show(key).await.ok()??;
         let now = self.now();
@@ -177,9 +176,8 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         }
     }
 
-    /// The steps that a full pass would take now. The mirror stays as it is, so that what differs is
-    /// still found and repaired by the next comparison. Before the first pass no Service is known to ask for
-    /// anything, so everything would seem to be too much.
+    /// The steps of a full pass now. The mirror does not change, so the next comparison still finds and repairs the
+    /// differences. Before the first pass no Service is known, so everything would seem to be superfluous.
     async fn dry_run(&mut self) -> Result<Vec<Step>, String> {
         if self.index.completeness().is_none() {
             return Err(UNREAD.to_owned());
@@ -219,7 +217,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Ok(steps)
     }
 
-    /// Decisions that someone asked for, and warnings; the kernel is not read.
+    /// Resolves a Service on request, with warnings. Does not read the kernel.
     fn overview(&self, limit: usize) -> Overview {
         let snapshot = self.index.snapshot();
         let decided = snapshot.services().filter(|service| {

@@ -1,4 +1,4 @@
-//! Holds the state of the loop.
+//! The state of the loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,33 +33,33 @@ use crate::agent_status::Aggregate;
 use crate::metrics::Metrics;
 use crate::state::Pulse;
 
-/// Something on the agenda.
+/// An item that is retried or checked at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item {
-    /// The first pass could not begin.
+    /// The first pass could not start.
     Start,
     /// Our routes.
     Routes,
     /// Our tables.
     Tables,
-    /// What our tables hold is being read.
+    /// Our tables are being read.
     TablesRead,
     /// Connection tracking entries are being deleted.
     Flows,
     /// A virtual server.
     Server(VirtualServerKey),
-    /// The decision about a Service, named by one of its virtual servers, that time alone changes.
+    /// The decision of a Service, identified by one of its virtual servers, that depends on the time.
     Decision(VirtualServerKey),
 }
 
-/// The loop's state, in parts that own their methods.
+/// The loop's state, in parts with their own methods.
 pub(crate) struct Reconciler<K, H> {
     pub(super) config: AgentConfig,
     pub(super) me: Viewpoint,
     pub(super) index: Index,
     pub(super) mirror: Mirror,
     pub(super) desired: DesiredServices,
-    /// What there is to report of the decisions.
+    /// The decisions for the report.
     pub(super) aggregate: Aggregate,
     pub(super) agenda: Agenda<Item>,
     pub(super) addresses: HostAddresses,
@@ -82,15 +82,15 @@ pub(crate) struct Reconciler<K, H> {
     pub(super) clock: Clock,
 }
 
-/// What a loop is made of, beside its configuration.
+/// The parts of a loop besides its configuration.
 pub(crate) struct Parts<K, H> {
     pub(crate) kernel: K,
     pub(crate) host: H,
-    /// The keys that the ownership record calls ours.
+    /// The keys in the ownership record.
     pub(crate) ours: Vec<VirtualServerKey>,
-    /// When draining real servers are deleted, as far as an earlier process knew.
+    /// The deadlines of draining real servers from an earlier process.
     pub(crate) deadlines: Vec<Deadline>,
-    /// From when the loop counts its milliseconds: the boot, as deadlines outlive the process.
+    /// The origin of the loop's clock: the boot, because deadlines outlive the process.
     pub(crate) epoch: Instant,
     pub(crate) metrics: Metrics,
     pub(crate) pulse: watch::Sender<Pulse>,

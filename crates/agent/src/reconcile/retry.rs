@@ -1,6 +1,6 @@
-//! When which key is looked at again: failed keys after a growing pause, draining ones when due.
+//! Schedules checks of keys: failed ones after an increasing pause, draining ones when due.
 //!
-//! Time is a number of milliseconds that only the loop's clock advances.
+//! Time is a number of milliseconds of the loop's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,23 @@ const LONGEST: u64 = 60_000;
 /// A key that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What failed and how, one line.
+    /// The error, one line.
     pub(crate) error: String,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub(crate) attempts: u32,
     /// When the first of them happened.
     pub(crate) since: u64,
     /// When it is tried again.
     pub(crate) due: u64,
-    /// Whether that is longer than its pause, until what it waits for ends.
+    /// Whether that is postponed beyond its pause.
     is_put_off: bool,
 }
 
-/// The keys that wait, each with its own time.
+/// The waiting keys, each with its own time.
 #[derive(Debug)]
 pub(crate) struct Agenda<K> {
     failures: BTreeMap<K, Failure>,
-    /// When a healthy key wants to be looked at, for example because a drain ends.
+    /// When a healthy key must be checked, for example because a drain ends.
     visits: BTreeMap<K, u64>,
     /// Both of the above by time.
     queue: BTreeSet<(u64, K)>,
@@ -43,7 +43,7 @@ impl<K: Ord + Clone> Agenda<K> {
         }
     }
 
-    /// Records a failure. Returns whether it says something new, so that one cause is logged once.
+    /// Records a failure. Returns whether its text is new, so that one cause is logged once.
     pub(crate) fn failed(&mut self, key: &K, error: String, now: u64) -> bool {
         let former = self.failures.remove(key);
         let attempts = former.as_ref().map_or(0, |former| former.attempts);
@@ -66,7 +66,7 @@ impl<K: Ord + Clone> Agenda<K> {
         is_new
     }
 
-    /// Puts off a key that failed and is due at `now`: it waits for something that ends before `until`.
+    /// Postpones a failed key that is due at `now` until `until`.
     pub(crate) fn put_off(&mut self, key: &K, now: u64, until: u64) {
         self.change(key, |failure| {
             if failure.due <= now {
@@ -75,7 +75,7 @@ impl<K: Ord + Clone> Agenda<K> {
         });
     }
 
-    /// What the key was put off for has ended. Another failure keeps its own pause.
+    /// Ends the postponement. Another failure keeps its own pause.
     pub(crate) fn resume(&mut self, key: &K, now: u64) {
         self.change(key, |failure| {
             if failure.is_put_off {
@@ -92,14 +92,14 @@ impl<K: Ord + Clone> Agenda<K> {
         }
     }
 
-    /// Records that a key is as it should be. Returns the failure that this ends, if any.
+    /// Records success. Returns the failure that this ends, if any.
     pub(crate) fn succeeded(&mut self, key: &K) -> Option<Failure> {
         let failure = self.failures.remove(key)?;
         self.queue.remove(&(failure.due, key.clone()));
         Some(failure)
     }
 
-    /// Asks for a look at a key at a time, or for none; replaces an earlier request.
+    /// Schedules a check of a key, or none; replaces an earlier one.
     pub(crate) fn visit(&mut self, key: &K, at: Option<u64>) {
         if let Some(former) = self.visits.remove(key) {
             self.queue.remove(&(former, key.clone()));
@@ -115,18 +115,18 @@ impl<K: Ord + Clone> Agenda<K> {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// Keys that are due at `now`. They stay on the agenda until their outcome is noted.
+    /// Keys that are due at `now`. They stay scheduled until their result is recorded.
     pub(crate) fn due(&self, now: u64) -> BTreeSet<K> {
         let due = self.queue.iter().take_while(|(due, _)| *due <= now);
         due.map(|(_, key)| key.clone()).collect()
     }
 
-    /// The failure of a key, if it has one.
+    /// The failure of a key, if any.
     pub(crate) fn failure(&self, key: &K) -> Option<&Failure> {
         self.failures.get(key)
     }
 
-    /// How many keys failed, and when the oldest failure began.
+    /// Number of failed keys, and when the oldest failure began.
     pub(crate) fn failing(&self) -> (usize, Option<u64>) {
         let oldest = self.failures.values().map(|failure| failure.since).min();
         (self.failures.len(), oldest)

@@ -1,4 +1,4 @@
-//! Falls back where the kernel refuses a scheduler, and asks for it again at the periodic checks.
+//! Uses `wrr` instead of a scheduler that the kernel refuses, and tries the scheduler again at periodic checks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::reconciler::Reconciler;
 use crate::node_warning::Topic;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// The desired state instead where the kernel refused the scheduler; empty if it refused none.
+    /// The desired state with `wrr` for refused schedulers; empty if none was refused.
     pub(super) fn fall_back(&mut self) -> DesiredKeys {
         let refused = self.schedulers.take_refused();
         let mut desired = DesiredKeys::new();
@@ -29,10 +29,10 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         desired
     }
 
-    /// Asks for one of those that were missing again, and schedules by it if it has come.
+    /// Tries one of the missing schedulers again, and uses it if the kernel has it now.
     pub(super) async fn look_for_schedulers(&mut self) {
         if self.schedulers.missing() != *self.me.missing {
-            // No Service asks for one of them any more.
+            // No Service requests one of them any more.
             self.update_missing();
         }
         let mut turn = self.schedulers.in_turn().into_iter();
@@ -54,13 +54,13 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.report(&done, None);
     }
 
-    /// A virtual server of ours that asks for a scheduler and is there.
+    /// A virtual server of ours that requests a scheduler and exists.
     fn asking(&self, scheduler: Scheduler) -> Option<VirtualServerKey> {
         let mut asking = self.schedulers.lacking(scheduler).copied();
         asking.find(|key| self.mirror.get(key).is_some() && self.mirror.is_ours(key))
     }
 
-    /// Whether the kernel refuses to schedule `key` by `scheduler`; one that is not in the mirror is not asked.
+    /// Whether the kernel refuses `scheduler` for `key`; `false` without a request if the key is not in the mirror.
     async fn is_still_refused(&mut self, scheduler: Scheduler, key: &VirtualServerKey) -> bool {
         let ours = self.mirror.get(key).filter(|_| self.mirror.is_ours(key));
         let Some(persistence) = ours.map(|held| held.persistence) else {
@@ -81,7 +81,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         refused
     }
 
-    /// Updates decisions, the log and `status` with what is missing.
+    /// Updates decisions, the log and `status` with the missing schedulers.
     fn update_missing(&mut self) {
         let missing = self.schedulers.missing();
         let words = missing.iter().map(|scheduler| {

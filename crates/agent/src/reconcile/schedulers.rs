@@ -1,8 +1,8 @@
 //! Schedulers that this kernel does not have.
 //!
-//! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights made for that. At the
-//! periodic checks one virtual server asks for the scheduler again. The kernel runs `modprobe` for each such request and
-//! answers when that has ended, so a check asks for one scheduler only, and for each in turn.
+//! A virtual server whose scheduler the kernel refuses gets `wrr` in the same pass, with weights for `wrr`. At each
+//! periodic check one virtual server requests one missing scheduler again. For each such request the kernel runs
+//! `modprobe` and waits for it, so a check tries only one scheduler, in turns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use topology_core::plan::Step;
 use topology_core::scheduler::Scheduler;
 use topology_core::virtual_server::VirtualServerKey;
 
-/// What is missing.
+/// The missing schedulers.
 #[derive(Debug, Default)]
 pub(super) struct Schedulers {
-    /// Virtual servers that ask for a scheduler that is missing.
+    /// Virtual servers that request a missing scheduler.
     lacking: BTreeMap<VirtualServerKey, Scheduler>,
-    /// The one that the last check asked for.
+    /// The scheduler that the last check tried.
     asked: Option<Scheduler>,
     /// Virtual servers that were refused since the last call of `take_refused`.
     refused: BTreeSet<VirtualServerKey>,
@@ -30,19 +30,19 @@ impl Schedulers {
         else {
             return;
         };
-        // Without `wrr` there is nothing to fall back to.
+        // There is no fallback for `wrr`.
         if error.no_scheduler && *scheduler != Scheduler::default() {
             self.lacking.insert(*key, *scheduler);
             self.refused.insert(*key);
         }
     }
 
-    /// Whether `wrr` is about to take the place of the scheduler of `key`.
+    /// Whether `wrr` is about to replace the scheduler of `key`.
     pub(super) fn refuses(&self, key: &VirtualServerKey) -> bool {
         self.refused.contains(key)
     }
 
-    /// Records the missing scheduler that a virtual server asks for; `None` if it asks for none.
+    /// Records the missing scheduler that a virtual server requests; `None` if it requests none.
     pub(super) fn set_lacking(&mut self, key: VirtualServerKey, scheduler: Option<Scheduler>) {
         match scheduler {
             Some(scheduler) => drop(self.lacking.insert(key, scheduler)),
@@ -50,29 +50,29 @@ impl Schedulers {
         }
     }
 
-    /// Hands out the virtual servers that were refused since the last call.
+    /// Takes the virtual servers that were refused since the last call.
     pub(super) fn take_refused(&mut self) -> BTreeSet<VirtualServerKey> {
         std::mem::take(&mut self.refused)
     }
 
-    /// A check asks for this scheduler now.
+    /// Records that a check tries this scheduler.
     pub(super) fn ask(&mut self, scheduler: Scheduler) {
         self.asked = Some(scheduler);
     }
 
-    /// Virtual servers that ask for this scheduler.
+    /// Virtual servers that request this scheduler.
     pub(super) fn lacking(&self, scheduler: Scheduler) -> impl Iterator<Item = &VirtualServerKey> {
         let lacking = self.lacking.iter();
         let asking = lacking.filter(move |(_, lacks)| **lacks == scheduler);
         asking.map(|(key, _)| key)
     }
 
-    /// What is missing and asked for.
+    /// The missing and requested schedulers.
     pub(super) fn missing(&self) -> BTreeSet<Scheduler> {
         self.lacking.values().copied().collect()
     }
 
-    /// What is missing, in the order in which checks ask for it: after the one that was asked for last come the others.
+    /// The missing schedulers in the order in which checks try them: starting after the last one.
     pub(super) fn in_turn(&self) -> Vec<Scheduler> {
         let had_its_turn = |scheduler: &Scheduler| Some(*scheduler) <= self.asked;
         let (earlier, mut turn): (Vec<_>, Vec<_>) =
@@ -81,7 +81,7 @@ impl Schedulers {
         turn
     }
 
-    /// It is there: the virtual servers that asked for it.
+    /// Records that the scheduler exists; returns the virtual servers that requested it.
     pub(super) fn came(&mut self, scheduler: Scheduler) -> Vec<VirtualServerKey> {
         let (came, lacking) = std::mem::take(&mut self.lacking)
             .into_iter()

@@ -1,4 +1,4 @@
-//! The first pass: what the kernel holds is adopted, and only what differs is written.
+//! The first pass: adopts what the kernel holds, and writes only differences.
 
 use dataplane::host::Host;
 use dataplane::ipvs::{Kernel, KernelError};
@@ -12,8 +12,8 @@ use crate::node_warning::Topic;
 use crate::state::StartTimes;
 
 impl<K: Kernel, H: Host> Reconciler<K, H> {
-    /// Reads the machine and brings it to what the cluster asks for. If the kernel cannot be read,
-    /// nothing is written and it is tried again.
+    /// Reads the kernel and applies the desired state. If the kernel cannot be read, nothing is written, and the start
+    /// is retried.
     pub(super) async fn start(&mut self) {
         let began = Instant::now();
         if let Err(error) = self.read_kernel().await {
@@ -22,7 +22,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             self.agenda.failed(&Item::Start, error.to_string(), now);
             return;
         }
-        // Without this machine's addresses nothing would keep a Service from taking one of them.
+        // Without this node's addresses a Service could take one of them.
         if let Err(error) = self.try_read_addresses().await {
             let now = self.now();
             self.agenda.failed(&Item::Start, error, now);
@@ -56,7 +56,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         );
     }
 
-    /// Sysctls and the link. Returns the number of changes.
+    /// Sets sysctls and the link. Returns the number of changes.
     pub(super) async fn prepare(&mut self) -> u64 {
         let (changed, warnings) = self.host.prepare().await;
         for change in &changed {
@@ -66,21 +66,21 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         changed.len() as u64
     }
 
-    /// Reads which routes of ours there are.
+    /// Reads our routes.
     pub(super) async fn read_routes(&mut self) {
         if let Err(error) = self.host.read_routes().await {
             self.warnings.set(Topic::Routes, vec![error.to_string()]);
         }
     }
 
-    /// Claims whose virtual server does not exist end now: another may create one of that name.
+    /// Releases claims of virtual servers that do not exist: another program may create one with that key.
     fn forget_claims_without_server(&mut self) {
         let mut stale = self.startup.take_claims();
         stale.retain(|key| self.is_void(key));
         self.disown(&stale);
     }
 
-    /// Reads what is left of the table; from its beginning if it could not be read before.
+    /// Reads the rest of the table; from the beginning after a failure.
     pub(super) async fn read_kernel(&mut self) -> Result<(), KernelError> {
         self.initial_read.retry();
         while self.initial_read.is_partly_read() {

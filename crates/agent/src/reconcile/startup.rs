@@ -1,4 +1,4 @@
-//! Tracks how far the start of the loop is.
+//! Tracks the progress of the start.
 
 use cluster::event::Completeness;
 use tokio::time::Instant;
@@ -9,11 +9,11 @@ use crate::state::StartTimes;
 /// State of the start.
 #[derive(Debug)]
 pub(super) struct Startup {
-    /// What the ownership record called ours, until the first pass is done.
+    /// The keys of the ownership record, until the first pass is done.
     claims: Vec<VirtualServerKey>,
     /// `None` until the first pass is done; then whether its input was complete.
     done: Option<Completeness>,
-    /// When the first full read of the input was done.
+    /// When the first complete read of the input was done.
     input_since: Option<Instant>,
     times: StartTimes,
 }
@@ -33,22 +33,22 @@ impl Startup {
         self.done.is_some()
     }
 
-    /// How complete the input of the passes was; `None` before the first pass is done.
+    /// Whether the input of the passes was complete; `None` before the first pass is done.
     pub(super) fn input(&self) -> Option<Completeness> {
         self.done
     }
 
-    /// The first full read of the input is done, if it was not before.
+    /// Records that the first complete read of the input is done.
     pub(super) fn input_is_read(&mut self) {
         self.input_since.get_or_insert_with(Instant::now);
     }
 
-    /// A full pass over the whole input is done.
+    /// Records that a full pass over the whole input is done.
     pub(super) fn input_is_whole(&mut self) {
         self.done = Some(Completeness::Whole);
     }
 
-    /// The first pass is done.
+    /// Records that the first pass is done.
     pub(super) fn end(&mut self, input: Option<Completeness>, times: StartTimes) {
         (self.done, self.times) = (input, times);
     }

@@ -1,29 +1,29 @@
-//! The kernel's list of deleted real servers, as far as the agent filled it.
+//! Estimates the kernel's list of deleted real servers.
 //!
-//! A deleted real server stays on that list for two to three minutes, and each one that is added waits for a walk
-//! along all of it (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`, `IP_VS_DEST_TRASH_PERIOD` of
-//! `include/net/ip_vs.h`). So while many are added, those that leave had better wait with weight 0: each that is deleted
-//! makes every addition after it dearer.
+//! A deleted real server stays in that list for two to three minutes, and each addition walks the whole list
+//! (`ip_vs_trash_get_dest` of `net/netfilter/ipvs/ip_vs_ctl.c`, `IP_VS_DEST_TRASH_PERIOD` of `include/net/ip_vs.h`). So
+//! while many are added, leaving real servers should wait with weight 0, because each deletion makes all later
+//! additions more expensive.
 
 use std::collections::VecDeque;
 
 use topology_core::mirror::Mirror;
 use topology_core::plan::Step;
 
-/// How long a deleted real server may stay on the list, in milliseconds.
+/// How long a deleted real server stays in the list at most, in milliseconds.
 const KEPT: u64 = 180_000;
 
 /// How long an addition counts as recent, in milliseconds.
 const RECENT: u64 = 10_000;
 
-/// Elements of the list that recent additions may walk along. It is so few because the list stays for minutes, in which
-/// the additions may go on.
+/// Length of the list that recent additions may walk. It is low because the list stays for minutes, in which the
+/// additions may continue.
 const BEARABLE: u64 = 20_000;
 
-/// Real servers that may wait with weight 0. Each is as large as one on the list would be, but stays for longer.
+/// Real servers that may wait with weight 0. Each takes as much memory as one in the list, but for longer.
 const MOST_WAITING: u64 = 100_000;
 
-/// What was deleted and added lately.
+/// Recent deletions and additions.
 #[derive(Debug)]
 pub(super) struct Trash {
     deleted: Recently,
@@ -38,8 +38,8 @@ impl Trash {
         }
     }
 
-    /// Counts a step that the kernel took. Call it before the mirror commits the step. A real server that returns while it
-    /// waits is an addition that waiting has spared.
+    /// Counts a step that succeeded. Call it before the mirror commits the step. A real server that returns while it
+    /// waits is an addition that was avoided.
     pub(super) fn record(&mut self, step: &Step, mirror: &Mirror, now: u64) {
         match step {
             Step::AddReal { .. } => self.added.record(1, now),
@@ -59,8 +59,8 @@ impl Trash {
         }
     }
 
-    /// Whether real servers without connections had better wait, where `waiting` wait already: if additions go on as in
-    /// the last seconds, the list makes them dear.
+    /// Whether real servers without connections should wait, with `waiting` ones already: true if the recent rate of
+    /// additions makes the list expensive.
     pub(super) fn puts_off(&self, waiting: u64, now: u64) -> bool {
         let walked = self
             .deleted
@@ -70,11 +70,11 @@ impl Trash {
     }
 }
 
-/// How many in the last so many milliseconds, to a sixteenth of that time.
+/// Counts events in the last milliseconds, to a sixteenth of that time.
 #[derive(Debug)]
 struct Recently {
     span: u64,
-    /// When a part of that time began, and how many there were in it.
+    /// The start of each part of that time, and its count.
     parts: VecDeque<(u64, u64)>,
 }
 

@@ -1,11 +1,11 @@
-//! What is wrong with this node: said once when it begins, shown as long as it lasts.
+//! Warnings about this node: logged once when they begin, shown as long as they last.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::node_warning::{NodeWarning, Topic};
 
-/// The standing warnings.
+/// The current warnings.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings {
     topics: BTreeMap<Topic, Vec<String>>,
@@ -13,7 +13,7 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// Replaces what is said of a topic, and logs what was not said before.
+    /// Replaces the warnings of a topic, and logs new ones.
     pub(crate) fn set(&mut self, topic: Topic, lines: Vec<String>) {
         let before = self.topics.remove(&topic).unwrap_or_default();
         if before == lines {
@@ -37,7 +37,7 @@ impl Warnings {
         self.all = lines.map(warning).collect();
     }
 
-    /// Everything that is said now.
+    /// All current warnings.
     pub(crate) fn all(&self) -> Arc<[NodeWarning]> {
         Arc::clone(&self.all)
     }

@@ -1,6 +1,6 @@
-//! Aligned columns without lines: what fits is shown, what is empty is left out.
+//! Aligns columns without lines, and leaves out empty columns and those that do not fit.
 //!
-//! One [`Grid`] measures all rows first, so that several blocks under one heading line up with each other.
+//! A [`Grid`] measures all rows first, so that several blocks under one heading are aligned with each other.
 
 use owo_colors::OwoColorize as _;
 
@@ -9,46 +9,46 @@ use super::plain::Plain;
 /// Between two columns.
 const GAP: usize = 2;
 
-/// One column.
+/// A column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Heading, in capitals.
+    /// The heading, in capitals.
     pub title: &'static str,
-    /// Where its text stands.
+    /// The alignment.
     pub side: Side,
-    /// What becomes of it when the terminal is narrow.
+    /// What happens on a narrow terminal.
     pub narrow: Narrow,
 }
 
-/// Where a column's text stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Words.
+    /// Left, for words.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// What becomes of a column when the terminal is narrow.
+/// What happens to a column on a narrow terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Narrow {
-    /// Stays as it is.
+    /// It stays unchanged.
     Keep,
-    /// Is cut to no less than so many characters.
+    /// It is cut to at least so many characters.
     Shrink(usize),
-    /// Is left out, lowest number first, after everything was cut.
+    /// It is left out, lowest number first, after all cuts.
     Drop(u8),
 }
 
-/// How a cell looks on a terminal with colours.
+/// The style of a cell on a terminal with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellStyle {
-    /// As the terminal has it.
+    /// The terminal's default.
     #[default]
     Plain,
-    /// Bold: what the eye should find first.
+    /// Bold: the most important cells.
     Strong,
-    /// Dim: there if wanted.
+    /// Dim: less important cells.
     Quiet,
     /// Green.
     Good,
@@ -58,7 +58,7 @@ pub enum CellStyle {
     Bad,
 }
 
-/// One cell.
+/// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: Plain,
@@ -92,7 +92,7 @@ impl Column {
         }
     }
 
-    /// The same column, cut to no less than `least` characters where it is narrow.
+    /// The same column, cut to at least `least` characters on a narrow terminal.
     #[must_use]
     pub const fn shrink(self, least: usize) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Column {
         }
     }
 
-    /// The same column, left out where it is narrow; lowest rank first.
+    /// The same column, left out on a narrow terminal; lowest rank first.
     #[must_use]
     pub const fn droppable(self, rank: u8) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl Column {
 }
 
 impl Cell {
-    /// A cell in a look of its own.
+    /// A cell with a style.
     pub fn new(text: impl Into<Plain>, look: CellStyle) -> Self {
         Self {
             text: text.into(),
@@ -120,7 +120,7 @@ impl Cell {
         }
     }
 
-    /// Whether nothing is to be seen of it.
+    /// Whether nothing of it is visible.
     pub fn is_empty(&self) -> bool {
         self.text.as_str().is_empty()
     }
@@ -166,7 +166,7 @@ impl Grid {
         grid
     }
 
-    /// Columns of the terminal that a full line takes.
+    /// Terminal columns of a full line.
     pub fn width(&self) -> usize {
         let shown = self.widths.iter().filter(|wide| **wide > 0);
         shown
@@ -184,7 +184,7 @@ impl Grid {
         self.line(&cells, &Cell::default())
     }
 
-    /// One line: `cells` for the first columns, then `tail` as it is, wherever the cells end.
+    /// A line: `cells` for the first columns, then `tail` unchanged after the last cell.
     pub fn line(&self, cells: &[Cell], tail: &Cell) -> String {
         let mut line = String::new();
         let mut owed = 0;
@@ -208,7 +208,7 @@ impl Grid {
         line
     }
 
-    /// Cuts the widest of the columns that may be cut until the line fits or none is left.
+    /// Cuts the widest column that may be cut, until the line fits or no such column is left.
     fn shrink(&mut self, width: usize) {
         while self.width() > width {
             let excess = self.width() - width;
@@ -250,7 +250,7 @@ impl Grid {
     }
 }
 
-/// `text` in at most `wide` characters; what was cut is marked.
+/// `text` in at most `wide` characters, with a mark if it was cut.
 fn cut(text: &str, wide: usize) -> String {
     if text.chars().count() <= wide {
         return text.to_owned();
@@ -261,7 +261,7 @@ fn cut(text: &str, wide: usize) -> String {
         .collect()
 }
 
-/// `text` in a look; the colours are taken out again where they are not wanted (`output::print`).
+/// `text` with a style; `output::print` removes the colours if they are off.
 pub fn paint(text: impl Into<Plain>, look: CellStyle) -> String {
     colour(text.into().as_str(), look)
 }

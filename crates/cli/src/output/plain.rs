@@ -1,18 +1,18 @@
-//! Text that may stand on a terminal, whoever wrote what it is made of.
+//! Text that is safe to print on a terminal, whoever wrote its parts.
 
 use std::fmt;
 
 use cluster::text::one_line;
 
-/// Text for people: no character in it commands the terminal, hides, or reorders what stands beside it.
+/// Text for users: no character in it controls the terminal, hides, or reorders other text.
 ///
-/// Everything that [`grid`](super::grid) and [`wrap`](super::wrap) print is made of it. Line breaks are only where
-/// [`Plain::lines`] was told to put them.
+/// Everything that [`grid`](super::grid) and [`wrap`](super::wrap) print consists of it. [`Plain::lines`] adds the only
+/// line breaks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plain(String);
 
 impl Plain {
-    /// Several texts with `between` in between, which is taken as it is.
+    /// Several texts, separated by `between`, which is not escaped.
     pub fn lines(lines: &[Self], between: &str) -> Self {
         let lines: Vec<&str> = lines.iter().map(Self::as_str).collect();
         Self(lines.join(between))

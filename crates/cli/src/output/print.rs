@@ -1,4 +1,4 @@
-//! To standard output and error: colours only where they are wanted, a closed pipe is no error.
+//! Prints to standard output and error. Handles colours, and a closed pipe is not an error.
 
 use std::io::{self, Write as _};
 
@@ -19,7 +19,7 @@ pub enum Colour {
     Never,
 }
 
-/// Decides about colours for the whole process.
+/// Sets colours for the whole process.
 pub fn choose(colour: Colour) {
     let choice = match colour {
         Colour::Auto => ColorChoice::Auto,
@@ -29,7 +29,7 @@ pub fn choose(colour: Colour) {
     choice.write_global();
 }
 
-/// Prints a result. A reader that went away (`| head`) ends the output, not the command.
+/// Prints a result. A reader that exits (`| head`) ends the output, not the command.
 ///
 /// # Errors
 /// Standard output cannot be written, for example because the disk is full.
@@ -43,9 +43,9 @@ pub fn result(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a line for people beside the result, on one line whatever it holds.
+/// Prints a message on one line.
 pub fn aside(line: &str) {
-    // No place is left to report that standard error is closed.
+    // If standard error is closed, there is no way to report that.
     let _written = writeln!(
         anstream::stderr().lock(),
         "{}",
@@ -53,7 +53,7 @@ pub fn aside(line: &str) {
     );
 }
 
-/// Columns of the terminal that standard output is; `COLUMNS` wins; `None` if it is no terminal.
+/// Columns of the terminal on standard output; `COLUMNS` overrides it; `None` without a terminal.
 pub fn width() -> Option<usize> {
     let wanted = std::env::var("COLUMNS")
         .ok()
@@ -64,7 +64,7 @@ pub fn width() -> Option<usize> {
     })
 }
 
-/// `view` as JSON for people and programs: indented, ended by a newline, without a character that commands a terminal.
+/// `view` as indented JSON with a final newline, without characters that control a terminal.
 ///
 /// # Errors
 /// Never for the views of this crate; a map with keys that are no strings would fail.

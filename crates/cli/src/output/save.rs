@@ -1,8 +1,8 @@
-//! What `ipvsadm-save -n` would print, sorted bytewise.
+//! Prints virtual servers as `ipvsadm-save -n` does, sorted bytewise.
 //!
-//! The form was taken from `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, then `-p SECONDS` if persistent (a full
-//! netmask is not printed) and `-b FLAG` for a flag of the scheduler, and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. Bytewise, every `-A` stands
-//! before every `-a`, so the lines can be given to `ipvsadm-restore` as they are.
+//! The format is that of `ipvsadm` 1.31: `-A SERVICE -s SCHEDULER`, then `-p SECONDS` with persistence (a full netmask
+//! is not printed) and `-b FLAG` for a scheduler flag, and `-a SERVICE -r REAL -m -w WEIGHT` for masquerading. In
+//! bytewise order every `-A` comes before every `-a`, so `ipvsadm-restore` accepts the lines unchanged.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Virtual servers as a table: who is in, at which level, with which share, and who is out and why.
+//! Prints virtual servers as a table: the real servers with level and share, and the excluded endpoints with reasons.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -11,14 +11,14 @@ use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::plain::Plain;
 use super::time::{brief, length};
 
-/// Blanks before each row of a block.
+/// Indentation of rows.
 const INDENT: usize = 2;
-/// Columns of the longest bar, and of the shortest that is worth drawing.
+/// Columns of the longest bar, and of the shortest one that is useful.
 const BAR: std::ops::RangeInclusive<usize> = 6..=20;
-/// Excluded endpoints of one reason that are named one by one; more are counted.
+/// Excluded endpoints of one reason that are listed; more are counted.
 const NAMED: usize = 5;
 
-/// In place of a level, for an endpoint that takes no new connections.
+/// Replaces the level of an endpoint without new connections.
 const OUT: &str = "out";
 
 const BASIC: [Column; 6] = [
@@ -45,28 +45,28 @@ const WIDE: [Column; 5] = [
     Column::left("WHY"),
 ];
 
-/// How much a table shows.
+/// The level of detail of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What would be programmed.
+    /// The desired state.
     Planned,
-    /// And how it does in the kernel.
+    /// Also the kernel's state.
     Live,
-    /// And every counter and reason; as wide as it gets.
+    /// Also all counters and reasons, of any width.
     Wide,
 }
 
-/// Where excluded endpoints' words begin: behind the zone.
+/// The column where the text of excluded endpoints begins: after the zone.
 const PLACE: usize = 4;
 
 struct Row {
     cells: Vec<Cell>,
     tail: Cell,
-    /// Share to draw a bar for.
+    /// The share that the bar shows.
     share: Option<f64>,
 }
 
-/// All virtual servers, one block each, columns lined up over all of them.
+/// All virtual servers, one block each, with columns aligned over all of them.
 pub fn table(servers: &[ServerView], detail: Detail, width: Option<usize>) -> String {
     let columns = columns(detail);
     let blocks: Vec<_> = servers
@@ -107,7 +107,7 @@ fn columns(detail: Detail) -> Vec<Column> {
     columns
 }
 
-/// Columns for bars: what is left beside the numbers, if it is worth it.
+/// Columns for bars: the space besides the numbers, if it is enough.
 fn bar_width(detail: Detail, grid: &Grid, width: Option<usize>) -> usize {
     let left = width.map_or(*BAR.end(), |width| {
         width.saturating_sub(grid.width() + 2 * INDENT)
@@ -171,7 +171,7 @@ fn title(server: &ServerView) -> String {
     )
 }
 
-/// The policy in words, what was out of the ordinary, what is wrong.
+/// The policy as text, exceptional events, and problems.
 fn notes(server: &ServerView) -> Vec<String> {
     let mut notes = vec![Plain::from(&server.policy.words).to_string()];
     notes.extend(
@@ -205,7 +205,7 @@ fn rows(server: &ServerView, detail: Detail) -> Vec<Row> {
     let mut rows = Vec::with_capacity(server.real_servers.len());
     let mut last = None;
     for real in &server.real_servers {
-        // Without a level beside those that have one: it is on its way out.
+        // A row without a level among rows with one: the real server drains.
         let outside = (last.is_some() && real.level.is_none()).then_some(OUT);
         let level = real.level.as_deref().or(outside);
         rows.push(real_row(
@@ -242,7 +242,7 @@ fn real_row(real: &RealServerView, level: &str, detail: Detail) -> Row {
     if detail == Detail::Wide {
         cells.extend(wide_cells(real));
     }
-    // A plan has no counters to show that a drained one still has connections.
+    // A plan has no counters, so it cannot show whether a drained endpoint still has connections.
     let told = draining && detail == Detail::Planned;
     Row {
         cells,
@@ -304,7 +304,7 @@ fn wide_cells(real: &RealServerView) -> Vec<Cell> {
     ]
 }
 
-/// Named one by one while they are few; a large Service's rest is counted by reason.
+/// Lists a few endpoints; of many it prints the number for each reason.
 fn excluded_rows(excluded: &[ExcludedView], detail: Detail) -> Vec<Row> {
     let mut rows = Vec::new();
     for group in excluded.chunk_by(|left, right| left.words == right.words) {

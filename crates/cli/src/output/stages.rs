@@ -10,7 +10,7 @@ use super::grid::{Cell, CellStyle, Column, Grid, paint};
 use super::server::{Detail, table};
 use super::wrap::wrap;
 
-/// Labels of the Node that are always shown.
+/// Node labels that are always printed.
 const SHOWN: [&str; 2] = [
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
@@ -47,7 +47,7 @@ pub fn text(views: &[ExplainView], width: Option<usize>) -> String {
     text
 }
 
-/// Where it is seen from, who decided, and who did not.
+/// The viewpoint, the source that decided, and those that did not.
 fn who(view: &ExplainView, width: Option<usize>) -> String {
     let mut text = String::from("\n");
     if let Some(node) = &view.node {
@@ -104,7 +104,7 @@ fn place(node: &PlaceView) -> String {
     format!("{}: {labels}{missing}", node.name)
 }
 
-/// A line or more for each stage that had something to do; the others share one.
+/// The lines of each stage that had something to do; the other stages share one line.
 fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
     let mut text = format!(
         "\n{}\n",
@@ -143,7 +143,7 @@ fn stage_lines(stages: &[StageView], width: Option<usize>) -> String {
     text
 }
 
-/// Wanted and achieved.
+/// The desired and the achieved share.
 fn levels(levels: &[LevelView], width: Option<usize>) -> String {
     if levels.is_empty() {
         return String::new();
@@ -174,7 +174,7 @@ fn levels(levels: &[LevelView], width: Option<usize>) -> String {
     text
 }
 
-/// `1/2`, and how many of the others are draining and not unready: `1/2, 1 draining`.
+/// `1/2`, and how many of the others are draining as opposed to not ready: `1/2, 1 draining`.
 fn ready(level: &LevelView) -> String {
     let ready = format!("{}/{}", level.usable, level.total);
     match level.draining {

@@ -1,4 +1,4 @@
-//! The head and the tail of `status`: how things stand, and what needs attention.
+//! The head and the tail of `status`: the state of the agent, and problems.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::plain::Plain;
 use super::server::{Detail, table};
 use super::time::length;
 
-/// Foreign entries that are named; more are counted.
+/// Foreign objects that are listed; more are counted.
 const NAMED: usize = 20;
 
 /// The whole status as text.
@@ -65,7 +65,7 @@ fn input(input: &InputView) -> String {
     format!("{source}, {services}, {endpoints}{changed}{late}")
 }
 
-/// One line for each collection that is not heard of now, that the server does not know, or that does not do.
+/// One line for each resource whose watch is interrupted, that the server does not have, or that has an error.
 fn late(collections: &[CollectionView]) -> String {
     let mut text = String::new();
     for one in collections {
@@ -96,7 +96,7 @@ fn late(collections: &[CollectionView]) -> String {
     text
 }
 
-/// One line, or two if there is trouble to tell.
+/// One line, or two with an error.
 fn kernel(kernel: &KernelView) -> String {
     let servers = many(kernel.virtual_servers, "virtual server");
     let reals = many(kernel.real_servers + kernel.draining, "real server");
@@ -130,7 +130,7 @@ fn ago(words: &str, seconds: Option<u64>) -> String {
     })
 }
 
-/// The section about what is asked for and not done.
+/// The section about parts that are not programmed.
 pub fn not_programmed(parts: &[NotProgrammedView]) -> String {
     let line =
         |part: &NotProgrammedView| format!("{}: {}: {}", part.service, part.field, part.reason);

@@ -1,4 +1,4 @@
-//! Lengths of time for people.
+//! Formats durations.
 
 /// `8 s`, `3 min 5 s`, `2 h 7 min`, `4 d 3 h`: the two largest units.
 pub fn length(seconds: u64) -> String {
@@ -19,7 +19,7 @@ pub fn length(seconds: u64) -> String {
     }
 }
 
-/// `42s`, `15m`, `3h`: as short as can be, for a narrow column.
+/// `42s`, `15m`, `3h`: as short as possible, for a narrow column.
 pub fn brief(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds}s"),

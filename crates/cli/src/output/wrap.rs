@@ -1,9 +1,9 @@
-//! Long sentences on a narrow terminal.
+//! Wraps long sentences on a narrow terminal.
 
 use super::plain::Plain;
 
-/// `text` in lines of at most `width` columns, all but the first indented by `indent` blanks; the first begins
-/// behind `indent` columns that are taken. Without a width it stays one line.
+/// `text` in lines of at most `width` columns. All but the first are indented by `indent` spaces; the first begins
+/// after `indent` columns that are in use. Without a width it stays one line.
 pub fn wrap(text: impl Into<Plain>, indent: usize, width: Option<usize>) -> Plain {
     let text = text.into();
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {

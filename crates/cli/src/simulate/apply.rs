@@ -1,4 +1,4 @@
-//! Changes to a cluster that was read, worked out before anything is computed, and made in memory only.
+//! Changes of a cluster that was read: computed first, then applied in memory.
 
 pub(crate) mod distribution;
 
@@ -20,13 +20,13 @@ use super::change::{DrainOf, Part, Scale, Set};
 use super::node_zones::{NodeZones, zone_of_endpoint};
 use crate::exit::Failure;
 
-/// Values that are named where one was mistyped.
+/// Values that a message lists if one is misspelled.
 const NAMED: usize = 8;
 
-/// The annotations of a Service, as they are written.
+/// The annotations of a Service, as written.
 pub(crate) type Written = Vec<(String, String)>;
 
-/// What becomes of the objects that a change touches.
+/// The new state of the changed objects.
 #[derive(Debug, Default)]
 pub(crate) struct Edit {
     services: Vec<Service>,
@@ -36,7 +36,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Makes the changes.
+    /// Applies the changes.
     pub(crate) fn commit(self, snapshot: &mut Snapshot) {
         for service in self.services {
             snapshot.set_service(service);
@@ -55,7 +55,7 @@ impl Edit {
     /// Drains every Node with one of the values.
     ///
     /// # Errors
-    /// The key is no label, or no Node has one of the values.
+    /// The key is not a label, or no Node has one of the values.
     pub(crate) fn drain(&mut self, snapshot: &Snapshot, change: &DrainOf) -> Result<(), Failure> {
         let wrong = |why: String| Failure::input(format_args!("--drain: {why}"));
         let key = LevelKey::parse(&change.key).map_err(wrong)?;
@@ -85,10 +85,10 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes in the policies and drains of another input.
+    /// Adds the policies and drains of another input.
     ///
     /// # Errors
-    /// There is none in it.
+    /// The input has none.
     pub(crate) fn policies(&mut self, from: &Snapshot, shown: &str) -> Result<(), Failure> {
         self.policies.extend(from.policies().cloned());
         self.drains.extend(from.drains().cloned());
@@ -100,11 +100,11 @@ impl Edit {
         Ok(())
     }
 
-    /// Gives Services other annotations; `written` are those that they have, and `allowed` are the labels that they may
-    /// use, if not any.
+    /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the labels that
+    /// annotations may use; `None` = any.
     ///
     /// # Errors
-    /// There is no such Service, or the annotations are no policy.
+    /// The Service does not exist, or the annotations are not a policy.
     pub(crate) fn set(
         &mut self,
         snapshot: &Snapshot,
@@ -159,10 +159,10 @@ impl Edit {
         Ok(())
     }
 
-    /// Gives a Service so many ready endpoints in a zone.
+    /// Sets the number of ready endpoints of a Service in a zone.
     ///
     /// # Errors
-    /// There is no such Service, it has no slice, or no Node is in that zone.
+    /// The Service does not exist, it has no slice, or no Node is in that zone.
     pub(crate) fn scale(
         &mut self,
         snapshot: &Snapshot,
@@ -219,7 +219,7 @@ fn scale_family(
     }
 }
 
-/// Addresses of the ranges for benchmarks (RFC 2544, RFC 5180), which no pod has, without those in `slices`.
+/// Addresses of the benchmark ranges (RFC 2544, RFC 5180), which no pod has, except those in `slices`.
 fn inventions(family: Family, slices: &[EndpointSlice]) -> impl Iterator<Item = IpAddr> + use<> {
     let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
     let taken: BTreeSet<IpAddr> = endpoints.map(|endpoint| endpoint.address).collect();
@@ -259,7 +259,7 @@ fn nodes_in(snapshot: &Snapshot, atlas: &NodeZones, zone: &str) -> Result<Vec<Ar
     Ok(nodes)
 }
 
-/// `the Nodes have a, b, c`: what there is to choose from.
+/// `the Nodes have a, b, c`: the valid values.
 fn choices(snapshot: &Snapshot, key: &LevelKey) -> String {
     let value = |node: &Node| match key {
         LevelKey::Label(label) => node.labels.get(label).cloned(),

@@ -1,7 +1,7 @@
-//! Decides the same Service as other mechanisms would: no policy, `topologyKeys`, and the two kinds of hints.
+//! Decides the same Service with other mechanisms: no policy, `topologyKeys`, and both kinds of hints.
 //!
-//! Each is a change to the Service and its slices, which the same resolver then decides about: `topologyKeys` means what
-//! it meant, and hints are consumed as kube-proxy 1.35 does.
+//! Each is a change of the Service and its slices, which the same resolver then decides: `topologyKeys` has its
+//! original meaning, and hints are read as in kube-proxy 1.35.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use super::node_zones::zone_of_endpoint;
 /// A mechanism that `simulate` compares with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Baseline {
-    /// Every ready endpoint alike.
+    /// Every ready endpoint gets the same share.
     Uniform,
-    /// The levels of the policy that decides, as an order without shares; zone, then any, if none does.
+    /// The levels of the deciding policy, as an order without shares; zone, then any, without one.
     TopologyKeys,
     /// Topology Aware Hints: `service.kubernetes.io/topology-mode: Auto`.
     HintsAuto,
@@ -26,7 +26,7 @@ pub(crate) enum Baseline {
 }
 
 impl Baseline {
-    /// All of them, in the order in which they are shown.
+    /// All mechanisms, in the order of output.
     pub(crate) const ALL: [Self; 4] = [
         Self::Uniform,
         Self::TopologyKeys,
@@ -34,7 +34,7 @@ impl Baseline {
         Self::PreferSameZone,
     ];
 
-    /// What it is called.
+    /// The name in output.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -44,7 +44,7 @@ impl Baseline {
         }
     }
 
-    /// What is written on the endpoints.
+    /// The hints on the endpoints.
     const fn hints(self) -> HintMode {
         match self {
             Self::Uniform | Self::TopologyKeys => HintMode::Nothing,
@@ -54,7 +54,7 @@ impl Baseline {
     }
 }
 
-/// A cluster with the Nodes of another and one Service at a time, free of policies.
+/// A cluster with the Nodes of another one, one Service at a time, and no policies.
 #[derive(Debug, Default)]
 pub(crate) struct BaselineCluster {
     pub(crate) snapshot: Snapshot,
@@ -63,7 +63,7 @@ pub(crate) struct BaselineCluster {
 }
 
 impl BaselineCluster {
-    /// With the Nodes of `snapshot`.
+    /// Copies the Nodes of `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut stage = Self {
             zones: Zones::of(snapshot.nodes()),
@@ -75,8 +75,8 @@ impl BaselineCluster {
         stage
     }
 
-    /// Puts `service` of `from`, for which a policy of these `levels` decides, on the stage as `baseline` has it, in place
-    /// of the one before. Says why hints that were asked for cannot be given.
+    /// Replaces the present Service by `service` of `from` under `baseline`; a policy with `levels` decides it. Returns
+    /// why requested hints cannot be computed.
     pub(crate) fn show(
         &mut self,
         from: &Snapshot,
@@ -110,7 +110,7 @@ impl BaselineCluster {
         })
     }
 
-    /// Takes the Service that is shown off the stage.
+    /// Removes the present Service.
     fn clear(&mut self) {
         let names: Vec<_> = self
             .snapshot

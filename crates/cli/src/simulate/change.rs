@@ -1,4 +1,4 @@
-//! What an operator wants to try: changes as they are typed.
+//! Parses the changes on the command line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use topology_core::policy::PREFIX;
 /// `--set NS/SVC:annotation=value`, or `--set NS/SVC:trafficDistribution=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// Whose annotation or field.
+    /// The Service.
     pub service: ObjectName,
-    /// What of the Service.
+    /// The annotation or field.
     pub part: Part,
-    /// Empty takes it away.
+    /// The new value; empty removes it.
     pub value: String,
 }
 
-/// What of a Service can be set.
+/// A part of a Service that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// An annotation, with its prefix.
@@ -43,17 +43,17 @@ pub struct Scale {
     pub service: ObjectName,
     /// In which zone.
     pub zone: Arc<str>,
-    /// How many ready endpoints it shall have there.
+    /// The number of ready endpoints in the zone.
     pub count: usize,
 }
 
-/// The field as it is typed.
+/// The field's name on the command line.
 const DISTRIBUTION: &str = "trafficDistribution";
 
-/// The most endpoints that one zone of a Service can be scaled to.
+/// The largest number of endpoints for one zone of a Service.
 const MOST: usize = 10_000;
 
-/// Reads `--set`.
+/// Parses `--set`.
 pub fn set(text: &str) -> Result<Set, String> {
     let wrong = || {
         format!(
@@ -86,7 +86,7 @@ pub fn set(text: &str) -> Result<Set, String> {
     })
 }
 
-/// Reads `--drain`.
+/// Parses `--drain`.
 pub fn drain(text: &str) -> Result<DrainOf, String> {
     let wrong = || {
         format!("{text:?} is not LABEL=VALUE; write for example zone=b, or example.com/rack=r1,r2")
@@ -102,7 +102,7 @@ pub fn drain(text: &str) -> Result<DrainOf, String> {
     })
 }
 
-/// Reads `--scale`.
+/// Parses `--scale`.
 pub fn scale(text: &str) -> Result<Scale, String> {
     let wrong = || format!("{text:?} is not NS/SVC=ZONE:COUNT; write for example shop/cart=b:5");
     let (service, rest) = text.split_once('=').ok_or_else(wrong)?;
@@ -120,7 +120,7 @@ pub fn scale(text: &str) -> Result<Scale, String> {
     })
 }
 
-/// Reads `--price`.
+/// Parses `--price`.
 pub fn price(text: &str) -> Result<f64, String> {
     let price = text
         .parse()

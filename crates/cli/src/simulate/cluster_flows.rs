@@ -1,4 +1,4 @@
-//! Every Service of a cluster, decided by every Node, now and after a change, and beside it what others would do.
+//! Computes the traffic of every Service from every Node, before and after a change, and with other mechanisms.
 
 use rustc_hash::FxHashMap;
 use topology_core::hints::HintProblem;
@@ -15,7 +15,7 @@ use super::group::Grouping;
 use super::node_zones::NodeZones;
 use super::parallel;
 
-/// What does not change between one state of the cluster and the other.
+/// The part of the input that is the same in both states.
 #[derive(Debug)]
 pub(crate) struct FlowInput<'a> {
     pub(crate) atlas: &'a NodeZones,
@@ -23,28 +23,28 @@ pub(crate) struct FlowInput<'a> {
     pub(crate) me: &'a Viewpoint,
 }
 
-/// The flows of every Service in one state of the cluster.
+/// The traffic of every Service in one state of the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterFlows {
     /// By Service.
     pub(crate) services: Vec<(ObjectName, Vec<Flow>)>,
-    /// All together.
+    /// The sum of all Services.
     pub(crate) sum: Sum,
 }
 
-/// The same traffic under what others do.
+/// The same traffic with other mechanisms.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
-    /// Of each Service, in the order of [`Baseline::ALL`].
+    /// For each Service, in the order of [`Baseline::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
     /// Why a Service would get no hints for `topology-mode: Auto`.
     pub(crate) unhinted: FxHashMap<ObjectName, HintProblem>,
-    /// All together.
+    /// The sum of all Services.
     pub(crate) sums: Vec<Sum>,
 }
 
 impl ClusterFlows {
-    /// Decides about `services`; `tick` is called after each.
+    /// Decides `services`; calls `tick` after each.
     pub(crate) fn of(
         ground: &FlowInput<'_>,
         snapshot: &Snapshot,
@@ -68,7 +68,7 @@ impl ClusterFlows {
     }
 }
 
-/// What the others would do with one Service.
+/// The results of the other mechanisms for one Service.
 #[derive(Debug)]
 struct Compared {
     service: ObjectName,
@@ -77,7 +77,7 @@ struct Compared {
 }
 
 impl Comparison {
-    /// Decides about the Services of `survey` as each of the others would; `tick` is called after each Service.
+    /// Decides the Services of `survey` with each of the other mechanisms; calls `tick` after each Service.
     pub(crate) fn of(
         ground: &FlowInput<'_>,
         snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! From what was computed to what is shown.
+//! Builds the views from the results.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
 
-/// What was computed.
+/// The results.
 #[derive(Debug)]
 pub(crate) struct SimulationResult<'a> {
     pub(crate) ground: &'a FlowInput<'a>,
@@ -71,7 +71,7 @@ impl SimulationResult<'_> {
         }
     }
 
-    /// `unhinted` says why there are no hints, where there are none.
+    /// `unhinted` is the reason if there are no hints.
     fn others(&self, sums: Option<&[Sum]>, unhinted: Option<&NoHints>) -> Vec<OtherView> {
         let sums = Baseline::ALL.iter().zip(sums.unwrap_or_default());
         let other = |(baseline, sum): (&Baseline, &Sum)| {
@@ -86,7 +86,7 @@ impl SimulationResult<'_> {
         sums.map(other).collect()
     }
 
-    /// For how many Services there would be no hints; why, if it is the only one.
+    /// The number of Services without hints; the reason, if there is only one.
     fn unhinted(&self) -> Option<NoHints> {
         let all = self.as_is.services.len();
         let mut troubles = self.comparison.unhinted.values();
@@ -137,7 +137,7 @@ impl SimulationResult<'_> {
         state
     }
 
-    /// Both lists are sorted, and become one.
+    /// Merges two sorted lists.
     fn loads(&self, flow: &Flow, changed: Option<&Flow>) -> Vec<LoadView> {
         let id = |load: &Load| (load.address, load.port);
         let mut loads: Vec<LoadView> = flow.endpoints.iter().map(|load| self.load(load)).collect();
@@ -174,10 +174,10 @@ impl SimulationResult<'_> {
     }
 }
 
-/// Why `topology-mode: Auto` would give no hints, so that every endpoint is alike.
+/// Why `topology-mode: Auto` would give no hints, so that every endpoint gets the same share.
 #[derive(Debug)]
 struct NoHints {
-    /// The trouble's, if there is but one.
+    /// The code of the problem, if there is only one.
     code: Option<&'static str>,
     words: String,
 }

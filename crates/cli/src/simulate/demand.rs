@@ -1,4 +1,4 @@
-//! How much traffic comes from where.
+//! The traffic that starts on each Node.
 
 use std::fs;
 use std::path::Path;
@@ -10,34 +10,34 @@ use topology_core::snapshot::Snapshot;
 use super::node_zones::NodeZones;
 use crate::exit::Failure;
 
-/// What stands for every Service or every Node in a file of measured rates.
+/// Means every Service or every Node in a file of measured rates.
 const ALL: &str = "*";
 
 /// How much traffic starts on each Node.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// How it was found, for people.
+    /// How it was determined, as text.
     pub(crate) words: String,
-    /// Of every Service that has no measurement of its own; by Node number.
+    /// For Services without a measurement; by Node number.
     common: Traffic,
-    /// Of Services that were measured.
+    /// For measured Services.
     measured: FxHashMap<ObjectName, Traffic>,
 }
 
 /// The traffic of one Service.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traffic {
-    /// The part of it that starts on each Node, by Node number; together 1.
+    /// The part that starts on each Node, by Node number; the sum is 1.
     pub(crate) parts: Vec<f64>,
-    /// How much it is: GiB where it was measured, else 1.
+    /// The volume: GiB if measured, otherwise 1.
     pub(crate) volume: f64,
 }
 
 impl Demand {
-    /// What `--demand` says: `nodes`, `cpu`, or a file.
+    /// Parses `--demand`: `nodes`, `cpu`, or a file.
     ///
     /// # Errors
-    /// The file cannot be read, or a line in it says nothing that can be used.
+    /// The file cannot be read, or a line in it is not valid.
     pub(crate) fn read(
         text: &str,
         snapshot: &Snapshot,
@@ -50,7 +50,7 @@ impl Demand {
         }
     }
 
-    /// Every Node sends the same.
+    /// Every Node sends the same amount.
     pub(crate) fn even(atlas: &NodeZones) -> Self {
         Self {
             words: "every Node sends the same".to_owned(),
@@ -140,7 +140,7 @@ impl Traffic {
 /// A rate: Service, Node number, GiB.
 type Rate = (ObjectName, usize, f64);
 
-/// What a line of a file of rates says; nothing for a blank line, a comment or a heading.
+/// Parses a line of a file of rates; `None` for a blank line, a comment or a heading.
 fn rate(line: &str, snapshot: &Snapshot, atlas: &NodeZones) -> Result<Vec<Rate>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with("service") {

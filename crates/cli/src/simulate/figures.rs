@@ -1,4 +1,4 @@
-//! A flow, or many of them, in a few numbers.
+//! Summarises traffic in a few numbers.
 
 use serde::Serialize;
 
@@ -6,27 +6,27 @@ use super::flow::Flow;
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
 
-/// An endpoint with more than this times its even share is overloaded: the threshold of Topology Aware Hints.
+/// An endpoint with more than this times its even share counts as overloaded: the threshold of Topology Aware Hints.
 pub const OVERLOADED: f64 = 1.2;
 
-/// Loads are sums of fractions; so much above the threshold is still on it.
+/// Tolerance for sums of fractions at the threshold.
 const ROUNDING: f64 = 1e-9;
 
-/// Where traffic goes and how evenly it is spread.
+/// Where the traffic goes, and how evenly it is distributed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// The part that stays in the zone it starts in, 0 to 1.
+    /// The part that stays in its zone, 0 to 1.
     pub in_zone: f64,
     /// The part that leaves its zone, 0 to 1.
     pub cross_zone: f64,
-    /// The part that finds nobody, 0 to 1.
+    /// The part that is refused, 0 to 1.
     pub refused: f64,
-    /// Load of the endpoint that gets least, relative to an even split; absent without endpoints.
+    /// The smallest load of an endpoint, relative to an even split; absent without endpoints.
     pub load_min: Option<f64>,
-    /// Load of the endpoint in the middle.
+    /// The median load.
     pub load_median: Option<f64>,
-    /// Load of the endpoint that gets most.
+    /// The largest load.
     pub load_max: Option<f64>,
     /// Endpoints with more than 1.2 times an even split.
     pub overloaded: usize,
@@ -34,7 +34,7 @@ pub struct Figures {
     pub endpoints: usize,
     /// GiB that leave their zone; only for measured rates.
     pub cross_gib: Option<f64>,
-    /// What these cost, or what each GiB sent costs on average where nothing was measured.
+    /// Their cost; without measured rates, the average cost of a GiB.
     pub cost: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ impl Sum {
         }
     }
 
-    /// Adds all that another sum holds.
+    /// Adds another sum.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.matrix.add_all(&other.matrix, 1.0);
         self.refused += other.refused;
@@ -68,7 +68,7 @@ impl Sum {
         self.volume += other.volume;
     }
 
-    /// The numbers; with GiB where volumes are `measured`, with costs where there is a `price`.
+    /// The numbers; with GiB if volumes are `measured`, with costs if there is a `price`.
     pub(crate) fn figures(&self, atlas: &NodeZones, measured: bool, price: Option<f64>) -> Figures {
         let part = |amount: f64| {
             if self.volume > 0.0 {
@@ -118,7 +118,7 @@ impl Sum {
     }
 }
 
-/// The middle of sorted numbers; of two, their mean.
+/// The median of sorted numbers.
 fn median(sorted: &[f64]) -> Option<f64> {
     let upper = sorted.get(sorted.len() / 2)?;
     let lower = sorted.get((sorted.len().max(1) - 1) / 2)?;

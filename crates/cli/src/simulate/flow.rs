@@ -1,4 +1,4 @@
-//! What becomes of the traffic of one Service when every Node decides for itself.
+//! Computes the traffic of one Service when every Node decides for itself.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use super::group::{Client, Group};
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
 
-/// Where the traffic of one virtual server goes, as seen from all Nodes together.
+/// The traffic of one virtual server from all Nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// Which virtual server.
+    /// The virtual server.
     pub(crate) key: VirtualServerKey,
     pub(crate) port_name: Arc<str>,
-    /// The policy in words, as the first group has it.
+    /// The policy as text, as seen from the first group.
     pub(crate) policy: String,
-    /// The levels of that policy, nearest first; none where no policy decides.
+    /// The levels of that policy, nearest first; empty without a policy.
     pub(crate) levels: Vec<LevelKey>,
-    /// From zone to zone, as parts of the traffic; together 1 with `refused`.
+    /// From zone to zone, as parts of the traffic; the sum is 1 with `refused`.
     pub(crate) matrix: Matrix,
-    /// The part that finds nobody.
+    /// The part that is refused.
     pub(crate) refused: f64,
     /// Every endpoint that could serve.
     pub(crate) endpoints: Vec<Load>,
-    /// Levels that asked for a share and have nobody, with the part of the traffic that meets it.
+    /// Levels with a share and without endpoints, with the part of the traffic that they affect.
     pub(crate) empty: Vec<(String, f64)>,
 }
 
-/// How much one endpoint gets.
+/// The traffic of one endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
     pub(crate) address: IpAddr,
@@ -47,7 +47,8 @@ pub(crate) struct Load {
     pub(crate) relative: f64,
 }
 
-/// Asks one Node of each group about `service`, and the others where it thins out far endpoints, since they keep others.
+/// Decides `service` for one Node of each group, and for all of a group if distant endpoints are thinned out, because
+/// each Node then keeps others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
     atlas: &NodeZones,
@@ -119,7 +120,7 @@ impl Flow {
         }
     }
 
-    /// Adds the `part` of the traffic that starts in `zone` and is decided like this.
+    /// Adds the `part` of the traffic that starts in `zone`, with this decision.
     fn add(&mut self, decision: &Decision, zone: usize, part: f64, atlas: &NodeZones) {
         if decision.refusal.is_some() {
             self.refused += part;
@@ -156,7 +157,7 @@ impl Flow {
         }
     }
 
-    /// Parts of the traffic become loads relative to an even split.
+    /// Converts parts of the traffic to loads relative to an even split.
     fn finish(&mut self) {
         let count = f64::from(u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX));
         for load in &mut self.endpoints {
@@ -177,7 +178,7 @@ fn levels(decision: &Decision) -> Vec<LevelKey> {
     asked.map(|level| level.key.clone()).collect()
 }
 
-/// Whether the endpoint is able to serve, wanted or not.
+/// Whether the endpoint could serve, chosen or not.
 fn could_serve(endpoint: &EndpointDecision) -> bool {
     !matches!(
         endpoint.reason,

@@ -1,11 +1,11 @@
-//! Nodes that must decide alike about a Service, so that one of them is asked for all.
+//! Groups Nodes with the same decision about a Service, so that only one of each group is resolved.
 //!
-//! A decision depends on the Node's zone, on the labels that policies and drains name, and on what is on the Node itself: an
-//! endpoint of the Service, or a hint that names the Node. Nodes that host or are named are asked one by one; all others
-//! with the same values of those labels are one group. A label that only stands for a level, or for what to avoid, is
-//! compared with the endpoints' alone: all its values that no endpoint of the Service has are alike. So a thousand Nodes
-//! become a dozen questions, even where each has a label of its own.
-//! Only where far endpoints are thinned out, which each Node does differently, all of a group are asked.
+//! A decision depends on the Node's zone, on the labels in policies and drains, and on what is on the Node itself: an
+//! endpoint of the Service, or a hint that names the Node. Nodes with endpoints or hints are resolved one by one. All
+//! others with the same values of those labels are one group. A label that is only used for a level or an avoided
+//! domain is compared with the endpoints' labels: all values that no endpoint of the Service has are equivalent. So a
+//! thousand Nodes become a dozen groups, even if each has a label of its own. If distant endpoints are thinned out,
+//! which each Node does differently, all Nodes of a group are resolved.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use topology_core::snapshot::Snapshot;
 
 use super::node_zones::NodeZones;
 
-/// Nodes that decide alike, as one.
+/// Nodes with the same decision.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// The zone that all of them are in.
+    /// Their zone.
     pub(crate) zone: usize,
-    /// Each of them, one at least.
+    /// The Nodes, at least one.
     pub(crate) clients: Vec<Client>,
 }
 
@@ -34,16 +34,16 @@ pub(crate) struct Client {
     pub(crate) part: f64,
 }
 
-/// Finds groups, and remembers what the Nodes have of the traits that some Service's decision hangs on.
+/// Finds groups, and caches the traits of Nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Grouping {
-    /// The class of each Node, by all that has to be equal.
+    /// The class of each Node, by all traits that must be equal.
     classes: FxHashMap<Exact, Arc<[usize]>>,
-    /// The number of each Node's value of a label, by the label.
+    /// The number of each Node's value of a label, by label.
     columns: FxHashMap<Arc<str>, Arc<Column>>,
 }
 
-/// The values that a label has on the Nodes, as numbers from 1; 0 stands for Nodes without it.
+/// The values of a label on the Nodes, as numbers from 1; 0 for Nodes without it.
 #[derive(Debug, Default)]
 struct Column {
     numbers: FxHashMap<Arc<str>, usize>,
@@ -92,7 +92,7 @@ impl Grouping {
         groups
     }
 
-    /// A number for each Node, equal where all that a decision about `service` may hang on is alike.
+    /// A number for each Node; equal numbers mean equal traits for a decision about `service`.
     fn classes(&mut self, snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> Vec<usize> {
         let Traits { exact, compared } = Traits::of(snapshot, service);
         let classes = self.classes.entry(exact);
@@ -127,7 +127,7 @@ impl Column {
         column
     }
 
-    /// The values, by their numbers, of the Nodes that `service` has endpoints on, whatever their condition.
+    /// The values, as numbers, of the Nodes with endpoints of `service` in any condition.
     fn of_endpoints(&self, snapshot: &Snapshot, service: &Service, label: &str) -> BTreeSet<usize> {
         let slices = snapshot.slices(&service.name).iter();
         let nodes = slices
@@ -138,8 +138,7 @@ impl Column {
             .collect()
     }
 
-    /// Tells Nodes of one class apart by a value that is `there`; those with another value stay together, and those
-    /// without the label.
+    /// Splits classes by values in `there`; Nodes with another value stay together, and so do those without the label.
     fn split(&self, classes: &mut [usize], there: &BTreeSet<usize>) {
         let mut known = FxHashMap::default();
         for (class, number) in classes.iter_mut().zip(&self.of_node) {
@@ -153,29 +152,29 @@ impl Column {
     }
 }
 
-/// What of a Node a decision about a Service may hang on, beside what is on it.
+/// The traits of a Node that a decision about a Service may depend on.
 #[derive(Debug, Default)]
 struct Traits {
-    /// What has to be equal.
+    /// Traits that must be equal.
     exact: Exact,
     /// Labels that are only compared with those of the endpoints' Nodes.
     compared: BTreeSet<Arc<str>>,
 }
 
-/// What has to be equal.
+/// A trait that must be equal.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct Exact {
     labels: BTreeSet<Arc<str>>,
-    /// Its allocatable CPU, which is its part of the demand.
+    /// Its allocatable CPU, which determines its demand.
     cpu: bool,
-    /// Its name, which a drain of clients may name.
+    /// Its name, which a drain of clients may contain.
     name: bool,
 }
 
 impl Traits {
     fn of(snapshot: &Snapshot, service: &Service) -> Self {
         let mut traits = Self::default();
-        // The zone is where traffic starts, and hints name it.
+        // Traffic starts in the zone, and hints name it.
         traits.exact.labels.insert(ZONE.into());
         if let Some(policy) = &service.policy {
             traits.add(policy);
@@ -206,7 +205,7 @@ impl Traits {
     fn add(&mut self, policy: &Policy) {
         let levels = policy.levels.iter().map(|level| &level.key);
         let avoided = policy.avoid.iter().map(|avoid| &avoid.key);
-        // A cap is made of the demand of the Node's whole domain, endpoints there or not.
+        // A cap depends on the demand of the Node's whole domain, with or without endpoints there.
         let labels = match policy.max_overload {
             Some(_) => &mut self.exact.labels,
             None => &mut self.compared,
@@ -224,7 +223,7 @@ fn label(key: &LevelKey) -> Option<&Arc<str>> {
 }
 
 impl Exact {
-    /// What `node` has of them.
+    /// The values of `node`.
     fn of_node(&self, node: &Node) -> NodeTraits {
         NodeTraits {
             labels: self
@@ -239,7 +238,7 @@ impl Exact {
     }
 }
 
-/// What one Node has of the traits that count.
+/// The traits of one Node.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NodeTraits {
     labels: Vec<Option<Arc<str>>>,
@@ -248,7 +247,7 @@ struct NodeTraits {
     name: Option<Arc<str>>,
 }
 
-/// A number for each Node, equal where all `traits` are.
+/// A number for each Node; equal numbers mean equal `traits`.
 fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize> {
     let mut known = FxHashMap::default();
     let mut class = |node: Option<&Node>| {
@@ -264,7 +263,7 @@ fn classify(snapshot: &Snapshot, atlas: &NodeZones, traits: &Exact) -> Vec<usize
         .collect()
 }
 
-/// The Nodes that host an endpoint of `service` or are named in its hints.
+/// The Nodes with an endpoint of `service`, or in its hints.
 fn special_nodes(snapshot: &Snapshot, atlas: &NodeZones, service: &Service) -> BTreeSet<usize> {
     let endpoints = snapshot
         .slices(&service.name)

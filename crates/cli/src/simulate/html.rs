@@ -1,4 +1,4 @@
-//! A simulation as one HTML page: no network, no foreign library, readable without its script.
+//! Prints a simulation as one HTML page: without network and libraries, readable without its script.
 
 mod parts;
 
@@ -11,15 +11,15 @@ use super::figures::Figures;
 use super::rank::{by_unevenness, is_changed, last, name};
 use super::view::{FlowView, SimulationView};
 
-/// Looks, for light and dark, screen and paper.
+/// Styles for light and dark mode, screen and paper.
 const STYLE: &str = include_str!("html/page.css");
-/// Filters the list, and opens everything for the printer.
+/// Filters the list, and opens all sections for printing.
 const SCRIPT: &str = include_str!("html/page.js");
 
-/// Endpoints that are drawn; the Services after these are listed without bars.
+/// Services with a chart of endpoints; the rest are listed without one.
 const DRAWN: usize = 20_000;
 
-/// What the page may load: nothing.
+/// The page's content security policy: it loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The whole page.
@@ -42,14 +42,14 @@ pub(crate) fn page(view: &SimulationView, made: &Made) -> String {
     page
 }
 
-/// Where a page comes from.
+/// The origin of a page.
 #[derive(Debug)]
 pub(crate) struct Made {
-    /// When, for people.
+    /// The time.
     pub(crate) at: String,
-    /// By which command line.
+    /// The command line.
     pub(crate) command: String,
-    /// From which cluster.
+    /// The cluster.
     pub(crate) cluster: String,
 }
 
@@ -166,7 +166,7 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
             percent(empty.part)
         );
     }
-    // Of a single one they stand above.
+    // A single one has them above.
     if !open {
         text.push_str(&figures(&flow.states, None, false));
     }
@@ -178,7 +178,7 @@ fn service(flow: &FlowView, open: bool, drawn: bool) -> String {
     text + "</details>\n"
 }
 
-/// `33.3 % → 80.0 %`, or one of them where both are the same.
+/// `33.3 % → 80.0 %`, or one of them if both are equal.
 fn before_after(flow: &FlowView, last: &Figures) -> String {
     let (before, after) = (
         percent(flow.states.as_is.figures.in_zone),

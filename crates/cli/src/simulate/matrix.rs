@@ -1,6 +1,6 @@
 //! Traffic from zone to zone.
 
-/// A square of numbers: a row for each zone that clients are in, a column for each that endpoints are in.
+/// A matrix: a row for each zone of clients, a column for each zone of endpoints.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Matrix {
     size: usize,
@@ -33,12 +33,12 @@ impl Matrix {
         }
     }
 
-    /// What stays in its zone, for each zone.
+    /// The part that stays in each zone.
     pub(crate) fn diagonal(&self) -> impl Iterator<Item = f64> + '_ {
         self.cells.iter().step_by(self.size + 1).copied()
     }
 
-    /// Everything.
+    /// The sum.
     pub(crate) fn sum(&self) -> f64 {
         self.cells.iter().sum()
     }

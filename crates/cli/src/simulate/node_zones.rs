@@ -1,4 +1,4 @@
-//! Where the clients are: every Node with its zone, by numbers.
+//! The Nodes with their zones, by number.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use topology_core::model::Endpoint;
 use topology_core::policy::ZONE;
 use topology_core::snapshot::Snapshot;
 
-/// Every zone and every Node, each with a number.
+/// All zones and Nodes, numbered.
 #[derive(Debug)]
 pub(crate) struct NodeZones {
-    /// By name; an empty one stands for Nodes and endpoints without a zone.
+    /// By name; an empty one is for Nodes and endpoints without a zone.
     pub(crate) zones: Vec<Arc<str>>,
     /// By name.
     pub(crate) nodes: Vec<NodeZone>,
@@ -27,7 +27,7 @@ pub(crate) struct NodeZone {
 }
 
 impl NodeZones {
-    /// Numbers what is in `snapshot`.
+    /// Numbers the Nodes and zones of `snapshot`.
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let zones: Vec<Arc<str>> = zones(snapshot).into_iter().collect();
         let zone_numbers = numbers(zones.iter());
@@ -50,7 +50,7 @@ impl NodeZones {
         }
     }
 
-    /// The number of a zone; of an unknown one the first, which there always is.
+    /// The number of a zone; an unknown zone gets the first number, which always exists.
     pub(crate) fn zone(&self, name: Option<&str>) -> usize {
         let number = self.zone_numbers.get(name.unwrap_or_default());
         number.copied().unwrap_or_default()
@@ -84,7 +84,7 @@ fn zones(snapshot: &Snapshot) -> BTreeSet<Arc<str>> {
     zones
 }
 
-/// The zone of an endpoint: its Node's, else what its slice says; empty if neither does.
+/// The zone of an endpoint: its Node's, otherwise the slice's; empty without both.
 pub(crate) fn zone_of_endpoint(snapshot: &Snapshot, endpoint: &Endpoint) -> Arc<str> {
     let node = endpoint.node.as_deref().map(|node| zone_of(snapshot, node));
     let node = node.filter(|zone| !zone.is_empty());

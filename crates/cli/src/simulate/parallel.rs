@@ -1,4 +1,4 @@
-//! The same work for many items, on every core; the results stand in the order of the items.
+//! Processes many items on all cores; the results are in the order of the items.
 
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::thread;
 /// Items that a thread takes at a time.
 const CHUNK: usize = 16;
 
-/// What `work` makes of each item. Every thread has a tool of its own, made by `tool`, such as a cache.
+/// The results of `work` for each item. Each thread has its own `tool`, such as a cache.
 pub(crate) fn map<I: Sync, R: Send, T>(
     items: &[I],
     tool: impl Fn() -> T + Sync,

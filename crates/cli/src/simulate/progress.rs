@@ -1,15 +1,15 @@
-//! How far it is, on standard error.
+//! Prints progress to standard error.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two lines that are drawn over each other on a terminal.
+/// Interval of updates on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
-/// Between two lines in a file.
+/// Interval of lines in a file.
 const LINE: Duration = Duration::from_secs(5);
 
-/// Counts Services, and tells now and then.
+/// Counts Services, and prints the progress periodically.
 #[derive(Debug)]
 pub(crate) struct Progress {
     all: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
     state: Mutex<State>,
 }
 
-/// What changes with each step, whichever thread makes it.
+/// The state that threads share.
 #[derive(Debug)]
 struct State {
     done: usize,
@@ -27,7 +27,7 @@ struct State {
 }
 
 impl Progress {
-    /// Of `all` steps none is done.
+    /// Starts with none of `all` steps done.
     pub(crate) fn new(all: usize) -> Self {
         let now = Instant::now();
         let terminal = std::io::stderr().is_terminal();
@@ -43,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// One more is done.
+    /// Counts a step.
     pub(crate) fn tick(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
@@ -63,7 +63,7 @@ impl Progress {
         } else {
             ("", "\n")
         };
-        // No place is left to report that standard error is closed.
+        // If standard error is closed, there is no way to report that.
         let _written = write!(
             std::io::stderr().lock(),
             "{before}simulating: {percent} %, {seconds} s{after}"
@@ -72,7 +72,7 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// Leaves nothing on a terminal.
+    /// Clears the line on a terminal.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if state.drawn && self.terminal {

@@ -1,12 +1,12 @@
-//! Which Services are shown first, and what they are called.
+//! Sorts and names the Services in the output.
 
 use super::figures::Figures;
 use super::view::{FlowView, LoadView, StateView};
 
-/// Differences below this are those of rounding.
+/// Smaller differences are due to rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Whether the change makes any difference to it.
+/// Whether the change affects the Service.
 pub(crate) fn is_changed(flow: &FlowView) -> bool {
     let differ = |left: f64, right: f64| (left - right).abs() > ROUNDING;
     let Some(changed) = &flow.states.changed else {
@@ -26,7 +26,7 @@ pub(crate) fn is_changed(flow: &FlowView) -> bool {
     flow.changed_policy.is_some() || refused || moves || flow.endpoints.iter().any(load)
 }
 
-/// Those that change, then those whose clients are refused, then those whose endpoints are loaded most unevenly, then by name.
+/// Changed Services first, then those that refuse clients, then by uneven load, then by name.
 pub(crate) fn by_unevenness(flows: &[FlowView]) -> Vec<&FlowView> {
     let mut sorted: Vec<&FlowView> = flows.iter().collect();
     let rank = |flow: &FlowView| {
@@ -49,7 +49,7 @@ pub(crate) fn by_unevenness(flows: &[FlowView]) -> Vec<&FlowView> {
     sorted
 }
 
-/// The figures of the last state: after the change if there is one.
+/// The figures after the change, or the only ones.
 pub(crate) fn last(flow: &FlowView) -> &Figures {
     &flow
         .states

@@ -1,4 +1,4 @@
-//! A simulation for a terminal.
+//! Prints a simulation on a terminal.
 
 mod load;
 mod single_server;
@@ -19,7 +19,7 @@ use crate::output::wrap::wrap;
 /// Services that are listed; more are counted.
 const LISTED: usize = 15;
 
-/// All of it.
+/// The whole output.
 pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {
     let mut text = head(view);
     text.push_str(&matrices(view, width));
@@ -51,7 +51,7 @@ fn head(view: &SimulationView) -> String {
     text
 }
 
-/// From zone to zone; both states side by side where they fit.
+/// From zone to zone; both states side by side if they fit.
 fn matrices(view: &SimulationView, width: Option<usize>) -> String {
     let states = [Some(&view.total.as_is), view.total.changed.as_ref()];
     let titles: Vec<_> = ["as it is", "changed"]
@@ -133,7 +133,7 @@ fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
     lines
 }
 
-/// Where there are too many zones for a matrix: what leaves a zone, most first.
+/// With too many zones for a matrix: the traffic that leaves each zone, largest first.
 fn largest(view: &SimulationView) -> String {
     let state = view.total.changed.as_ref().unwrap_or(&view.total.as_is);
     let mut flows: Vec<(f64, String, String)> = Vec::new();
@@ -154,10 +154,10 @@ fn zone_word(zone: &str) -> String {
     Plain::from(if zone.is_empty() { "no zone" } else { zone }).to_string()
 }
 
-/// What the figures of loads mean.
+/// The meaning of the loads.
 const LOADS: &str = "load of an endpoint: 1.00x is an even split; overloaded: above 1.2x";
 
-/// One line for each state and each of the others.
+/// One line for each state and each other mechanism.
 fn comparison(states: &StatesView, cost: Option<&'static str>, width: Option<usize>) -> String {
     let mut columns = vec![
         Column::left(""),
@@ -235,7 +235,7 @@ fn overloaded(figures: &Figures) -> String {
     }
 }
 
-/// In as many digits as tell something.
+/// With as many digits as are significant.
 fn money(amount: f64) -> String {
     match amount {
         ..=0.0 => "0".to_owned(),
@@ -244,7 +244,7 @@ fn money(amount: f64) -> String {
     }
 }
 
-/// The Services whose endpoints are loaded most unevenly, or whose clients are refused.
+/// The Services with the most uneven load, or that refuse clients.
 fn services(flows: &[FlowView], width: Option<usize>) -> String {
     let sorted = by_unevenness(flows);
     let columns = [
@@ -278,7 +278,7 @@ fn services(flows: &[FlowView], width: Option<usize>) -> String {
     text
 }
 
-/// How many are not shown, of `told` that could be and of all.
+/// The number of Services that are not listed, out of `told` candidates and of all.
 fn rest(told: usize, all: usize) -> String {
     let mut text = String::new();
     if told > LISTED {
@@ -293,7 +293,7 @@ fn rest(told: usize, all: usize) -> String {
     text
 }
 
-/// `33.3 % -> 80.0 %`, or one of them where both are the same.
+/// `33.3 % -> 80.0 %`, or one of them if both are equal.
 fn step(flow: &FlowView, word: impl Fn(&Figures) -> String) -> String {
     let before = word(&flow.states.as_is.figures);
     let after = word(last(flow));

@@ -1,4 +1,4 @@
-//! The JSON of `simulate`, and what its tables and its report are drawn from.
+//! The JSON of `simulate`, from which its tables and its page are built.
 
 use std::net::IpAddr;
 
@@ -11,64 +11,64 @@ use super::figures::Figures;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulationView {
-    /// Nodes that traffic starts on.
+    /// Number of Nodes, where traffic starts.
     pub nodes: usize,
-    /// How much starts on each, for people.
+    /// The demand of Nodes, as text.
     pub demand: String,
     /// Whether volumes are measured GiB.
     pub measured: bool,
-    /// What a GiB between zones costs, if that was told.
+    /// The price of a GiB between zones, if given.
     pub price_per_gib: Option<f64>,
-    /// What was changed, for people; empty if nothing was.
+    /// The changes, as text; empty without one.
     pub changes: Vec<String>,
-    /// The zones, in the order of the rows and columns of every `flows`; an empty one is "no zone".
+    /// The zones, in the order of the rows and columns of every `flows`; an empty one means "no zone".
     pub zones: Vec<String>,
-    /// All Services together.
+    /// The sum of all Services.
     pub total: StatesView,
-    /// One for each virtual server, by Service.
+    /// The virtual servers, by Service.
     pub services: Vec<FlowView>,
-    /// What is wrong with the input.
+    /// Warnings about the input.
     pub warnings: Vec<WarningView>,
 }
 
-/// The same traffic now, after the change, and as others would have it.
+/// The same traffic now, after the change, and with other mechanisms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatesView {
-    /// As the input has it.
+    /// The present state.
     pub as_is: StateView,
-    /// After the change; absent if nothing was changed.
+    /// After the change; absent without one.
     pub changed: Option<StateView>,
-    /// As others would have it, without our policies; after the change, if there is one.
+    /// With other mechanisms instead of our policies; after the change, if there is one.
     pub others: Vec<OtherView>,
 }
 
 /// One state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateView {
-    /// In few numbers.
+    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
-    /// From zone (row) to zone (column), parts of all traffic.
+    /// From zone (row) to zone (column), as parts of all traffic.
     pub flows: Vec<Vec<f64>>,
 }
 
-/// What others would do.
+/// Another mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherView {
     /// `uniform`, `topologyKeys`, `hints Auto`, `PreferSameZone`.
     pub name: String,
-    /// Why it does not what it says, if so.
+    /// Why it has no effect, if so.
     pub note: Option<String>,
-    /// The same as one word of a closed list, if it is for one reason.
+    /// The same as a code, if there is only one reason.
     pub note_code: Option<String>,
-    /// In few numbers.
+    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// One virtual server.
+/// A virtual server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowView {
@@ -78,11 +78,11 @@ pub struct FlowView {
     pub port_name: String,
     /// `TCP 10.96.0.10:80`.
     pub frontend: String,
-    /// The policy in words, as it is.
+    /// The present policy, as text.
     pub policy: String,
-    /// The policy in words after the change, if that is another.
+    /// The policy after the change, as text, if it differs.
     pub changed_policy: Option<String>,
-    /// Levels that ask for a share and have no usable endpoint, in the last state.
+    /// Levels with a share and without usable endpoints, in the last state.
     pub empty_levels: Vec<EmptyView>,
     /// Its traffic.
     #[serde(flatten)]
@@ -96,11 +96,11 @@ pub struct FlowView {
 pub struct EmptyView {
     /// The level.
     pub level: String,
-    /// The part of the traffic that meets it empty.
+    /// The part of the traffic that it affects.
     pub part: f64,
 }
 
-/// How much one endpoint gets, relative to an even split.
+/// The load of an endpoint, relative to an even split.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadView {
@@ -108,12 +108,12 @@ pub struct LoadView {
     pub address: IpAddr,
     /// Its port.
     pub port: u16,
-    /// Its Node, if known.
+    /// The Node, if known.
     pub node: Option<String>,
-    /// Its zone; empty if not known.
+    /// The zone; empty if unknown.
     pub zone: String,
-    /// As it is; absent for one that the change adds.
+    /// Now; absent for an endpoint that the change adds.
     pub as_is: Option<f64>,
-    /// After the change; absent without one, or for one that the change takes away.
+    /// After the change; absent without one, and for an endpoint that the change removes.
     pub changed: Option<f64>,
 }

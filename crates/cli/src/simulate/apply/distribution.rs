@@ -1,4 +1,4 @@
-//! Another `spec.trafficDistribution`: the hints that Kubernetes would then write on the endpoints.
+//! Another `spec.trafficDistribution`: computes the hints that Kubernetes would write.
 //!
 //! Node proxies read the hints and never the field.
 
@@ -13,22 +13,21 @@ use super::super::node_zones::zone_of_endpoint;
 use super::{Edit, Written, known};
 use crate::exit::Failure;
 
-/// How the keys of both annotations for Topology Aware Hints begin.
+/// The prefix of both annotations for Topology Aware Hints.
 pub(crate) const ANNOTATIONS: &str = "service.kubernetes.io/topology-";
 
-/// The older annotation, whose value decides where it is present.
+/// The older annotation; if present, its value decides.
 const OLDER: &str = "service.kubernetes.io/topology-aware-hints";
 
 /// The newer one.
 const NEWER: &str = "service.kubernetes.io/topology-mode";
 
 impl Edit {
-    /// Writes the hints that another `spec.trafficDistribution` asks for, also on endpoints that were added by
-    /// [`Edit::scale`]; `written` are the annotations of a Service that begin with [`ANNOTATIONS`]. The last of several
-    /// values counts.
+    /// Writes the hints for another `spec.trafficDistribution`, including endpoints that [`Edit::scale`] added.
+    /// `written` are the annotations of a Service that begin with [`ANNOTATIONS`]. The last of several values counts.
     ///
     /// # Errors
-    /// There is no such Service, or one of its annotations counts before the field.
+    /// The Service does not exist, or one of its annotations overrides the field.
     pub(crate) fn distribute(
         &mut self,
         snapshot: &Snapshot,
@@ -52,7 +51,7 @@ impl Edit {
     }
 }
 
-/// What the field asks for beside the annotations.
+/// The hint mode of the field and the annotations together.
 fn wanted(service: &ObjectName, written: &Written, value: &str) -> Result<HintMode, Failure> {
     let value_of = |wanted: &str| {
         let found = written.iter().find(|(key, _)| key == wanted);
@@ -68,14 +67,14 @@ fn wanted(service: &ObjectName, written: &Written, value: &str) -> Result<HintMo
     }
 }
 
-/// Replaces the hints. The zone of an endpoint is that of its Node, from which kube-controller-manager fills it in.
+/// Replaces the hints. kube-controller-manager copies the zone of an endpoint from its Node.
 fn hint(snapshot: &Snapshot, wanted: HintMode, slices: &mut [EndpointSlice]) {
     let mut placed = slices.to_vec();
     for endpoint in placed.iter_mut().flat_map(|slice| &mut slice.endpoints) {
         let zone = zone_of_endpoint(snapshot, endpoint);
         endpoint.zone = (!zone.is_empty()).then_some(zone);
     }
-    // Only `HintMode::Auto` needs to know the CPU of the zones, and only it gives events.
+    // Only `HintMode::Auto` needs the CPU of the zones, and only it returns events.
     let _none = hints::write(wanted, None, &mut placed);
     let hinted = placed.into_iter().flat_map(|slice| slice.endpoints);
     let endpoints = slices.iter_mut().flat_map(|slice| &mut slice.endpoints);

@@ -8,10 +8,10 @@ use cluster::text::one_line;
 use super::super::figures::{Figures, OVERLOADED};
 use super::super::view::{FlowView, LoadView, StatesView};
 
-/// Bars end at so many times an even split.
+/// The maximum of bars, as a multiple of an even split.
 const LONGEST: f64 = 3.0;
 
-/// Text that may stand between tags and in attributes, and reads in the order in which it is written.
+/// Escapes text for HTML, and for its direction.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in one_line(text).chars() {
@@ -37,7 +37,7 @@ pub(super) fn times(load: f64) -> String {
     format!("{load:.2}×")
 }
 
-/// One row for each state and each of the others.
+/// A row for each state and each other mechanism.
 pub(super) fn figures(states: &StatesView, price: Option<f64>, measured: bool) -> String {
     let cost = match (price, measured) {
         (None, _) => "",
@@ -73,7 +73,7 @@ pub(super) fn figures(states: &StatesView, price: Option<f64>, measured: bool) -
 
 fn row(name: &str, figures: &Figures, class: &str, priced: bool) -> String {
     let load = |load: Option<f64>| load.map_or_else(|| "–".to_owned(), times);
-    // What others would do is no problem of this cluster.
+    // Refusals under other mechanisms are no problem of this cluster.
     let warn = |bad: bool| {
         if bad && class == "ours" {
             " class=\"warn\""
@@ -103,7 +103,7 @@ fn row(name: &str, figures: &Figures, class: &str, priced: bool) -> String {
     )
 }
 
-/// Traffic from zone to zone; the more of it, the stronger the colour.
+/// Traffic from zone to zone, with colours by amount.
 pub(super) fn heat(title: &str, zones: &[String], flows: &[Vec<f64>]) -> String {
     let most = flows.iter().flatten().copied().fold(0.0, f64::max);
     let names: Vec<String> = zones
@@ -142,7 +142,7 @@ pub(super) fn heat(title: &str, zones: &[String], flows: &[Vec<f64>]) -> String 
     text + "</tbody></table></div>\n"
 }
 
-/// A bar for each endpoint, by zone; two where something was changed.
+/// A bar for each endpoint, by zone; two with a change.
 pub(super) fn endpoints(flow: &FlowView) -> String {
     let changed = flow.states.changed.is_some();
     let mut sorted: Vec<&LoadView> = flow.endpoints.iter().collect();

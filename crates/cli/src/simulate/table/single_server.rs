@@ -1,4 +1,4 @@
-//! A single virtual server: its policy, what is empty, and a bar for each endpoint.
+//! A single virtual server: its policy, empty levels, and a bar for each endpoint.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use crate::output::bar::bar;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 
-/// Endpoints that are drawn; more are counted.
+/// Endpoints with a bar; more are counted.
 const DRAWN: usize = 60;
-/// Columns of a bar that stands for an even split.
+/// Columns of a bar for an even split.
 const EVEN: usize = 8;
-/// Bars end here.
+/// The maximum of bars.
 const LONGEST: usize = 24;
 
-/// All of it.
+/// The whole output.
 pub(super) fn text(flow: &FlowView, width: Option<usize>) -> String {
     let changed = flow.states.changed.is_some();
     let sorted = sorted(flow, changed);
@@ -75,7 +75,7 @@ fn head(flow: &FlowView) -> String {
     text
 }
 
-/// By zone and address while all are drawn, else by load.
+/// By zone and address if all have a bar, otherwise by load.
 fn sorted(flow: &FlowView, changed: bool) -> Vec<&LoadView> {
     let mut sorted: Vec<&LoadView> = flow.endpoints.iter().collect();
     sorted.sort_by(|left, right| {
@@ -115,7 +115,7 @@ fn row(one: &LoadView, changed: bool) -> Vec<Cell> {
     cells
 }
 
-/// A bar; what goes beyond the room ends in `+`.
+/// A bar; one that exceeds the space ends in `+`.
 fn drawn(load: f64, room: usize) -> Cell {
     if room < EVEN {
         return Cell::default();
