@@ -18,7 +18,7 @@
 //! gives a [`warning::Warning`] with file, line, object, field and remedy, and the rest goes on.
 //!
 //! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
-//! and never writes to a file, nor to an API server unless it is told what ([`api::Connection`]).
+//! and writes to no file and to no API server.
 
 pub mod api;
 pub mod claims;
