@@ -48,8 +48,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitStatus, Failure> {
         .end(warnings, args.output.reader(), ExitStatus::of(!view.equal))
 }
 
-/// Compares the input with the kernel of this machine. A virtual server in the input is compared, whoever created it.
-/// Another one is to be deleted only if the record says that it is ours.
+/// Compares the input with the kernel of this machine. Every virtual server in the input is compared, also one that
+/// another program created. One that is not in the input is to be deleted only if the record says that it is ours.
 async fn offline(resolved: &Resolved, args: &DiffArgs) -> Result<DiffView, Failure> {
     for warning in &resolved.warnings {
         print::aside(&format!("warning: {}", warning.text));

@@ -17,10 +17,11 @@ pub(super) fn check() -> CommandResult {
     match tools::program(&MACHETE) {
         Ok(program) => {
             let mut command = Command::new(program);
+            // Without the metadata it does not see unused dev-dependencies.
             // Paths in the output are relative to the folder that the program is given.
             command
                 .current_dir(paths::root())
-                .args(["--skip-target-dir", "."]);
+                .args(["--with-metadata", "--skip-target-dir", "."]);
             run(command)
         }
         Err(error) => CommandResult {

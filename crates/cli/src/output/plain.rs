@@ -1,4 +1,4 @@
-//! Text that is safe to print on a terminal, whoever wrote its parts.
+//! Makes text safe to print on a terminal: objects and the API server may hold any characters.
 
 use std::fmt;
 

@@ -9,10 +9,10 @@ use crate::args::AgentArgs;
 /// How often the file is read. A kubelet takes up to a minute to bring a changed `ConfigMap` to a pod.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Waits until the file asks for something else than `effective`, which it once made of the flags `given`: the reason to
-/// end, so that whoever supervises this process starts it anew. What cannot be used is told once, and waited out.
+/// Waits until the file and the flags `given` no longer make `effective`. Returns the reason to exit, so that kubelet or
+/// systemd starts the process again. Reports a file that cannot be used once, and waits until it can.
 pub async fn wait(given: &AgentArgs, effective: &AgentArgs) -> String {
-    // What else there may be, a pipe, can be read once.
+    // A pipe can be read only once.
     let Some(path) = given.config.as_ref().filter(|path| path.is_file()) else {
         return std::future::pending().await;
     };
