@@ -1,7 +1,7 @@
-//! Reads and follows a cluster by its API server: [`watch()`] follows it, [`read()`] reads it once.
+//! Watches a cluster through its API server ([`watch()`]), or reads it once ([`read()`]).
 //!
-//! Connection, requests and decoding are those of [`kube_io`]; here its objects become the events of
-//! [`event`](crate::event).
+//! [`kube_io`] connects, sends requests and decodes objects. This module turns the objects into
+//! the events of [`event`](crate::event).
 
 mod read;
 mod watch;

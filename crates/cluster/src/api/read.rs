@@ -1,4 +1,4 @@
-//! A cluster read once from its API server, as [`source::read`](crate::source::read) reads files.
+//! Reads a cluster once from its API server, as [`source::read`](crate::source::read) reads files.
 
 use std::time::Duration;
 
@@ -16,45 +16,42 @@ use kube_io::Connection;
 use kube_io::{Access, AccessError, Address};
 use kube_io::{ApiError, Fault};
 
-/// Between two looks at what stands in the way.
+/// How often the state of the resources is checked while no batch comes.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What takes no longer needs no word.
+/// A read that takes longer calls `waiting`.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How long a server may be out of reach, or busy, before it is given up.
+/// How long the API server may send nothing before the read fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Why nothing could be read.
+/// Why the cluster could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// There is no way to reach a server.
+    /// No address or no credentials of an API server can be used.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// A request came to nothing.
+    /// A request failed.
     #[error("{server}: {error}")]
     Api {
-        /// The server's address.
         server: String,
-        /// What came of it.
         error: Box<ApiError>,
     },
-    /// The server took too long, or reading broke down.
+    /// The server sent nothing for `seconds`, or the watch ended.
     #[error(
-        "{server}: not everything was read within {seconds} s; try again, or look at the API server's load"
+        "{server}: no data for {seconds} s before all resources were listed; try again, or \
+         check the load of the API server"
     )]
-    Late {
-        /// The server's address.
-        server: String,
-        /// How long it was waited for.
-        seconds: u64,
-    },
+    Late { server: String, seconds: u64 },
 }
 
-/// Reads the whole cluster once. Blocks; must not be called within a task of a runtime. If it takes more than two
-/// seconds, `waiting` is called, once, with the server's address.
+/// Reads the whole cluster once.
 ///
-/// What nobody may read is an error, as a part of a cluster would be decided wrongly.
+/// Blocks, and must not be called in a task of a runtime. If the read takes more than two seconds,
+/// calls `waiting` once with the server's address.
+///
+/// # Errors
+/// Fails if a resource may not be read: decisions from a part of the cluster would be wrong.
 pub fn read(
     access: &Access,
     options: &Options,
@@ -86,8 +83,8 @@ pub fn read(
     })
 }
 
-/// The annotations of the Service `name` whose keys begin with `prefix`; none for a Service that is not there. Blocks,
-/// as [`read`].
+/// Reads the annotations of the Service `name` whose keys begin with `prefix`; none if the Service
+/// does not exist. Blocks, as [`read`].
 pub fn annotations(
     access: &Access,
     name: &ObjectName,
@@ -116,12 +113,13 @@ pub fn annotations(
     Ok(texts.filter(|(key, _)| key.starts_with(prefix)).collect())
 }
 
-/// Which server is meant, and by which context. Blocks, as [`read`]; the server is not asked.
+/// Finds the server's address and its kubeconfig context. Blocks, as [`read`]; sends no request.
 pub fn address(access: &Access) -> Result<Address, AccessError> {
     runtime()?.block_on(access.address())
 }
 
-/// The namespace in which kubectl would look for what is named without one. Blocks, as [`read`]; the server is not asked.
+/// Finds the namespace that kubectl uses for a name without one. Blocks, as [`read`]; sends no
+/// request.
 pub fn namespace(access: &Access) -> Result<String, AccessError> {
     runtime()?.block_on(access.namespace())
 }
@@ -133,7 +131,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, AccessError> {
     built.map_err(|error| AccessError::Thread(error.to_string()))
 }
 
-/// Takes batches until everything was read.
+/// Applies batches until everything was read.
 async fn whole(
     mut watch: Watch,
     options: &Options,
@@ -154,7 +152,7 @@ async fn whole(
         if let Ok(batch) = timeout(LOOK, watch.next()).await {
             let Some(batch) = batch else { break };
             drop(index.apply(batch));
-            // A large cluster may take its time as long as more of it comes.
+            // A large cluster may take longer, as long as data comes.
             patience = Instant::now() + PATIENCE;
             continue;
         }
@@ -183,7 +181,7 @@ fn failed(server: String, error: ApiError) -> FetchError {
     FetchError::Api { server, error }
 }
 
-/// What stands in the way and will not pass by itself; if `late`, whatever stands in the way.
+/// Returns an error that will not pass by itself; if `late`, any error.
 fn obstacle(sync_status: &SyncStatus, late: bool) -> Option<ApiError> {
     let resources = sync_status.resources().into_iter();
     let mut waiting = resources.filter(|resource| resource.phase == Phase::Listing);

@@ -6,10 +6,11 @@
 //!  ResourceSink ──objects──> Reflector ──> Batch
 //! ```
 //!
-//! Where a map may stand for the Nodes, `node_source::select` switches between the map and the Nodes, and
-//! `node_source::relist` lists Nodes again when an object uses a label that was dropped from them.
+//! Where TopologyMaps may replace the Nodes, `node_source::select` switches between the two.
+//! `node_source::relist` relists Nodes when an object uses a label that was dropped from them.
 //!
-//! No whole object is kept, and the order in which resources are listed does not matter.
+//! Of an object only the name and a fingerprint are kept, unless it waits for a label or a time.
+//! The order in which resources are listed does not matter.
 
 mod feed;
 mod node_source;
@@ -45,9 +46,12 @@ const WAITING_BATCHES: usize = 8;
 
 /// Watches the cluster behind `access` in a new thread.
 ///
-/// The batches keep the order of [`event`](crate::event): `Begin`, what exists, `Complete` when every resource was
-/// listed once, then changes. An API server that cannot be reached is tried again; an error is returned only when no
-/// address or no credentials are found.
+/// The batches keep the order of [`event`](crate::event): `Begin`, the existing objects, `Complete`
+/// when every resource was listed once, then changes. Retries while the API server cannot be
+/// reached.
+///
+/// # Errors
+/// Fails if no address or no credentials are found.
 pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, AccessError> {
     let following = following.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
@@ -83,8 +87,8 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
     Ok(Watch::of_api(batches, sync_status))
 }
 
-/// Watches the cluster within the caller's task, over an open connection: run the future beside the reading of the watch.
-/// It ends when the watch is dropped.
+/// Watches the cluster in the caller's task, over an open connection. The caller runs the future
+/// while it receives batches. The future ends when the watch is dropped.
 pub fn follow(
     connection: Connection,
     following: impl Into<Following>,
@@ -106,7 +110,7 @@ async fn run(feed: &Feed) {
     }
 }
 
-/// Runs all until one ends: they end only when the receiver of the batches is gone.
+/// Runs all futures until one ends, which happens only when the receiver of the batches is gone.
 async fn first<F: Future>(mut futures: Vec<Pin<Box<F>>>) {
     poll_fn(|context| {
         let mut ended = false;

@@ -1,4 +1,4 @@
-//! Holds what the readers of all resources share, and sends the batches in order.
+//! Holds the state that the readers of all resources share, and sends the batches in order.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,19 +13,18 @@ use super::resources::{WatchedResource, cluster_resources};
 use super::sync_status::SyncStatus;
 use crate::event::Batch;
 
-/// What the readers of all resources share.
 pub(super) struct Feed {
     pub(super) resources: Vec<WatchedResource>,
     pub(super) connection: Connection,
     pub(super) reflector: RefCell<Reflector>,
     pub(super) batches: mpsc::Sender<Batch>,
-    /// Held while batches are sent: a batch that waits for room must not be overtaken by one that says `Complete`.
+    /// Held while batches are sent: `Complete` must not overtake a batch that waits for room.
     pub(super) sending: Mutex<()>,
     pub(super) sync_status: SyncStatus,
     pub(super) server: Arc<str>,
     /// Notified when a policy selects by namespaces.
     pub(super) namespaces_needed: Notify,
-    /// Notified when the readiness of the map may have changed.
+    /// Notified when the readiness of the TopologyMaps may have changed.
     pub(super) readiness_changed: Notify,
     /// Notified when the query for Nodes may have changed.
     pub(super) query_changed: Notify,
@@ -35,7 +34,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Makes a feed of the resources that make up a cluster, and their status.
+    /// Creates the feed of the resources of a cluster, and their status.
     pub(super) fn new(
         connection: Connection,
         following: &Following,
@@ -60,7 +59,7 @@ impl Feed {
         (feed, sync_status)
     }
 
-    /// Sends the batches of the reflector. `None` when the receiver is gone.
+    /// Sends the batches of the reflector. Returns `None` when the receiver is gone.
     pub(super) async fn send_batches(&self) -> Option<()> {
         let _sending = self.sending.lock().await;
         loop {

@@ -1,4 +1,4 @@
-//! Decides where Nodes are read: from the Nodes themselves, or from the `TopologyMap` objects that can stand for them.
+//! Selects the source of Nodes: the Nodes themselves, or `TopologyMap` objects in their place.
 
 pub(super) mod label_usage;
 pub(super) mod relist;

@@ -1,4 +1,4 @@
-//! Says what of the cluster is watched, and how far a relist is believed.
+//! Options of a watch: the source of Nodes, and the handling of a relist that lacks many objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,41 +8,34 @@ use crate::clock::Clock;
 /// Where the agent reads Nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NodeSource {
-    /// From the Nodes themselves, with all their labels: for callers that may read every label.
+    /// From the Nodes, with all labels.
     #[default]
     Whole,
-    /// From the Nodes themselves; of all but one's own only the labels are kept that something goes by.
-    Nodes {
-        /// Its name.
-        own: Arc<str>,
-    },
-    /// From `TopologyMap` objects, as long as they tell enough; only one's own Node is read itself.
-    Map {
-        /// Its name.
-        own: Arc<str>,
-    },
+    /// From the Nodes. Of Nodes other than `own`, only the labels in use are kept.
+    Nodes { own: Arc<str> },
+    /// From `TopologyMap` objects, while these have all labels in use. Only the Node `own` is read
+    /// itself.
+    Map { own: Arc<str> },
 }
 
-/// What is watched, and how far a relist is believed.
 #[derive(Debug, Clone, Default)]
 pub struct Following {
-    /// Where Nodes are read.
     pub nodes: NodeSource,
-    /// Whether a list that was read again is believed at once, whatever it lacks.
     pub relists: Relists,
-    /// The labels that annotations of Services may use besides those that are always known; any if it is not said.
+    /// The labels that annotations of Services may use besides those that are always known. `None`
+    /// allows every label.
     pub annotation_keys: Option<BTreeSet<Arc<str>>>,
-    /// Judges what depends on the time.
+    /// Checks objects that depend on the time, such as drains.
     pub clock: Clock,
 }
 
-/// What is done where a list that was read again lacks more than half of what is known of its kind.
+/// Handles a relist that lacks more than half of the known objects of its resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Relists {
-    /// What it lacks stays until a second list, a minute later, lacks it too.
+    /// Removes the missing objects once a second list, a minute later, lacks them too.
     #[default]
     Confirm,
-    /// What it lacks is gone.
+    /// Removes the missing objects at once.
     Believe,
 }
 

@@ -1,9 +1,8 @@
-//! Joins a watched resource with what was reported of its objects.
+//! Joins a watched resource with its known objects.
 
 use super::known_objects::KnownObjects;
 use crate::api::watch::resources::WatchedResource;
 
-/// A watched resource, and what was reported of its objects.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) resource: WatchedResource,
@@ -11,7 +10,6 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Nothing was reported yet.
     pub(super) fn new(resource: &WatchedResource) -> Self {
         Self {
             resource: *resource,
