@@ -1,4 +1,4 @@
-//! Reads one resource for as long as the watch is received: drives the requests and collects changes into batches.
+//! Reads one resource: drives its requests, and collects changes into batches.
 
 use std::future::pending;
 use std::time::Duration;
@@ -11,23 +11,21 @@ use super::feed::Feed;
 use super::resource_sink::ResourceSink;
 use super::resources::{Need, ResourceId, WatchedResource};
 
-/// The pause after a batch of changes: what changes during it becomes one batch. A single change after a quiet time is
-/// sent at once.
+/// The pause after a batch of changes: changes during it become one batch. A single change after a
+/// quiet time is sent at once.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The pause after a batch of [`MANY`] changes or more: a long burst then causes fewer passes.
+/// The pause after a batch of [`MANY`] changes or more: a long burst then causes fewer batches.
 const PACE_OF_MANY: Duration = Duration::from_millis(250);
 
-/// So many changes make the longer pause.
 const MANY: usize = 5;
 
-/// A part of the stream that comes within this time after another belongs to the same batch.
+/// A part of the stream that comes within this time after the previous part joins its batch.
 const GAP: Duration = Duration::from_millis(1);
 
-/// How long the first list of Nodes waits until it is known which of their labels are used.
+/// How long the first list of Nodes waits for the labels in use.
 const LABEL_USAGE: Duration = Duration::from_secs(1);
 
-/// Reads one resource.
 pub(super) struct ResourceReader<'s> {
     need: Need,
     driver: Driver<Node>,
@@ -47,7 +45,7 @@ impl<'s> ResourceReader<'s> {
         reader
     }
 
-    /// Starts again with a list, by the query that is valid now.
+    /// Starts again with a list, with the current query.
     fn restart(&mut self) {
         if self.sink.id == ResourceId::NODES {
             self.sink.query = self.feed.reflector.borrow().node_query();
@@ -98,7 +96,7 @@ impl<'s> ResourceReader<'s> {
         }
     }
 
-    /// Waits until it is known which labels of Nodes are used, so that Nodes are not listed twice; but not for long.
+    /// Waits up to [`LABEL_USAGE`] for the labels in use, so that Nodes are not listed twice.
     async fn until_label_usage(&self) {
         let known = async {
             while !self.feed.reflector.borrow().knows_label_usage() {
@@ -116,8 +114,9 @@ impl<'s> ResourceReader<'s> {
         Ok(progress)
     }
 
-    /// Takes what has come already with a part of a stream, if the last batch is not long ago. Returns also the pause that
-    /// follows; none before the list is complete, and none while there may be more.
+    /// Adds the parts of the stream that follow at once, if the last pause ended less than [`PACE`]
+    /// ago. Returns also the next pause: none before the list is complete, and none while the
+    /// stream may have more.
     async fn batch(
         &mut self,
         progress: Result<DriverStep, DriverError>,
@@ -148,7 +147,6 @@ impl<'s> ResourceReader<'s> {
     }
 }
 
-/// The pause after a batch of `changes`.
 fn pause_after(changes: usize) -> Duration {
     if changes < MANY { PACE } else { PACE_OF_MANY }
 }

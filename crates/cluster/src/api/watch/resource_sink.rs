@@ -1,4 +1,4 @@
-//! Passes the events of one resource to the reflector, and notes the state of the resource.
+//! Passes the events of one resource to the reflector, and records the state of the resource.
 
 use std::future::pending;
 use std::time::Duration;
@@ -12,13 +12,12 @@ use super::feed::Feed;
 use super::reflector::NodeQuery;
 use super::resources::ResourceId;
 
-/// Spreads the second lists of all agents over this time.
+/// Spreads the confirming lists of all agents over this time.
 const SPREAD: Duration = Duration::from_secs(15);
 
-/// Receives the events of one resource.
 pub(super) struct ResourceSink<'s> {
     pub(super) id: ResourceId,
-    /// The query that is being read.
+    /// The query of the current list and watch.
     pub(super) query: NodeQuery,
     /// When to list again to confirm the last list.
     list_again: Option<Instant>,
@@ -61,7 +60,8 @@ impl<'s> ResourceSink<'s> {
         }
     }
 
-    /// Notes that a part of a stream came. A bookmark comes about every minute, so no early object waits longer.
+    /// Records that a part of a stream came, and checks objects again that were not usable yet. A
+    /// bookmark comes about every minute, so no such object waits longer.
     pub(super) fn received(&self) {
         let mut reflector = self.feed.reflector.borrow_mut();
         reflector.judge_again();
@@ -71,7 +71,7 @@ impl<'s> ResourceSink<'s> {
             .received(self.id, Timestamp::now(), objects);
     }
 
-    /// Whether the list in doubt is to be confirmed now; says so once.
+    /// Whether to list again now to confirm the last list. Returns true once.
     pub(super) fn take_due_doubt(&mut self) -> bool {
         let is_due = |moment: &mut Instant| *moment <= Instant::now();
         self.list_again.take_if(is_due).is_some()
@@ -87,7 +87,7 @@ impl<'s> ResourceSink<'s> {
         }
     }
 
-    /// Resolves when the list in doubt is to be confirmed.
+    /// Resolves when to list again to confirm the last list.
     async fn doubt_due(&self) {
         match self.list_again {
             Some(moment) => sleep_until(moment).await,

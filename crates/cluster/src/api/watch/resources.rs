@@ -1,23 +1,21 @@
-//! Describes the resources that make up a cluster: where they are, which objects are requested, and when.
+//! Describes the resources of a cluster: path, selector, format, and when each is requested.
 
 use kube_io::decode::TypeMeta;
 use kube_io::list_watch::{Format, Resource};
 
 use crate::object::Kind;
 
-/// Names a watched resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ResourceId {
-    /// The objects of a kind.
     Objects(Kind),
-    /// `TopologyMap` objects, from which Nodes can be read instead of from themselves.
+    /// `TopologyMap` objects, which can replace the Nodes.
     TopologyMaps,
 }
 
 impl ResourceId {
     pub(crate) const NODES: Self = Self::Objects(Kind::Node);
 
-    /// The kind of the objects that the resource describes.
+    /// The kind that the objects describe: Nodes in the case of `TopologyMap` objects.
     pub(crate) const fn kind(self) -> Kind {
         match self {
             Self::Objects(kind) => kind,
@@ -26,11 +24,10 @@ impl ResourceId {
     }
 }
 
-/// A resource that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WatchedResource {
     pub(crate) id: ResourceId,
-    /// The resource as `kubectl` takes it: `endpointslices.discovery.k8s.io`.
+    /// The resource as `kubectl` accepts it: `endpointslices.discovery.k8s.io`.
     pub(crate) name: &'static str,
     pub(crate) need: Need,
     pub(crate) resource: Resource,
@@ -39,13 +36,13 @@ pub(crate) struct WatchedResource {
 /// When a resource is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Always, on a server that must know the kind.
+    /// Always; the server must know the kind.
     Always,
     /// Always; the server may not know the kind.
     IfKnown,
     /// When a policy selects by namespaces. Only names and labels are requested.
     IfSelected,
-    /// When Nodes may be read from the map; the server may not know the kind.
+    /// When Nodes may be read from TopologyMaps; the server may not know the kind.
     IfMapped,
 }
 
@@ -102,7 +99,7 @@ pub(crate) fn cluster_resources() -> Vec<WatchedResource> {
     ]
 }
 
-/// A kind of Kubernetes' own, as protobuf.
+/// A kind of Kubernetes itself, requested as protobuf.
 fn core(kind: Kind, name: &'static str, path: &'static str) -> WatchedResource {
     let watched = WatchedResource {
         id: ResourceId::Objects(kind),
@@ -113,7 +110,7 @@ fn core(kind: Kind, name: &'static str, path: &'static str) -> WatchedResource {
     watched.api_version("v1").format(Format::Protobuf)
 }
 
-/// A kind that a `CustomResourceDefinition` of this project defines.
+/// A kind of this project's CRDs, requested as JSON.
 fn custom(id: ResourceId, name: &'static str, path: &'static str) -> WatchedResource {
     let watched = WatchedResource {
         id,

@@ -11,24 +11,24 @@ use kube_io::Connection;
 use kube_io::Count;
 use kube_io::{Access, AccessError};
 
-/// What is being done with a resource.
+/// The state of the list and watch of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phase {
-    /// It is not requested.
+    /// Not requested.
     #[default]
     Unused,
-    /// It is being listed for the first time.
+    /// The first list is not complete.
     Listing,
-    /// It was listed, and changes are received.
+    /// Listed; changes are received.
     Following,
-    /// It was listed, and changes are not received now: what is known may be out of date.
+    /// Listed, but changes are not received now: known objects may be out of date.
     Stale,
     /// The server does not know this kind, so there are no objects.
     Absent,
 }
 
 impl Phase {
-    /// The phase in output.
+    /// Returns the phase as it appears in output.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Unused => "unused",
@@ -40,24 +40,22 @@ impl Phase {
     }
 }
 
-/// The state of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceStatus {
-    /// The resource as `kubectl` takes it: `endpointslices.discovery.k8s.io`.
+    /// The resource as `kubectl` accepts it: `endpointslices.discovery.k8s.io`.
     pub name: &'static str,
-    /// What is being done with it.
     pub phase: Phase,
-    /// How many objects are known.
+    /// The number of known objects.
     pub objects: usize,
-    /// How many of them the last list lacks, if that is too many to believe it.
+    /// How many known objects the last list lacks, if that list waits for confirmation.
     pub doubted: usize,
-    /// When the list was complete, or changes were received again after a failure.
+    /// When the list was complete, or the watch was open again after a failure.
     pub synced_since: Option<Timestamp>,
-    /// When the server last sent anything about it.
+    /// When the server last sent data.
     pub last_heard: Option<Timestamp>,
-    /// Why it cannot be read.
+    /// The last error, until the next success.
     pub trouble: Option<ApiError>,
-    /// Of the map: why all Nodes are read instead.
+    /// Of TopologyMaps: why all Nodes are read instead.
     pub lack: Option<MapGap>,
 }
 
@@ -83,7 +81,7 @@ impl SyncStatus {
         }
     }
 
-    /// The server's address.
+    /// The address of the server.
     pub fn server(&self) -> &str {
         self.connection.server()
     }
@@ -93,19 +91,19 @@ impl SyncStatus {
         self.connection.count()
     }
 
-    /// Opens a connection to the same server for the caller's runtime. Its requests are counted together with those of the
-    /// watch.
+    /// Opens a connection to the same server for the caller's runtime. [`count`](Self::count)
+    /// includes its requests.
     pub async fn connect(&self, access: &Access) -> Result<Connection, AccessError> {
         self.connection.beside(access).await
     }
 
-    /// Every resource, in the order in which they are listed in the documentation.
+    /// Returns every resource, in the order of `ipvs-topo status`.
     pub fn resources(&self) -> Vec<ResourceStatus> {
         let states = self.lock();
         states.iter().map(|(_, state)| state.clone()).collect()
     }
 
-    /// Whether Nodes are read from the map now.
+    /// Whether Nodes are read from TopologyMaps now.
     pub fn is_mapped(&self) -> bool {
         let states = self.lock();
         let mut maps = states
@@ -116,7 +114,7 @@ impl SyncStatus {
         })
     }
 
-    /// Since when something that was read may be out of date: the longest silence of all stale resources.
+    /// Since when objects may be out of date: the earliest `last_heard` of the stale resources.
     pub fn stale_since(&self) -> Option<Timestamp> {
         let states = self.lock();
         let stale = states
@@ -125,7 +123,6 @@ impl SyncStatus {
         stale.filter_map(|(_, state)| state.last_heard).min()
     }
 
-    /// The resource is requested.
     pub(super) fn began(&self, id: ResourceId) {
         self.change(id, |state| {
             if state.phase == Phase::Unused {
@@ -134,7 +131,6 @@ impl SyncStatus {
         });
     }
 
-    /// The server sent something; `objects` are known now.
     pub(super) fn received(&self, id: ResourceId, now: Timestamp, objects: usize) {
         self.change(id, |state| {
             state.last_heard = Some(now);
@@ -142,12 +138,12 @@ impl SyncStatus {
         });
     }
 
-    /// The last list lacks this many objects, which stay until another list lacks them; zero if it is believed.
+    /// Records how many objects a list that waits for confirmation lacks; zero without such a list.
     pub(super) fn doubts(&self, id: ResourceId, missing: usize) {
         self.change(id, |state| state.doubted = missing);
     }
 
-    /// Everything was listed, or a stream of changes was opened after that.
+    /// Records that the list is complete, or that a watch was opened after it.
     pub(super) fn watching(&self, id: ResourceId, now: Timestamp) {
         self.change(id, |state| {
             if state.phase != Phase::Following {
@@ -158,7 +154,6 @@ impl SyncStatus {
         });
     }
 
-    /// The server does not know the kind.
     pub(super) fn absent(&self, id: ResourceId, why: &ApiError) {
         self.change(id, |state| {
             state.phase = Phase::Absent;
@@ -167,7 +162,6 @@ impl SyncStatus {
         });
     }
 
-    /// A request or a stream failed.
     pub(super) fn failed(&self, id: ResourceId, why: &ApiError) {
         self.change(id, |state| {
             if state.phase == Phase::Following {
@@ -178,7 +172,7 @@ impl SyncStatus {
         });
     }
 
-    /// Nodes are read from the map, or the gap because of which they are not.
+    /// Records why Nodes are not read from TopologyMaps; `None` if they are.
     pub(super) fn set_map_gap(&self, gap: Option<MapGap>) {
         self.change(ResourceId::TopologyMaps, |state| state.lack = gap);
     }
@@ -190,7 +184,7 @@ impl SyncStatus {
         }
     }
 
-    /// A panic cannot leave a state half written.
+    /// Ignores poisoning, as a panic cannot leave a state half written.
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(ResourceId, ResourceStatus)>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
