@@ -1,4 +1,5 @@
-//! Which labels of other Nodes anything goes by, and what waits until they are known of every Node.
+//! Tracks which labels of other Nodes are in use, and holds objects until their labels are known of
+//! every Node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,40 +11,41 @@ use crate::convert::OtherNodes;
 use crate::object::{Kind, Object, ObjectKey};
 use crd::KEYS_ALWAYS_TOLD;
 
-/// Everything that goes by labels, and the labels of the Nodes that are read.
+/// The objects that use labels, and the labels that are read of the Nodes.
 #[derive(Debug)]
 pub(in crate::api::watch) struct LabelUsage {
     own: Arc<str>,
-    /// Whether what selects Nodes goes by their labels; it decides on one's own alone, of which all are known.
+    /// Whether a `nodeSelector` uses labels. It decides only on the agent's own Node, whose labels
+    /// are all known.
     selectors: bool,
-    /// What goes by labels that are not always known.
+    /// The objects that use labels that are not always known.
     users: BTreeMap<ObjectKey, LabelUser>,
-    /// The same by label, of the newest versions.
+    /// The users by label, of the newest versions.
     by_label: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
-    /// The newest versions that are not told.
+    /// The newest versions that were not sent.
     held: BTreeMap<ObjectKey, Object>,
-    /// The labels that are kept of Nodes as they come.
+    /// The labels that are kept of each Node that is read.
     kept: BTreeSet<Arc<str>>,
-    /// Those that were kept of every Node that is known.
+    /// The labels that were kept of every known Node.
     known: BTreeSet<Arc<str>>,
-    /// Whether a list of Nodes is being read, or was asked for.
+    /// Whether a list of Nodes is under way or requested.
     listing: bool,
-    /// How many lists were asked for.
+    /// How many lists were requested.
     round: u32,
-    /// Whether one that was asked for has failed, or takes long: what tenants wait for does not hold up the start.
+    /// Whether a requested list failed or takes long: the start then does not wait for tenants.
     late: bool,
-    /// The labels of boundaries that are told although these are not known.
+    /// The labels of boundaries that were sent although these labels are not known.
     unread: BTreeSet<Arc<str>>,
 }
 
-/// An object that goes by labels.
+/// An object that uses labels.
 #[derive(Debug, Default)]
 struct LabelUser {
-    /// Those of its newest version.
+    /// The labels of its newest version.
     keys: BTreeSet<Arc<str>>,
-    /// Those of the version that was told, which decides until the newest is told.
+    /// The labels of the sent version, which is in use until the newest is sent.
     told: BTreeSet<Arc<str>>,
-    /// Whether any version was told.
+    /// Whether any version was sent.
     shown: bool,
 }
 
@@ -64,7 +66,7 @@ impl LabelUsage {
         }
     }
 
-    /// Each label that an object of the administrators uses, and the first of these objects.
+    /// Returns each label that objects of administrators use, with the first of these objects.
     pub(in crate::api::watch) fn labels_of_administrators(
         &self,
     ) -> impl Iterator<Item = (&Arc<str>, &ObjectKey)> {
@@ -76,20 +78,20 @@ impl LabelUsage {
         })
     }
 
-    /// What the newest version of an object goes by, if it is anything.
+    /// Returns the labels of the newest version of an object; `None` if all are always known.
     pub(in crate::api::watch) fn keys(&self, key: &ObjectKey) -> Option<&BTreeSet<Arc<str>>> {
         self.users.get(key).map(|user| &user.keys)
     }
 
-    /// Takes note of what an object goes by now; `shown` if a version without such labels was told before. Returns whether
-    /// that is something else than before.
+    /// Records the labels that an object uses now. `shown`: a version without such labels was sent
+    /// before. Returns whether the labels changed.
     pub(in crate::api::watch) fn uses(
         &mut self,
         key: &ObjectKey,
         object: &Object,
         shown: bool,
     ) -> bool {
-        // What the last good version goes by still decides.
+        // The last valid version stays in use, with its labels.
         if matches!(object, Object::Service(service) if service.faults == Faults::Boundary) {
             return false;
         }
@@ -114,12 +116,12 @@ impl LabelUsage {
         true
     }
 
-    /// Keeps the newest version of an object until what it goes by is known.
+    /// Holds the newest version of an object until its labels are known.
     pub(in crate::api::watch) fn hold(&mut self, key: &ObjectKey, object: Object) {
         self.held.insert(key.clone(), object);
     }
 
-    /// The newest version of an object is told. Returns it, if it was held.
+    /// Marks the newest version of an object as sent. Returns the version if it was held.
     pub(in crate::api::watch) fn tell(&mut self, key: &ObjectKey) -> Option<Object> {
         let user = self.users.get_mut(key)?;
         user.told.clone_from(&user.keys);
@@ -128,8 +130,9 @@ impl LabelUsage {
         self.held.remove(key)
     }
 
-    /// What is told of a held Service of which no version was told, so that it is served while it waits: the Service
-    /// without its policy. A boundary stays as it is; without the labels it lets less through, never more.
+    /// Returns a substitute for a held Service of which no version was sent: the Service without
+    /// its policy, so that it is served while it waits. A boundary keeps its policy: without the
+    /// labels it lets less traffic through, never more.
     pub(in crate::api::watch) fn stand_in(&mut self, key: &ObjectKey) -> Option<Object> {
         let Object::Service(service) = self.held.get(key)? else {
             return None;
@@ -151,7 +154,8 @@ impl LabelUsage {
         Some(Object::Service(service))
     }
 
-    /// What is told of a held Service of which a version was told: the newest, with what that one asked.
+    /// Returns a substitute for a held Service of which a version was sent: the newest version,
+    /// with the policy of the sent version.
     pub(in crate::api::watch) fn follow(&self, key: &ObjectKey) -> Option<Object> {
         let Object::Service(service) = self.held.get(key)? else {
             return None;
@@ -165,17 +169,15 @@ impl LabelUsage {
         }))
     }
 
-    /// The labels of what is told although these are not known of the Nodes.
     pub(in crate::api::watch) const fn unread(&self) -> &BTreeSet<Arc<str>> {
         &self.unread
     }
 
-    /// The objects that are held.
     pub(in crate::api::watch) fn held(&self) -> impl Iterator<Item = &ObjectKey> {
         self.held.keys()
     }
 
-    /// Forgets an object. Returns whether it went by anything.
+    /// Forgets an object. Returns whether it used labels.
     pub(in crate::api::watch) fn forget(&mut self, key: &ObjectKey) -> bool {
         self.held.remove(key);
         let user = self.users.remove(key);
@@ -185,7 +187,7 @@ impl LabelUsage {
         user.is_some()
     }
 
-    /// An object does not go by these labels any more.
+    /// Removes an object from the users of these labels.
     fn leave(&mut self, key: &ObjectKey, labels: &BTreeSet<Arc<str>>) {
         for label in labels {
             if let Some(users) = self.by_label.get_mut(label) {
@@ -197,18 +199,18 @@ impl LabelUsage {
             .retain(|label| self.by_label.contains_key(label));
     }
 
-    /// Whether all of these are known of every Node.
+    /// Whether all these labels are known of every Node.
     pub(in crate::api::watch) fn knows(&self, keys: &BTreeSet<Arc<str>>) -> bool {
         keys.is_subset(&self.known)
     }
 
-    /// Nodes are read from elsewhere from now on; these labels are known of them.
+    /// Switches to another source of Nodes, of which these labels are known.
     pub(in crate::api::watch) fn turn(&mut self, known: BTreeSet<Arc<str>>) {
         self.known = known;
         self.listing = true;
     }
 
-    /// A list of Nodes begins: what nothing goes by any more is not kept from now on. Returns what is.
+    /// Begins a list of Nodes. Returns the labels to keep from now on: those in use.
     pub(in crate::api::watch) fn begin(&mut self) -> OtherNodes {
         self.listing = true;
         let users = self.users.values();
@@ -222,7 +224,7 @@ impl LabelUsage {
         }
     }
 
-    /// A list of Nodes has ended; `all` were named.
+    /// Ends a list of Nodes. `all`: the list was not limited to the agent's own Node.
     pub(in crate::api::watch) fn listed(&mut self, all: bool) {
         self.listing = false;
         if all {
@@ -230,8 +232,8 @@ impl LabelUsage {
         }
     }
 
-    /// Whose objects wait for labels that are not kept of the Nodes, if any do and no list is on its way. Administrators
-    /// come first.
+    /// Returns the owner of objects that wait for labels that are not kept, unless a list is under
+    /// way. Administrators come first.
     pub(in crate::api::watch) fn lacks(&self) -> Option<LabelOwner> {
         let waits = |keys: &BTreeSet<Arc<str>>| !keys.is_subset(&self.kept);
         let waiting = self.held().filter(|key| self.keys(key).is_some_and(waits));
@@ -248,8 +250,9 @@ impl LabelUsage {
         })
     }
 
-    /// Whether a list was asked for and has ended: at the start nothing waits for another. If it failed, or takes long,
-    /// only what administrators use is waited for: without it a boundary of theirs would be open.
+    /// Whether a requested list has ended, so that the start need not wait for another. If the list
+    /// failed or takes long, the start still waits for objects of administrators: without these a
+    /// boundary would be open.
     pub(in crate::api::watch) fn has_listed_again(&self) -> bool {
         let tenants = || {
             self.held()
@@ -258,24 +261,23 @@ impl LabelUsage {
         self.round > 0 && (!self.listing || (self.late && tenants()))
     }
 
-    /// A list that was asked for has failed, or takes long. Returns whether that is so.
+    /// Records that a requested list failed or takes long. Returns false if none was requested.
     pub(in crate::api::watch) fn late(&mut self) -> bool {
         self.late = self.round > 0 && self.listing;
         self.late
     }
 
-    /// Asks for a list of Nodes.
+    /// Requests a list of Nodes.
     pub(in crate::api::watch) fn next_request(&mut self) {
         self.listing = true;
         self.round = self.round.wrapping_add(1);
     }
 
-    /// How many lists were asked for.
     pub(in crate::api::watch) fn round(&self) -> u32 {
         self.round
     }
 
-    /// The labels that an object goes by and that are not always known.
+    /// The labels that an object uses and that are not always known.
     fn special_keys(&self, object: &Object) -> BTreeSet<Arc<str>> {
         let mut keys: BTreeSet<Arc<str>> = match object {
             Object::Service(service) => {
@@ -301,7 +303,7 @@ impl LabelUsage {
     }
 }
 
-/// Whose object it is.
+/// The owner of an object, by its kind.
 pub(in crate::api::watch) fn label_owner(key: &ObjectKey) -> LabelOwner {
     match key.kind {
         Kind::Service | Kind::TopologyPolicy => LabelOwner::Tenant,

@@ -1,4 +1,4 @@
-//! Lists Nodes again when a policy uses a label that was not kept of them.
+//! Relists Nodes when an object uses a label that was not kept.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::super::feed::Feed;
 use super::super::resources::ResourceId;
 use super::relist_pace::{LabelOwner, RelistPaces};
 
-/// Spreads the lists of all agents: this times the number of Nodes, half of it on average.
+/// Spreads the lists of all agents: a random pause of up to this time for each Node.
 const APART: Duration = Duration::from_millis(10);
 /// The longest pause before a list.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How long a start waits for a list that was requested.
+/// How long the start waits for a requested list.
 const LATE: Duration = Duration::from_secs(30);
 
-/// Requests a list whenever an object waits for labels and the pace allows a list. Does not end.
+/// Requests a list when an object waits for labels and the pace allows a list. Does not end.
 pub(in crate::api::watch) async fn relist(feed: &Feed) {
     let mut paces = RelistPaces::default();
     loop {
@@ -27,7 +27,7 @@ pub(in crate::api::watch) async fn relist(feed: &Feed) {
         };
         let allowed = paces.not_before(label_owner);
         if feed.epoch.elapsed() < allowed {
-            // An object of an administrator may come meanwhile, and has a pace of its own.
+            // An object of an administrator may come meanwhile, and has its own pace.
             feed.reflector.borrow_mut().delay_nodes();
             let _early = timeout_at(feed.epoch + allowed, feed.labels_missing.notified()).await;
             continue;
@@ -42,7 +42,7 @@ pub(in crate::api::watch) async fn relist(feed: &Feed) {
     }
 }
 
-/// At the start everything waits for the list, up to [`LATE`].
+/// Waits until the start is complete. After [`LATE`], reports that the list of Nodes is late.
 async fn until_begun(feed: &Feed) {
     let begun = async {
         while !feed.reflector.borrow().is_complete() {
@@ -60,7 +60,8 @@ fn label_owner(feed: &Feed) -> Option<LabelOwner> {
     feed.reflector.borrow().label_owner_waiting()
 }
 
-/// The pause before a list: labels that come into use during it need no other list. None before the start is complete.
+/// The pause before a list. Labels that come into use during it need no other list. Zero before the
+/// start is complete.
 fn pause(feed: &Feed, chance: f64) -> Duration {
     let reflector = feed.reflector.borrow();
     if !reflector.is_complete() {

@@ -1,11 +1,12 @@
-//! When all Nodes may be listed again for labels that come into use: rarely, whoever writes them and however often.
+//! Limits how often all Nodes are listed again for labels that come into use.
 //!
-//! Anyone who may edit one Service can name a label that no Node list has kept. Every agent would answer with a list of
-//! all Nodes, so the pace belongs to the agent and not to the label, the object or the connection.
+//! A user who may edit one Service can name a label that was not kept, and then every agent needs a
+//! list of all Nodes. So the limit applies to the agent, not to a label, an object or a connection.
 
 use std::time::Duration;
 
-/// Whose objects wait for labels. Each has a pace of its own: what tenants write does not delay administrators.
+/// The owner of objects that wait for labels. Each owner has its own pace: objects of tenants do
+/// not delay those of administrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelOwner {
     /// A `ClusterTopologyPolicy` or a `TopologyDrain`.
@@ -14,7 +15,7 @@ pub(crate) enum LabelOwner {
     Tenant,
 }
 
-/// The pace of both. Moments are those of the caller's clock, which only grows.
+/// The paces of both owners. Times are those of the caller's monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct RelistPaces {
     administrators: RelistPace,
@@ -22,7 +23,7 @@ pub(crate) struct RelistPaces {
 }
 
 impl RelistPaces {
-    /// The moment before which no list may be asked for.
+    /// The time before which no list may be requested.
     pub(crate) fn not_before(&self, label_owner: LabelOwner) -> Duration {
         match label_owner {
             LabelOwner::Administrator => self.administrators.not_before(),
@@ -30,8 +31,8 @@ impl RelistPaces {
         }
     }
 
-    /// Takes note that a list is asked for now. It tells tenants theirs as well, so one for administrators begins the
-    /// interval of tenants, too.
+    /// Records that a list is requested now. A list for administrators also serves tenants, so it
+    /// begins the interval of tenants, too.
     pub(crate) fn asked(&mut self, label_owner: LabelOwner, now: Duration) {
         match label_owner {
             LabelOwner::Administrator => {
@@ -43,19 +44,17 @@ impl RelistPaces {
     }
 }
 
-/// An interval that doubles with each list, until there was no need of one for long.
+/// An interval between lists that doubles with each list, and is short again after a quiet time.
 #[derive(Debug, Default)]
 struct RelistPace {
-    /// When the last list was asked for, and how long the next has to wait.
+    /// When the last list was requested, and the interval after it.
     last: Option<(Duration, Duration)>,
 }
 
 impl RelistPace {
-    /// Between the first list and the second.
     const SHORTEST: Duration = Duration::from_secs(120);
-    /// Between any two lists.
     const LONGEST: Duration = Duration::from_secs(32 * 60);
-    /// After so many intervals without a list the next begins with the shortest interval again.
+    /// After this many intervals without a list, the shortest interval applies again.
     const QUIET: u32 = 4;
 
     fn not_before(&self) -> Duration {
@@ -63,7 +62,7 @@ impl RelistPace {
             .map_or(Duration::ZERO, |(last, interval)| last + interval)
     }
 
-    /// A list that others asked for is as good.
+    /// Begins the interval again, because a list for the other owner serves this one, too.
     fn put_off(&mut self, now: Duration) {
         let interval = self.last.map_or(Self::SHORTEST, |(_, interval)| interval);
         self.last = Some((now, interval));

@@ -1,4 +1,4 @@
-//! Switches between reading Nodes from the map and reading the Nodes themselves.
+//! Switches the source of Nodes between TopologyMaps and the Nodes themselves.
 
 use std::time::Duration;
 
@@ -8,11 +8,13 @@ use tokio::time::timeout;
 use super::super::feed::Feed;
 use super::topology_map::{MapGap, MapReadiness, NodeScope};
 
-/// How long a gap in a map that was ready is tolerated before all Nodes are read, up to twice as long: the controller fills
-/// it within seconds, and a thousand agents that list all Nodes at once are a burden.
+/// How long the agent waits before it reads all Nodes because of a gap in TopologyMaps that were
+/// ready; at random up to twice as long. The controller fills a gap within seconds, and lists of all
+/// Nodes by a thousand agents at once are a burden for the API server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Switches whenever the readiness of the map changes. Ends when the receiver of the batches is gone.
+/// Switches when the readiness of the TopologyMaps changes. Ends when the receiver of the batches
+/// is gone.
 pub(in crate::api::watch) async fn select(feed: &Feed) -> Option<()> {
     loop {
         let (readiness, reading, complete) = state(feed);

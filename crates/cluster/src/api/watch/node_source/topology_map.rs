@@ -1,4 +1,4 @@
-//! The Nodes as the map tells of them, and whether it can stand for them.
+//! Stores the Nodes of `TopologyMap` objects, and checks whether these can replace the Nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,53 +11,49 @@ use crate::convert::NodeMap;
 use crate::object::ObjectKey;
 use crd::KEYS_ALWAYS_TOLD;
 
-/// What is read of the Nodes while a map may stand for them.
+/// Which Nodes are read while TopologyMaps may replace them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeScope {
-    /// One's own Node alone; the map tells of the others.
+    /// Only the agent's own Node; the others come from TopologyMaps.
     Own,
-    /// All of them.
     All,
 }
 
-/// Whether the map can stand for the Nodes.
+/// Whether TopologyMaps can replace the Nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MapReadiness {
-    /// It was not read yet.
+    /// They are not listed yet.
     Unknown,
-    /// It can.
     Ready,
-    /// It cannot.
     Missing(MapGap),
 }
 
-/// Why the map cannot stand for the Nodes.
+/// Why TopologyMaps cannot replace the Nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MapGap {
-    /// There is none.
+    /// There is no TopologyMap.
     Map,
-    /// The server does not give it.
+    /// The API server refuses to serve them.
     Access,
-    /// A part of it cannot be used as it is.
+    /// The TopologyMap of this name is not valid.
     Unusable(Arc<str>),
-    /// It does not tell of one's own Node, so it is not of this time.
+    /// The agent's own Node is missing, so they are out of date.
     OwnNode(Arc<str>),
-    /// It does not tell a label that something goes by.
+    /// A label in use is missing.
     Label {
-        /// The label.
         key: Arc<str>,
-        /// What goes by it; nothing for labels that every map tells.
+        /// The object that uses it; `None` for the labels that every TopologyMap must have.
         user: Option<ObjectKey>,
     },
 }
 
-/// What the map tells, and what is asked of it.
+/// The known TopologyMaps.
 #[derive(Debug)]
 pub(in crate::api::watch) struct TopologyMaps {
     own: Arc<str>,
     pub(in crate::api::watch) reading: NodeScope,
     pub(in crate::api::watch) readiness: MapReadiness,
-    /// Its parts by name; nothing where one cannot be used.
+    /// The Nodes of each TopologyMap by its name; `None` if it is not valid.
     parts: BTreeMap<Arc<str>, Option<NodeMap>>,
     listed: bool,
     refused: bool,
@@ -75,24 +71,23 @@ impl TopologyMaps {
         }
     }
 
-    /// The name of one's own Node, which the map never tells of.
+    /// The name of the agent's own Node, which is never taken from a TopologyMap.
     pub(in crate::api::watch) fn own(&self) -> &Arc<str> {
         &self.own
     }
 
-    /// Every Node that it tells of, by name.
+    /// The names of all Nodes in the TopologyMaps.
     pub(in crate::api::watch) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         let parts = self.parts.values().flatten();
         parts.flat_map(|part| part.nodes.keys())
     }
 
-    /// What it tells of a Node.
     pub(in crate::api::watch) fn node(&self, name: &str) -> Option<&Node> {
         let mut parts = self.parts.values().flatten();
         parts.find_map(|part| part.nodes.get(name))
     }
 
-    /// Takes a part as it is now. Returns the Nodes of which it tells something else than before.
+    /// Stores a TopologyMap. Returns the Nodes that changed.
     pub(in crate::api::watch) fn put(
         &mut self,
         name: &Arc<str>,
@@ -103,23 +98,22 @@ impl TopologyMaps {
         differing(before.as_ref(), now)
     }
 
-    /// Forgets a part. Returns the Nodes that it told of.
+    /// Removes a TopologyMap. Returns its Nodes.
     pub(in crate::api::watch) fn remove(&mut self, name: &str) -> BTreeSet<Arc<str>> {
         let before = self.parts.remove(name).flatten();
         differing(before.as_ref(), None)
     }
 
-    /// Every part was named.
     pub(in crate::api::watch) fn listed(&mut self) {
         self.listed = true;
     }
 
-    /// Nobody gives it, or somebody does again.
+    /// Records whether the API server refuses to serve TopologyMaps.
     pub(in crate::api::watch) fn refused(&mut self, refused: bool) {
         self.refused = refused;
     }
 
-    /// Whether it can stand for the Nodes, for everything that goes by their labels.
+    /// Checks whether the TopologyMaps can replace the Nodes, with all labels in use.
     pub(in crate::api::watch) fn judge(&self, label_usage: &LabelUsage) -> MapReadiness {
         if self.refused {
             return MapReadiness::Missing(MapGap::Access);
@@ -142,7 +136,8 @@ impl TopologyMaps {
             let key = Arc::from(*key);
             return Some(MapGap::Label { key, user: None });
         }
-        // What tenants use does not make all agents read all Nodes: it waits until the map tells it.
+        // A label of a tenant must not make all agents read all Nodes: the tenant's object waits
+        // until every TopologyMap has the label.
         let mut used = label_usage.labels_of_administrators();
         if let Some((key, user)) = used.find(|(key, _)| !self.tells(key)) {
             return Some(MapGap::Label {
@@ -155,18 +150,17 @@ impl TopologyMaps {
             .then(|| MapGap::OwnNode(Arc::clone(&self.own)))
     }
 
-    /// Whether every part tells a label.
     fn tells(&self, key: &str) -> bool {
         let mut parts = self.parts.values().flatten();
         parts.all(|part| part.keys.iter().any(|told| **told == *key))
     }
 
-    /// Whether every part tells all of these.
+    /// Whether every TopologyMap has all these labels.
     pub(in crate::api::watch) fn tells_all(&self, keys: &BTreeSet<Arc<str>>) -> bool {
         !self.parts.is_empty() && keys.iter().all(|key| self.tells(key))
     }
 
-    /// The labels that every part tells.
+    /// The labels that every TopologyMap has.
     pub(in crate::api::watch) fn keys(&self) -> BTreeSet<Arc<str>> {
         let first = self.parts.values().flatten().next();
         let keys = first.into_iter().flat_map(|part| &part.keys);
@@ -191,7 +185,7 @@ impl fmt::Display for MapGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Map => f.write_str("there is no TopologyMap"),
-            Self::Access => f.write_str("the API server does not give it"),
+            Self::Access => f.write_str("the API server does not serve it"),
             Self::Unusable(name) => write!(f, "TopologyMap {name} cannot be used as it is"),
             Self::OwnNode(name) => write!(f, "it lacks this Node, {name}"),
             Self::Label { key, user: None } => write!(f, "it does not have the label {key}"),
@@ -204,20 +198,20 @@ impl fmt::Display for MapGap {
 }
 
 impl MapGap {
-    /// What helps.
+    /// What the operator can do.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Map | Self::OwnNode(_) => {
-                "see whether ipvs-topo-controller runs, and whether our CRDs are installed"
+                "check that ipvs-topo-controller runs, and that the CRDs of ipvs-topo are installed"
             }
             Self::Access => {
-                "apply manifests/base of this version, whose rules let agents read topologymaps"
+                "apply manifests/base of this version: its RBAC rules let agents read topologymaps"
             }
             Self::Unusable(_) => {
-                "apply manifests/crds of this version; the controller writes it again"
+                "apply manifests/crds of this version; the controller then writes the map again"
             }
             Self::Label { .. } => {
-                "see whether ipvs-topo-controller runs, which adds the label by itself"
+                "check that ipvs-topo-controller runs: it adds the label by itself"
             }
         }
     }
