@@ -1,8 +1,8 @@
-//! What all collections said so far, and the one stream of events that it amounts to.
+//! Merges the objects of all resources into one stream of events.
 //!
-//! Kept of each object is its name and a fingerprint of what was told of it, not the object. A list that was read
-//! again is compared with that, so it tells only what differs; one that broke in the middle changes nothing that it
-//! did not name.
+//! Of each object only the name and a fingerprint of the reported content are kept. A relist is
+//! compared with these, so it reports only differences. A list that breaks in the middle removes
+//! nothing.
 
 mod known_objects;
 mod nodes;
@@ -34,30 +34,29 @@ use super::node_source::topology_map::TopologyMaps;
 use known_objects::KnownObjects;
 use watched::Watched;
 
-/// Takes objects and tells events.
 #[derive(Debug)]
 pub(crate) struct Reflector {
     context: Context,
     relists: Relists,
     watched: Vec<Watched>,
-    /// The map that stands for the Nodes, if one may.
+    /// The TopologyMaps, if these may replace the Nodes.
     maps: Option<TopologyMaps>,
-    /// Which labels of other Nodes are in use; all of them if nobody says it.
+    /// The labels of other Nodes in use; `None` if all labels are kept.
     label_usage: Option<LabelUsage>,
-    /// Whether a policy selects by namespaces, ever since the start.
+    /// Whether any policy has selected by namespaces since the start.
     by_namespace: bool,
-    /// The objects with warnings, by the name of their reports.
+    /// The names of the reports that have warnings.
     warned: BTreeSet<Arc<str>>,
-    /// Objects that cannot be used yet: from when on they can, where they come from, and what they are.
+    /// Objects that are not usable yet, with the time when they are (milliseconds since 1970).
     early: BTreeMap<ObjectKey, (i64, ResourceId, Node)>,
-    /// What stands in the way of reading a collection.
+    /// Why resources cannot be read, by name of the resource.
     troubles: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
-    /// The objects that are named as waiting for labels.
+    /// The objects that the last warning about missing labels names.
     waiting: Vec<ObjectKey>,
-    /// The labels that were told as not read.
+    /// The labels of the last `Unread` event.
     unread: BTreeSet<Arc<str>>,
-    /// Whether a list of Nodes that they wait for has to wait itself.
+    /// Whether the list of Nodes that objects wait for is delayed, because the last was recent.
     delayed: bool,
     batch: Batch,
 }
@@ -66,7 +65,6 @@ pub(crate) struct Reflector {
 const BATCH: usize = 256;
 
 impl Reflector {
-    /// Nothing is known; the first batch begins the list of everything.
     pub(crate) fn new(following: &Following, resources: &[WatchedResource]) -> Self {
         let (maps, label_usage) = match &following.nodes {
             NodeSource::Whole => (None, None),
@@ -98,7 +96,7 @@ impl Reflector {
         }
     }
 
-    /// The next of what has to be told, if there is anything left.
+    /// Takes the next batch; `None` if nothing has changed.
     pub(crate) fn take(&mut self) -> Option<Batch> {
         self.report_waiting();
         self.tell_unread();
@@ -114,7 +112,7 @@ impl Reflector {
         (!is_empty).then(|| std::mem::take(&mut self.batch))
     }
 
-    /// How many objects of a collection there are, of those that are read.
+    /// Counts the known objects of a resource, without Nodes that come from TopologyMaps.
     pub(crate) fn count(&self, id: ResourceId) -> usize {
         let own = self.only_node().filter(|_| id == ResourceId::NODES);
         let known = self.known(id);
@@ -124,13 +122,12 @@ impl Reflector {
         })
     }
 
-    /// Whether a policy selects by namespaces.
     pub(crate) fn needs_namespaces(&self) -> bool {
         self.by_namespace
     }
 
-    /// Whether a list of Nodes would not begin before it is known which of their labels are in use, as far as short
-    /// lists tell it.
+    /// Whether the labels in use are known well enough to list Nodes: the lists of policies and
+    /// drains are complete. Does not wait for Services, whose list is long.
     pub(crate) fn knows_label_usage(&self) -> bool {
         let is_user = |kind| {
             matches!(
@@ -144,7 +141,6 @@ impl Reflector {
             || watched.all(|it| !is_user(it.resource.id.kind()) || it.known.is_listed())
     }
 
-    /// A list of a collection begins.
     pub(crate) fn begin(&mut self, id: ResourceId) {
         self.context.interner.sweep();
         if let Some(known) = self.known_mut(id) {
@@ -155,14 +151,14 @@ impl Reflector {
         }
     }
 
-    /// A list of a collection has named everything: what it did not name has gone, unless that is too much to believe; see
-    /// [`Reflector::doubt`]. `now` is of a clock that only grows.
+    /// Ends a list: removes the objects that it did not name, unless the list is doubtful; see
+    /// [`Reflector::doubt`]. `now` is of a monotonic clock.
     pub(crate) fn listed(&mut self, id: ResourceId, now: Duration) {
         let confirms = self.relists == Relists::Confirm;
         self.end(id, confirms.then_some(now));
     }
 
-    /// A list has ended; without a moment it is believed.
+    /// Ends a list, which is believed without `now`.
     fn end(&mut self, id: ResourceId, now: Option<Duration>) {
         let Some(known) = self.known_mut(id) else {
             return;
@@ -176,8 +172,8 @@ impl Reflector {
         self.gate();
     }
 
-    /// When a collection is to be listed again because its last list lacked more than half of what is known, and how many
-    /// objects stay until then.
+    /// When to list a resource again because its last list lacked more than half of the known
+    /// objects, and how many objects stay until then.
     pub(crate) fn doubt(&self, id: ResourceId) -> Option<(Duration, usize)> {
         self.known(id)?.doubt()
     }
@@ -186,10 +182,10 @@ impl Reflector {
         let name = self.name(id);
         let warning = self.doubt(id).map(|(_, lacking)| {
             let message = format!(
-                "the last list of {name} lacks {lacking} objects, more than half of those that are known; they stay until \
-                 a second list, a minute later, lacks them too"
+                "the last list of {name} lacks {lacking} objects, more than half of the known ones; \
+                 they stay until a second list, a minute later, lacks them too"
             );
-            let remedy = "see whether this is the right API server and whether its data was lost; \
+            let remedy = "check whether this is the right API server and whether its data was lost; \
                           --relists=believe removes them at once";
             Warning {
                 code: Code::ListDoubted,
@@ -202,7 +198,7 @@ impl Reflector {
         );
     }
 
-    /// The server does not know the kind of object: there is none.
+    /// Removes all objects of a resource that the server does not know.
     pub(crate) fn absent(&mut self, id: ResourceId) {
         if let Some(known) = self.known_mut(id) {
             known.begin();
@@ -210,8 +206,8 @@ impl Reflector {
         self.end(id, None);
     }
 
-    /// What was read so far is all that can be had for now, as nobody may read the rest: it can be used, but nothing
-    /// counts as unknown yet.
+    /// Completes the start without the optional resources that cannot be read. Until these are
+    /// read, nothing that is found in the kernel counts as unknown.
     pub(crate) fn settle_for_less(&mut self) {
         let has_enough = |it: &Watched| it.resource.need != Need::Always || it.known.is_listed();
         let ready = self.completeness.is_none() && self.knows_nodes() && self.can_begin();
@@ -220,7 +216,7 @@ impl Reflector {
         }
     }
 
-    /// An object exists with this content.
+    /// Applies an object that was listed, added or modified.
     pub(crate) fn exists(&mut self, id: ResourceId, node: &Node) {
         if id == ResourceId::TopologyMaps {
             return self.map_exists(node);
@@ -263,18 +259,20 @@ impl Reflector {
                 }
                 self.invalid(id, key, warnings);
             }
-            // A server checks names, and the kind was given by us: there is nothing to call it by.
+            // An API server sends only valid names, and the kind is that of the request. An object
+            // without a name could not be reported.
             Outcome::OtherKind(_) | Outcome::Unknown => {}
         }
     }
 
-    /// Judges objects again for which it was too early. A drain is judged by the clock, and clocks differ: a renewal
-    /// that is 72 hours ahead by the clock of the controller may be more by this one.
+    /// Checks objects again that were not usable yet. The check of a drain depends on the clock,
+    /// and clocks differ: a renewal that is 72 hours ahead by the clock of the controller may be
+    /// further ahead by the clock of the agent.
     pub(crate) fn judge_again(&mut self) {
         let Some(now) = self.context.clock.now() else {
             return;
         };
-        // One that a list in the middle has not named yet, or that a list in doubt lacks, may not exist any more.
+        // During a list, and while a list is in doubt, the object may not exist any more.
         let is_due = |(at, id, _): &(i64, ResourceId, Node)| {
             *at <= now && self.known(*id).is_some_and(KnownObjects::is_settled)
         };
@@ -287,7 +285,7 @@ impl Reflector {
         }
     }
 
-    /// An object does not exist any more.
+    /// Removes an object that was deleted.
     pub(crate) fn gone(&mut self, id: ResourceId, node: &Node) {
         let Some(key) = self.key(id, node) else {
             return;
@@ -319,7 +317,6 @@ impl Reflector {
         }
     }
 
-    /// Whether the object could be used at some time.
     fn was_good(&self, id: ResourceId, key: &ObjectKey) -> bool {
         let known = self.known(id);
         known.is_some_and(|known| known.was_good(&key.name))
@@ -342,7 +339,6 @@ impl Reflector {
         Some(&mut watched.known)
     }
 
-    /// The resource as `kubectl` takes it.
     fn name(&self, id: ResourceId) -> &'static str {
         let mut watched = self.watched.iter();
         let watched = watched.find(|watched| watched.resource.id == id);
@@ -356,7 +352,7 @@ impl Reflector {
         self.batch.events.push(Event::Delete(key.clone()));
     }
 
-    /// Says that a collection cannot be read now, or that it can again.
+    /// Reports why a resource cannot be read; withdraws the report without an error.
     pub(crate) fn trouble(&mut self, id: ResourceId, server: &Arc<str>, error: Option<&ApiError>) {
         let name = self.name(id);
         let warning = error.map(|error| Warning {
@@ -376,7 +372,7 @@ impl Reflector {
         }
     }
 
-    /// Replaces what is said about an object.
+    /// Replaces the warnings about an object.
     fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
         if !warnings.is_empty() || !self.warned.is_empty() {
             self.report_on(key.to_string().into(), warnings);
@@ -403,7 +399,7 @@ impl Reflector {
         }
     }
 
-    /// Tells that everything was listed, once it was.
+    /// Completes the start when every resource is listed.
     fn gate(&mut self) {
         let by_namespace = self.by_namespace;
         let mut watched = self.watched.iter();

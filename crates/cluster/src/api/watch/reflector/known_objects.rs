@@ -1,4 +1,5 @@
-//! What was told of the objects of one collection.
+//! Tracks the reported state of each object of one resource, and doubts a relist that lacks most
+//! objects.
 
 use std::time::Duration;
 
@@ -8,50 +9,47 @@ use topology_core::model::ObjectName;
 use crate::object::{Kind, ObjectKey};
 use crate::source::State;
 
-/// The objects of one collection.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     objects: FxHashMap<ObjectName, Entry>,
-    /// Which list is being read; grows with each.
+    /// The number of the current list, or of the last list between lists.
     list: u32,
     listed: bool,
-    /// Whether a list has begun and has not ended.
+    /// Whether a list is under way.
     reading: bool,
-    /// The last list that was believed.
+    /// The number of the last list that was believed.
     believed: u32,
-    /// Whether any list has ended.
+    /// Whether any list has ended; stays after [`KnownObjects::unlist`].
     was_listed: bool,
     doubt: Option<ListDoubt>,
 }
 
-/// A list that was read again and lacked more than half of what is known.
+/// A relist that lacked more than half of the known objects.
 #[derive(Debug, Clone, Copy)]
 struct ListDoubt {
-    /// Its number.
     list: u32,
-    /// When it ended.
+    /// When the list ended.
     since: Duration,
-    /// How many objects it lacked.
+    /// How many objects the list lacked.
     lacking: usize,
 }
 
-/// How long what a doubtful list lacks stays at least.
+/// How long the objects that a doubtful list lacks stay at least.
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
-/// What was told of one object.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// What the last `Apply` or `Ignore` said, if there was one.
+    /// The state in the last `Apply` or `Ignore` event, if there was one.
     told: Option<State>,
-    /// Whether a `Keep` came after it.
+    /// Whether a `Keep` event followed it.
     kept: bool,
-    /// The list that named it last.
+    /// [`KnownObjects::list`] when the object was last received.
     list: u32,
-    /// The list that was read, or had been read last, when it became known.
+    /// [`KnownObjects::list`] when the object became known.
     born: u32,
 }
 
-/// Whether one list was read before another.
+/// Whether `list` was read before `other`; the numbers wrap.
 fn is_before(list: u32, other: u32) -> bool {
     list.wrapping_sub(other) > u32::MAX / 2
 }
@@ -65,45 +63,43 @@ impl KnownObjects {
         self.objects.contains_key(name)
     }
 
-    /// Whether a list has ended once.
+    /// Whether a list has ended since [`unlist`](Self::unlist).
     pub(super) fn is_listed(&self) -> bool {
         self.listed
     }
 
-    /// Whether what is known is what the last list named, with the changes since.
+    /// Whether exactly the objects of the last list are known, with the changes since.
     pub(super) fn is_settled(&self) -> bool {
         !self.reading && self.doubt.is_none()
     }
 
-    /// A list begins.
     pub(super) fn begin(&mut self) {
         self.list = self.list.wrapping_add(1);
         self.reading = true;
     }
 
-    /// Every object that is known, by name.
     pub(super) fn names(&self) -> impl Iterator<Item = &ObjectName> {
         self.objects.keys()
     }
 
-    /// The present list need not name any that `is_so`.
+    /// Treats the objects that match as named by the current list.
     pub(super) fn name_all(&mut self, is_so: impl Fn(&ObjectName) -> bool) {
         let list = self.list;
         let those = self.objects.iter_mut().filter(|(name, _)| is_so(name));
         those.for_each(|(_, entry)| entry.list = list);
     }
 
-    /// What was listed does not count any more.
+    /// Requires another list before the resource counts as listed.
     pub(super) fn unlist(&mut self) {
         self.listed = false;
     }
 
-    /// A list ends: takes out what it did not name, by name.
+    /// Ends a list. Removes the objects that it did not name, and returns them, sorted by name.
     ///
-    /// With a moment (of a clock that only grows) a list that was read again is not believed at first if it lacks more
-    /// than half of what is known: an empty etcd and another cluster's API server answer so. What it lacks stays until a
-    /// list that ends [`CONFIRM`] later or after that lacks it too. Objects that only lists in doubt have named do not
-    /// count as known: those of another cluster prove nothing about ours.
+    /// With `now` (of a monotonic clock), doubts a relist that lacks more than half of the known
+    /// objects: an empty etcd or the API server of another cluster sends such a list. The missing
+    /// objects stay until a list that ends at least [`CONFIRM`] later lacks them too. Objects that
+    /// only doubtful lists named do not count as known, because another cluster may have sent them.
     pub(super) fn end(&mut self, kind: Kind, now: Option<Duration>) -> Vec<ObjectKey> {
         let again = std::mem::replace(&mut self.was_listed, true);
         (self.listed, self.reading) = (true, false);
@@ -123,7 +119,7 @@ impl KnownObjects {
         }
     }
 
-    /// Everything that the present list did not name is gone.
+    /// Removes the objects that the current list did not name.
     fn believe(&mut self, kind: Kind) -> Vec<ObjectKey> {
         self.doubt = None;
         self.believed = self.list;
@@ -131,7 +127,8 @@ impl KnownObjects {
         self.take_out(kind, |entry| entry.list != list)
     }
 
-    /// The present list lacks much. What the first list in doubt lacked too is gone, if that was long enough ago.
+    /// Doubts the current list. If the first doubtful list ended [`CONFIRM`] ago, removes the
+    /// objects that both lack.
     fn doubt_or_confirm(&mut self, kind: Kind, now: Duration, new: ListDoubt) -> Vec<ObjectKey> {
         let doubt = *self.doubt.get_or_insert(new);
         if now < doubt.since + CONFIRM {
@@ -142,19 +139,19 @@ impl KnownObjects {
         let Some(lacking) = self.lacking(self.list, was_there) else {
             return self.believe(kind);
         };
-        // It lacks much that the first list did name.
+        // The current list lacks most objects of the first one, so the two do not agree.
         self.believed = doubt.list;
         self.doubt = Some(ListDoubt { lacking, ..new });
         self.take_out(kind, is_unseen)
     }
 
-    /// When the list in doubt may be confirmed, and how many objects it lacked.
+    /// When another list may confirm the doubtful list, and how many objects the latter lacked.
     pub(super) fn doubt(&self) -> Option<(Duration, usize)> {
         let doubt = self.doubt?;
         Some((doubt.since + CONFIRM, doubt.lacking))
     }
 
-    /// How many of these objects a list did not name, if it is more than half of them.
+    /// How many of the objects that match `list` did not name, if it is more than half of them.
     fn lacking(&self, list: u32, is_one: impl Fn(&Entry) -> bool) -> Option<usize> {
         let these = self.objects.values().filter(|entry| is_one(entry));
         let (mut known, mut lacking) = (0, 0);
@@ -172,7 +169,7 @@ impl KnownObjects {
         gone
     }
 
-    /// Takes note of an object. Returns whether it is news.
+    /// Records the state of an object. Returns whether the state changed.
     pub(super) fn put(&mut self, key: &ObjectKey, state: State) -> bool {
         let new = Entry {
             told: None,
@@ -192,7 +189,7 @@ impl KnownObjects {
         entry.told.replace(state) != Some(state)
     }
 
-    /// Whether the object could be used at some time.
+    /// Whether a valid version of the object was reported and is in use.
     pub(super) fn was_good(&self, name: &ObjectName) -> bool {
         let entry = self.objects.get(name);
         entry.is_some_and(|entry| matches!(entry.told, Some(State::Good(_))))

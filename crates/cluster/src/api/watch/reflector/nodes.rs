@@ -1,4 +1,4 @@
-//! The Nodes of which the map tells, as events; and what waits until their labels are known.
+//! Sends events for Nodes of `TopologyMap` objects, and holds objects until their labels are known.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,41 +15,39 @@ use crate::source::{State, fingerprint};
 use crate::warning::{Code, Subject, Warning};
 use object_tree::Node;
 
-/// What is said of the map is reported under this name.
+/// The name of the report about TopologyMaps.
 const REPORT: &str = "TopologyMap";
-/// What waits for labels is reported under this name.
+/// The name of the report about objects that wait for labels.
 const WAITING: &str = "labels";
-/// How many objects that wait are named.
+/// How many waiting objects the report names.
 const NAMED: usize = 10;
 
-/// What is asked of the server about objects: anew if it is not what was asked before.
+/// The query for Nodes. They are listed again when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NodeQuery {
-    /// The only one that is asked for, if it is not all of them.
+    /// The name of the only requested Node; `None` if all are requested.
     pub(crate) only: Option<Arc<str>>,
-    /// How often they were asked for again, for their labels.
+    /// How many lists were requested because of labels.
     round: u32,
 }
 
 impl Reflector {
-    /// Whether the map can stand for the Nodes; nothing if it shall not.
+    /// Whether TopologyMaps can replace the Nodes; `None` if they are not used.
     pub(crate) fn readiness(&self) -> Option<&MapReadiness> {
         self.maps.as_ref().map(|maps| &maps.readiness)
     }
 
-    /// What is read of the Nodes.
     pub(crate) fn reading(&self) -> NodeScope {
         let maps = self.maps.as_ref();
         maps.map_or(NodeScope::All, |maps| maps.reading)
     }
 
-    /// The only Node that is read, if the map tells of the others.
+    /// The agent's own Node, if the others come from TopologyMaps.
     pub(crate) fn only_node(&self) -> Option<Arc<str>> {
         let maps = self.maps.as_ref()?;
         (maps.reading == NodeScope::Own).then(|| Arc::clone(maps.own()))
     }
 
-    /// What is asked of the server about Nodes.
     pub(crate) fn node_query(&self) -> NodeQuery {
         NodeQuery {
             only: self.only_node(),
@@ -57,7 +55,7 @@ impl Reflector {
         }
     }
 
-    /// Whose objects wait for labels of all Nodes that no list on its way will tell.
+    /// The owner of objects that wait for labels, unless a list that has them is under way.
     pub(crate) fn label_owner_waiting(&self) -> Option<LabelOwner> {
         let is_read = self
             .known(ResourceId::NODES)
@@ -68,12 +66,12 @@ impl Reflector {
             .and_then(LabelUsage::lacks)
     }
 
-    /// The list that some objects wait for is not asked for yet, as Nodes were listed not long ago.
+    /// Records that the list which objects wait for is delayed, because the last was recent.
     pub(crate) fn delay_nodes(&mut self) {
         self.delayed = true;
     }
 
-    /// Asks for a list of Nodes, with the labels that are lacking.
+    /// Requests a list of Nodes, with the missing labels.
     pub(crate) fn ask_for_nodes(&mut self) {
         self.delayed = false;
         if let Some(label_usage) = &mut self.label_usage {
@@ -81,12 +79,12 @@ impl Reflector {
         }
     }
 
-    /// Whether everything was read once.
+    /// Whether `Complete` was sent.
     pub(crate) fn is_complete(&self) -> bool {
         self.completeness.is_some()
     }
 
-    /// From now on `reading` is read of the Nodes. What is known of them stays until that is known.
+    /// Switches the Nodes that are read. Known Nodes stay until the new source is listed.
     pub(crate) fn read_nodes(&mut self, reading: NodeScope) {
         if let Some(maps) = &mut self.maps {
             maps.reading = reading;
@@ -102,7 +100,7 @@ impl Reflector {
         }
     }
 
-    /// Nobody may read the map, if that is the input; or somebody may again.
+    /// Records whether the API server refuses to serve a resource; only TopologyMaps matter.
     pub(crate) fn refused(&mut self, id: ResourceId, refused: bool) {
         if let (ResourceId::TopologyMaps, Some(maps)) = (id, &mut self.maps) {
             maps.refused(refused);
@@ -110,13 +108,14 @@ impl Reflector {
         }
     }
 
-    /// Whether it is the map that tells of this object.
+    /// Whether the object is a Node that comes from TopologyMaps.
     pub(super) fn is_mapped(&self, key: &ObjectKey) -> bool {
         let own = self.only_node();
         key.kind == Kind::Node && own.is_some_and(|own| key.name.name != own)
     }
 
-    /// A list of Nodes begins. One that names one's own alone says nothing of those of which the map tells.
+    /// Begins a list of Nodes. A list of only the agent's own Node must not remove the Nodes that
+    /// come from TopologyMaps.
     pub(super) fn begin_nodes(&mut self) {
         if let Some(label_usage) = &mut self.label_usage {
             self.context.others = Some(label_usage.begin());
@@ -144,7 +143,7 @@ impl Reflector {
         self.map_changed(&changed);
     }
 
-    /// Tells of the Nodes that changed in a map that was fit before and is.
+    /// Sends the changed Nodes, if the TopologyMaps were ready before and still are.
     fn map_changed(&mut self, changed: &BTreeSet<Arc<str>>) {
         let was_fit = self.readiness() == Some(&MapReadiness::Ready);
         self.weigh();
@@ -155,7 +154,7 @@ impl Reflector {
         self.gate();
     }
 
-    /// A list has ended: that of the map, or one that some objects wait for.
+    /// Ends a list of TopologyMaps or Nodes; ignores other resources.
     pub(super) fn nodes_listed(&mut self, id: ResourceId) {
         let all = self.reading() == NodeScope::All;
         match (id, &mut self.label_usage, &mut self.maps) {
@@ -175,19 +174,19 @@ impl Reflector {
         self.reading() == NodeScope::Own && self.readiness() == Some(&MapReadiness::Ready)
     }
 
-    /// Whether the Nodes are known, from where they are read.
+    /// Whether the source of Nodes is usable. TopologyMaps must be ready.
     pub(super) fn knows_nodes(&self) -> bool {
         self.reading() == NodeScope::All || self.is_read_from_map()
     }
 
-    /// Finds out whether the map is fit, and tells what follows.
+    /// Checks the readiness of the TopologyMaps, and sends the events that depend on it.
     fn judge(&mut self) {
         self.weigh();
         self.release();
         self.gate();
     }
 
-    /// Finds out whether the map is fit. Returns whether that is news.
+    /// Checks the readiness of the TopologyMaps. Returns whether it changed.
     fn weigh(&mut self) -> bool {
         let (Some(maps), Some(label_usage)) = (&mut self.maps, &self.label_usage) else {
             return false;
@@ -212,7 +211,7 @@ impl Reflector {
         self.report_on(REPORT.into(), lack.into_iter().collect());
     }
 
-    /// Tells of everything in the map, and of what it does not have any more.
+    /// Sends all Nodes of the TopologyMaps, and removes the Nodes that these no longer have.
     fn sync_all(&mut self) {
         let told = self.known(ResourceId::NODES).into_iter();
         let told = told.flat_map(|nodes| nodes.names().map(|name| &name.name));
@@ -221,7 +220,7 @@ impl Reflector {
         self.sync(&names);
     }
 
-    /// Tells what the map says of these Nodes.
+    /// Sends these Nodes as the TopologyMaps have them.
     fn sync(&mut self, names: &BTreeSet<Arc<str>>) {
         for name in names {
             let key = ObjectKey::global(Kind::Node, name);
@@ -243,8 +242,8 @@ impl Reflector {
         }
     }
 
-    /// Tells of an object, as soon as the labels are known that it goes by: until then it is as it was before.
-    /// `shown` if an earlier version was told.
+    /// Sends an object as soon as its labels are known; until then its last version stays in use.
+    /// `shown`: an earlier version was sent.
     pub(super) fn apply(&mut self, key: &ObjectKey, object: Object, shown: bool) {
         let Some(label_usage) = &mut self.label_usage else {
             return self.batch.events.push(Event::Apply(object));
@@ -265,7 +264,7 @@ impl Reflector {
         self.gate();
     }
 
-    /// An object is not there any more, or none of our business.
+    /// Forgets the labels of an object that is deleted or ignored.
     pub(super) fn unuse(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         if label_usage.is_some_and(|label_usage| label_usage.forget(key)) {
@@ -273,8 +272,8 @@ impl Reflector {
         }
     }
 
-    /// Whether nothing waits for labels, or everything can begin without what does: the map does not tell them, or Nodes
-    /// were listed once more.
+    /// Whether the start need not wait for labels: no object is held, TopologyMaps are in use and
+    /// do not have the labels, or Nodes were listed again.
     pub(super) fn can_begin(&self) -> bool {
         let label_usage = self.label_usage.as_ref();
         label_usage.is_none_or(|label_usage| {
@@ -284,7 +283,7 @@ impl Reflector {
         })
     }
 
-    /// Tells of every Service that waits for labels and of which nothing was told.
+    /// Sends a substitute for each held Service of which no version was sent.
     pub(super) fn stand_in_for_all(&mut self) {
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let held: Vec<ObjectKey> = held.cloned().collect();
@@ -293,28 +292,28 @@ impl Reflector {
         }
     }
 
-    /// Tells of a Service that waits for labels, if nothing was told of it.
+    /// Sends a substitute for a held Service of which no version was sent.
     fn stand_in(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         let object = label_usage.and_then(|label_usage| label_usage.stand_in(key));
         self.batch.events.extend(object.map(Event::Apply));
     }
 
-    /// Tells what is new of a Service that waits for labels, besides its policy, if anything was told of it.
+    /// Sends the changes of a held Service, without its policy, if a version was sent before.
     fn follow(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_ref();
         let object = label_usage.and_then(|label_usage| label_usage.follow(key));
         self.batch.events.extend(object.map(Event::Apply));
     }
 
-    /// A list of Nodes that some objects wait for has failed, or takes long.
+    /// Records that a list of Nodes failed or takes long, so that the start need not wait for it.
     pub(crate) fn node_list_late(&mut self) {
         if self.label_usage.as_mut().is_some_and(LabelUsage::late) {
             self.gate();
         }
     }
 
-    /// Tells which labels are not read, if they are others than those that were told.
+    /// Sends the labels that are in use but not read, if they changed.
     pub(super) fn tell_unread(&mut self) {
         let Some(label_usage) = &self.label_usage else {
             return;
@@ -325,13 +324,13 @@ impl Reflector {
         }
     }
 
-    /// Names the first objects that wait for labels, if they are others than those that were named.
+    /// Reports the first objects that wait for labels, if they changed.
     pub(super) fn report_waiting(&mut self) {
         if self.completeness.is_none() {
             return;
         }
-        // The controller adds the labels of administrators within seconds, those of tenants while there is room; all
-        // else waits for a list that is on its way.
+        // The controller adds labels of administrators within seconds, so only tenants may wait
+        // long for TopologyMaps. Without these, objects wait long only if the list is delayed.
         let reading = self.reading();
         let waits_long = |key: &&ObjectKey| match reading {
             NodeScope::Own => matches!(key.kind, Kind::Service | Kind::TopologyPolicy),
@@ -346,7 +345,7 @@ impl Reflector {
         }
     }
 
-    /// Whether the labels are known of every Node that the newest version of an object goes by.
+    /// Whether the labels of the newest version of an object are known of every Node.
     fn knows_labels(&self, key: &ObjectKey) -> bool {
         let label_usage = self.label_usage.as_ref();
         label_usage.is_none_or(|label_usage| {
@@ -358,7 +357,7 @@ impl Reflector {
         })
     }
 
-    /// Tells of what has waited long enough.
+    /// Sends the held objects whose labels are known now.
     fn release(&mut self) {
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let ready: Vec<ObjectKey> = held.filter(|key| self.knows_labels(key)).cloned().collect();
@@ -367,7 +366,7 @@ impl Reflector {
         }
     }
 
-    /// Tells of an object if it is held.
+    /// Sends an object if it is held.
     fn tell(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         let object = label_usage.and_then(|label_usage| label_usage.tell(key));
@@ -377,7 +376,7 @@ impl Reflector {
 
 fn warning(lack: &MapGap) -> Warning {
     let message =
-        format!("cannot stand for the Nodes: {lack}; until it can, the Nodes themselves are read");
+        format!("cannot replace the Nodes: {lack}; until it can, the agent reads all Nodes");
     Warning {
         subject: Subject::Other(REPORT, None),
         code: Code::MapUnfit,
@@ -386,9 +385,10 @@ fn warning(lack: &MapGap) -> Warning {
 }
 
 fn waits(key: &ObjectKey) -> Warning {
-    let message = "uses a label that is not known of the other Nodes yet; what its last version asked stays in use, and a \
-                   Service that has none is served without its policy";
-    let remedy = "wait for the next list of Nodes, or for the map to have the label (the controller's --label-keys)";
+    let message = "uses a label that is not known of the other Nodes yet; the topology settings of \
+                   its last version stay in use, and a new Service is served without its policy";
+    let remedy = "wait for the next list of Nodes, or until the TopologyMap has the label (the \
+                  controller's --label-keys)";
     Warning {
         code: Code::LabelUnread,
         ..Warning::of_object(&"".into(), 0, key, message, remedy)
