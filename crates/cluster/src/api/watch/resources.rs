@@ -161,7 +161,7 @@ mod tests {
     use kube_io::Target;
 
     #[test]
-    fn every_resource_is_called_as_its_path_has_it_and_ours_are_of_our_version() {
+    fn the_name_of_every_resource_matches_its_path_and_version() {
         for watched in cluster_resources() {
             let path = watched.resource.path;
             assert_eq!(Target::of(path).full_resource(), watched.name);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn kubernetes_own_kinds_are_requested_as_protobuf_and_ours_as_json() {
+    fn kubernetes_kinds_are_requested_as_protobuf_and_custom_kinds_as_json() {
         for watched in cluster_resources() {
             let expected = if watched.name.ends_with(GROUP) {
                 Format::Json

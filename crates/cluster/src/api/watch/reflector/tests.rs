@@ -1,4 +1,4 @@
-//! What lists and changes amount to, in whichever order they come and wherever they break.
+//! Tests the result of lists and changes, in any order and with interruptions.
 
 mod doubt;
 mod drains;
@@ -60,14 +60,13 @@ fn service(name: &str, port: u32) -> Node {
     )
 }
 
-/// A `Reflector`, and what an index makes of all that it told.
+/// A `Reflector`, and an index with all its batches applied.
 struct Bench {
     reflector: Reflector,
     index: Index,
 }
 
 impl Bench {
-    /// Every list is believed.
     fn new() -> Self {
         Self::with(Relists::Believe)
     }
@@ -86,14 +85,14 @@ impl Bench {
         }
     }
 
-    /// Everything listed, with the nodes named.
+    /// Every resource listed, with these Nodes.
     fn listed(nodes: &[(&str, &str)]) -> Self {
         let mut bench = Self::new();
         bench.list(NODES, nodes.iter().map(|(name, zone)| node(name, zone)));
         for id in listed_always().skip(1) {
             bench.list(id, []);
         }
-        bench.tell();
+        bench.deliver();
         bench
     }
 
@@ -105,8 +104,8 @@ impl Bench {
         self.reflector.listed(id, Duration::ZERO);
     }
 
-    /// Passes on what there is to tell. Returns the events, and the warnings that are new.
-    fn tell(&mut self) -> (Vec<Event>, Vec<String>) {
+    /// Applies the batches to the index. Returns their events, and the new warnings.
+    fn deliver(&mut self) -> (Vec<Event>, Vec<String>) {
         let (mut events, mut warnings) = (Vec::new(), Vec::new());
         while let Some(batch) = self.reflector.take() {
             assert!(batch.events.len() <= BATCH);
@@ -127,12 +126,12 @@ impl Bench {
 }
 
 #[test]
-fn everything_is_there_when_every_collection_was_listed_and_not_before() {
+fn the_start_is_complete_when_every_resource_was_listed_and_not_before() {
     let mut bench = Bench::new();
     for id in listed_always().collect::<Vec<_>>().into_iter().rev() {
         assert_eq!(bench.index.completeness(), None);
         bench.list(id, []);
-        bench.tell();
+        bench.deliver();
     }
     assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
 }
@@ -145,19 +144,19 @@ fn namespaces_are_waited_for_only_if_a_policy_selects_by_them() {
         let object = (id == POLICIES).then(|| object(POLICIES, policy));
         bench.list(id, object);
     }
-    bench.tell();
+    bench.deliver();
     assert!(bench.reflector.needs_namespaces());
     assert_eq!(bench.index.completeness(), None);
     bench.list(NAMESPACES, []);
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
 }
 
 #[test]
-fn a_list_that_is_read_again_tells_only_what_differs() {
+fn a_relist_reports_only_differences() {
     let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
     bench.list(NODES, [node("n1", "a"), node("n2", "b")]);
-    let (events, _) = bench.tell();
+    let (events, _) = bench.deliver();
     assert_eq!(events.len(), 2, "{events:?}");
     let expected =
         [("n1", "a"), ("n2", "b")].map(|(name, zone)| (name.to_owned(), zone.to_owned()));
@@ -170,13 +169,17 @@ fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_fo
     bench.reflector.begin(NODES);
     bench.reflector.exists(NODES, &node("n1", "a"));
     bench.reflector.exists(NODES, &node("n4", "a"));
-    // It broke here, and begins again.
+    // The list breaks here, and begins again.
     bench.reflector.begin(NODES);
-    bench.tell();
-    assert_eq!(bench.zones().len(), 4, "nothing that still exists goes");
+    bench.deliver();
+    assert_eq!(
+        bench.zones().len(),
+        4,
+        "no object is removed that may still exist"
+    );
     bench.reflector.exists(NODES, &node("n2", "a"));
     bench.reflector.listed(NODES, Duration::ZERO);
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["n2"]);
 }
 
@@ -195,7 +198,7 @@ fn a_heartbeat_changes_nothing() {
         )
     };
     bench.reflector.exists(NODES, &beat(1));
-    assert_eq!(bench.tell().0.len(), 1);
+    assert_eq!(bench.deliver().0.len(), 1);
     for second in 2..30 {
         bench.reflector.exists(NODES, &beat(second));
         assert_eq!(bench.reflector.take(), None);
@@ -203,13 +206,13 @@ fn a_heartbeat_changes_nothing() {
 }
 
 #[test]
-fn an_object_that_cannot_be_used_any_more_stays_as_it_was_and_one_warning_says_so() {
+fn an_object_that_is_no_longer_valid_stays_as_it_was_with_one_warning() {
     let mut bench = Bench::listed(&[]);
     bench.reflector.exists(SERVICES, &service("cart", 80));
-    assert_eq!(bench.tell().1, [""; 0]);
+    assert_eq!(bench.deliver().1, [""; 0]);
     let broken = r#"{"metadata":{"name":"cart","namespace":"shop"},"spec":{"clusterIP":"nonsense","ports":[]}}"#;
     bench.reflector.exists(SERVICES, &object(SERVICES, broken));
-    let (_, warnings) = bench.tell();
+    let (_, warnings) = bench.deliver();
     let kept = "Service shop/cart: cannot be used as it is now; its last good version stays in use";
     assert!(
         warnings.iter().any(|warning| warning.starts_with(kept)),
@@ -217,9 +220,9 @@ fn an_object_that_cannot_be_used_any_more_stays_as_it_was_and_one_warning_says_s
     );
     assert_eq!(bench.index.snapshot().services().count(), 1);
     bench.reflector.exists(SERVICES, &object(SERVICES, broken));
-    assert_eq!(bench.tell().1, [""; 0], "what was said is not said again");
+    assert_eq!(bench.deliver().1, [""; 0], "the warning is not repeated");
     bench.reflector.exists(SERVICES, &service("cart", 80));
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.warnings().count(), 0);
 }
 
@@ -228,34 +231,34 @@ fn a_kind_that_goes_takes_its_objects_along() {
     let mut bench = Bench::listed(&[]);
     let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#;
     bench.reflector.exists(POLICIES, &object(POLICIES, policy));
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.snapshot().policies().count(), 1);
     bench.reflector.absent(POLICIES);
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.snapshot().policies().count(), 0);
 }
 
 #[test]
-fn what_nobody_may_read_is_done_without_for_now_but_never_services() {
+fn the_start_does_without_optional_resources_that_cannot_be_read() {
     let mut bench = Bench::new();
     bench.list(NODES, []);
     bench.list(SERVICES, []);
     bench.reflector.settle_for_less();
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.completeness(), None);
     bench.list(SLICES, []);
     bench.reflector.settle_for_less();
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.completeness(), Some(Completeness::Partial));
     for id in listed_always().skip(3) {
         bench.list(id, []);
     }
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.completeness(), Some(Completeness::Whole));
 }
 
 #[test]
-fn trouble_with_a_collection_is_said_once_and_taken_back() {
+fn an_error_of_a_resource_is_reported_once_and_withdrawn() {
     let mut bench = Bench::listed(&[]);
     let server: Arc<str> = "https://10.0.0.1:6443/".into();
     let target = kube_io::Target::of(resource(NODES).resource.path);
@@ -268,18 +271,18 @@ fn trouble_with_a_collection_is_said_once_and_taken_back() {
     for _ in 0..3 {
         bench.reflector.trouble(NODES, &server, Some(&error));
     }
-    let (_, warnings) = bench.tell();
+    let (_, warnings) = bench.deliver();
     assert_eq!(warnings.len(), 1);
     assert!(
         warnings[0].starts_with("https://10.0.0.1:6443/: watch nodes: Unreachable: refused"),
         "{warnings:?}"
     );
     bench.reflector.trouble(NODES, &server, None);
-    bench.tell();
+    bench.deliver();
     assert_eq!(bench.index.warnings().count(), 0);
 }
 
-/// What may happen to the collection of Nodes.
+/// A step of a list or watch of Nodes.
 #[derive(Debug, Clone)]
 enum Step {
     Begin,
@@ -298,7 +301,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The model: a map, and what the present list has named.
+    /// The model: a map, and the names in the current list.
     #[test]
     fn lists_and_changes_in_any_order_end_as_a_plain_map_would(steps in prop::collection::vec(step(), 0..80)) {
         let mut bench = Bench::listed(&[]);
@@ -323,13 +326,13 @@ proptest! {
                     bench.reflector.gone(NODES, &node(&name, "z0"));
                     model.remove(&name);
                 }
-                // A list ends only if one has begun.
+                // A list ends only if it has begun.
                 Step::End => if let Some(named) = named.take() {
                     bench.reflector.listed(NODES, Duration::ZERO);
                     model.retain(|name, _| named.contains(name));
                 }
             }
-            bench.tell();
+            bench.deliver();
             prop_assert_eq!(bench.zones(), model.clone());
         }
     }
@@ -350,7 +353,7 @@ fn annotated(keys: &str, port: u32) -> Node {
 #[test]
 fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_follows() {
     let mut bench = Bench::listed(&[("n1", "a")]);
-    let asked = |bench: &Bench| {
+    let used = |bench: &Bench| {
         let name = ObjectName::new("shop", "cart");
         let service = bench.index.snapshot().service(&name).unwrap();
         let policy = service.policy.as_ref().unwrap();
@@ -364,33 +367,33 @@ fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_fo
         )
     };
     bench.reflector.exists(SERVICES, &annotated("zo ne", 80));
-    assert!(bench.tell().1[0].contains("the levels of a hard policy cannot be read"));
-    assert_eq!(asked(&bench), (Faults::Boundary, String::new(), 80));
+    assert!(bench.deliver().1[0].contains("the levels of a hard policy cannot be read"));
+    assert_eq!(used(&bench), (Faults::Boundary, String::new(), 80));
     bench
         .reflector
         .exists(SERVICES, &annotated("example.com/rack", 80));
     bench.list(NODES, [node("n1", "a")]);
-    bench.tell();
+    bench.deliver();
     let good = "example.com/rack".to_owned();
-    assert_eq!(asked(&bench), (Faults::None, good.clone(), 80));
+    assert_eq!(used(&bench), (Faults::None, good.clone(), 80));
     bench
         .reflector
         .exists(SERVICES, &annotated("example.com/ rack", 81));
-    bench.tell();
-    assert_eq!(asked(&bench), (Faults::LastGood, good.clone(), 81));
+    bench.deliver();
+    assert_eq!(used(&bench), (Faults::LastGood, good.clone(), 81));
     let keeps = |bench: &Bench| {
         let others = bench.reflector.context.others.as_ref().unwrap();
         others.keys.contains("example.com/rack")
     };
     bench.list(SERVICES, [annotated("example.com/ rack", 82)]);
     bench.list(NODES, [node("n1", "a")]);
-    bench.tell();
-    assert_eq!(asked(&bench), (Faults::LastGood, good, 82));
+    bench.deliver();
+    assert_eq!(used(&bench), (Faults::LastGood, good, 82));
     assert!(
         keeps(&bench),
         "the labels of the last good version are kept"
     );
     bench.reflector.exists(SERVICES, &annotated("zone", 82));
-    bench.tell();
-    assert_eq!(asked(&bench), (Faults::None, "zone".to_owned(), 82));
+    bench.deliver();
+    assert_eq!(used(&bench), (Faults::None, "zone".to_owned(), 82));
 }

@@ -1,10 +1,10 @@
-//! A list that was read again and lacks most of what is known is not believed at once.
+//! Tests that a relist that lacks most known objects is not believed at once.
 
 use super::*;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Four Nodes, Services and slices, everything listed once.
+/// Every resource listed once, with four Nodes, Services and slices.
 fn bench(relists: Relists) -> Bench {
     let mut bench = Bench::with(relists);
     bench.list(NODES, NAMES.map(|name| node(name, "z")));
@@ -13,7 +13,7 @@ fn bench(relists: Relists) -> Bench {
     for id in listed_always().skip(3) {
         bench.list(id, []);
     }
-    bench.tell();
+    bench.deliver();
     assert_eq!(known(&bench), [4, 4, 4]);
     bench
 }
@@ -31,7 +31,7 @@ fn slice(name: &str) -> Node {
     )
 }
 
-/// Nodes, Services and slices that are known.
+/// Counts the known Nodes, Services and slices.
 fn known(bench: &Bench) -> [usize; 3] {
     let snapshot = bench.index.snapshot();
     [
@@ -41,14 +41,14 @@ fn known(bench: &Bench) -> [usize; 3] {
     ]
 }
 
-/// A list that ends after so many seconds.
+/// Lists these objects; the list ends at `second`.
 fn relist(bench: &mut Bench, second: u64, id: ResourceId, objects: impl IntoIterator<Item = Node>) {
     bench.reflector.begin(id);
     for object in objects {
         bench.reflector.exists(id, &object);
     }
     bench.reflector.listed(id, Duration::from_secs(second));
-    bench.tell();
+    bench.deliver();
 }
 
 fn warnings(bench: &Bench) -> Vec<String> {
@@ -63,14 +63,14 @@ fn d13_an_empty_list_removes_nothing_until_a_second_one_a_minute_later_is_empty_
         assert_eq!(
             bench.reflector.doubt(id),
             Some((Duration::from_secs(160), 4)),
-            "and when to list again is said"
+            "the time of the second list is known"
         );
     }
     assert_eq!(known(&bench), [4, 4, 4]);
     let said = warnings(&bench);
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said[0].contains("lacks 4 objects"), "{said:?}");
-    // One that comes earlier confirms nothing.
+    // An earlier list confirms nothing.
     relist(&mut bench, 159, SERVICES, []);
     assert_eq!(known(&bench), [4, 4, 4]);
     for id in [NODES, SERVICES, SLICES] {
@@ -96,7 +96,7 @@ fn d13_a_second_list_that_names_everything_ends_the_doubt() {
     );
     assert_eq!(warnings(&bench), [""; 0]);
     relist(&mut bench, 1000, SERVICES, []);
-    assert_eq!(known(&bench), [4, 4, 4], "a doubt of its own");
+    assert_eq!(known(&bench), [4, 4, 4], "this list is doubted, too");
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn half_is_believed_and_so_is_a_watch_event() {
     for name in ["a", "b"] {
         bench.reflector.gone(SERVICES, &service(name, 80));
     }
-    bench.tell();
+    bench.deliver();
     assert_eq!(known(&bench), [4, 0, 4]);
 }
 
 #[test]
-fn what_the_first_list_named_is_not_removed_by_the_second_alone() {
+fn an_object_that_the_first_list_named_is_not_removed_by_the_second_alone() {
     let mut bench = bench(Relists::Confirm);
     relist(&mut bench, 0, NODES, [node("a", "z")]);
-    // One that was lacking is received of meanwhile.
+    // A watch event for a missing Node comes meanwhile.
     bench.reflector.exists(NODES, &node("b", "z"));
     relist(&mut bench, 60, NODES, []);
     assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["a", "b"]);
@@ -135,7 +135,7 @@ fn the_first_list_of_a_start_is_believed() {
     let mut bench = Bench::with(Relists::Confirm);
     bench.reflector.begin(SERVICES);
     bench.reflector.exists(SERVICES, &service("gone", 80));
-    // It broke, and begins again.
+    // The list breaks, and begins again.
     relist(&mut bench, 0, SERVICES, []);
     assert_eq!(known(&bench), [0, 0, 0]);
 }
@@ -180,7 +180,7 @@ fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
         bench.reflector.exists(id, &object(id, text));
         bench.reflector.absent(id);
     }
-    bench.tell();
+    bench.deliver();
     assert_eq!(
         count(&bench),
         [0, 0, 0],
@@ -216,7 +216,7 @@ fn d13_a_list_of_another_cluster_removes_nothing_until_a_second_one_agrees() {
         names(&["e", "f", "g", "h", "i", "j", "k"]),
     );
     assert_eq!(known(&bench), "abcdefghijk", "too early");
-    // A third cluster: what neither list has named is gone, what the first named is not.
+    // A third cluster: objects that neither list named are removed, those of the first list stay.
     relist(&mut bench, 60, SERVICES, names(&["v", "w", "x", "y", "z"]));
     assert_eq!(known(&bench), "efghijkvwxyz");
     relist(&mut bench, 119, SERVICES, names(&["v", "w", "x", "y", "z"]));

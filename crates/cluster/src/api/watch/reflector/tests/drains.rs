@@ -1,4 +1,4 @@
-//! Drains are judged by the clock, whenever they come and however long the reflector has been there.
+//! Tests that drains are checked against the clock, however long the reflector has been running.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -33,7 +33,7 @@ impl Timed {
         for id in listed_always() {
             timed.bench.list(id, []);
         }
-        timed.bench.tell();
+        timed.bench.deliver();
         timed
     }
 
@@ -41,15 +41,15 @@ impl Timed {
         self.clock.store(CREATED + time, Ordering::Relaxed);
     }
 
-    /// When the drain ends by what the index holds, after [`CREATED`].
+    /// When the drain in the index ends, in milliseconds after [`CREATED`].
     fn ends(&mut self) -> Option<i64> {
-        self.bench.tell();
+        self.bench.deliver();
         let drain = self.bench.index.snapshot().drains().next()?;
         Some(drain.expires - CREATED)
     }
 }
 
-/// The drain with an end, after [`CREATED`].
+/// A drain that ends this many milliseconds after [`CREATED`].
 fn drain(ends: i64) -> Node {
     let time = |after: i64| jiff::Timestamp::from_millisecond(CREATED + after).unwrap();
     let (created, ends) = (time(0), time(ends));
@@ -63,8 +63,8 @@ fn drain(ends: i64) -> Node {
 }
 
 #[test]
-fn a_drain_that_is_renewed_over_a_watch_is_judged_by_the_time_of_the_renewal() {
-    // One that has been there for days before the drain, and one that begins with it.
+fn a_drain_that_is_renewed_over_a_watch_is_checked_at_the_time_of_the_renewal() {
+    // A reflector that starts with the drain, and a reflector that has been running for days.
     for age in [0, 100 * HOUR] {
         let mut timed = Timed::at(-age);
         timed.set(0);
@@ -80,7 +80,7 @@ fn a_drain_that_is_renewed_over_a_watch_is_judged_by_the_time_of_the_renewal() {
 }
 
 #[test]
-fn a_renewal_that_is_too_early_by_a_slow_clock_holds_as_soon_as_it_is_not() {
+fn a_renewal_that_is_too_early_by_a_slow_clock_is_used_later() {
     let mut timed = Timed::at(0);
     timed.bench.reflector.exists(DRAINS, &drain(HOUR));
     timed.set(59 * HOUR / 60);
@@ -97,7 +97,7 @@ fn a_renewal_that_is_too_early_by_a_slow_clock_holds_as_soon_as_it_is_not() {
 }
 
 #[test]
-fn a_drain_that_is_gone_or_was_corrected_is_not_judged_again() {
+fn a_drain_that_was_deleted_or_corrected_is_not_checked_again() {
     let mut timed = Timed::at(0);
     timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
     timed.bench.reflector.exists(DRAINS, &drain(HOUR));
@@ -112,11 +112,11 @@ fn a_drain_that_is_gone_or_was_corrected_is_not_judged_again() {
 }
 
 #[test]
-fn a_drain_that_a_list_has_not_named_yet_is_not_judged_again() {
+fn a_drain_that_a_list_has_not_named_yet_is_not_checked_again() {
     let mut timed = Timed::at(0);
     timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
     timed.set(50 * HOUR);
-    // It was deleted meanwhile.
+    // The drain was deleted meanwhile.
     timed.bench.reflector.begin(DRAINS);
     timed.bench.reflector.judge_again();
     assert_eq!(timed.ends(), None);
@@ -128,25 +128,25 @@ fn a_drain_that_a_list_has_not_named_yet_is_not_judged_again() {
 
 proptest! {
     #[test]
-    fn hubs_of_any_age_hold_the_same_end_and_none_refuses_a_renewal_within_72_hours(
+    fn reflectors_of_any_age_have_the_same_end_and_accept_a_renewal_within_72_hours(
         steps in prop::collection::vec((0..80_i64, 1..72_i64), 1..8),
         joins in prop::collection::vec(0..8_usize, 1..4),
     ) {
-        let mut hubs: Vec<Timed> = vec![Timed::at(-1_000 * HOUR)];
+        let mut reflectors: Vec<Timed> = vec![Timed::at(-1_000 * HOUR)];
         let mut now = 0;
         for (step, (passes, ahead)) in steps.iter().enumerate() {
             now += passes * HOUR;
             let ends = now + ahead * HOUR;
-            for timed in &mut hubs {
+            for timed in &mut reflectors {
                 timed.set(now);
                 timed.bench.reflector.exists(DRAINS, &drain(ends));
             }
             if joins.contains(&step) {
                 let mut young = Timed::at(now);
                 young.bench.list(DRAINS, [drain(ends)]);
-                hubs.push(young);
+                reflectors.push(young);
             }
-            for timed in &mut hubs {
+            for timed in &mut reflectors {
                 prop_assert_eq!(timed.ends(), Some(ends));
             }
         }

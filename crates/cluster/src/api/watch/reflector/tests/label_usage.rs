@@ -1,29 +1,29 @@
-//! Whatever happens, in whichever order: nothing decides by a label that is not known of every Node.
+//! Tests, with events in any order, that no policy uses a label that is not known of every Node.
 
 use super::labels::{labelled, policy};
 use super::*;
 
-/// What may happen to Nodes and to what goes by their labels; labels are numbers.
+/// An event of Nodes, or of policies that use their labels; labels are numbers.
 #[derive(Debug, Clone, Copy)]
-enum ListPhase {
+enum Action {
     Node(u8, [u8; 3]),
     NoNode(u8),
     Policy(u8, u8),
     NoPolicy(u8),
-    /// The list that is being read goes on, or one that is wanted begins.
+    /// The current list continues, or a requested list begins.
     List,
-    /// Somebody else wants a list, as after a history that was compacted.
-    Anew,
+    /// A list begins for another reason, such as a compacted history.
+    Relist,
 }
 
-fn turn() -> impl Strategy<Value = ListPhase> {
+fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        4 => (2..6_u8, prop::array::uniform3(0..3_u8)).prop_map(|(name, labels)| ListPhase::Node(name, labels)),
-        1 => (2..6_u8).prop_map(ListPhase::NoNode),
-        3 => (0..3_u8, 0..4_u8).prop_map(|(name, key)| ListPhase::Policy(name, key)),
-        1 => (0..3_u8).prop_map(ListPhase::NoPolicy),
-        8 => Just(ListPhase::List),
-        1 => Just(ListPhase::Anew),
+        4 => (2..6_u8, prop::array::uniform3(0..3_u8)).prop_map(|(name, labels)| Action::Node(name, labels)),
+        1 => (2..6_u8).prop_map(Action::NoNode),
+        3 => (0..3_u8, 0..4_u8).prop_map(|(name, key)| Action::Policy(name, key)),
+        1 => (0..3_u8).prop_map(Action::NoPolicy),
+        8 => Just(Action::List),
+        1 => Just(Action::Relist),
     ]
 }
 
@@ -34,28 +34,28 @@ fn key(number: u8) -> String {
     }
 }
 
-/// A list that is being read.
+/// A list that is under way.
 struct List {
-    /// What it has not named yet.
+    /// The Nodes that it has not named yet.
     left: Vec<Node>,
-    /// What has happened since it began: whether a Node exists.
+    /// The changes since it began, and whether the Node exists.
     later: Vec<(bool, Node)>,
 }
 
-/// A server and who follows it.
+/// A server, and a client that watches it.
 struct World {
     bench: Bench,
     nodes: BTreeMap<String, Node>,
     policies: BTreeMap<String, String>,
     list: Option<List>,
-    /// The Nodes as they were told last, with all their labels.
-    told: BTreeMap<String, Node>,
+    /// The Nodes as the client received them last, with all labels.
+    received: BTreeMap<String, Node>,
 }
 
 impl World {
-    fn turn(&mut self, turn: ListPhase) {
-        match turn {
-            ListPhase::Node(name, labels) => {
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Node(name, labels) => {
                 let name = format!("n{name}");
                 let keys = [key(0), key(1), key(3)];
                 let values = labels.map(|value| format!("v{value}"));
@@ -65,46 +65,46 @@ impl World {
                     .map(|(key, value)| (&**key, &**value));
                 let node = labelled(&name, &pairs.collect::<Vec<_>>());
                 self.nodes.insert(name, node.clone());
-                self.happens(true, node);
+                self.change(true, node);
             }
-            ListPhase::NoNode(name) => {
+            Action::NoNode(name) => {
                 if let Some(node) = self.nodes.remove(&format!("n{name}")) {
-                    self.happens(false, node);
+                    self.change(false, node);
                 }
             }
-            ListPhase::Policy(name, number) => {
+            Action::Policy(name, number) => {
                 let name = format!("p{name}");
                 self.bench
                     .reflector
                     .exists(POLICIES, &policy(&name, &key(number), None));
                 self.policies.insert(name, key(number));
             }
-            ListPhase::NoPolicy(name) => {
+            Action::NoPolicy(name) => {
                 let name = format!("p{name}");
                 self.bench
                     .reflector
                     .gone(POLICIES, &policy(&name, &key(0), None));
                 self.policies.remove(&name);
             }
-            ListPhase::List
+            Action::List
                 if self.list.is_some() || self.bench.reflector.label_owner_waiting().is_some() =>
             {
                 self.list();
             }
-            ListPhase::List => {}
-            ListPhase::Anew => self.begin(),
+            Action::List => {}
+            Action::Relist => self.begin(),
         }
     }
 
-    /// Something happens to a Node: it is told of at once, or after the list.
-    fn happens(&mut self, exists: bool, node: Node) {
+    /// Sends a change of a Node at once, or after the list.
+    fn change(&mut self, exists: bool, node: Node) {
         match &mut self.list {
             Some(list) => list.later.push((exists, node)),
-            None => self.hears(exists, &node),
+            None => self.receive(exists, &node),
         }
     }
 
-    fn hears(&mut self, exists: bool, node: &Node) {
+    fn receive(&mut self, exists: bool, node: &Node) {
         let name = node
             .get("metadata")
             .unwrap()
@@ -115,10 +115,10 @@ impl World {
             .to_owned();
         if exists {
             self.bench.reflector.exists(NODES, node);
-            self.told.insert(name, node.clone());
+            self.received.insert(name, node.clone());
         } else {
             self.bench.reflector.gone(NODES, node);
-            self.told.remove(&name);
+            self.received.remove(&name);
         }
     }
 
@@ -137,7 +137,7 @@ impl World {
                 self.begin();
             }
             Some(list) => match list.left.pop() {
-                Some(node) => self.hears(true, &node),
+                Some(node) => self.receive(true, &node),
                 None => self.end(),
             },
         }
@@ -145,7 +145,7 @@ impl World {
 
     fn end(&mut self) {
         self.bench.reflector.listed(NODES, Duration::ZERO);
-        let known: Vec<String> = self.told.keys().cloned().collect();
+        let known: Vec<String> = self.received.keys().cloned().collect();
         for name in known {
             if self
                 .bench
@@ -156,25 +156,25 @@ impl World {
             {
                 continue;
             }
-            self.told.remove(&name);
+            self.received.remove(&name);
         }
         for (exists, node) in self.list.take().unwrap().later {
-            self.hears(exists, &node);
+            self.receive(exists, &node);
         }
     }
 
-    /// Whatever decides knows its label of every Node.
+    /// The label of every policy in use is known of every Node.
     fn check(&mut self) {
-        self.bench.tell();
-        let keys = self.bench.going_by();
-        for (name, node) in &self.told {
+        self.bench.deliver();
+        let keys = self.bench.labels_in_use();
+        for (name, node) in &self.received {
             let all = node.get("metadata").unwrap().get("labels").unwrap();
             let known = self.bench.index.snapshot().node(name).unwrap();
             for key in &keys {
-                let told = all.get(key).and_then(Node::text);
+                let sent = all.get(key).and_then(Node::text);
                 assert_eq!(
                     known.labels.get(key).map(|value| &**value),
-                    told,
+                    sent,
                     "{key} of {name}"
                 );
             }
@@ -184,24 +184,24 @@ impl World {
 
 proptest! {
     #[test]
-    fn no_policy_ever_decides_by_a_label_that_is_not_known_of_every_node(turns in prop::collection::vec(turn(), 0..120)) {
+    fn no_policy_ever_uses_a_label_that_is_not_known_of_every_node(actions in prop::collection::vec(action(), 0..120)) {
         let mut world = World {
             bench: Bench::listed(&[]),
             nodes: BTreeMap::new(),
             policies: BTreeMap::new(),
             list: None,
-            told: BTreeMap::new(),
+            received: BTreeMap::new(),
         };
-        for turn in turns {
-            world.turn(turn);
+        for action in actions {
+            world.act(action);
             world.check();
         }
-        // In the end everything is known, after the list that is being read and one more.
+        // All labels are known after the current list and another one.
         while world.list.is_some() || world.bench.reflector.label_owner_waiting().is_some() {
             world.list();
             world.check();
         }
         let keys: Vec<String> = world.policies.values().cloned().collect();
-        prop_assert_eq!(world.bench.going_by(), keys);
+        prop_assert_eq!(world.bench.labels_in_use(), keys);
     }
 }
