@@ -31,7 +31,6 @@ pub enum FetchError {
     /// No address or no credentials of an API server can be used.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// A request failed.
     #[error("{server}: {error}")]
     Api {
         server: String,

@@ -34,7 +34,6 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Creates the feed of the resources of a cluster, and their status.
     pub(super) fn new(
         connection: Connection,
         following: &Following,

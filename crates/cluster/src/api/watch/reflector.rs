@@ -285,7 +285,6 @@ impl Reflector {
         }
     }
 
-    /// Removes an object that was deleted.
     pub(crate) fn gone(&mut self, id: ResourceId, node: &Node) {
         let Some(key) = self.key(id, node) else {
             return;
@@ -372,7 +371,6 @@ impl Reflector {
         }
     }
 
-    /// Replaces the warnings about an object.
     fn report(&mut self, key: &ObjectKey, warnings: Vec<Warning>) {
         if !warnings.is_empty() || !self.warned.is_empty() {
             self.report_on(key.to_string().into(), warnings);

@@ -14,7 +14,6 @@ use kube_io::{Access, AccessError};
 /// The state of the list and watch of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phase {
-    /// Not requested.
     #[default]
     Unused,
     /// The first list is not complete.
@@ -28,7 +27,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Returns the phase as it appears in output.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Unused => "unused",
@@ -45,7 +43,6 @@ pub struct ResourceStatus {
     /// The resource as `kubectl` accepts it: `endpointslices.discovery.k8s.io`.
     pub name: &'static str,
     pub phase: Phase,
-    /// The number of known objects.
     pub objects: usize,
     /// How many known objects the last list lacks, if that list waits for confirmation.
     pub doubted: usize,
@@ -81,12 +78,10 @@ impl SyncStatus {
         }
     }
 
-    /// The address of the server.
     pub fn server(&self) -> &str {
         self.connection.server()
     }
 
-    /// Counts requests and bytes so far.
     pub fn count(&self) -> Count {
         self.connection.count()
     }

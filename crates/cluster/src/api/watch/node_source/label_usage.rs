@@ -30,7 +30,6 @@ pub(in crate::api::watch) struct LabelUsage {
     known: BTreeSet<Arc<str>>,
     /// Whether a list of Nodes is under way or requested.
     listing: bool,
-    /// How many lists were requested.
     round: u32,
     /// Whether a requested list failed or takes long: the start then does not wait for tenants.
     late: bool,
@@ -38,7 +37,6 @@ pub(in crate::api::watch) struct LabelUsage {
     unread: BTreeSet<Arc<str>>,
 }
 
-/// An object that uses labels.
 #[derive(Debug, Default)]
 struct LabelUser {
     /// The labels of its newest version.
@@ -199,7 +197,6 @@ impl LabelUsage {
             .retain(|label| self.by_label.contains_key(label));
     }
 
-    /// Whether all these labels are known of every Node.
     pub(in crate::api::watch) fn knows(&self, keys: &BTreeSet<Arc<str>>) -> bool {
         keys.is_subset(&self.known)
     }
@@ -267,7 +264,6 @@ impl LabelUsage {
         self.late
     }
 
-    /// Requests a list of Nodes.
     pub(in crate::api::watch) fn next_request(&mut self) {
         self.listing = true;
         self.round = self.round.wrapping_add(1);
@@ -303,7 +299,6 @@ impl LabelUsage {
     }
 }
 
-/// The owner of an object, by its kind.
 pub(in crate::api::watch) fn label_owner(key: &ObjectKey) -> LabelOwner {
     match key.kind {
         Kind::Service | Kind::TopologyPolicy => LabelOwner::Tenant,

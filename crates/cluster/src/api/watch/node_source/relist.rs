@@ -11,7 +11,6 @@ use super::relist_pace::{LabelOwner, RelistPaces};
 
 /// Spreads the lists of all agents: a random pause of up to this time for each Node.
 const APART: Duration = Duration::from_millis(10);
-/// The longest pause before a list.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// How long the start waits for a requested list.

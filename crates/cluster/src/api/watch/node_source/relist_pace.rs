@@ -1,4 +1,4 @@
-//! Limits how often all Nodes are listed again for labels that come into use.
+//! Limits how often all Nodes are relisted for labels that come into use.
 //!
 //! A user who may edit one Service can name a label that was not kept, and then every agent needs a
 //! list of all Nodes. So the limit applies to the agent, not to a label, an object or a connection.
@@ -23,7 +23,6 @@ pub(crate) struct RelistPaces {
 }
 
 impl RelistPaces {
-    /// The time before which no list may be requested.
     pub(crate) fn not_before(&self, label_owner: LabelOwner) -> Duration {
         match label_owner {
             LabelOwner::Administrator => self.administrators.not_before(),

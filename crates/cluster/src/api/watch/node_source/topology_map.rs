@@ -31,7 +31,6 @@ pub(crate) enum MapReadiness {
 /// Why TopologyMaps cannot replace the Nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MapGap {
-    /// There is no TopologyMap.
     Map,
     /// The API server refuses to serve them.
     Access,
@@ -39,7 +38,6 @@ pub enum MapGap {
     Unusable(Arc<str>),
     /// The agent's own Node is missing, so they are out of date.
     OwnNode(Arc<str>),
-    /// A label in use is missing.
     Label {
         key: Arc<str>,
         /// The object that uses it; `None` for the labels that every TopologyMap must have.
@@ -47,7 +45,6 @@ pub enum MapGap {
     },
 }
 
-/// The known TopologyMaps.
 #[derive(Debug)]
 pub(in crate::api::watch) struct TopologyMaps {
     own: Arc<str>,
@@ -155,7 +152,6 @@ impl TopologyMaps {
         parts.all(|part| part.keys.iter().any(|told| **told == *key))
     }
 
-    /// Whether every TopologyMap has all these labels.
     pub(in crate::api::watch) fn tells_all(&self, keys: &BTreeSet<Arc<str>>) -> bool {
         !self.parts.is_empty() && keys.iter().all(|key| self.tells(key))
     }
@@ -198,7 +194,6 @@ impl fmt::Display for MapGap {
 }
 
 impl MapGap {
-    /// What the operator can do.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Map | Self::OwnNode(_) => {

@@ -30,7 +30,6 @@ struct ListDoubt {
     list: u32,
     /// When the list ended.
     since: Duration,
-    /// How many objects the list lacked.
     lacking: usize,
 }
 
@@ -145,7 +144,7 @@ impl KnownObjects {
         self.take_out(kind, is_unseen)
     }
 
-    /// When another list may confirm the doubtful list, and how many objects the latter lacked.
+    /// When another list may confirm the doubtful list, and how many objects are missing.
     pub(super) fn doubt(&self) -> Option<(Duration, usize)> {
         let doubt = self.doubt?;
         Some((doubt.since + CONFIRM, doubt.lacking))
@@ -195,7 +194,6 @@ impl KnownObjects {
         entry.is_some_and(|entry| matches!(entry.told, Some(State::Good(_))))
     }
 
-    /// Forgets an object. Returns whether it was known.
     pub(super) fn remove(&mut self, name: &ObjectName) -> bool {
         self.objects.remove(name).is_some()
     }

@@ -71,7 +71,6 @@ impl Reflector {
         self.delayed = true;
     }
 
-    /// Requests a list of Nodes, with the missing labels.
     pub(crate) fn ask_for_nodes(&mut self) {
         self.delayed = false;
         if let Some(label_usage) = &mut self.label_usage {
@@ -283,7 +282,6 @@ impl Reflector {
         })
     }
 
-    /// Sends a substitute for each held Service of which no version was sent.
     pub(super) fn stand_in_for_all(&mut self) {
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let held: Vec<ObjectKey> = held.cloned().collect();

@@ -34,7 +34,6 @@ fn key(number: u8) -> String {
     }
 }
 
-/// A list that is under way.
 struct List {
     /// The Nodes that it has not named yet.
     left: Vec<Node>,

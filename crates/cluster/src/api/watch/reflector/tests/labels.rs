@@ -33,7 +33,6 @@ impl Bench {
         labels.join(" ")
     }
 
-    /// The labels that the policies in use need.
     pub(super) fn labels_in_use(&self) -> Vec<String> {
         let policies = self.index.snapshot().policies();
         let keys = policies.flat_map(|one| one.policy.label_keys());
