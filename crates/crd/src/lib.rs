@@ -11,6 +11,11 @@
 //!
 //! `cargo xtask codegen` writes what [`generated()`] returns.
 
+#![allow(
+    missing_docs,
+    reason = "only crates of this workspace use it"
+)]
+
 mod admission;
 mod agent;
 mod check;

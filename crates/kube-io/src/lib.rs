@@ -5,6 +5,11 @@
 //!
 //! Knows no kind of object: paths and selectors come from the caller.
 
+#![allow(
+    missing_docs,
+    reason = "only crates of this workspace use it"
+)]
+
 mod access;
 mod api_groups;
 mod cipher;
