@@ -14,7 +14,7 @@ pub mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use cluster::api::{Following, NodeSource, Relists};
+use cluster::api::{NodeSource, Relists, WatchOptions};
 use cluster::clock::Clock;
 use telemetry::log::LogFormat;
 use topology_core::scheduler::Scheduler;
@@ -151,9 +151,9 @@ pub struct AgentArgs {
 
 impl AgentArgs {
     /// What is followed of an API server, and how far it is believed.
-    pub fn following(&self) -> Following {
+    pub fn watch_options(&self) -> WatchOptions {
         let own = self.node_name.as_str().into();
-        Following {
+        WatchOptions {
             nodes: match self.node_source {
                 NodesFrom::Nodes => NodeSource::Nodes { own },
                 NodesFrom::Map => NodeSource::Map { own },

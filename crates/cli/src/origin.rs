@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cluster::api::{self, Following};
+use cluster::api::{self, WatchOptions};
 use cluster::source::{self, Loaded, Options, Watch};
 use kube_io::{Access, Credentials};
 use topology_core::model::ObjectName;
@@ -62,17 +62,17 @@ impl Origin {
         }
     }
 
-    /// Watches the cluster, with the options in `following`; for files only the permitted annotation labels count.
+    /// Watches the cluster. Files use only `annotation_keys` of the options.
     ///
     /// # Errors
     /// The path does not exist, or the server or the credentials are unknown.
-    pub fn watch(&self, following: Following) -> Result<Watch, Failure> {
+    pub fn watch(&self, options: WatchOptions) -> Result<Watch, Failure> {
         match self {
             Self::Files(path) => {
                 source::check(path).map_err(Failure::input)?;
-                source::watch(path, following.annotation_keys).map_err(Failure::input)
+                source::watch(path, options.annotation_keys).map_err(Failure::input)
             }
-            Self::Api(access) => api::watch(access, following).map_err(Failure::input),
+            Self::Api(access) => api::watch(access, options).map_err(Failure::input),
         }
     }
 

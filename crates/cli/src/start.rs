@@ -46,7 +46,7 @@ async fn work(
 ) -> Result<ExitStatus, Failure> {
     let origin = args.origin.get();
     // The user's mistake is reported before the machine's.
-    let source = origin.watch(args.following())?;
+    let source = origin.watch(args.watch_options())?;
     let ended = start::run(options(args, origin, started), source, superseded).await;
     match ended.map_err(Failure::trouble)? {
         None => Ok(ExitStatus::Fine),

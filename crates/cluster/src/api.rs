@@ -8,5 +8,5 @@ mod watch;
 
 pub use read::{FetchError, address, annotations, namespace, read};
 pub use watch::{
-    Following, MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, follow, watch,
+    MapGap, NodeSource, Phase, Relists, ResourceStatus, SyncStatus, WatchOptions, follow, watch,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use topology_core::model::ObjectName;
 
-use super::watch::{Following, Phase, SyncStatus, watch};
+use super::watch::{Phase, SyncStatus, WatchOptions, watch};
 use crate::claims;
 use crate::event::Completeness;
 use crate::index::Index;
@@ -58,13 +58,13 @@ pub fn read(
 ) -> Result<Loaded, FetchError> {
     let watch = watch(
         access,
-        Following {
+        WatchOptions {
             annotation_keys: options.annotation_keys.clone(),
-            ..Following::default()
+            ..WatchOptions::default()
         },
     )?;
     let runtime = runtime()?;
-    let index = runtime.block_on(whole(watch, options, waiting))?;
+    let index = runtime.block_on(read_all(watch, options, waiting))?;
     let mut warnings: Vec<Warning> = index.warnings().cloned().collect();
     warnings.extend(unused_policies::warnings(
         index.snapshot(),

@@ -33,7 +33,7 @@ use kube_io::Connection;
 use kube_io::{Access, AccessError};
 
 pub use node_source::topology_map::MapGap;
-pub use options::{Following, NodeSource, Relists};
+pub use options::{NodeSource, Relists, WatchOptions};
 pub use sync_status::{Phase, ResourceStatus, SyncStatus};
 
 use feed::Feed;
@@ -52,8 +52,8 @@ const WAITING_BATCHES: usize = 8;
 ///
 /// # Errors
 /// Fails if no address or no credentials are found.
-pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, AccessError> {
-    let following = following.into();
+pub fn watch(access: &Access, options: impl Into<WatchOptions>) -> Result<Watch, AccessError> {
+    let options = options.into();
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
     let (opened, sync_status) = std::sync::mpsc::sync_channel(1);
     let access = access.clone();
@@ -68,7 +68,7 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
         runtime.block_on(async {
             match Connection::open(&access).await {
                 Ok(connection) => {
-                    let (feed, sync_status) = Feed::new(connection, &following, sender);
+                    let (feed, sync_status) = Feed::new(connection, &options, sender);
                     drop(opened.send(Ok(sync_status)));
                     run(&feed).await;
                 }
@@ -91,10 +91,10 @@ pub fn watch(access: &Access, following: impl Into<Following>) -> Result<Watch, 
 /// while it receives batches. The future ends when the watch is dropped.
 pub fn follow(
     connection: Connection,
-    following: impl Into<Following>,
+    options: impl Into<WatchOptions>,
 ) -> (Watch, impl Future<Output = ()>) {
     let (sender, batches) = mpsc::channel(WAITING_BATCHES);
-    let (feed, sync_status) = Feed::new(connection, &following.into(), sender);
+    let (feed, sync_status) = Feed::new(connection, &options.into(), sender);
     let watch = Watch::of_api(batches, sync_status);
     (watch, async move { run(&feed).await })
 }

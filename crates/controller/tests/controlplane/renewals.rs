@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use cluster::api::{Following, NodeSource, follow};
+use cluster::api::{NodeSource, WatchOptions, follow};
 use cluster::clock::Clock;
 use cluster::event::Completeness;
 use cluster::index::Index;
@@ -63,11 +63,11 @@ impl Cluster {
         });
         let access = Access::kubeconfig(variable("KUBECONFIG").as_ref(), "tests");
         let connection = self.runtime.block_on(Connection::open(&access)).unwrap();
-        let following = Following {
+        let options = WatchOptions {
             clock,
             ..nodes.into()
         };
-        let (watch, feed) = follow(connection, following);
+        let (watch, feed) = follow(connection, options);
         self.local.spawn_local(feed);
         self.agents.push(Agent {
             watch,

@@ -7,7 +7,7 @@ use kube_io::Connection;
 use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::time::Instant;
 
-use super::options::Following;
+use super::options::WatchOptions;
 use super::reflector::Reflector;
 use super::resources::{WatchedResource, cluster_resources};
 use super::sync_status::SyncStatus;
@@ -36,13 +36,13 @@ pub(super) struct Feed {
 impl Feed {
     pub(super) fn new(
         connection: Connection,
-        following: &Following,
+        options: &WatchOptions,
         batches: mpsc::Sender<Batch>,
     ) -> (Self, SyncStatus) {
         let resources = cluster_resources();
         let sync_status = SyncStatus::new(connection.clone(), &resources);
         let feed = Self {
-            reflector: RefCell::new(Reflector::new(following, &resources)),
+            reflector: RefCell::new(Reflector::new(options, &resources)),
             resources,
             server: connection.server().into(),
             connection,

@@ -19,7 +19,7 @@ pub enum NodeSource {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Following {
+pub struct WatchOptions {
     pub nodes: NodeSource,
     pub relists: Relists,
     /// The labels that annotations of Services may use besides those that are always known. `None`
@@ -39,7 +39,7 @@ pub enum Relists {
     Believe,
 }
 
-impl From<NodeSource> for Following {
+impl From<NodeSource> for WatchOptions {
     fn from(nodes: NodeSource) -> Self {
         Self {
             nodes,

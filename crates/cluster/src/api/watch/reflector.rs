@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use topology_core::model::ObjectName;
 
-use super::options::{Following, NodeSource, Relists};
+use super::options::{NodeSource, Relists, WatchOptions};
 use super::resources::{Need, ResourceId, WatchedResource};
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
@@ -65,8 +65,8 @@ pub(crate) struct Reflector {
 const BATCH: usize = 256;
 
 impl Reflector {
-    pub(crate) fn new(following: &Following, resources: &[WatchedResource]) -> Self {
-        let (maps, label_usage) = match &following.nodes {
+    pub(crate) fn new(options: &WatchOptions, resources: &[WatchedResource]) -> Self {
+        let (maps, label_usage) = match &options.nodes {
             NodeSource::Whole => (None, None),
             NodeSource::Nodes { own } => (None, Some(LabelUsage::new(Arc::clone(own), true))),
             NodeSource::Map { own } => {
@@ -76,11 +76,11 @@ impl Reflector {
         };
         Self {
             context: Context {
-                annotation_keys: following.annotation_keys.clone(),
-                clock: following.clock.clone(),
+                annotation_keys: options.annotation_keys.clone(),
+                clock: options.clock.clone(),
                 ..Context::default()
             },
-            relists: following.relists,
+            relists: options.relists,
             early: BTreeMap::new(),
             watched: resources.iter().map(Watched::new).collect(),
             maps,

@@ -73,14 +73,14 @@ impl Bench {
 
     fn with(relists: Relists) -> Self {
         let nodes = NodeSource::Nodes { own: "n1".into() };
-        let following = Following {
+        let options = WatchOptions {
             nodes,
             relists,
             annotation_keys: Some(BTreeSet::from(["example.com/rack".into()])),
             clock: Clock::at(None),
         };
         Self {
-            reflector: Reflector::new(&following, &cluster_resources()),
+            reflector: Reflector::new(&options, &cluster_resources()),
             index: Index::new(Vec::new()),
         }
     }

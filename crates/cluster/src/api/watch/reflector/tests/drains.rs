@@ -21,9 +21,9 @@ impl Timed {
         let read = Clock::reading(move || read.load(Ordering::Relaxed));
         let bench = Bench {
             reflector: Reflector::new(
-                &Following {
+                &WatchOptions {
                     clock: read,
-                    ..Following::from(NodeSource::Nodes { own: "n1".into() })
+                    ..WatchOptions::from(NodeSource::Nodes { own: "n1".into() })
                 },
                 &cluster_resources(),
             ),
