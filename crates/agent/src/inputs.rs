@@ -15,12 +15,12 @@ fn collection(state: ResourceStatus, now: Timestamp) -> CollectionView {
     let since = |time: Option<Timestamp>| Some(seconds(time?, now));
     CollectionView {
         name: state.name.to_owned(),
-        state: state.phase.word().to_owned(),
+        state: state.phase.as_str().to_owned(),
         objects: state.objects as u64,
         synced_seconds: since(state.synced_since),
-        heard_seconds: since(state.last_heard),
-        trouble: state.trouble.map(|trouble| trouble.to_string()),
-        lack: state.lack.map(|lack| lack.to_string()),
+        heard_seconds: since(state.last_received),
+        trouble: state.error.map(|error| error.to_string()),
+        lack: state.map_gap.map(|gap| gap.to_string()),
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
             name: "nodes",
             phase: Phase::Following,
             synced_since: Some(Timestamp::from_second(4600).unwrap()),
-            last_heard: Some(Timestamp::from_second(990).unwrap()),
+            last_received: Some(Timestamp::from_second(990).unwrap()),
             ..ResourceStatus::default()
         };
         let view = collection(state, now);

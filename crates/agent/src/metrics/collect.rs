@@ -83,7 +83,7 @@ fn server(board: &SyncStatus) -> Server {
     });
     let inputs = board.resources();
     let heard = inputs.iter().filter_map(|input| {
-        let seconds = input.last_heard?.as_duration().as_secs_f64();
+        let seconds = input.last_received?.as_duration().as_secs_f64();
         Some((input.name, seconds))
     });
     let stale = |phase: Phase| matches!(phase, Phase::Listing | Phase::Stale);

@@ -17,13 +17,13 @@ use kube_io::{Access, AccessError, Address};
 use kube_io::{ApiError, Fault};
 
 /// How often the state of the resources is checked while no batch comes.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A read that takes longer calls `waiting`.
-const SOON: Duration = Duration::from_secs(2);
+const WAITING_AFTER: Duration = Duration::from_secs(2);
 
 /// How long the API server may send nothing before the read fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const DATA_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why the cluster could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +131,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, AccessError> {
 }
 
 /// Applies batches until everything was read.
-async fn whole(
+async fn read_all(
     mut watch: Watch,
     options: &Options,
     waiting: impl FnOnce(&str),
@@ -143,22 +143,22 @@ async fn whole(
     let mut index = Index::new(options.service_cidrs.clone());
     let began = Instant::now();
     let mut waiting = Some(waiting);
-    let mut patience = began + PATIENCE;
+    let mut deadline = began + DATA_TIMEOUT;
     while index.completeness() != Some(Completeness::Whole) {
-        if let Some(waiting) = waiting.take_if(|_| began.elapsed() > SOON) {
+        if let Some(waiting) = waiting.take_if(|_| began.elapsed() > WAITING_AFTER) {
             waiting(&server);
         }
-        if let Ok(batch) = timeout(LOOK, watch.next()).await {
+        if let Ok(batch) = timeout(POLL_INTERVAL, watch.next()).await {
             let Some(batch) = batch else { break };
             drop(index.apply(batch));
             // A large cluster may take longer, as long as data comes.
-            patience = Instant::now() + PATIENCE;
+            deadline = Instant::now() + DATA_TIMEOUT;
             continue;
         }
-        let late = Instant::now() > patience;
+        let late = Instant::now() > deadline;
         if let Some(error) = sync_status
             .as_ref()
-            .and_then(|sync_status| obstacle(sync_status, late))
+            .and_then(|sync_status| lasting_error(sync_status, late))
         {
             return Err(failed(server, error));
         }
@@ -171,7 +171,7 @@ async fn whole(
     }
     Err(FetchError::Late {
         server,
-        seconds: PATIENCE.as_secs(),
+        seconds: DATA_TIMEOUT.as_secs(),
     })
 }
 
@@ -181,12 +181,12 @@ fn failed(server: String, error: ApiError) -> FetchError {
 }
 
 /// Returns an error that will not pass by itself; if `late`, any error.
-fn obstacle(sync_status: &SyncStatus, late: bool) -> Option<ApiError> {
+fn lasting_error(sync_status: &SyncStatus, late: bool) -> Option<ApiError> {
     let resources = sync_status.resources().into_iter();
     let mut waiting = resources.filter(|resource| resource.phase == Phase::Listing);
     waiting.find_map(|resource| {
         resource
-            .trouble
-            .filter(|trouble| late || !trouble.fault.is_passing())
+            .error
+            .filter(|error| late || !error.fault.is_passing())
     })
 }

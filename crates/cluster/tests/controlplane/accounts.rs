@@ -73,8 +73,8 @@ fn until_told(follower: &mut Follower) {
             r#"apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["list", "watch"]"#
         );
         follower.until_warned(&[&format!("{name}: Forbidden (403)"), &rule]);
-        let trouble = follower.state(name).trouble.unwrap();
-        assert_eq!(trouble.fault, Fault::Forbidden, "{trouble}");
+        let error = follower.state(name).error.unwrap();
+        assert_eq!(error.fault, Fault::Forbidden, "{error}");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_rule_that_is_missing_is_named_and_all_else_goes_on() {
     create(&namespace.0, "b");
     follower.until_service(&namespace.0, "b");
     let services = follower.state("services");
-    assert_eq!((services.phase, services.trouble), (Phase::Following, None));
+    assert_eq!((services.phase, services.error), (Phase::Following, None));
 
     grant(&account, &ALL);
     follower.until_untroubled();

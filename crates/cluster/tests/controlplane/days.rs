@@ -64,7 +64,7 @@ impl Behind {
         create(namespace, "b");
         self.gate.open();
         self.follower.until_service(namespace, "b");
-        assert_eq!(self.follower.state("services").trouble, None);
+        assert_eq!(self.follower.state("services").error, None);
         self.follower.assert_nothing_gone(namespace);
     }
 }

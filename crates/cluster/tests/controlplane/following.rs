@@ -45,7 +45,7 @@ fn changes_arrive_and_other_proxies_services_do_not() {
     });
     let state = follower.state("services");
     assert_eq!(state.phase, Phase::Following);
-    assert!(state.trouble.is_none(), "{state:?}");
+    assert!(state.error.is_none(), "{state:?}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ mod alone {
             let state = follower.state(kind);
             assert_eq!(state.phase, Phase::Absent, "{kind}");
             // This is what `status -o json` says; the table has a line for each.
-            let told = state.trouble.unwrap().to_string();
+            let told = state.error.unwrap().to_string();
             let words = [
                 format!("{kind}: NotFound (404)"),
                 "install what defines this kind of object, if it is wanted".to_owned(),
@@ -251,7 +251,7 @@ mod alone {
         follower.until("the kinds", |me| {
             let mut states = KINDS.into_iter().map(|kind| me.state(kind));
             states
-                .all(|state| state.phase == Phase::Following && state.trouble.is_none())
+                .all(|state| state.phase == Phase::Following && state.error.is_none())
                 .then_some(())
         });
         let drain = "\

@@ -174,7 +174,7 @@ fn agent_takes(name: &str, spec: &Value) -> bool {
     });
     let state = followed.state(THE_MAP);
     assert_eq!(state.objects, 1, "{name} was not read");
-    match state.lack {
+    match state.map_gap {
         Some(MapGap::Unusable(_)) => false,
         // It is sound, whether or not it tells enough.
         None | Some(MapGap::Label { .. } | MapGap::OwnNode(_)) => true,

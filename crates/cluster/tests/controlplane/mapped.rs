@@ -49,7 +49,7 @@ spec:
         kubectl_with(NODES, &["apply", "-f", "-"]).unwrap();
         let mut me = Follower::mapped("told-n1", &variable("KUBECONFIG"));
         me.until_whole();
-        assert_eq!(me.state(THE_MAP).lack, Some(MapGap::Map));
+        assert_eq!(me.state(THE_MAP).map_gap, Some(MapGap::Map));
         let both = [r#"told-n1 ["told"] []"#, "told-n2 [] []"];
         assert_eq!(labels(&me), both);
         me.until_warned(&["there is no TopologyMap"]);
@@ -61,7 +61,7 @@ spec:
             ];
             (labels(me) == told && me.state("nodes").objects == 1).then_some(())
         });
-        assert_eq!(me.state(THE_MAP).lack, None);
+        assert_eq!(me.state(THE_MAP).map_gap, None);
         ok(&["label", "--overwrite", "node", "told-n1", "pool=else"]);
         me.until("its own label", |me| {
             labels(me)[0].contains("else").then_some(())

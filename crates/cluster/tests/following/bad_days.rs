@@ -151,9 +151,9 @@ async fn a_page_that_names_itself_as_the_next_makes_no_storm() {
     let requests = fake.requests(SERVICES).len();
     assert!((10..500).contains(&requests), "{requests}");
     assert!(!followed.is_whole());
-    let trouble = followed.state("services").trouble.unwrap();
-    assert_eq!(trouble.fault, Fault::Garbled);
-    assert!(trouble.message.contains("names itself"), "{trouble}");
+    let error = followed.state("services").error.unwrap();
+    assert_eq!(error.fault, Fault::Garbled);
+    assert!(error.message.contains("names itself"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,12 +180,12 @@ async fn a_minute_of_429_and_5xx_costs_nothing_but_time_and_retry_after_is_kept(
                 assert_eq!(state.phase, Phase::Stale);
                 assert!(
                     state
-                        .trouble
+                        .error
                         .unwrap()
                         .to_string()
                         .contains("TooManyRequests (429)")
                 );
-                assert_eq!(followed.sync_status().stale_since(), state.last_heard);
+                assert_eq!(followed.sync_status().stale_since(), state.last_received);
                 assert_eq!(server.requests(SERVICES).len(), 3);
             }
             60 => assert_eq!(

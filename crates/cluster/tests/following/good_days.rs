@@ -75,9 +75,7 @@ async fn protobuf_is_understood_as_a_page_as_a_stream_and_as_a_refusal() {
     };
     // It came, got a label, and went: labels of Services are kept, since policies select by them.
     assert_eq!((of_plain("Apply"), of_plain("Delete")), (2, 1), "{told:#?}");
-    let refused = followed
-        .state("topologydrains.topology.ipvs-topo.io")
-        .trouble;
+    let refused = followed.state("topologydrains.topology.ipvs-topo.io").error;
     assert_eq!(refused.unwrap().message, "services \"nobody\" not found");
 }
 
@@ -149,7 +147,7 @@ async fn kinds_that_are_not_installed_are_known_to_be_empty_and_found_when_they_
                 assert!(followed.is_whole(), "nothing waits for them");
                 let state = followed.state("topologydrains.topology.ipvs-topo.io");
                 assert_eq!(state.phase, Phase::Absent);
-                assert!(state.trouble.unwrap().to_string().contains("install"));
+                assert!(state.error.unwrap().to_string().contains("install"));
             }
             3 => server.world(|world| world.unknown.clear()),
             4 => server.add(DRAINS, drain.clone()),

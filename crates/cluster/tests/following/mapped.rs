@@ -135,7 +135,7 @@ async fn other_nodes_are_known_from_the_map_and_only_ones_own_is_read() {
     assert_eq!(followed.batches.len(), 1, "{:?}", followed.batches);
     assert_eq!(fake.requests(NODES).len(), 1);
     assert!(!reads_all(&fake));
-    assert_eq!(followed.state(THE_MAP).lack, None);
+    assert_eq!(followed.state(THE_MAP).map_gap, None);
     assert_eq!(followed.state("nodes").objects, 1);
 }
 
@@ -156,7 +156,7 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
                     assert!(followed.is_whole(), "at once, as nothing waits");
                     assert!(reads_all(&server));
                     assert_eq!(known(followed, "pool").len(), 3);
-                    assert_eq!(followed.state(THE_MAP).lack, Some(MapGap::Map));
+                    assert_eq!(followed.state(THE_MAP).map_gap, Some(MapGap::Map));
                     let warnings: Vec<String> =
                         followed.index.warnings().map(ToString::to_string).collect();
                     assert!(
@@ -179,7 +179,7 @@ async fn without_a_map_the_nodes_are_read_until_there_is_one() {
             "n3 - [192.168.0.3] 4000",
         ];
         assert_eq!(known(&followed, "pool"), expected);
-        assert_eq!(followed.state(THE_MAP).lack, None);
+        assert_eq!(followed.state(THE_MAP).map_gap, None);
         assert_eq!(followed.index.warnings().count(), 0);
     }
 }
@@ -199,7 +199,7 @@ async fn a_map_that_nobody_may_read_or_that_is_of_another_time_is_no_map() {
         assert!(followed.is_whole());
         assert!(reads_all(&fake));
         assert_eq!(known(followed, "pool").len(), 3);
-        assert!(followed.state(THE_MAP).lack.is_some());
+        assert!(followed.state(THE_MAP).map_gap.is_some());
     }
 }
 
@@ -267,7 +267,7 @@ async fn a_label_that_the_map_does_not_come_to_tell_makes_the_nodes_be_read() {
                 assert!(reads_all(&server));
                 assert_eq!(policies(followed), 1);
                 assert_eq!(known(followed, "pool").len(), 3);
-                let lack = followed.state(THE_MAP).lack.unwrap().to_string();
+                let lack = followed.state(THE_MAP).map_gap.unwrap().to_string();
                 assert_eq!(
                     lack,
                     format!(
@@ -353,7 +353,7 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
                 server.end_streams(MAPS);
             }
             240 => {
-                assert_eq!(followed.state(THE_MAP).lack, Some(MapGap::Access));
+                assert_eq!(followed.state(THE_MAP).map_gap, Some(MapGap::Access));
                 assert!(reads_all(&server));
                 server.world(|world| world.always.clear());
             }
@@ -361,7 +361,7 @@ async fn a_rule_that_is_taken_away_and_given_back_makes_two_turns() {
         },
     )
     .await;
-    assert_eq!(followed.state(THE_MAP).lack, None);
+    assert_eq!(followed.state(THE_MAP).map_gap, None);
     assert!(!reads_all(&fake));
     let requests = fake.requests(NODES).into_iter();
     let mut turns: Vec<bool> = requests.map(|one| one.contains("fieldSelector")).collect();

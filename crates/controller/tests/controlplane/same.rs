@@ -151,7 +151,7 @@ spec:
             by_map.until_whole();
             by_nodes.until_whole();
             by_whole_nodes.until_whole();
-            assert_eq!(by_map.state(THE_MAP).lack, None, "cluster {seed}");
+            assert_eq!(by_map.state(THE_MAP).map_gap, None, "cluster {seed}");
             assert_eq!(
                 by_map.state("nodes").objects,
                 1,

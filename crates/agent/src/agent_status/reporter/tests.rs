@@ -206,7 +206,7 @@ fn the_phase_is_that_of_the_worst_part() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let input = |phase, silence| ResourceStatus {
         phase,
-        last_heard: now.checked_sub(SignedDuration::from_secs(silence)).ok(),
+        last_received: now.checked_sub(SignedDuration::from_secs(silence)).ok(),
         ..ResourceStatus::default()
     };
     let serving = Pulse {

@@ -100,7 +100,7 @@ impl<'s> ResourceSink<'s> {
         self.feed.reflector.borrow_mut().listed(self.id, now);
         let doubt = self.feed.reflector.borrow().doubt(self.id);
         let kept = doubt.map_or(0, |(_, missing)| missing);
-        self.feed.sync_status.doubts(self.id, kept);
+        self.feed.sync_status.set_doubted(self.id, kept);
         self.list_again =
             doubt.map(|(moment, _)| self.feed.epoch + moment + SPREAD.mul_f64(chance()));
         self.watching();

@@ -48,21 +48,21 @@ pub(crate) enum Need {
 
 /// kube-proxy's selector for Services and slices (KP-IN-01, KP-IN-02):
 /// `!service.kubernetes.io/service-proxy-name,!service.kubernetes.io/headless`.
-const OURS: &str =
+const PROXY_SELECTOR: &str =
     "%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 
 /// The resources of a cluster, in the order of `ipvs-topo status`.
 pub(crate) fn cluster_resources() -> Vec<WatchedResource> {
     vec![
         core(Kind::Node, "nodes", "/api/v1/nodes").page_size(200),
-        core(Kind::Service, "services", "/api/v1/services").selector(OURS),
+        core(Kind::Service, "services", "/api/v1/services").selector(PROXY_SELECTOR),
         core(
             Kind::EndpointSlice,
             "endpointslices.discovery.k8s.io",
             "/apis/discovery.k8s.io/v1/endpointslices",
         )
         .api_version("discovery.k8s.io/v1")
-        .selector(OURS)
+        .selector(PROXY_SELECTOR)
         .page_size(150),
         core(
             Kind::ServiceCidr,

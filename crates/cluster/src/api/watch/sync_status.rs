@@ -27,7 +27,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unused => "unused",
             Self::Listing => "listing",
@@ -49,11 +49,11 @@ pub struct ResourceStatus {
     /// When the list was complete, or the watch was open again after a failure.
     pub synced_since: Option<Timestamp>,
     /// When the server last sent data.
-    pub last_heard: Option<Timestamp>,
+    pub last_received: Option<Timestamp>,
     /// The last error, until the next success.
-    pub trouble: Option<ApiError>,
+    pub error: Option<ApiError>,
     /// Of TopologyMaps: why all Nodes are read instead.
-    pub lack: Option<MapGap>,
+    pub map_gap: Option<MapGap>,
 }
 
 /// The state of every watched resource. Cheap to clone.
@@ -105,17 +105,17 @@ impl SyncStatus {
             .iter()
             .filter(|(id, _)| *id == ResourceId::TopologyMaps);
         maps.any(|(_, map)| {
-            matches!(map.phase, Phase::Following | Phase::Stale) && map.lack.is_none()
+            matches!(map.phase, Phase::Following | Phase::Stale) && map.map_gap.is_none()
         })
     }
 
-    /// Since when objects may be out of date: the earliest `last_heard` of the stale resources.
+    /// Since when objects may be out of date: the earliest `last_received` of the stale resources.
     pub fn stale_since(&self) -> Option<Timestamp> {
         let states = self.lock();
         let stale = states
             .iter()
             .filter(|(_, state)| state.phase == Phase::Stale);
-        stale.filter_map(|(_, state)| state.last_heard).min()
+        stale.filter_map(|(_, state)| state.last_received).min()
     }
 
     pub(super) fn began(&self, id: ResourceId) {
@@ -128,13 +128,13 @@ impl SyncStatus {
 
     pub(super) fn received(&self, id: ResourceId, now: Timestamp, objects: usize) {
         self.change(id, |state| {
-            state.last_heard = Some(now);
+            state.last_received = Some(now);
             state.objects = objects;
         });
     }
 
     /// Records how many objects a list that waits for confirmation lacks; zero without such a list.
-    pub(super) fn doubts(&self, id: ResourceId, missing: usize) {
+    pub(super) fn set_doubted(&self, id: ResourceId, missing: usize) {
         self.change(id, |state| state.doubted = missing);
     }
 
@@ -145,7 +145,7 @@ impl SyncStatus {
                 state.synced_since = Some(now);
             }
             state.phase = Phase::Following;
-            state.trouble = None;
+            state.error = None;
         });
     }
 
@@ -153,7 +153,7 @@ impl SyncStatus {
         self.change(id, |state| {
             state.phase = Phase::Absent;
             state.synced_since = None;
-            state.trouble = Some(why.clone());
+            state.error = Some(why.clone());
         });
     }
 
@@ -163,13 +163,13 @@ impl SyncStatus {
                 state.phase = Phase::Stale;
                 state.synced_since = None;
             }
-            state.trouble = Some(why.clone());
+            state.error = Some(why.clone());
         });
     }
 
     /// Records why Nodes are not read from TopologyMaps; `None` if they are.
     pub(super) fn set_map_gap(&self, gap: Option<MapGap>) {
-        self.change(ResourceId::TopologyMaps, |state| state.lack = gap);
+        self.change(ResourceId::TopologyMaps, |state| state.map_gap = gap);
     }
 
     fn change(&self, id: ResourceId, change: impl FnOnce(&mut ResourceStatus)) {
