@@ -11,10 +11,7 @@
 //!
 //! `cargo xtask codegen` writes what [`generated()`] returns.
 
-#![allow(
-    missing_docs,
-    reason = "only crates of this workspace use it"
-)]
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod admission;
 mod agent;
@@ -46,7 +43,7 @@ pub use complete::complete;
 pub use drain::{DRAIN, MAX_AHEAD_HOURS};
 pub use group::{GROUP, VERSION};
 pub use map::{
-    KEYS_ALWAYS_TOLD, MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD,
+    MAP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, NODES_PER_SHARD, REQUIRED_KEYS,
     map_node_fault,
 };
 pub use object_status::{DrainPhase, DrainStatus, LastTransition, MapNode, MapSpec, PolicyStatus};

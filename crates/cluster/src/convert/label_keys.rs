@@ -11,7 +11,7 @@ use topology_core::policy::{LevelKey, Mode, PREFIX, Policy, PolicySource};
 
 use super::report::Report;
 use crate::intern::Interner;
-use crd::KEYS_ALWAYS_TOLD;
+use crd::REQUIRED_KEYS;
 use object_tree::Field;
 
 /// What is done about levels of a boundary with such a label.
@@ -23,7 +23,7 @@ pub fn refused_label<'p>(policy: &'p Policy, allowed: &BTreeSet<Arc<str>>) -> Op
 }
 
 fn may_use(allowed: &BTreeSet<Arc<str>>, label: &str) -> bool {
-    KEYS_ALWAYS_TOLD.contains(&label) || allowed.contains(label)
+    REQUIRED_KEYS.contains(&label) || allowed.contains(label)
 }
 
 /// Takes out of the policy of annotations what uses a label that is not among `allowed`.

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crd::{
-    GROUP, KEYS_ALWAYS_TOLD, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec,
-    NODES_PER_SHARD, VERSION, map_node_fault,
+    GROUP, MAX_KEYS, MAX_NODE_ADDRESSES, MAX_NODE_CPU_MILLI, MapNode, MapSpec, NODES_PER_SHARD,
+    REQUIRED_KEYS, VERSION, map_node_fault,
 };
 use serde_json::{Map, json};
 
@@ -48,7 +48,7 @@ fn keys(state: &Observed) -> Vec<String> {
     for (namespace, key) in used(state, Collection::Policies) {
         namespaces.entry(namespace).or_default().insert(key);
     }
-    let most = MAX_KEYS - KEYS_ALWAYS_TOLD.len();
+    let most = MAX_KEYS - REQUIRED_KEYS.len();
     let mut chosen: BTreeSet<String> = sure.into_iter().filter(is_special).take(most).collect();
     while chosen.len() < most && !namespaces.is_empty() {
         for keys in namespaces.values_mut() {
@@ -61,12 +61,12 @@ fn keys(state: &Observed) -> Vec<String> {
         }
         namespaces.retain(|_, keys| !keys.is_empty());
     }
-    let always = KEYS_ALWAYS_TOLD.map(str::to_owned).into_iter();
+    let always = REQUIRED_KEYS.map(str::to_owned).into_iter();
     always.chain(chosen).collect()
 }
 
 fn is_special(key: &String) -> bool {
-    !KEYS_ALWAYS_TOLD.contains(&&**key)
+    !REQUIRED_KEYS.contains(&&**key)
 }
 
 /// The labels that the policies of a collection use, each with the namespace of the policy.

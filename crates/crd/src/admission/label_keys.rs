@@ -6,7 +6,7 @@ use topology_core::policy::{ANNOTATIONS, MAX_LEVELS, PREFIX};
 use super::annotations::{TEXTS, has, only_if, variable};
 use super::policy::{Check, Policy};
 use super::values::conditions;
-use crate::map::KEYS_ALWAYS_TOLD;
+use crate::map::REQUIRED_KEYS;
 use crate::policy::ALIASES;
 
 /// The annotations that name labels.
@@ -55,7 +55,7 @@ pub(super) fn policy() -> Policy {
 /// What may always be used.
 fn always() -> String {
     let named = ALIASES.iter().map(|[_, key]| *key);
-    let mut keys: Vec<&str> = named.chain(KEYS_ALWAYS_TOLD).chain(["*"]).collect();
+    let mut keys: Vec<&str> = named.chain(REQUIRED_KEYS).chain(["*"]).collect();
     keys.sort_unstable();
     keys.dedup();
     format!("['{}']", keys.join("', '"))

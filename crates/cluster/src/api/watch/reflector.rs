@@ -50,7 +50,7 @@ pub(crate) struct Reflector {
     /// Objects that are not usable yet, with the time when they are (milliseconds since 1970).
     early: BTreeMap<ObjectKey, (i64, ResourceId, Node)>,
     /// Why resources cannot be read, by name of the resource.
-    troubles: BTreeMap<&'static str, Warning>,
+    errors: BTreeMap<&'static str, Warning>,
     completeness: Option<Completeness>,
     /// The objects that the last warning about missing labels names.
     waiting: Vec<ObjectKey>,
@@ -87,7 +87,7 @@ impl Reflector {
             label_usage,
             by_namespace: false,
             warned: BTreeSet::new(),
-            troubles: BTreeMap::new(),
+            errors: BTreeMap::new(),
             completeness: None,
             waiting: Vec::new(),
             unread: BTreeSet::new(),
@@ -99,7 +99,7 @@ impl Reflector {
     /// Takes the next batch; `None` if nothing has changed.
     pub(crate) fn take(&mut self) -> Option<Batch> {
         self.report_waiting();
-        self.tell_unread();
+        self.send_unread();
         let Batch { events, reports } = &mut self.batch;
         if events.len() > BATCH {
             let later = events.split_off(BATCH);
@@ -137,7 +137,7 @@ impl Reflector {
         };
         let mut watched = self.watched.iter();
         self.label_usage.is_none()
-            || self.reading() == NodeScope::Own
+            || self.node_scope() == NodeScope::Own
             || watched.all(|it| !is_user(it.resource.id.kind()) || it.known.is_listed())
     }
 
@@ -166,10 +166,10 @@ impl Reflector {
         let gone = known.end(id.kind(), now);
         self.report_doubt(id);
         for key in gone {
-            self.object_gone(id, &key);
+            self.object_deleted(id, &key);
         }
         self.nodes_listed(id);
-        self.gate();
+        self.complete_if_listed();
     }
 
     /// When to list a resource again because its last list lacked more than half of the known
@@ -180,9 +180,9 @@ impl Reflector {
 
     fn report_doubt(&mut self, id: ResourceId) {
         let name = self.name(id);
-        let warning = self.doubt(id).map(|(_, lacking)| {
+        let warning = self.doubt(id).map(|(_, missing)| {
             let message = format!(
-                "the last list of {name} lacks {lacking} objects, more than half of the known ones; \
+                "the last list of {name} lacks {missing} objects, more than half of the known ones; \
                  they stay until a second list, a minute later, lacks them too"
             );
             let remedy = "check whether this is the right API server and whether its data was lost; \
@@ -208,18 +208,18 @@ impl Reflector {
 
     /// Completes the start without the optional resources that cannot be read. Until these are
     /// read, nothing that is found in the kernel counts as unknown.
-    pub(crate) fn settle_for_less(&mut self) {
+    pub(crate) fn complete_partially(&mut self) {
         let has_enough = |it: &Watched| it.resource.need != Need::Always || it.known.is_listed();
-        let ready = self.completeness.is_none() && self.knows_nodes() && self.can_begin();
+        let ready = self.completeness.is_none() && self.knows_nodes() && self.can_complete();
         if ready && self.watched.iter().all(has_enough) {
             self.complete(Completeness::Partial);
         }
     }
 
     /// Applies an object that was listed, added or modified.
-    pub(crate) fn exists(&mut self, id: ResourceId, node: &Node) {
+    pub(crate) fn apply_object(&mut self, id: ResourceId, node: &Node) {
         if id == ResourceId::TopologyMaps {
-            return self.map_exists(node);
+            return self.apply_map(node);
         }
         let file = "".into();
         let Converted {
@@ -237,17 +237,17 @@ impl Reflector {
                     return;
                 }
                 let state = State::Good(fingerprint(&object));
-                let shown = self.was_good(id, &key);
+                let was_sent = self.was_good(id, &key);
                 let news = self.put(id, &key, state);
                 self.report(&key, warnings);
                 if news {
-                    self.apply(&key, object, shown);
+                    self.send_or_hold(&key, object, was_sent);
                 }
             }
             Outcome::Ignored(key, reason) => {
                 let news = self.put(id, &key, State::Ignored(reason));
                 self.report(&key, warnings);
-                self.unuse(&key);
+                self.forget_labels(&key);
                 if news {
                     self.batch.events.push(Event::Ignore(key, reason));
                 }
@@ -268,7 +268,7 @@ impl Reflector {
     /// Checks objects again that were not usable yet. The check of a drain depends on the clock,
     /// and clocks differ: a renewal that is 72 hours ahead by the clock of the controller may be
     /// further ahead by the clock of the agent.
-    pub(crate) fn judge_again(&mut self) {
+    pub(crate) fn recheck_early(&mut self) {
         let Some(now) = self.context.clock.now() else {
             return;
         };
@@ -280,12 +280,12 @@ impl Reflector {
         let due: Vec<ObjectKey> = due.map(|(key, _)| key.clone()).collect();
         for key in due {
             if let Some((_, id, node)) = self.early.remove(&key) {
-                self.exists(id, &node);
+                self.apply_object(id, &node);
             }
         }
     }
 
-    pub(crate) fn gone(&mut self, id: ResourceId, node: &Node) {
+    pub(crate) fn delete_object(&mut self, id: ResourceId, node: &Node) {
         let Some(key) = self.key(id, node) else {
             return;
         };
@@ -294,13 +294,13 @@ impl Reflector {
         }
         let known = self.known_mut(id);
         if known.is_some_and(|known| known.remove(&key.name)) {
-            self.object_gone(id, &key);
+            self.object_deleted(id, &key);
         }
     }
 
-    fn object_gone(&mut self, id: ResourceId, key: &ObjectKey) {
+    fn object_deleted(&mut self, id: ResourceId, key: &ObjectKey) {
         match id {
-            ResourceId::TopologyMaps => self.map_gone(&key.name.name),
+            ResourceId::TopologyMaps => self.delete_map(&key.name.name),
             ResourceId::Objects(_) => self.forget(key),
         }
     }
@@ -347,18 +347,23 @@ impl Reflector {
     fn forget(&mut self, key: &ObjectKey) {
         self.early.remove(key);
         self.report(key, Vec::new());
-        self.unuse(key);
+        self.forget_labels(key);
         self.batch.events.push(Event::Delete(key.clone()));
     }
 
     /// Reports why a resource cannot be read; withdraws the report without an error.
-    pub(crate) fn trouble(&mut self, id: ResourceId, server: &Arc<str>, error: Option<&ApiError>) {
+    pub(crate) fn report_error(
+        &mut self,
+        id: ResourceId,
+        server: &Arc<str>,
+        error: Option<&ApiError>,
+    ) {
         let name = self.name(id);
         let warning = error.map(|error| Warning {
             code: Code::Input,
             ..Warning::of_file(server, 0, error.to_string(), "")
         });
-        let known = self.troubles.get(name);
+        let known = self.errors.get(name);
         if known == warning.as_ref() {
             return;
         }
@@ -366,8 +371,8 @@ impl Reflector {
         report.warnings.extend(warning.clone());
         self.batch.reports.push(report);
         match warning {
-            Some(warning) => drop(self.troubles.insert(name, warning)),
-            None => drop(self.troubles.remove(name)),
+            Some(warning) => drop(self.errors.insert(name, warning)),
+            None => drop(self.errors.remove(name)),
         }
     }
 
@@ -398,7 +403,7 @@ impl Reflector {
     }
 
     /// Completes the start when every resource is listed.
-    fn gate(&mut self) {
+    fn complete_if_listed(&mut self) {
         let by_namespace = self.by_namespace;
         let mut watched = self.watched.iter();
         let all = watched.all(|it| match it.resource.need {
@@ -408,7 +413,7 @@ impl Reflector {
         });
         if all
             && self.knows_nodes()
-            && self.can_begin()
+            && self.can_complete()
             && self.completeness != Some(Completeness::Whole)
         {
             self.complete(Completeness::Whole);
@@ -416,7 +421,7 @@ impl Reflector {
     }
 
     fn complete(&mut self, completeness: Completeness) {
-        self.stand_in_for_all();
+        self.send_substitutes();
         self.completeness = Some(completeness);
         self.batch.events.push(Event::Complete(completeness));
     }

@@ -30,8 +30,16 @@ impl Sink for ResourceSink<'_> {
     fn apply(&mut self, event: Event<Node>) {
         match event {
             Event::ListBegan => self.feed.reflector.borrow_mut().begin(self.id),
-            Event::Applied(object) => self.feed.reflector.borrow_mut().exists(self.id, &object),
-            Event::Deleted(object) => self.feed.reflector.borrow_mut().gone(self.id, &object),
+            Event::Applied(object) => self
+                .feed
+                .reflector
+                .borrow_mut()
+                .apply_object(self.id, &object),
+            Event::Deleted(object) => self
+                .feed
+                .reflector
+                .borrow_mut()
+                .delete_object(self.id, &object),
             Event::Listed => self.listed(),
             Event::Accepted => self.accepted(),
             Event::Watching => self.watching(),
@@ -64,7 +72,7 @@ impl<'s> ResourceSink<'s> {
     /// bookmark comes about every minute, so no such object waits longer.
     pub(super) fn received(&self) {
         let mut reflector = self.feed.reflector.borrow_mut();
-        reflector.judge_again();
+        reflector.recheck_early();
         let objects = reflector.count(self.id);
         self.feed
             .sync_status
@@ -108,8 +116,8 @@ impl<'s> ResourceSink<'s> {
 
     fn accepted(&self) {
         let mut reflector = self.feed.reflector.borrow_mut();
-        reflector.trouble(self.id, &self.feed.server, None);
-        reflector.refused(self.id, false);
+        reflector.report_error(self.id, &self.feed.server, None);
+        reflector.set_refused(self.id, false);
         let objects = reflector.count(self.id);
         self.feed
             .sync_status
@@ -132,7 +140,7 @@ impl<'s> ResourceSink<'s> {
         match failure.kind {
             NextAttempt::Absent => {
                 reflector.absent(self.id);
-                reflector.trouble(self.id, server, None);
+                reflector.report_error(self.id, server, None);
                 sync_status.absent(self.id, error);
                 return;
             }
@@ -148,10 +156,10 @@ impl<'s> ResourceSink<'s> {
         sync_status.failed(self.id, error);
         // A stream that breaks once is normal. A second failure in a row is reported.
         if failure.failures > 1 {
-            reflector.trouble(self.id, server, Some(error));
+            reflector.report_error(self.id, server, Some(error));
             if !error.fault.is_passing() {
-                reflector.refused(self.id, true);
-                reflector.settle_for_less();
+                reflector.set_refused(self.id, true);
+                reflector.complete_partially();
             }
         }
     }

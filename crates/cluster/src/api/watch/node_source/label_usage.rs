@@ -9,7 +9,7 @@ use topology_core::model::{Faults, Service};
 use super::relist_pace::LabelOwner;
 use crate::convert::OtherNodes;
 use crate::object::{Kind, Object, ObjectKey};
-use crd::KEYS_ALWAYS_TOLD;
+use crd::REQUIRED_KEYS;
 
 /// The objects that use labels, and the labels that are read of the Nodes.
 #[derive(Debug)]
@@ -42,9 +42,9 @@ struct LabelUser {
     /// The labels of its newest version.
     keys: BTreeSet<Arc<str>>,
     /// The labels of the sent version, which is in use until the newest is sent.
-    told: BTreeSet<Arc<str>>,
+    sent_keys: BTreeSet<Arc<str>>,
     /// Whether any version was sent.
-    shown: bool,
+    was_sent: bool,
 }
 
 impl LabelUsage {
@@ -81,13 +81,13 @@ impl LabelUsage {
         self.users.get(key).map(|user| &user.keys)
     }
 
-    /// Records the labels that an object uses now. `shown`: a version without such labels was sent
-    /// before. Returns whether the labels changed.
+    /// Records the labels that an object uses now. `was_sent`: a version without such labels was
+    /// sent before. Returns whether the labels changed.
     pub(in crate::api::watch) fn uses(
         &mut self,
         key: &ObjectKey,
         object: &Object,
-        shown: bool,
+        was_sent: bool,
     ) -> bool {
         // The last valid version stays in use, with its labels.
         if matches!(object, Object::Service(service) if service.faults == Faults::Boundary) {
@@ -98,7 +98,7 @@ impl LabelUsage {
             return self.forget(key);
         }
         let new = LabelUser {
-            shown,
+            was_sent,
             ..LabelUser::default()
         };
         let user = self.users.entry(key.clone()).or_insert(new);
@@ -106,7 +106,7 @@ impl LabelUsage {
             return false;
         }
         let before = std::mem::replace(&mut user.keys, keys.clone());
-        self.leave(key, &before);
+        self.remove_user(key, &before);
         for label in keys {
             let users = self.by_label.entry(label).or_default();
             users.insert(key.clone());
@@ -120,10 +120,10 @@ impl LabelUsage {
     }
 
     /// Marks the newest version of an object as sent. Returns the version if it was held.
-    pub(in crate::api::watch) fn tell(&mut self, key: &ObjectKey) -> Option<Object> {
+    pub(in crate::api::watch) fn mark_sent(&mut self, key: &ObjectKey) -> Option<Object> {
         let user = self.users.get_mut(key)?;
-        user.told.clone_from(&user.keys);
-        user.shown = true;
+        user.sent_keys.clone_from(&user.keys);
+        user.was_sent = true;
         self.unread.retain(|label| !user.keys.contains(label));
         self.held.remove(key)
     }
@@ -131,19 +131,19 @@ impl LabelUsage {
     /// Returns a substitute for a held Service of which no version was sent: the Service without
     /// its policy, so that it is served while it waits. A boundary keeps its policy: without the
     /// labels it lets less traffic through, never more.
-    pub(in crate::api::watch) fn stand_in(&mut self, key: &ObjectKey) -> Option<Object> {
+    pub(in crate::api::watch) fn first_substitute(&mut self, key: &ObjectKey) -> Option<Object> {
         let Object::Service(service) = self.held.get(key)? else {
             return None;
         };
-        let user = self.users.get_mut(key).filter(|user| !user.shown)?;
-        user.shown = true;
+        let user = self.users.get_mut(key).filter(|user| !user.was_sent)?;
+        user.was_sent = true;
         let mut service = service.clone();
         if service
             .policy
             .as_ref()
             .is_some_and(|policy| policy.is_bounded())
         {
-            user.told.clone_from(&user.keys);
+            user.sent_keys.clone_from(&user.keys);
             let unread = user.keys.difference(&self.known);
             self.unread.extend(unread.cloned());
         } else {
@@ -154,11 +154,11 @@ impl LabelUsage {
 
     /// Returns a substitute for a held Service of which a version was sent: the newest version,
     /// with the policy of the sent version.
-    pub(in crate::api::watch) fn follow(&self, key: &ObjectKey) -> Option<Object> {
+    pub(in crate::api::watch) fn update_substitute(&self, key: &ObjectKey) -> Option<Object> {
         let Object::Service(service) = self.held.get(key)? else {
             return None;
         };
-        self.users.get(key).filter(|user| user.shown)?;
+        self.users.get(key).filter(|user| user.was_sent)?;
         Some(Object::Service(Service {
             policy: None,
             named_policy: None,
@@ -180,13 +180,13 @@ impl LabelUsage {
         self.held.remove(key);
         let user = self.users.remove(key);
         if let Some(user) = &user {
-            self.leave(key, &user.keys);
+            self.remove_user(key, &user.keys);
         }
         user.is_some()
     }
 
     /// Removes an object from the users of these labels.
-    fn leave(&mut self, key: &ObjectKey, labels: &BTreeSet<Arc<str>>) {
+    fn remove_user(&mut self, key: &ObjectKey, labels: &BTreeSet<Arc<str>>) {
         for label in labels {
             if let Some(users) = self.by_label.get_mut(label) {
                 users.remove(key);
@@ -202,7 +202,7 @@ impl LabelUsage {
     }
 
     /// Switches to another source of Nodes, of which these labels are known.
-    pub(in crate::api::watch) fn turn(&mut self, known: BTreeSet<Arc<str>>) {
+    pub(in crate::api::watch) fn switch_source(&mut self, known: BTreeSet<Arc<str>>) {
         self.known = known;
         self.listing = true;
     }
@@ -211,8 +211,8 @@ impl LabelUsage {
     pub(in crate::api::watch) fn begin(&mut self) -> OtherNodes {
         self.listing = true;
         let users = self.users.values();
-        let used = users.flat_map(|user| user.keys.iter().chain(&user.told));
-        let always = KEYS_ALWAYS_TOLD.iter().map(|key| Arc::from(*key));
+        let used = users.flat_map(|user| user.keys.iter().chain(&user.sent_keys));
+        let always = REQUIRED_KEYS.iter().map(|key| Arc::from(*key));
         self.kept = used.cloned().chain(always).collect();
         self.known.retain(|key| self.kept.contains(key));
         OtherNodes {
@@ -231,7 +231,7 @@ impl LabelUsage {
 
     /// Returns the owner of objects that wait for labels that are not kept, unless a list is under
     /// way. Administrators come first.
-    pub(in crate::api::watch) fn lacks(&self) -> Option<LabelOwner> {
+    pub(in crate::api::watch) fn owner_waiting(&self) -> Option<LabelOwner> {
         let waits = |keys: &BTreeSet<Arc<str>>| !keys.is_subset(&self.kept);
         let waiting = self.held().filter(|key| self.keys(key).is_some_and(waits));
         let mut owners = waiting.map(label_owner).peekable();
@@ -259,7 +259,7 @@ impl LabelUsage {
     }
 
     /// Records that a requested list failed or takes long. Returns false if none was requested.
-    pub(in crate::api::watch) fn late(&mut self) -> bool {
+    pub(in crate::api::watch) fn mark_late(&mut self) -> bool {
         self.late = self.round > 0 && self.listing;
         self.late
     }
@@ -294,7 +294,7 @@ impl LabelUsage {
             Object::Drain(drain) => drain.key.label().into_iter().cloned().collect(),
             _ => BTreeSet::new(),
         };
-        keys.retain(|key| !KEYS_ALWAYS_TOLD.contains(&&**key));
+        keys.retain(|key| !REQUIRED_KEYS.contains(&&**key));
         keys
     }
 }

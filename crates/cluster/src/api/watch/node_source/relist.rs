@@ -27,14 +27,14 @@ pub(in crate::api::watch) async fn relist(feed: &Feed) {
         let allowed = paces.not_before(label_owner);
         if feed.epoch.elapsed() < allowed {
             // An object of an administrator may come meanwhile, and has its own pace.
-            feed.reflector.borrow_mut().delay_nodes();
+            feed.reflector.borrow_mut().mark_delayed();
             let _early = timeout_at(feed.epoch + allowed, feed.labels_missing.notified()).await;
             continue;
         }
         sleep(pause(feed, chance())).await;
         if self::label_owner(feed) == Some(label_owner) {
-            paces.asked(label_owner, feed.epoch.elapsed());
-            feed.reflector.borrow_mut().ask_for_nodes();
+            paces.requested(label_owner, feed.epoch.elapsed());
+            feed.reflector.borrow_mut().request_nodes();
             feed.query_changed.notify_one();
             until_begun(feed).await;
         }

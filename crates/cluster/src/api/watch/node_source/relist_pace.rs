@@ -32,13 +32,13 @@ impl RelistPaces {
 
     /// Records that a list is requested now. A list for administrators also serves tenants, so it
     /// begins the interval of tenants, too.
-    pub(crate) fn asked(&mut self, label_owner: LabelOwner, now: Duration) {
+    pub(crate) fn requested(&mut self, label_owner: LabelOwner, now: Duration) {
         match label_owner {
             LabelOwner::Administrator => {
-                self.administrators.asked(now);
-                self.tenants.put_off(now);
+                self.administrators.requested(now);
+                self.tenants.restart(now);
             }
-            LabelOwner::Tenant => self.tenants.asked(now),
+            LabelOwner::Tenant => self.tenants.requested(now),
         }
     }
 }
@@ -62,12 +62,12 @@ impl RelistPace {
     }
 
     /// Begins the interval again, because a list for the other owner serves this one, too.
-    fn put_off(&mut self, now: Duration) {
+    fn restart(&mut self, now: Duration) {
         let interval = self.last.map_or(Self::SHORTEST, |(_, interval)| interval);
         self.last = Some((now, interval));
     }
 
-    fn asked(&mut self, now: Duration) {
+    fn requested(&mut self, now: Duration) {
         let interval = match self.last {
             Some((last, interval)) if now.saturating_sub(last) < interval * Self::QUIET => {
                 (interval * 2).min(Self::LONGEST)
@@ -93,7 +93,7 @@ mod tests {
         let mut intervals = Vec::new();
         for _ in 0..7 {
             now = now.max(paces.not_before(LabelOwner::Tenant));
-            paces.asked(LabelOwner::Tenant, now);
+            paces.requested(LabelOwner::Tenant, now);
             intervals.push(
                 paces
                     .not_before(LabelOwner::Tenant)
@@ -104,17 +104,17 @@ mod tests {
         }
         assert_eq!(intervals, [2, 4, 8, 16, 32, 32, 32]);
         let later = now + minutes(4 * 32);
-        paces.asked(LabelOwner::Tenant, later);
+        paces.requested(LabelOwner::Tenant, later);
         assert_eq!(paces.not_before(LabelOwner::Tenant), later + minutes(2));
     }
 
     #[test]
     fn d13_tenants_do_not_delay_administrators() {
         let mut paces = RelistPaces::default();
-        paces.asked(LabelOwner::Tenant, minutes(1));
+        paces.requested(LabelOwner::Tenant, minutes(1));
         assert_eq!(paces.not_before(LabelOwner::Tenant), minutes(3));
         assert_eq!(paces.not_before(LabelOwner::Administrator), Duration::ZERO);
-        paces.asked(LabelOwner::Administrator, minutes(2));
+        paces.requested(LabelOwner::Administrator, minutes(2));
         assert_eq!(
             paces.not_before(LabelOwner::Tenant),
             minutes(4),

@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// is gone.
 pub(in crate::api::watch) async fn select(feed: &Feed) -> Option<()> {
     loop {
-        let (readiness, reading, complete) = state(feed);
-        match (readiness, reading) {
+        let (readiness, scope, complete) = state(feed);
+        match (readiness, scope) {
             (Some(MapReadiness::Ready), NodeScope::All) => switch(feed, NodeScope::Own).await?,
             (Some(MapReadiness::Missing(_)), NodeScope::Own) if !complete => {
                 switch(feed, NodeScope::All).await?;
@@ -42,7 +42,7 @@ fn state(feed: &Feed) -> (Option<MapReadiness>, NodeScope, bool) {
     let reflector = feed.reflector.borrow();
     (
         reflector.readiness().cloned(),
-        reflector.reading(),
+        reflector.node_scope(),
         reflector.is_complete(),
     )
 }
@@ -60,8 +60,8 @@ async fn until_ready(feed: &Feed) {
     }
 }
 
-async fn switch(feed: &Feed, reading: NodeScope) -> Option<()> {
-    feed.reflector.borrow_mut().read_nodes(reading);
+async fn switch(feed: &Feed, scope: NodeScope) -> Option<()> {
+    feed.reflector.borrow_mut().set_node_scope(scope);
     feed.sync_status.set_map_gap(gap(feed));
     feed.query_changed.notify_one();
     feed.send_batches().await

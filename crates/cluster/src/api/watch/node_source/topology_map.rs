@@ -9,7 +9,7 @@ use topology_core::model::Node;
 use super::label_usage::LabelUsage;
 use crate::convert::NodeMap;
 use crate::object::ObjectKey;
-use crd::KEYS_ALWAYS_TOLD;
+use crd::REQUIRED_KEYS;
 
 /// Which Nodes are read while TopologyMaps may replace them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,10 @@ pub enum MapGap {
 #[derive(Debug)]
 pub(in crate::api::watch) struct TopologyMaps {
     own: Arc<str>,
-    pub(in crate::api::watch) reading: NodeScope,
+    pub(in crate::api::watch) node_scope: NodeScope,
     pub(in crate::api::watch) readiness: MapReadiness,
     /// The Nodes of each TopologyMap by its name; `None` if it is not valid.
-    parts: BTreeMap<Arc<str>, Option<NodeMap>>,
+    maps: BTreeMap<Arc<str>, Option<NodeMap>>,
     listed: bool,
     refused: bool,
 }
@@ -60,9 +60,9 @@ impl TopologyMaps {
     pub(in crate::api::watch) fn new(own: Arc<str>) -> Self {
         Self {
             own,
-            reading: NodeScope::Own,
+            node_scope: NodeScope::Own,
             readiness: MapReadiness::Unknown,
-            parts: BTreeMap::new(),
+            maps: BTreeMap::new(),
             listed: false,
             refused: false,
         }
@@ -75,29 +75,29 @@ impl TopologyMaps {
 
     /// The names of all Nodes in the TopologyMaps.
     pub(in crate::api::watch) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
-        let parts = self.parts.values().flatten();
-        parts.flat_map(|part| part.nodes.keys())
+        let maps = self.maps.values().flatten();
+        maps.flat_map(|map| map.nodes.keys())
     }
 
     pub(in crate::api::watch) fn node(&self, name: &str) -> Option<&Node> {
-        let mut parts = self.parts.values().flatten();
-        parts.find_map(|part| part.nodes.get(name))
+        let mut maps = self.maps.values().flatten();
+        maps.find_map(|map| map.nodes.get(name))
     }
 
     /// Stores a TopologyMap. Returns the Nodes that changed.
     pub(in crate::api::watch) fn put(
         &mut self,
         name: &Arc<str>,
-        part: Option<NodeMap>,
+        map: Option<NodeMap>,
     ) -> BTreeSet<Arc<str>> {
-        let before = self.parts.insert(Arc::clone(name), part).flatten();
-        let now = self.parts.get(name).and_then(Option::as_ref);
+        let before = self.maps.insert(Arc::clone(name), map).flatten();
+        let now = self.maps.get(name).and_then(Option::as_ref);
         differing(before.as_ref(), now)
     }
 
     /// Removes a TopologyMap. Returns its Nodes.
     pub(in crate::api::watch) fn remove(&mut self, name: &str) -> BTreeSet<Arc<str>> {
-        let before = self.parts.remove(name).flatten();
+        let before = self.maps.remove(name).flatten();
         differing(before.as_ref(), None)
     }
 
@@ -106,37 +106,37 @@ impl TopologyMaps {
     }
 
     /// Records whether the API server refuses to serve TopologyMaps.
-    pub(in crate::api::watch) fn refused(&mut self, refused: bool) {
+    pub(in crate::api::watch) fn set_refused(&mut self, refused: bool) {
         self.refused = refused;
     }
 
     /// Checks whether the TopologyMaps can replace the Nodes, with all labels in use.
-    pub(in crate::api::watch) fn judge(&self, label_usage: &LabelUsage) -> MapReadiness {
+    pub(in crate::api::watch) fn check(&self, label_usage: &LabelUsage) -> MapReadiness {
         if self.refused {
             return MapReadiness::Missing(MapGap::Access);
         }
         if !self.listed {
             return MapReadiness::Unknown;
         }
-        self.lack(label_usage)
+        self.gap(label_usage)
             .map_or(MapReadiness::Ready, MapReadiness::Missing)
     }
 
-    fn lack(&self, label_usage: &LabelUsage) -> Option<MapGap> {
-        if self.parts.is_empty() {
+    fn gap(&self, label_usage: &LabelUsage) -> Option<MapGap> {
+        if self.maps.is_empty() {
             return Some(MapGap::Map);
         }
-        if let Some((name, _)) = self.parts.iter().find(|(_, part)| part.is_none()) {
+        if let Some((name, _)) = self.maps.iter().find(|(_, map)| map.is_none()) {
             return Some(MapGap::Unusable(Arc::clone(name)));
         }
-        if let Some(key) = KEYS_ALWAYS_TOLD.iter().find(|key| !self.tells(key)) {
+        if let Some(key) = REQUIRED_KEYS.iter().find(|key| !self.has_label(key)) {
             let key = Arc::from(*key);
             return Some(MapGap::Label { key, user: None });
         }
         // A label of a tenant must not make all agents read all Nodes: the tenant's object waits
         // until every TopologyMap has the label.
         let mut used = label_usage.labels_of_administrators();
-        if let Some((key, user)) = used.find(|(key, _)| !self.tells(key)) {
+        if let Some((key, user)) = used.find(|(key, _)| !self.has_label(key)) {
             return Some(MapGap::Label {
                 key: Arc::clone(key),
                 user: Some(user.clone()),
@@ -147,29 +147,29 @@ impl TopologyMaps {
             .then(|| MapGap::OwnNode(Arc::clone(&self.own)))
     }
 
-    fn tells(&self, key: &str) -> bool {
-        let mut parts = self.parts.values().flatten();
-        parts.all(|part| part.keys.iter().any(|told| **told == *key))
+    fn has_label(&self, key: &str) -> bool {
+        let mut maps = self.maps.values().flatten();
+        maps.all(|map| map.keys.iter().any(|known| **known == *key))
     }
 
-    pub(in crate::api::watch) fn tells_all(&self, keys: &BTreeSet<Arc<str>>) -> bool {
-        !self.parts.is_empty() && keys.iter().all(|key| self.tells(key))
+    pub(in crate::api::watch) fn has_labels(&self, keys: &BTreeSet<Arc<str>>) -> bool {
+        !self.maps.is_empty() && keys.iter().all(|key| self.has_label(key))
     }
 
     /// The labels that every TopologyMap has.
     pub(in crate::api::watch) fn keys(&self) -> BTreeSet<Arc<str>> {
-        let first = self.parts.values().flatten().next();
-        let keys = first.into_iter().flat_map(|part| &part.keys);
-        keys.filter(|key| self.tells(key)).cloned().collect()
+        let first = self.maps.values().flatten().next();
+        let keys = first.into_iter().flat_map(|map| &map.keys);
+        keys.filter(|key| self.has_label(key)).cloned().collect()
     }
 }
 
 fn differing(before: Option<&NodeMap>, now: Option<&NodeMap>) -> BTreeSet<Arc<str>> {
-    let names = |part: Option<&NodeMap>| -> Vec<Arc<str>> {
-        let nodes = part.into_iter().flat_map(|part| part.nodes.keys());
+    let names = |map: Option<&NodeMap>| -> Vec<Arc<str>> {
+        let nodes = map.into_iter().flat_map(|map| map.nodes.keys());
         nodes.cloned().collect()
     };
-    let node = |part: Option<&NodeMap>, name: &str| part?.nodes.get(name).cloned();
+    let node = |map: Option<&NodeMap>, name: &str| map?.nodes.get(name).cloned();
     names(before)
         .into_iter()
         .chain(names(now))

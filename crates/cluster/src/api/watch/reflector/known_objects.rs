@@ -30,7 +30,7 @@ struct ListDoubt {
     list: u32,
     /// When the list ended.
     since: Duration,
-    lacking: usize,
+    missing: usize,
 }
 
 /// How long the objects that a doubtful list lacks stay at least.
@@ -39,13 +39,13 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// The state in the last `Apply` or `Ignore` event, if there was one.
-    told: Option<State>,
+    reported: Option<State>,
     /// Whether a `Keep` event followed it.
     kept: bool,
     /// [`KnownObjects::list`] when the object was last received.
     list: u32,
     /// [`KnownObjects::list`] when the object became known.
-    born: u32,
+    first_list: u32,
 }
 
 /// Whether `list` was read before `other`; the numbers wrap.
@@ -82,10 +82,10 @@ impl KnownObjects {
     }
 
     /// Treats the objects that match as named by the current list.
-    pub(super) fn name_all(&mut self, is_so: impl Fn(&ObjectName) -> bool) {
+    pub(super) fn mark_named(&mut self, matches: impl Fn(&ObjectName) -> bool) {
         let list = self.list;
-        let those = self.objects.iter_mut().filter(|(name, _)| is_so(name));
-        those.for_each(|(_, entry)| entry.list = list);
+        let named = self.objects.iter_mut().filter(|(name, _)| matches(name));
+        named.for_each(|(_, entry)| entry.list = list);
     }
 
     /// Requires another list before the resource counts as listed.
@@ -104,11 +104,11 @@ impl KnownObjects {
         (self.listed, self.reading) = (true, false);
         let (list, believed) = (self.list, self.believed);
         let doubt = now.filter(|_| again).and_then(|now| {
-            let lacking = self.lacking(list, |entry| !is_before(believed, entry.born))?;
+            let missing = self.missing(list, |entry| !is_before(believed, entry.first_list))?;
             let new = ListDoubt {
                 list,
                 since: now,
-                lacking,
+                missing,
             };
             Some((now, new))
         });
@@ -123,7 +123,7 @@ impl KnownObjects {
         self.doubt = None;
         self.believed = self.list;
         let list = self.list;
-        self.take_out(kind, |entry| entry.list != list)
+        self.remove_matching(kind, |entry| entry.list != list)
     }
 
     /// Doubts the current list. If the first doubtful list ended [`CONFIRM`] ago, removes the
@@ -134,35 +134,36 @@ impl KnownObjects {
             return Vec::new();
         }
         let is_unseen = |entry: &Entry| is_before(entry.list, doubt.list);
-        let was_there = |entry: &Entry| !is_unseen(entry) && !is_before(doubt.list, entry.born);
-        let Some(lacking) = self.lacking(self.list, was_there) else {
+        let was_there =
+            |entry: &Entry| !is_unseen(entry) && !is_before(doubt.list, entry.first_list);
+        let Some(missing) = self.missing(self.list, was_there) else {
             return self.believe(kind);
         };
         // The current list lacks most objects of the first one, so the two do not agree.
         self.believed = doubt.list;
-        self.doubt = Some(ListDoubt { lacking, ..new });
-        self.take_out(kind, is_unseen)
+        self.doubt = Some(ListDoubt { missing, ..new });
+        self.remove_matching(kind, is_unseen)
     }
 
     /// When another list may confirm the doubtful list, and how many objects are missing.
     pub(super) fn doubt(&self) -> Option<(Duration, usize)> {
         let doubt = self.doubt?;
-        Some((doubt.since + CONFIRM, doubt.lacking))
+        Some((doubt.since + CONFIRM, doubt.missing))
     }
 
     /// How many of the objects that match `list` did not name, if it is more than half of them.
-    fn lacking(&self, list: u32, is_one: impl Fn(&Entry) -> bool) -> Option<usize> {
-        let these = self.objects.values().filter(|entry| is_one(entry));
-        let (mut known, mut lacking) = (0, 0);
-        for entry in these {
+    fn missing(&self, list: u32, matches: impl Fn(&Entry) -> bool) -> Option<usize> {
+        let matching = self.objects.values().filter(|entry| matches(entry));
+        let (mut known, mut missing) = (0, 0);
+        for entry in matching {
             known += 1;
-            lacking += usize::from(entry.list != list);
+            missing += usize::from(entry.list != list);
         }
-        (lacking * 2 > known).then_some(lacking)
+        (missing * 2 > known).then_some(missing)
     }
 
-    fn take_out(&mut self, kind: Kind, is_so: impl Fn(&Entry) -> bool) -> Vec<ObjectKey> {
-        let gone = self.objects.extract_if(|_, entry| is_so(entry));
+    fn remove_matching(&mut self, kind: Kind, matches: impl Fn(&Entry) -> bool) -> Vec<ObjectKey> {
+        let gone = self.objects.extract_if(|_, entry| matches(entry));
         let mut gone: Vec<ObjectKey> = gone.map(|(name, _)| ObjectKey { kind, name }).collect();
         gone.sort_unstable();
         gone
@@ -171,10 +172,10 @@ impl KnownObjects {
     /// Records the state of an object. Returns whether the state changed.
     pub(super) fn put(&mut self, key: &ObjectKey, state: State) -> bool {
         let new = Entry {
-            told: None,
+            reported: None,
             kept: false,
             list: self.list,
-            born: self.list,
+            first_list: self.list,
         };
         let entry = match self.objects.get_mut(&key.name) {
             Some(entry) => entry,
@@ -185,13 +186,13 @@ impl KnownObjects {
             return !std::mem::replace(&mut entry.kept, true);
         }
         entry.kept = false;
-        entry.told.replace(state) != Some(state)
+        entry.reported.replace(state) != Some(state)
     }
 
     /// Whether a valid version of the object was reported and is in use.
     pub(super) fn was_good(&self, name: &ObjectName) -> bool {
         let entry = self.objects.get(name);
-        entry.is_some_and(|entry| matches!(entry.told, Some(State::Good(_))))
+        entry.is_some_and(|entry| matches!(entry.reported, Some(State::Good(_))))
     }
 
     pub(super) fn remove(&mut self, name: &ObjectName) -> bool {

@@ -37,15 +37,15 @@ impl Reflector {
         self.maps.as_ref().map(|maps| &maps.readiness)
     }
 
-    pub(crate) fn reading(&self) -> NodeScope {
+    pub(crate) fn node_scope(&self) -> NodeScope {
         let maps = self.maps.as_ref();
-        maps.map_or(NodeScope::All, |maps| maps.reading)
+        maps.map_or(NodeScope::All, |maps| maps.node_scope)
     }
 
     /// The agent's own Node, if the others come from TopologyMaps.
     pub(crate) fn only_node(&self) -> Option<Arc<str>> {
         let maps = self.maps.as_ref()?;
-        (maps.reading == NodeScope::Own).then(|| Arc::clone(maps.own()))
+        (maps.node_scope == NodeScope::Own).then(|| Arc::clone(maps.own()))
     }
 
     pub(crate) fn node_query(&self) -> NodeQuery {
@@ -62,16 +62,16 @@ impl Reflector {
             .is_some_and(KnownObjects::is_listed);
         let label_usage = self.label_usage.as_ref();
         label_usage
-            .filter(|_| self.reading() == NodeScope::All && is_read)
-            .and_then(LabelUsage::lacks)
+            .filter(|_| self.node_scope() == NodeScope::All && is_read)
+            .and_then(LabelUsage::owner_waiting)
     }
 
     /// Records that the list which objects wait for is delayed, because the last was recent.
-    pub(crate) fn delay_nodes(&mut self) {
+    pub(crate) fn mark_delayed(&mut self) {
         self.delayed = true;
     }
 
-    pub(crate) fn ask_for_nodes(&mut self) {
+    pub(crate) fn request_nodes(&mut self) {
         self.delayed = false;
         if let Some(label_usage) = &mut self.label_usage {
             label_usage.next_request();
@@ -84,26 +84,26 @@ impl Reflector {
     }
 
     /// Switches the Nodes that are read. Known Nodes stay until the new source is listed.
-    pub(crate) fn read_nodes(&mut self, reading: NodeScope) {
+    pub(crate) fn set_node_scope(&mut self, node_scope: NodeScope) {
         if let Some(maps) = &mut self.maps {
-            maps.reading = reading;
+            maps.node_scope = node_scope;
             let label_usage = self.label_usage.iter_mut();
-            label_usage.for_each(|label_usage| label_usage.turn(maps.keys()));
+            label_usage.for_each(|label_usage| label_usage.switch_source(maps.keys()));
         }
         if let Some(nodes) = self.known_mut(ResourceId::NODES) {
             nodes.unlist();
         }
-        if reading == NodeScope::Own {
-            self.sync_all();
-            self.release();
+        if node_scope == NodeScope::Own {
+            self.send_all_nodes();
+            self.send_ready();
         }
     }
 
     /// Records whether the API server refuses to serve a resource; only TopologyMaps matter.
-    pub(crate) fn refused(&mut self, id: ResourceId, refused: bool) {
+    pub(crate) fn set_refused(&mut self, id: ResourceId, refused: bool) {
         if let (ResourceId::TopologyMaps, Some(maps)) = (id, &mut self.maps) {
-            maps.refused(refused);
-            self.judge();
+            maps.set_refused(refused);
+            self.update_readiness();
         }
     }
 
@@ -121,106 +121,106 @@ impl Reflector {
         }
         let Some(own) = self.only_node() else { return };
         if let Some(nodes) = self.known_mut(ResourceId::NODES) {
-            nodes.name_all(|name| name.name != own);
+            nodes.mark_named(|name| name.name != own);
         }
     }
 
-    pub(super) fn map_exists(&mut self, node: &Node) {
+    pub(super) fn apply_map(&mut self, node: &Node) {
         let (name, map, warnings) = convert::node_map(node, &mut self.context);
         let key = ObjectKey::global(Kind::Node, &name);
         self.put(ResourceId::TopologyMaps, &key, State::Good(0));
         self.report_on(format!("{REPORT} {name}").into(), warnings);
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.put(&name, map);
-        self.map_changed(&changed);
+        self.send_changed_nodes(&changed);
     }
 
-    pub(super) fn map_gone(&mut self, name: &str) {
+    pub(super) fn delete_map(&mut self, name: &str) {
         self.report_on(format!("{REPORT} {name}").into(), Vec::new());
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.remove(name);
-        self.map_changed(&changed);
+        self.send_changed_nodes(&changed);
     }
 
     /// Sends the changed Nodes, if the TopologyMaps were ready before and still are.
-    fn map_changed(&mut self, changed: &BTreeSet<Arc<str>>) {
-        let was_fit = self.readiness() == Some(&MapReadiness::Ready);
-        self.weigh();
-        if was_fit && self.is_read_from_map() {
-            self.sync(changed);
+    fn send_changed_nodes(&mut self, changed: &BTreeSet<Arc<str>>) {
+        let was_ready = self.readiness() == Some(&MapReadiness::Ready);
+        self.refresh_readiness();
+        if was_ready && self.is_read_from_map() {
+            self.send_nodes(changed);
         }
-        self.release();
-        self.gate();
+        self.send_ready();
+        self.complete_if_listed();
     }
 
     /// Ends a list of TopologyMaps or Nodes; ignores other resources.
     pub(super) fn nodes_listed(&mut self, id: ResourceId) {
-        let all = self.reading() == NodeScope::All;
+        let all = self.node_scope() == NodeScope::All;
         match (id, &mut self.label_usage, &mut self.maps) {
             (ResourceId::TopologyMaps, _, Some(maps)) => {
                 maps.listed();
-                self.judge();
+                self.update_readiness();
             }
             (ResourceId::NODES, Some(label_usage), _) => {
                 label_usage.listed(all);
-                self.release();
+                self.send_ready();
             }
             _ => {}
         }
     }
 
     fn is_read_from_map(&self) -> bool {
-        self.reading() == NodeScope::Own && self.readiness() == Some(&MapReadiness::Ready)
+        self.node_scope() == NodeScope::Own && self.readiness() == Some(&MapReadiness::Ready)
     }
 
     /// Whether the source of Nodes is usable. TopologyMaps must be ready.
     pub(super) fn knows_nodes(&self) -> bool {
-        self.reading() == NodeScope::All || self.is_read_from_map()
+        self.node_scope() == NodeScope::All || self.is_read_from_map()
     }
 
     /// Checks the readiness of the TopologyMaps, and sends the events that depend on it.
-    fn judge(&mut self) {
-        self.weigh();
-        self.release();
-        self.gate();
+    fn update_readiness(&mut self) {
+        self.refresh_readiness();
+        self.send_ready();
+        self.complete_if_listed();
     }
 
     /// Checks the readiness of the TopologyMaps. Returns whether it changed.
-    fn weigh(&mut self) -> bool {
+    fn refresh_readiness(&mut self) -> bool {
         let (Some(maps), Some(label_usage)) = (&mut self.maps, &self.label_usage) else {
             return false;
         };
-        let readiness = maps.judge(label_usage);
-        let is_news = readiness != maps.readiness;
-        if is_news {
+        let readiness = maps.check(label_usage);
+        let has_changed = readiness != maps.readiness;
+        if has_changed {
             maps.readiness = readiness;
-            self.report_lack();
+            self.report_gap();
             if self.is_read_from_map() {
-                self.sync_all();
+                self.send_all_nodes();
             }
         }
-        is_news
+        has_changed
     }
 
-    fn report_lack(&mut self) {
-        let lack = match self.readiness() {
-            Some(MapReadiness::Missing(lack)) => Some(warning(lack)),
+    fn report_gap(&mut self) {
+        let gap = match self.readiness() {
+            Some(MapReadiness::Missing(gap)) => Some(warning(gap)),
             _ => None,
         };
-        self.report_on(REPORT.into(), lack.into_iter().collect());
+        self.report_on(REPORT.into(), gap.into_iter().collect());
     }
 
     /// Sends all Nodes of the TopologyMaps, and removes the Nodes that these no longer have.
-    fn sync_all(&mut self) {
-        let told = self.known(ResourceId::NODES).into_iter();
-        let told = told.flat_map(|nodes| nodes.names().map(|name| &name.name));
+    fn send_all_nodes(&mut self) {
+        let sent = self.known(ResourceId::NODES).into_iter();
+        let sent = sent.flat_map(|nodes| nodes.names().map(|name| &name.name));
         let mapped = self.maps.iter().flat_map(TopologyMaps::names);
-        let names: BTreeSet<Arc<str>> = told.chain(mapped).cloned().collect();
-        self.sync(&names);
+        let names: BTreeSet<Arc<str>> = sent.chain(mapped).cloned().collect();
+        self.send_nodes(&names);
     }
 
     /// Sends these Nodes as the TopologyMaps have them.
-    fn sync(&mut self, names: &BTreeSet<Arc<str>>) {
+    fn send_nodes(&mut self, names: &BTreeSet<Arc<str>>) {
         for name in names {
             let key = ObjectKey::global(Kind::Node, name);
             let Some(maps) = &self.maps else { return };
@@ -242,38 +242,38 @@ impl Reflector {
     }
 
     /// Sends an object as soon as its labels are known; until then its last version stays in use.
-    /// `shown`: an earlier version was sent.
-    pub(super) fn apply(&mut self, key: &ObjectKey, object: Object, shown: bool) {
+    /// `was_sent`: an earlier version was sent.
+    pub(super) fn send_or_hold(&mut self, key: &ObjectKey, object: Object, was_sent: bool) {
         let Some(label_usage) = &mut self.label_usage else {
             return self.batch.events.push(Event::Apply(object));
         };
-        let differs = label_usage.uses(key, &object, shown);
+        let differs = label_usage.uses(key, &object, was_sent);
         match label_usage.keys(key) {
             Some(_) => label_usage.hold(key, object),
             None => self.batch.events.push(Event::Apply(object)),
         }
-        if differs && self.weigh() {
-            self.release();
+        if differs && self.refresh_readiness() {
+            self.send_ready();
         } else if self.knows_labels(key) {
-            self.tell(key);
+            self.send_held(key);
         } else if self.is_complete() {
-            self.follow(key);
-            self.stand_in(key);
+            self.send_changes(key);
+            self.send_substitute(key);
         }
-        self.gate();
+        self.complete_if_listed();
     }
 
     /// Forgets the labels of an object that is deleted or ignored.
-    pub(super) fn unuse(&mut self, key: &ObjectKey) {
+    pub(super) fn forget_labels(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
         if label_usage.is_some_and(|label_usage| label_usage.forget(key)) {
-            self.judge();
+            self.update_readiness();
         }
     }
 
     /// Whether the start need not wait for labels: no object is held, TopologyMaps are in use and
     /// do not have the labels, or Nodes were listed again.
-    pub(super) fn can_begin(&self) -> bool {
+    pub(super) fn can_complete(&self) -> bool {
         let label_usage = self.label_usage.as_ref();
         label_usage.is_none_or(|label_usage| {
             label_usage.held().next().is_none()
@@ -282,37 +282,37 @@ impl Reflector {
         })
     }
 
-    pub(super) fn stand_in_for_all(&mut self) {
+    pub(super) fn send_substitutes(&mut self) {
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let held: Vec<ObjectKey> = held.cloned().collect();
         for key in &held {
-            self.stand_in(key);
+            self.send_substitute(key);
         }
     }
 
     /// Sends a substitute for a held Service of which no version was sent.
-    fn stand_in(&mut self, key: &ObjectKey) {
+    fn send_substitute(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
-        let object = label_usage.and_then(|label_usage| label_usage.stand_in(key));
+        let object = label_usage.and_then(|label_usage| label_usage.first_substitute(key));
         self.batch.events.extend(object.map(Event::Apply));
     }
 
     /// Sends the changes of a held Service, without its policy, if a version was sent before.
-    fn follow(&mut self, key: &ObjectKey) {
+    fn send_changes(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_ref();
-        let object = label_usage.and_then(|label_usage| label_usage.follow(key));
+        let object = label_usage.and_then(|label_usage| label_usage.update_substitute(key));
         self.batch.events.extend(object.map(Event::Apply));
     }
 
     /// Records that a list of Nodes failed or takes long, so that the start need not wait for it.
     pub(crate) fn node_list_late(&mut self) {
-        if self.label_usage.as_mut().is_some_and(LabelUsage::late) {
-            self.gate();
+        if self.label_usage.as_mut().is_some_and(LabelUsage::mark_late) {
+            self.complete_if_listed();
         }
     }
 
     /// Sends the labels that are in use but not read, if they changed.
-    pub(super) fn tell_unread(&mut self) {
+    pub(super) fn send_unread(&mut self) {
         let Some(label_usage) = &self.label_usage else {
             return;
         };
@@ -329,15 +329,15 @@ impl Reflector {
         }
         // The controller adds labels of administrators within seconds, so only tenants may wait
         // long for TopologyMaps. Without these, objects wait long only if the list is delayed.
-        let reading = self.reading();
-        let waits_long = |key: &&ObjectKey| match reading {
+        let node_scope = self.node_scope();
+        let waits_long = |key: &&ObjectKey| match node_scope {
             NodeScope::Own => matches!(key.kind, Kind::Service | Kind::TopologyPolicy),
             NodeScope::All => self.delayed,
         };
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let held: Vec<ObjectKey> = held.filter(waits_long).take(NAMED).cloned().collect();
         if held != self.waiting {
-            let warnings = held.iter().map(waits).collect();
+            let warnings = held.iter().map(unread_warning).collect();
             self.waiting = held;
             self.report_on(WAITING.into(), warnings);
         }
@@ -349,40 +349,40 @@ impl Reflector {
         label_usage.is_none_or(|label_usage| {
             let keys = label_usage.keys(key);
             keys.is_none_or(|keys| match &self.maps {
-                Some(maps) if maps.reading == NodeScope::Own => maps.tells_all(keys),
+                Some(maps) if maps.node_scope == NodeScope::Own => maps.has_labels(keys),
                 _ => label_usage.knows(keys),
             })
         })
     }
 
     /// Sends the held objects whose labels are known now.
-    fn release(&mut self) {
+    fn send_ready(&mut self) {
         let held = self.label_usage.iter().flat_map(LabelUsage::held);
         let ready: Vec<ObjectKey> = held.filter(|key| self.knows_labels(key)).cloned().collect();
         for key in &ready {
-            self.tell(key);
+            self.send_held(key);
         }
     }
 
     /// Sends an object if it is held.
-    fn tell(&mut self, key: &ObjectKey) {
+    fn send_held(&mut self, key: &ObjectKey) {
         let label_usage = self.label_usage.as_mut();
-        let object = label_usage.and_then(|label_usage| label_usage.tell(key));
+        let object = label_usage.and_then(|label_usage| label_usage.mark_sent(key));
         self.batch.events.extend(object.map(Event::Apply));
     }
 }
 
-fn warning(lack: &MapGap) -> Warning {
+fn warning(gap: &MapGap) -> Warning {
     let message =
-        format!("cannot replace the Nodes: {lack}; until it can, the agent reads all Nodes");
+        format!("cannot replace the Nodes: {gap}; until it can, the agent reads all Nodes");
     Warning {
         subject: Subject::Other(REPORT, None),
         code: Code::MapUnfit,
-        ..Warning::of_file(&"".into(), 0, message, lack.remedy())
+        ..Warning::of_file(&"".into(), 0, message, gap.remedy())
     }
 }
 
-fn waits(key: &ObjectKey) -> Warning {
+fn unread_warning(key: &ObjectKey) -> Warning {
     let message = "uses a label that is not known of the other Nodes yet; the topology settings of \
                    its last version stay in use, and a new Service is served without its policy";
     let remedy = "wait for the next list of Nodes, or until the TopologyMap has the label (the \

@@ -99,7 +99,7 @@ impl Bench {
     fn list(&mut self, id: ResourceId, objects: impl IntoIterator<Item = Node>) {
         self.reflector.begin(id);
         for object in objects {
-            self.reflector.exists(id, &object);
+            self.reflector.apply_object(id, &object);
         }
         self.reflector.listed(id, Duration::ZERO);
     }
@@ -167,8 +167,8 @@ fn a_relist_reports_only_differences() {
 fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_forget() {
     let mut bench = Bench::listed(&[("n1", "a"), ("n2", "a"), ("n3", "a")]);
     bench.reflector.begin(NODES);
-    bench.reflector.exists(NODES, &node("n1", "a"));
-    bench.reflector.exists(NODES, &node("n4", "a"));
+    bench.reflector.apply_object(NODES, &node("n1", "a"));
+    bench.reflector.apply_object(NODES, &node("n4", "a"));
     // The list breaks here, and begins again.
     bench.reflector.begin(NODES);
     bench.deliver();
@@ -177,7 +177,7 @@ fn a_list_that_breaks_in_the_middle_removes_nothing_nor_does_the_one_after_it_fo
         4,
         "no object is removed that may still exist"
     );
-    bench.reflector.exists(NODES, &node("n2", "a"));
+    bench.reflector.apply_object(NODES, &node("n2", "a"));
     bench.reflector.listed(NODES, Duration::ZERO);
     bench.deliver();
     assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["n2"]);
@@ -197,10 +197,10 @@ fn a_heartbeat_changes_nothing() {
             ),
         )
     };
-    bench.reflector.exists(NODES, &beat(1));
+    bench.reflector.apply_object(NODES, &beat(1));
     assert_eq!(bench.deliver().0.len(), 1);
     for second in 2..30 {
-        bench.reflector.exists(NODES, &beat(second));
+        bench.reflector.apply_object(NODES, &beat(second));
         assert_eq!(bench.reflector.take(), None);
     }
 }
@@ -208,10 +208,12 @@ fn a_heartbeat_changes_nothing() {
 #[test]
 fn an_object_that_is_no_longer_valid_stays_as_it_was_with_one_warning() {
     let mut bench = Bench::listed(&[]);
-    bench.reflector.exists(SERVICES, &service("cart", 80));
+    bench.reflector.apply_object(SERVICES, &service("cart", 80));
     assert_eq!(bench.deliver().1, [""; 0]);
     let broken = r#"{"metadata":{"name":"cart","namespace":"shop"},"spec":{"clusterIP":"nonsense","ports":[]}}"#;
-    bench.reflector.exists(SERVICES, &object(SERVICES, broken));
+    bench
+        .reflector
+        .apply_object(SERVICES, &object(SERVICES, broken));
     let (_, warnings) = bench.deliver();
     let kept = "Service shop/cart: cannot be used as it is now; its last good version stays in use";
     assert!(
@@ -219,9 +221,11 @@ fn an_object_that_is_no_longer_valid_stays_as_it_was_with_one_warning() {
         "{warnings:?}"
     );
     assert_eq!(bench.index.snapshot().services().count(), 1);
-    bench.reflector.exists(SERVICES, &object(SERVICES, broken));
+    bench
+        .reflector
+        .apply_object(SERVICES, &object(SERVICES, broken));
     assert_eq!(bench.deliver().1, [""; 0], "the warning is not repeated");
-    bench.reflector.exists(SERVICES, &service("cart", 80));
+    bench.reflector.apply_object(SERVICES, &service("cart", 80));
     bench.deliver();
     assert_eq!(bench.index.warnings().count(), 0);
 }
@@ -230,7 +234,9 @@ fn an_object_that_is_no_longer_valid_stays_as_it_was_with_one_warning() {
 fn a_kind_that_goes_takes_its_objects_along() {
     let mut bench = Bench::listed(&[]);
     let policy = r#"{"metadata":{"name":"a"},"spec":{"mode":"None"}}"#;
-    bench.reflector.exists(POLICIES, &object(POLICIES, policy));
+    bench
+        .reflector
+        .apply_object(POLICIES, &object(POLICIES, policy));
     bench.deliver();
     assert_eq!(bench.index.snapshot().policies().count(), 1);
     bench.reflector.absent(POLICIES);
@@ -243,11 +249,11 @@ fn the_start_does_without_optional_resources_that_cannot_be_read() {
     let mut bench = Bench::new();
     bench.list(NODES, []);
     bench.list(SERVICES, []);
-    bench.reflector.settle_for_less();
+    bench.reflector.complete_partially();
     bench.deliver();
     assert_eq!(bench.index.completeness(), None);
     bench.list(SLICES, []);
-    bench.reflector.settle_for_less();
+    bench.reflector.complete_partially();
     bench.deliver();
     assert_eq!(bench.index.completeness(), Some(Completeness::Partial));
     for id in listed_always().skip(3) {
@@ -269,7 +275,7 @@ fn an_error_of_a_resource_is_reported_once_and_withdrawn() {
         "refused",
     );
     for _ in 0..3 {
-        bench.reflector.trouble(NODES, &server, Some(&error));
+        bench.reflector.report_error(NODES, &server, Some(&error));
     }
     let (_, warnings) = bench.deliver();
     assert_eq!(warnings.len(), 1);
@@ -277,7 +283,7 @@ fn an_error_of_a_resource_is_reported_once_and_withdrawn() {
         warnings[0].starts_with("https://10.0.0.1:6443/: watch nodes: Unreachable: refused"),
         "{warnings:?}"
     );
-    bench.reflector.trouble(NODES, &server, None);
+    bench.reflector.report_error(NODES, &server, None);
     bench.deliver();
     assert_eq!(bench.index.warnings().count(), 0);
 }
@@ -315,7 +321,7 @@ proptest! {
                 }
                 Step::Exists(name, zone) => {
                     let (name, zone) = (format!("n{name}"), format!("z{zone}"));
-                    bench.reflector.exists(NODES, &node(&name, &zone));
+                    bench.reflector.apply_object(NODES, &node(&name, &zone));
                     if let Some(named) = &mut named {
                         named.push(name.clone());
                     }
@@ -323,7 +329,7 @@ proptest! {
                 }
                 Step::Gone(name) => {
                     let name = format!("n{name}");
-                    bench.reflector.gone(NODES, &node(&name, "z0"));
+                    bench.reflector.delete_object(NODES, &node(&name, "z0"));
                     model.remove(&name);
                 }
                 // A list ends only if it has begun.
@@ -366,19 +372,21 @@ fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_fo
             service.ports[0].port.get(),
         )
     };
-    bench.reflector.exists(SERVICES, &annotated("zo ne", 80));
+    bench
+        .reflector
+        .apply_object(SERVICES, &annotated("zo ne", 80));
     assert!(bench.deliver().1[0].contains("the levels of a hard policy cannot be read"));
     assert_eq!(used(&bench), (Faults::Boundary, String::new(), 80));
     bench
         .reflector
-        .exists(SERVICES, &annotated("example.com/rack", 80));
+        .apply_object(SERVICES, &annotated("example.com/rack", 80));
     bench.list(NODES, [node("n1", "a")]);
     bench.deliver();
     let good = "example.com/rack".to_owned();
     assert_eq!(used(&bench), (Faults::None, good.clone(), 80));
     bench
         .reflector
-        .exists(SERVICES, &annotated("example.com/ rack", 81));
+        .apply_object(SERVICES, &annotated("example.com/ rack", 81));
     bench.deliver();
     assert_eq!(used(&bench), (Faults::LastGood, good.clone(), 81));
     let keeps = |bench: &Bench| {
@@ -393,7 +401,9 @@ fn levels_of_a_hard_policy_that_cannot_be_read_stay_as_they_were_and_the_rest_fo
         keeps(&bench),
         "the labels of the last good version are kept"
     );
-    bench.reflector.exists(SERVICES, &annotated("zone", 82));
+    bench
+        .reflector
+        .apply_object(SERVICES, &annotated("zone", 82));
     bench.deliver();
     assert_eq!(used(&bench), (Faults::None, "zone".to_owned(), 82));
 }

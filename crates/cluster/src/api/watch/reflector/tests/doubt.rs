@@ -45,7 +45,7 @@ fn known(bench: &Bench) -> [usize; 3] {
 fn relist(bench: &mut Bench, second: u64, id: ResourceId, objects: impl IntoIterator<Item = Node>) {
     bench.reflector.begin(id);
     for object in objects {
-        bench.reflector.exists(id, &object);
+        bench.reflector.apply_object(id, &object);
     }
     bench.reflector.listed(id, Duration::from_secs(second));
     bench.deliver();
@@ -112,7 +112,7 @@ fn half_is_believed_and_so_is_a_watch_event() {
     relist(&mut bench, 1, SERVICES, []);
     assert_eq!(known(&bench), [4, 2, 4]);
     for name in ["a", "b"] {
-        bench.reflector.gone(SERVICES, &service(name, 80));
+        bench.reflector.delete_object(SERVICES, &service(name, 80));
     }
     bench.deliver();
     assert_eq!(known(&bench), [4, 0, 4]);
@@ -123,7 +123,7 @@ fn an_object_that_the_first_list_named_is_not_removed_by_the_second_alone() {
     let mut bench = bench(Relists::Confirm);
     relist(&mut bench, 0, NODES, [node("a", "z")]);
     // A watch event for a missing Node comes meanwhile.
-    bench.reflector.exists(NODES, &node("b", "z"));
+    bench.reflector.apply_object(NODES, &node("b", "z"));
     relist(&mut bench, 60, NODES, []);
     assert_eq!(bench.zones().into_keys().collect::<Vec<_>>(), ["a", "b"]);
     relist(&mut bench, 120, NODES, []);
@@ -134,7 +134,7 @@ fn an_object_that_the_first_list_named_is_not_removed_by_the_second_alone() {
 fn the_first_list_of_a_start_is_believed() {
     let mut bench = Bench::with(Relists::Confirm);
     bench.reflector.begin(SERVICES);
-    bench.reflector.exists(SERVICES, &service("gone", 80));
+    bench.reflector.apply_object(SERVICES, &service("gone", 80));
     // The list breaks, and begins again.
     relist(&mut bench, 0, SERVICES, []);
     assert_eq!(known(&bench), [0, 0, 0]);
@@ -177,7 +177,7 @@ fn d13_an_empty_list_opens_no_boundary_and_ends_no_drain_at_once() {
         assert_eq!(count(&bench), [1, 1, 1]);
     }
     for (id, text) in written {
-        bench.reflector.exists(id, &object(id, text));
+        bench.reflector.apply_object(id, &object(id, text));
         bench.reflector.absent(id);
     }
     bench.deliver();
@@ -202,12 +202,12 @@ fn d13_a_list_of_another_cluster_removes_nothing_until_a_second_one_agrees() {
     let others = ["e", "f", "g", "h"];
     // The list breaks, and begins again.
     bench.reflector.begin(SERVICES);
-    bench.reflector.exists(SERVICES, &service("e", 80));
+    bench.reflector.apply_object(SERVICES, &service("e", 80));
     relist(&mut bench, 0, SERVICES, names(&others));
     assert_eq!(known(&bench), "abcdefgh");
     assert_eq!(bench.reflector.doubt(SERVICES).unwrap().1, 4);
     for name in ["i", "j", "k"] {
-        bench.reflector.exists(SERVICES, &service(name, 80));
+        bench.reflector.apply_object(SERVICES, &service(name, 80));
     }
     relist(
         &mut bench,
@@ -247,8 +247,10 @@ fn d13_annotations_use_only_the_labels_that_administrators_name() {
             r#"{{"metadata":{{"name":"a","namespace":"shop","annotations":{{"topology.ipvs-topo.io/keys":"{keys}"}}}},
             "spec":{{"clusterIP":"10.96.0.1","clusterIPs":["10.96.0.1"],"ports":[{{"port":80}}]}}}}"#
         );
-        bench.reflector.exists(SERVICES, &object(SERVICES, &text));
-        bench.reflector.ask_for_nodes();
+        bench
+            .reflector
+            .apply_object(SERVICES, &object(SERVICES, &text));
+        bench.reflector.request_nodes();
         relist(&mut bench, 0, NODES, NAMES.map(|name| node(name, "z")));
         let service = bench.index.snapshot().services().next().unwrap();
         assert_eq!(service.policy.is_some(), allowed, "{keys}");

@@ -73,7 +73,7 @@ fn a_drain_that_is_renewed_over_a_watch_is_checked_at_the_time_of_the_renewal() 
             timed
                 .bench
                 .reflector
-                .exists(DRAINS, &drain(now + 70 * HOUR));
+                .apply_object(DRAINS, &drain(now + 70 * HOUR));
             assert_eq!(timed.ends(), Some(now + 70 * HOUR), "{age}");
         }
     }
@@ -82,15 +82,18 @@ fn a_drain_that_is_renewed_over_a_watch_is_checked_at_the_time_of_the_renewal() 
 #[test]
 fn a_renewal_that_is_too_early_by_a_slow_clock_is_used_later() {
     let mut timed = Timed::at(0);
-    timed.bench.reflector.exists(DRAINS, &drain(HOUR));
+    timed.bench.reflector.apply_object(DRAINS, &drain(HOUR));
     timed.set(59 * HOUR / 60);
-    timed.bench.reflector.exists(DRAINS, &drain(73 * HOUR));
+    timed
+        .bench
+        .reflector
+        .apply_object(DRAINS, &drain(73 * HOUR));
     assert_eq!(timed.ends(), Some(HOUR), "the last good version stays");
     assert_eq!(timed.bench.index.warnings().count(), 2);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), Some(HOUR));
     timed.set(HOUR);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), Some(73 * HOUR));
     assert_eq!(timed.bench.index.warnings().count(), 0);
     assert!(timed.bench.reflector.early.is_empty());
@@ -99,29 +102,41 @@ fn a_renewal_that_is_too_early_by_a_slow_clock_is_used_later() {
 #[test]
 fn a_drain_that_was_deleted_or_corrected_is_not_checked_again() {
     let mut timed = Timed::at(0);
-    timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
-    timed.bench.reflector.exists(DRAINS, &drain(HOUR));
+    timed
+        .bench
+        .reflector
+        .apply_object(DRAINS, &drain(100 * HOUR));
+    timed.bench.reflector.apply_object(DRAINS, &drain(HOUR));
     timed.set(50 * HOUR);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), Some(HOUR));
-    timed.bench.reflector.exists(DRAINS, &drain(200 * HOUR));
-    timed.bench.reflector.gone(DRAINS, &drain(200 * HOUR));
+    timed
+        .bench
+        .reflector
+        .apply_object(DRAINS, &drain(200 * HOUR));
+    timed
+        .bench
+        .reflector
+        .delete_object(DRAINS, &drain(200 * HOUR));
     timed.set(190 * HOUR);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), None);
 }
 
 #[test]
 fn a_drain_that_a_list_has_not_named_yet_is_not_checked_again() {
     let mut timed = Timed::at(0);
-    timed.bench.reflector.exists(DRAINS, &drain(100 * HOUR));
+    timed
+        .bench
+        .reflector
+        .apply_object(DRAINS, &drain(100 * HOUR));
     timed.set(50 * HOUR);
     // The drain was deleted meanwhile.
     timed.bench.reflector.begin(DRAINS);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), None);
     timed.bench.reflector.absent(DRAINS);
-    timed.bench.reflector.judge_again();
+    timed.bench.reflector.recheck_early();
     assert_eq!(timed.ends(), None);
     assert!(timed.bench.reflector.early.is_empty());
 }
@@ -139,7 +154,7 @@ proptest! {
             let ends = now + ahead * HOUR;
             for timed in &mut reflectors {
                 timed.set(now);
-                timed.bench.reflector.exists(DRAINS, &drain(ends));
+                timed.bench.reflector.apply_object(DRAINS, &drain(ends));
             }
             if joins.contains(&step) {
                 let mut young = Timed::at(now);

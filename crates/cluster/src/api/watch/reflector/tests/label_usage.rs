@@ -75,14 +75,14 @@ impl World {
                 let name = format!("p{name}");
                 self.bench
                     .reflector
-                    .exists(POLICIES, &policy(&name, &key(number), None));
+                    .apply_object(POLICIES, &policy(&name, &key(number), None));
                 self.policies.insert(name, key(number));
             }
             Action::NoPolicy(name) => {
                 let name = format!("p{name}");
                 self.bench
                     .reflector
-                    .gone(POLICIES, &policy(&name, &key(0), None));
+                    .delete_object(POLICIES, &policy(&name, &key(0), None));
                 self.policies.remove(&name);
             }
             Action::List
@@ -113,10 +113,10 @@ impl World {
             .unwrap()
             .to_owned();
         if exists {
-            self.bench.reflector.exists(NODES, node);
+            self.bench.reflector.apply_object(NODES, node);
             self.received.insert(name, node.clone());
         } else {
-            self.bench.reflector.gone(NODES, node);
+            self.bench.reflector.delete_object(NODES, node);
             self.received.remove(&name);
         }
     }
@@ -132,7 +132,7 @@ impl World {
     fn list(&mut self) {
         match &mut self.list {
             None => {
-                self.bench.reflector.ask_for_nodes();
+                self.bench.reflector.request_nodes();
                 self.begin();
             }
             Some(list) => match list.left.pop() {

@@ -43,7 +43,7 @@ impl Bench {
 #[test]
 fn an_update_of_unused_labels_costs_nothing() {
     let mut bench = Bench::listed(&[("n1", "a"), ("n2", "b")]);
-    bench.reflector.exists(
+    bench.reflector.apply_object(
         POLICIES,
         &policy("near", "topology.kubernetes.io/zone", None),
     );
@@ -54,13 +54,15 @@ fn an_update_of_unused_labels_costs_nothing() {
             ("topology.kubernetes.io/zone", "b"),
             (SPARE, &*value.to_string()),
         ];
-        bench.reflector.exists(NODES, &labelled("n2", &labels));
+        bench
+            .reflector
+            .apply_object(NODES, &labelled("n2", &labels));
         assert_eq!(bench.reflector.take(), None, "no batch is sent");
     }
     assert_eq!(bench.labels("n2"), "topology.kubernetes.io/zone=b");
     assert!(bench.index.snapshot_mut().take_dirty("n1").is_empty());
     let own = labelled("n1", &[("topology.kubernetes.io/zone", "a"), (SPARE, "1")]);
-    bench.reflector.exists(NODES, &own);
+    bench.reflector.apply_object(NODES, &own);
     bench.deliver();
     assert_eq!(
         bench.labels("n1"),
@@ -71,7 +73,9 @@ fn an_update_of_unused_labels_costs_nothing() {
 #[test]
 fn a_policy_with_a_new_label_stays_as_it_was_until_nodes_were_relisted() {
     let mut bench = Bench::listed(&[]);
-    bench.reflector.exists(POLICIES, &policy("near", ROW, None));
+    bench
+        .reflector
+        .apply_object(POLICIES, &policy("near", ROW, None));
     let nodes =
         || ["n2", "n3"].map(|name| labelled(name, &[(RACK, "r"), (ROW, "w"), (SPARE, "s")]));
     bench.list(NODES, nodes());
@@ -81,21 +85,21 @@ fn a_policy_with_a_new_label_stays_as_it_was_until_nodes_were_relisted() {
 
     bench
         .reflector
-        .exists(POLICIES, &policy("near", RACK, Some(SPARE)));
+        .apply_object(POLICIES, &policy("near", RACK, Some(SPARE)));
     assert_eq!(bench.reflector.take(), None);
     assert!(bench.reflector.label_owner_waiting().is_some());
-    bench.reflector.ask_for_nodes();
+    bench.reflector.request_nodes();
     assert!(
         bench.reflector.label_owner_waiting().is_none(),
         "requested once"
     );
     bench.reflector.begin(NODES);
-    bench.reflector.exists(NODES, &nodes()[0]);
+    bench.reflector.apply_object(NODES, &nodes()[0]);
     bench.deliver();
     assert_eq!(bench.labels("n2"), format!("{RACK}=r {ROW}=w {SPARE}=s"));
     assert_eq!(bench.labels("n3"), format!("{ROW}=w"));
     assert_eq!(bench.labels_in_use(), [ROW], "one Node is not listed yet");
-    bench.reflector.exists(NODES, &nodes()[1]);
+    bench.reflector.apply_object(NODES, &nodes()[1]);
     bench.reflector.listed(NODES, Duration::ZERO);
     let (events, _) = bench.deliver();
     assert!(matches!(
@@ -111,7 +115,9 @@ fn a_policy_with_a_new_label_stays_as_it_was_until_nodes_were_relisted() {
     bench.list(NODES, nodes());
     bench.deliver();
     assert_eq!(bench.labels("n3"), format!("{RACK}=r {SPARE}=s"));
-    bench.reflector.gone(POLICIES, &policy("near", RACK, None));
+    bench
+        .reflector
+        .delete_object(POLICIES, &policy("near", RACK, None));
     bench.list(NODES, nodes());
     bench.deliver();
     assert_eq!(bench.labels("n3"), "");
@@ -123,14 +129,16 @@ fn a_label_that_comes_into_use_during_a_list_is_requested_after_it() {
     bench.reflector.begin(NODES);
     bench
         .reflector
-        .exists(POLICIES, &policy("near", RACK, None));
+        .apply_object(POLICIES, &policy("near", RACK, None));
     assert!(
         bench.reflector.label_owner_waiting().is_none(),
         "a list is not interrupted"
     );
     bench.reflector.listed(NODES, Duration::ZERO);
     assert!(bench.reflector.label_owner_waiting().is_some());
-    bench.reflector.gone(POLICIES, &policy("near", RACK, None));
+    bench
+        .reflector
+        .delete_object(POLICIES, &policy("near", RACK, None));
     assert!(bench.reflector.label_owner_waiting().is_none());
 }
 
@@ -143,14 +151,16 @@ fn the_start_waits_for_objects_that_wait_for_labels() {
         let near = (id == POLICIES).then(|| policy("near", RACK, None));
         bench.list(id, near);
     }
-    bench.reflector.settle_for_less();
+    bench.reflector.complete_partially();
     bench.deliver();
     assert!(bench.reflector.knows_label_usage() && bench.reflector.label_owner_waiting().is_some());
     assert_eq!(bench.index.completeness(), None);
-    bench.reflector.exists(POLICIES, &policy("near", ROW, None));
     bench
         .reflector
-        .exists(POLICIES, &policy("near", RACK, None));
+        .apply_object(POLICIES, &policy("near", ROW, None));
+    bench
+        .reflector
+        .apply_object(POLICIES, &policy("near", RACK, None));
     bench.deliver();
     assert_eq!(bench.index.completeness(), None);
     bench.list(NODES, [labelled("n2", &[(RACK, "r")])]);
@@ -179,19 +189,21 @@ fn d13_a_service_that_waits_for_labels_changes_except_its_policy() {
     let zone = "topology.kubernetes.io/zone";
     // With a policy before, and without one.
     for (before, keys) in [(annotated("zone", 80), zone), (service("cart", 80), "")] {
-        bench.reflector.exists(SERVICES, &before);
+        bench.reflector.apply_object(SERVICES, &before);
         bench.deliver();
         for port in [81, 82] {
-            bench.reflector.exists(SERVICES, &annotated(RACK, port));
+            bench
+                .reflector
+                .apply_object(SERVICES, &annotated(RACK, port));
             bench.deliver();
             assert_eq!(used(&bench), (keys.to_owned(), Faults::None, port));
             assert_eq!(bench.index.warnings().count(), 0, "a list is under way");
         }
-        bench.reflector.ask_for_nodes();
+        bench.reflector.request_nodes();
         bench.list(NODES, [labelled("n1", &[(RACK, "r")])]);
         bench.deliver();
         assert_eq!(used(&bench), (RACK.to_owned(), Faults::None, 82));
-        bench.reflector.gone(SERVICES, &before);
+        bench.reflector.delete_object(SERVICES, &before);
         bench.list(NODES, [labelled("n1", &[])]);
         bench.deliver();
     }
@@ -200,20 +212,20 @@ fn d13_a_service_that_waits_for_labels_changes_except_its_policy() {
 #[test]
 fn a_label_does_not_count_as_missing_on_all_nodes_before_it_was_read() {
     let mut bench = Bench::listed(&[("n1", "a"), ("n2", "b")]);
-    bench.reflector.exists(SERVICES, &annotated(RACK, 80));
+    bench.reflector.apply_object(SERVICES, &annotated(RACK, 80));
     bench.deliver();
     assert!(bench.index.snapshot().has_label(RACK));
     drop(bench.index.snapshot_mut().take_dirty("n1"));
-    bench.reflector.ask_for_nodes();
+    bench.reflector.request_nodes();
     bench.list(NODES, [node("n1", "a")]);
     bench.deliver();
     assert!(!bench.index.snapshot().has_label(RACK));
     let dirty = bench.index.snapshot_mut().take_dirty("n1");
     assert!(dirty.services.contains(&ObjectName::new("shop", "cart")));
     // A label that is no longer used is dropped.
-    bench.reflector.exists(SERVICES, &annotated(ROW, 80));
+    bench.reflector.apply_object(SERVICES, &annotated(ROW, 80));
     bench.deliver();
-    bench.reflector.gone(SERVICES, &annotated(ROW, 80));
+    bench.reflector.delete_object(SERVICES, &annotated(ROW, 80));
     bench.deliver();
     assert!(!bench.index.snapshot().has_label(ROW));
 }
