@@ -5,9 +5,9 @@ use cluster::api::{ResourceStatus, SyncStatus};
 use jiff::Timestamp;
 
 /// All resources.
-pub(crate) fn collections(board: &SyncStatus) -> Vec<CollectionView> {
+pub(crate) fn collections(sync_status: &SyncStatus) -> Vec<CollectionView> {
     let now = Timestamp::now();
-    let states = board.resources().into_iter();
+    let states = sync_status.resources().into_iter();
     states.map(|state| collection(state, now)).collect()
 }
 

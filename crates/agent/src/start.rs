@@ -54,7 +54,7 @@ pub async fn run(
     source: Watch,
     superseded: impl Future<Output = String>,
 ) -> Result<Option<String>, StartError> {
-    let board = source.sync_status().cloned();
+    let sync_status = source.sync_status().cloned();
     preflight::permission()?;
     // Held until the agent exits; acquired before another agent's socket could be replaced.
     let _lock = Lock::acquire(&options.config.state_dir)?;
@@ -65,7 +65,7 @@ pub async fn run(
     // Dropped with the loop: the tasks stop, and the socket's file is removed.
     let _file = file;
     let mut servers = JoinSet::new();
-    let api = api::router(Arc::new(api(&options, &handle, board.clone())));
+    let api = api::router(Arc::new(api(&options, &handle, sync_status.clone())));
     servers.spawn(async move {
         if let Err(error) = axum::serve(listener, api).await {
             tracing::error!(%error, "local API ended");
@@ -73,13 +73,13 @@ pub async fn run(
     });
     let tcp_servers = TcpServers {
         handle: &handle,
-        board: board.as_ref(),
+        sync_status: sync_status.as_ref(),
         metrics: &metrics,
     };
     tcp_servers.listen(&mut servers, &options);
-    if let (Some(access), Some(board)) = (options.access, board) {
+    if let (Some(access), Some(sync_status)) = (options.access, sync_status) {
         let node = Arc::clone(&options.config.node);
-        servers.spawn(reporter::keep(access, node, handle.clone(), board));
+        servers.spawn(reporter::keep(access, node, handle.clone(), sync_status));
     }
     let data_plane = run::run(options.config, source, metrics, ends, superseded);
     end_of(data_plane, &mut servers).await
@@ -115,22 +115,22 @@ async fn first_panic(servers: &mut JoinSet<()>) -> String {
 /// Serves health and metrics over TCP.
 struct TcpServers<'a> {
     handle: &'a AgentHandle,
-    board: Option<&'a SyncStatus>,
+    sync_status: Option<&'a SyncStatus>,
     metrics: &'a Metrics,
 }
 
 impl TcpServers<'_> {
     /// The two TCP servers, if enabled.
     fn listen(&self, servers: &mut JoinSet<()>, options: &AgentOptions) {
-        let (handle, board) = (self.handle.clone(), self.board.cloned());
+        let (handle, sync_status) = (self.handle.clone(), self.sync_status.cloned());
         if let Some(address) = options.healthz_address {
-            let watched = Watched::new(handle.clone(), board.clone());
+            let watched = Watched::new(handle.clone(), sync_status.clone());
             let router = health::router(watched, self.metrics.clone());
             let flag = "--healthz-bind-address";
             servers.spawn(serve::tcp("health", flag, address, router));
         }
         if let Some(address) = options.metrics_address {
-            let collector = Collector::new(handle, board, options.started);
+            let collector = Collector::new(handle, sync_status, options.started);
             servers.spawn(collector.clone().watch_start());
             let router =
                 metrics::http::router(self.metrics.clone(), options.configz.clone(), collector);
@@ -140,15 +140,15 @@ impl TcpServers<'_> {
     }
 }
 
-fn api(options: &AgentOptions, handle: &AgentHandle, board: Option<SyncStatus>) -> Api {
+fn api(options: &AgentOptions, handle: &AgentHandle, sync_status: Option<SyncStatus>) -> Api {
     let name = || options.source.clone();
     Api {
         handle: handle.clone(),
         node: Arc::clone(&options.config.node),
-        source: board
+        source: sync_status
             .as_ref()
-            .map_or_else(name, |board| board.server().to_owned()),
-        board,
+            .map_or_else(name, |sync_status| sync_status.server().to_owned()),
+        sync_status,
         started: options.started,
     }
 }

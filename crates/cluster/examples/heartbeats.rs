@@ -265,7 +265,9 @@ impl Follower {
 
     /// Bytes so far, by collection.
     fn received(&self) -> BTreeMap<String, u64> {
-        let board = self.watch.sync_status();
-        board.map(|board| board.count().bytes).unwrap_or_default()
+        let sync_status = self.watch.sync_status();
+        sync_status
+            .map(|sync_status| sync_status.count().bytes)
+            .unwrap_or_default()
     }
 }

@@ -34,10 +34,15 @@ const MAX_MESSAGE: usize = 480;
 const GLANCE: Duration = Duration::from_secs(15);
 
 /// Keeps the report of `node` up to date until the loop has ended.
-pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, board: SyncStatus) {
+pub(crate) async fn keep(
+    access: Access,
+    node: Arc<str>,
+    handle: AgentHandle,
+    sync_status: SyncStatus,
+) {
     let mut was_logged = false;
     let connection = loop {
-        match board.connect(&access).await {
+        match sync_status.connect(&access).await {
             Ok(connection) => break connection,
             Err(error) if !std::mem::replace(&mut was_logged, true) => {
                 tracing::warn!("this node's TopologyAgent cannot be written: {error}");
@@ -46,7 +51,7 @@ pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, bo
         }
         sleep(SELDOM).await;
     };
-    let mut reporter = Reporter::new(StatusClient::new(connection, node), handle, board);
+    let mut reporter = Reporter::new(StatusClient::new(connection, node), handle, sync_status);
     while reporter.step().await.is_ok() {}
 }
 
@@ -55,7 +60,7 @@ pub(crate) async fn keep(access: Access, node: Arc<str>, handle: AgentHandle, bo
 struct Reporter {
     client: StatusClient,
     handle: AgentHandle,
-    board: SyncStatus,
+    sync_status: SyncStatus,
     epoch: Instant,
     rate_limit: RateLimit,
     /// Whether the existing report was read: its times must not be lost.
@@ -72,10 +77,10 @@ struct Reporter {
 
 impl Reporter {
     /// Nothing was read or written yet.
-    fn new(client: StatusClient, handle: AgentHandle, board: SyncStatus) -> Self {
+    fn new(client: StatusClient, handle: AgentHandle, sync_status: SyncStatus) -> Self {
         Self {
             handle,
-            board,
+            sync_status,
             epoch: Instant::now(),
             rate_limit: RateLimit::of(client.node()),
             client,
@@ -134,7 +139,7 @@ impl Reporter {
 
     /// The report and the number of nodes; `None` while the agent starts, or if our kinds are not installed.
     async fn compose(&self, now: Duration) -> Result<Option<(AgentStatus, u64)>, Stopped> {
-        let (pulse, inputs) = (self.handle.pulse(), self.board.resources());
+        let (pulse, inputs) = (self.handle.pulse(), self.sync_status.resources());
         if !pulse.ready && now < START || inputs.iter().any(is_not_installed) {
             return Ok(None);
         }

@@ -26,7 +26,7 @@ pub(super) fn head(api: &Api, pulse: &Pulse, surroundings: Surroundings) -> Head
         input: InputView {
             source: api.source.clone(),
             collections: api
-                .board
+                .sync_status
                 .as_ref()
                 .map(inputs::collections)
                 .unwrap_or_default(),

@@ -17,7 +17,7 @@ pub struct Api {
     /// Where the cluster is read from.
     pub source: String,
     /// How what is read from an API server stands; none for files.
-    pub board: Option<SyncStatus>,
+    pub sync_status: Option<SyncStatus>,
     /// When this process started.
     pub started: Instant,
 }

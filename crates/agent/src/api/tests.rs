@@ -255,7 +255,7 @@ async fn serve_with(loaded: Loaded) -> (tempfile::TempDir, PathBuf, JoinHandle<(
         handle,
         node: "n1".into(),
         source: "/etc/cluster".into(),
-        board: None,
+        sync_status: None,
         started: Instant::now(),
     };
     let server = tokio::spawn(async move {

@@ -19,17 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Watched {
     handle: AgentHandle,
-    board: Option<SyncStatus>,
+    sync_status: Option<SyncStatus>,
     /// Since when the loop has not responded to a probe.
     silent_since: Mutex<Option<Timestamp>>,
 }
 
 impl Watched {
     /// Watches the loop behind `handle`. Costs nothing without probes.
-    pub fn new(handle: AgentHandle, board: Option<SyncStatus>) -> Self {
+    pub fn new(handle: AgentHandle, sync_status: Option<SyncStatus>) -> Self {
         Self {
             handle,
-            board,
+            sync_status,
             silent_since: Mutex::new(None),
         }
     }
@@ -56,7 +56,7 @@ impl Stand for Watched {
         };
         Standing {
             inputs: self
-                .board
+                .sync_status
                 .as_ref()
                 .map(inputs::collections)
                 .unwrap_or_default(),

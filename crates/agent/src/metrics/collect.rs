@@ -21,19 +21,19 @@ use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 #[derive(Debug, Clone)]
 pub struct Collector {
     handle: AgentHandle,
-    board: Option<SyncStatus>,
+    sync_status: Option<SyncStatus>,
     started: Instant,
     /// Time from the start of the process to the end of the first pass.
     ready_after: Arc<OnceLock<Duration>>,
 }
 
 impl Collector {
-    /// Collects from the loop behind `handle` in a process that started at `started`. `board` has the state of the
-    /// watches, if the cluster is read from an API server.
-    pub fn new(handle: AgentHandle, board: Option<SyncStatus>, started: Instant) -> Self {
+    /// Collects from the loop behind `handle` in a process that started at `started`. `sync_status` has the
+    /// state of the watches, if the cluster is read from an API server.
+    pub fn new(handle: AgentHandle, sync_status: Option<SyncStatus>, started: Instant) -> Self {
         Self {
             handle,
-            board,
+            sync_status,
             started,
             ready_after: Arc::default(),
         }
@@ -69,30 +69,34 @@ impl AsyncFigures for Collector {
             add_overview(&mut figures, &overview);
         }
         figures.start = self.start(&pulse.start);
-        figures.server = self.board.as_ref().map(server);
+        figures.server = self.sync_status.as_ref().map(server);
         figures
     }
 }
 
 /// The requests to the API server, and their results.
-fn server(board: &SyncStatus) -> Server {
-    let Count { requests, bytes } = board.count();
+fn server(sync_status: &SyncStatus) -> Server {
+    let Count { requests, bytes } = sync_status.count();
     let requests = requests.into_iter().map(|(of, count)| {
         let code = ClientRequests::code_label(of.code);
         ((of.verb.word(), of.verb.method(), of.resource, code), count)
     });
-    let inputs = board.resources();
+    let inputs = sync_status.resources();
     let heard = inputs.iter().filter_map(|input| {
         let seconds = input.last_received?.as_duration().as_secs_f64();
         Some((input.name, seconds))
     });
     let stale = |phase: Phase| matches!(phase, Phase::Listing | Phase::Stale);
     Server {
-        address: board.server().to_owned(),
+        address: sync_status.server().to_owned(),
         requests: requests.collect(),
         bytes,
         heard: heard.collect(),
-        node_source: if board.is_mapped() { "map" } else { "nodes" },
+        node_source: if sync_status.is_mapped() {
+            "map"
+        } else {
+            "nodes"
+        },
         doubted: inputs
             .iter()
             .map(|input| (input.name, input.doubted))

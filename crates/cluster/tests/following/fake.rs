@@ -183,7 +183,7 @@ impl Fake {
         mut meanwhile: impl FnMut(u64, &mut Followed),
     ) {
         let (mut watch, feed) = follow(self.connection(), followed.nodes.clone());
-        let board = watch.sync_status().unwrap().clone();
+        let sync_status = watch.sync_status().unwrap().clone();
         let take = async {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             let mut seconds = 0;
@@ -191,7 +191,7 @@ impl Fake {
                 tokio::select! {
                     batch = watch.next() => followed.take(batch.unwrap()),
                     _ = second.tick() => {
-                        followed.board = Some(board.clone());
+                        followed.sync_status = Some(sync_status.clone());
                         meanwhile(seconds, followed);
                         seconds += 1;
                         if seconds > time.as_secs() {
@@ -216,7 +216,7 @@ pub(crate) struct Followed {
     pub(crate) came: Vec<u128>,
     begun: Instant,
     nodes: NodeSource,
-    board: Option<SyncStatus>,
+    sync_status: Option<SyncStatus>,
 }
 
 impl Followed {
@@ -227,7 +227,7 @@ impl Followed {
             came: Vec::new(),
             begun: Instant::now(),
             nodes: NodeSource::Nodes { own: "n1".into() },
-            board: None,
+            sync_status: None,
         }
     }
 
@@ -258,8 +258,8 @@ impl Followed {
 
     /// How a collection stands.
     pub(crate) fn state(&self, name: &str) -> ResourceStatus {
-        let board = self.board.as_ref().unwrap();
-        board
+        let sync_status = self.sync_status.as_ref().unwrap();
+        sync_status
             .resources()
             .into_iter()
             .find(|input| input.name == name)
@@ -267,7 +267,7 @@ impl Followed {
     }
 
     pub(crate) fn sync_status(&self) -> &SyncStatus {
-        self.board.as_ref().unwrap()
+        self.sync_status.as_ref().unwrap()
     }
 }
 

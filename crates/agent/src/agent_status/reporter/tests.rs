@@ -56,7 +56,7 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
     let connection = kube_io::Connection::open(&access).await.unwrap();
     let (watch, _nobody_follows) =
         cluster::api::follow(connection.clone(), cluster::api::NodeSource::Whole);
-    let board = watch.sync_status().cloned().unwrap();
+    let sync_status = watch.sync_status().cloned().unwrap();
     let (handle, mut ends) = channel();
     ends.pulse.send_modify(|pulse| pulse.ready = true);
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ async fn reporter(answers: &[(u16, Value)]) -> (Reporter, Shared) {
         drop(ends.pulse);
     });
     let client = StatusClient::new(connection, "n1".into());
-    (Reporter::new(client, handle, board), shared)
+    (Reporter::new(client, handle, sync_status), shared)
 }
 
 /// The next turn asks nothing, and has nothing to do for a while.
