@@ -28,9 +28,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Budget {
     filled: Duration,
-    map: Purse,
-    drains: Purse,
-    common: Purse,
+    map: TokenBucket,
+    drains: TokenBucket,
+    common: TokenBucket,
     /// The use of the shared budget by each owner; it halves every minute.
     used: BTreeMap<Owner, f64>,
     /// When each object may be written again: without a transition, and after a failure at all.
@@ -46,12 +46,12 @@ enum Owner {
 
 /// A budget that refills with time.
 #[derive(Debug)]
-struct Purse {
+struct TokenBucket {
     tokens: f64,
     most: f64,
 }
 
-impl Purse {
+impl TokenBucket {
     fn full(most: u32) -> Self {
         Self {
             tokens: f64::from(most),
@@ -87,9 +87,9 @@ impl Budget {
     pub fn new(now: Duration) -> Self {
         Self {
             filled: now,
-            map: Purse::full(MAP),
-            drains: Purse::full(DRAINS),
-            common: Purse::full(COMMON),
+            map: TokenBucket::full(MAP),
+            drains: TokenBucket::full(DRAINS),
+            common: TokenBucket::full(COMMON),
             used: BTreeMap::new(),
             not_before: BTreeMap::new(),
         }
@@ -105,7 +105,7 @@ impl Budget {
         writes.sort_by_key(|write| !write.is_transition);
         let (mut allowed, mut others) = (Vec::new(), Vec::new());
         for write in writes {
-            let purse = match write.collection {
+            let bucket = match write.collection {
                 Collection::Maps => Some(&mut self.map),
                 Collection::Drains => Some(&mut self.drains),
                 Collection::Nodes
@@ -115,7 +115,7 @@ impl Budget {
                 | Collection::Services
                 | Collection::Slices => None,
             };
-            if purse.is_some_and(Purse::take) {
+            if bucket.is_some_and(TokenBucket::take) {
                 allowed.push(write);
             } else {
                 others.push(write);
@@ -130,8 +130,8 @@ impl Budget {
     fn fill(&mut self, now: Duration) {
         let minutes = now.saturating_sub(self.filled).as_secs_f64() / MINUTE.as_secs_f64();
         self.filled = now;
-        for purse in [&mut self.map, &mut self.drains, &mut self.common] {
-            purse.fill(minutes);
+        for bucket in [&mut self.map, &mut self.drains, &mut self.common] {
+            bucket.fill(minutes);
         }
         let kept = 0.5_f64.powf(minutes);
         self.used.retain(|_, used| {
