@@ -200,7 +200,7 @@ pub fn finding(finding: &Finding) -> WarningView {
 pub fn warning(warning: &cluster::warning::Warning) -> WarningView {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     WarningView {
-        code: warning.code.word().to_owned(),
+        code: warning.code.as_str().to_owned(),
         file: text(&warning.file),
         line: (warning.line > 0).then(|| warning.line.into()),
         object: text(&warning.subject.to_string()),

@@ -74,7 +74,7 @@ fn only(
     };
     let (found, others): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| fits(&view.server));
     if found.is_empty() {
-        let names: Vec<_> = others.iter().map(|view| port_word(&view.server)).collect();
+        let names: Vec<_> = others.iter().map(|view| port_name(&view.server)).collect();
         return Err(Failure::input(format_args!(
             "Service {service} has no port {wanted}; it has {}",
             if names.is_empty() {
@@ -87,7 +87,7 @@ fn only(
     Ok(found)
 }
 
-fn port_word(server: &ServerView) -> String {
+fn port_name(server: &ServerView) -> String {
     let number = server
         .port
         .map_or_else(String::new, |port| port.to_string());

@@ -88,7 +88,7 @@ mod tests {
             "a.yaml:6: Node n10: status.addresses: 10.96.0.1 (and 1 more) is inside a Service range; other nodes \
              ignore this address; find out why its kubelet reports it, or correct the ServiceCIDR"
         );
-        assert_eq!(loaded.warnings[0].code.word(), "NodeClaim");
+        assert_eq!(loaded.warnings[0].code.as_str(), "NodeClaim");
         let own = |node: &str| super::warning_of(&loaded.snapshot, &node.into());
         let last = own("n29").expect("a Node beyond those that are named");
         assert!(last.message.starts_with("10.97.0.29 is inside"));

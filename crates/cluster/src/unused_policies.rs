@@ -303,7 +303,7 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
         ];
         for (now, object, code) in cases {
             let told = told_at(now, &object);
-            let codes = told.iter().map(|warning| warning.code.word());
+            let codes = told.iter().map(|warning| warning.code.as_str());
             assert_eq!(codes.collect::<Vec<_>>(), Vec::from_iter(code), "{object}");
         }
     }
@@ -365,6 +365,6 @@ apiVersion: topology.ipvs-topo.io/v1alpha1
                 .ends_with("did you mean topology.kubernetes.io/zone?"),
             "{told:?}"
         );
-        assert_eq!(told[0].code.word(), "LevelUnknown");
+        assert_eq!(told[0].code.as_str(), "LevelUnknown");
     }
 }

@@ -199,7 +199,7 @@ fn annotations_of_ours_on_a_service_that_is_not_served_are_reported() {
         let loaded = read_text("a.yaml", text.as_bytes(), &Options::default());
         let warnings = loaded.unwrap().warnings.into_iter();
         warnings
-            .map(|warning| (warning.code.word(), warning.to_string()))
+            .map(|warning| (warning.code.as_str(), warning.to_string()))
             .collect::<Vec<_>>()
     };
     let external = "type: ExternalName, externalName: example.com";

@@ -525,7 +525,7 @@ fn a_report_that_says_everything_has_the_fields_that_are_described_and_is_as_des
         panic!()
     };
     let described: BTreeSet<&str> = words.iter().map(|word| word.name).collect();
-    let known: BTreeSet<&str> = FallbackReason::ALL.map(FallbackReason::word).into();
+    let known: BTreeSet<&str> = FallbackReason::ALL.map(FallbackReason::as_str).into();
     assert_eq!(described, known);
 }
 

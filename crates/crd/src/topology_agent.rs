@@ -188,7 +188,7 @@ impl FallbackReason {
     ];
 
     /// The word in the report.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::LevelUnknown => "LevelUnknown",
             Self::NoMatch => "NoMatch",

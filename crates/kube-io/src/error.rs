@@ -59,7 +59,7 @@ impl Fault {
     }
 
     /// The word for it in output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unauthorized => "Unauthorized",
             Self::Forbidden => "Forbidden",
@@ -189,7 +189,7 @@ impl fmt::Display for ApiError {
             message,
             ..
         } = self;
-        write!(f, "{} {target}: {}", verb.word(), fault.word())?;
+        write!(f, "{} {target}: {}", verb.as_str(), fault.as_str())?;
         if let Some(code) = self.code {
             write!(f, " ({code})")?;
         }

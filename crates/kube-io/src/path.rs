@@ -23,7 +23,7 @@ pub enum Verb {
 
 impl Verb {
     /// The word in RBAC rules.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
             Self::List => "list",
@@ -102,7 +102,7 @@ impl Target {
     pub fn rule(&self, verb: Verb) -> String {
         let verbs = match verb {
             Verb::List | Verb::Watch => "\"list\", \"watch\"".to_owned(),
-            other => format!("\"{}\"", other.word()),
+            other => format!("\"{}\"", other.as_str()),
         };
         let Self {
             group, resource, ..

@@ -201,7 +201,7 @@ impl Reporter {
         if error.is_initializing(self.failures) {
             return;
         }
-        if self.is_news(error.fault.word()) {
+        if self.is_news(error.fault.as_str()) {
             tracing::warn!("this node's TopologyAgent cannot be written: {error}");
         }
     }

@@ -119,7 +119,7 @@ fn only(summary: &DecisionSummary) -> [&str; 3] {
     else {
         panic!("{summary:?}");
     };
-    [reason.word(), from.as_deref().unwrap_or_default(), to]
+    [reason.as_str(), from.as_deref().unwrap_or_default(), to]
 }
 
 #[test]

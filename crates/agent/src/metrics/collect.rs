@@ -14,7 +14,7 @@ use topology_core::resolve::{Refusal, ResolvedServer};
 
 use super::figures::{Figures, MAX_SHARE_SERVICES, Server, Start, TierShare};
 use super::http::AsyncFigures;
-use super::record::family_word;
+use super::record::family_name;
 use crate::state::{AgentHandle, FamilyCounts, Overview, Pulse, StartTimes};
 
 /// Queries the loop at each scrape.
@@ -28,8 +28,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Collects from the loop behind `handle` in a process that started at `started`. `sync_status` has the
-    /// state of the watches, if the cluster is read from an API server.
+    /// Collects from the loop behind `handle` in a process that started at `started`. `sync_status`
+    /// has the state of the watches, if the cluster is read from an API server.
     pub fn new(handle: AgentHandle, sync_status: Option<SyncStatus>, started: Instant) -> Self {
         Self {
             handle,
@@ -79,7 +79,10 @@ fn server(sync_status: &SyncStatus) -> Server {
     let Count { requests, bytes } = sync_status.count();
     let requests = requests.into_iter().map(|(of, count)| {
         let code = ClientRequests::code_label(of.code);
-        ((of.verb.word(), of.verb.method(), of.resource, code), count)
+        (
+            (of.verb.as_str(), of.verb.method(), of.resource, code),
+            count,
+        )
     });
     let inputs = sync_status.resources();
     let heard = inputs.iter().filter_map(|input| {
@@ -157,7 +160,7 @@ fn add_overview(figures: &mut Figures, overview: &Overview) {
     }
     let mut without_local: BTreeSet<(&'static str, &ObjectName)> = BTreeSet::new();
     for server in &overview.decided {
-        let family = family_word(server.server.key.family());
+        let family = family_name(server.server.key.family());
         figures.shares.extend(shares(server, family));
         if server.decision.refusal == Some(Refusal::NoneLocal) {
             without_local.insert((family, &server.service));

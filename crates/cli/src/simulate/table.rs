@@ -96,7 +96,7 @@ fn matrices(view: &SimulationView, width: Option<usize>) -> String {
 
 /// One matrix, aligned.
 fn block(title: &str, zones: &[String], flows: &[Vec<f64>]) -> Vec<String> {
-    let names: Vec<String> = zones.iter().map(|zone| zone_word(zone)).collect();
+    let names: Vec<String> = zones.iter().map(|zone| zone_name(zone)).collect();
     let wide = names
         .iter()
         .map(|name| name.chars().count())
@@ -139,7 +139,7 @@ fn largest(view: &SimulationView) -> String {
     let mut flows: Vec<(f64, String, String)> = Vec::new();
     for (from, row) in view.zones.iter().zip(&state.flows) {
         for (to, part) in view.zones.iter().zip(row).filter(|(to, _)| *to != from) {
-            flows.push((*part, zone_word(from), zone_word(to)));
+            flows.push((*part, zone_name(from), zone_name(to)));
         }
     }
     flows.sort_by(|left, right| right.0.total_cmp(&left.0));
@@ -150,7 +150,7 @@ fn largest(view: &SimulationView) -> String {
     text
 }
 
-fn zone_word(zone: &str) -> String {
+fn zone_name(zone: &str) -> String {
     Plain::from(if zone.is_empty() { "no zone" } else { zone }).to_string()
 }
 
@@ -294,9 +294,9 @@ fn rest(told: usize, all: usize) -> String {
 }
 
 /// `33.3 % -> 80.0 %`, or one of them if both are equal.
-fn step(flow: &FlowView, word: impl Fn(&Figures) -> String) -> String {
-    let before = word(&flow.states.as_is.figures);
-    let after = word(last(flow));
+fn step(flow: &FlowView, text: impl Fn(&Figures) -> String) -> String {
+    let before = text(&flow.states.as_is.figures);
+    let after = text(last(flow));
     if before == after {
         after
     } else {

@@ -55,7 +55,7 @@ fn version(root: &Field<'_>, resource: &Resource, report: &mut Report) -> Option
 }
 
 /// One of the words that the schema lists, which has refused every other one.
-pub(crate) fn word<T: FromStr<Err = UnknownApiValue>>(
+pub(crate) fn enum_value<T: FromStr<Err = UnknownApiValue>>(
     field: &Field<'_>,
     report: &mut Report,
 ) -> Option<T> {
@@ -102,7 +102,7 @@ pub(crate) fn selector(
     for item in listed.items(report) {
         expressions.push(Expression {
             key: interner.text(item.get("key").text(report)?),
-            operator: word(&item.get("operator"), report)?,
+            operator: enum_value(&item.get("operator"), report)?,
             values: names(&item.get("values"), interner, report),
         });
     }

@@ -3,7 +3,7 @@
 use jiff::{Span, Timestamp};
 use topology_core::model::Drain;
 
-use super::custom::{key, names, number, sound, word};
+use super::custom::{enum_value, key, names, number, sound};
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
@@ -38,12 +38,12 @@ pub(crate) fn convert(
         generation: meta::generation(root, report),
         key: key(&matched.get("key"), report)?,
         values: names(&matched.get("values"), interner, report),
-        scope: word(&spec.get("scope"), report)?,
+        scope: enum_value(&spec.get("scope"), report)?,
         starts: starts.unwrap_or_default().as_millisecond(),
         expires: expires.as_millisecond(),
         ramp_seconds,
-        on_last_domain: word(&spec.get("onLastDomain"), report)?,
-        hard_services: word(&spec.get("hardServices"), report)?,
+        on_last_domain: enum_value(&spec.get("onLastDomain"), report)?,
+        hard_services: enum_value(&spec.get("hardServices"), report)?,
         reason: interner.text(spec.get("reason").text(report)?),
     })
 }

@@ -5,7 +5,7 @@ use topology_core::policy::{
     Avoid, AvoidMode, Demand, DemandKind, Level, LevelKey, MinReady, Mode, Policy, PolicySource,
 };
 
-use super::custom::{key, names, number, selector, sound, word};
+use super::custom::{enum_value, key, names, number, selector, sound};
 use super::meta;
 use super::report::Report;
 use crate::intern::Interner;
@@ -29,7 +29,7 @@ pub(crate) fn convert(
     let whole = sound(root, resource, report)?;
     let whole = Field::root(&whole);
     let spec = whole.get("spec");
-    let enforcement = word(&spec.get("enforcement"), report)?;
+    let enforcement = enum_value(&spec.get("enforcement"), report)?;
     let source = match (namespaced, enforcement) {
         (true, _) => PolicySource::NamespacePolicy,
         (false, Enforcement::Override) => PolicySource::ClusterOverride,
@@ -57,22 +57,22 @@ fn policy(
     interner: &mut Interner,
     report: &mut Report,
 ) -> Option<Policy> {
-    let mode = word(&spec.get("mode"), report)?;
+    let mode = enum_value(&spec.get("mode"), report)?;
     let policy = Policy::new(source, mode, levels(&spec.get("levels"), mode, report)?);
     let (spill, guard) = (spec.get("spill"), spec.get("guard"));
     let max_overload = number(&guard.get("maxOverloadPercent"), report);
     Some(Policy {
-        weighting: word(&spec.get("weighting"), report)?,
-        empty_tier: word(&spec.get("emptyTier"), report)?,
+        weighting: enum_value(&spec.get("weighting"), report)?,
+        empty_tier: enum_value(&spec.get("emptyTier"), report)?,
         overprovision: number(&spill.get("overprovisionPercent"), report),
         recovery_hold: number(&spill.get("recoveryHoldSeconds"), report)?,
         max_overload: max_overload.or(policy.max_overload),
         demand: demand(&guard, interner, report)?,
-        residual: word(&guard.get("residual"), report)?,
+        residual: enum_value(&guard.get("residual"), report)?,
         min_endpoints: number(&guard.get("minEndpoints"), report)?,
         panic_percent: number(&guard.get("panicPercent"), report)?,
         avoid: avoid(&spec.get("avoid"), report)?,
-        on_no_match: word(&spec.get("onNoMatch"), report)?,
+        on_no_match: enum_value(&spec.get("onNoMatch"), report)?,
         subset_max_weight: number(&spec.get("subset").get("maxWeight"), report),
         ..policy
     })
@@ -106,7 +106,7 @@ fn levels(field: &Field<'_>, mode: Mode, report: &mut Report) -> Option<Vec<Leve
 }
 
 fn demand(guard: &Field<'_>, interner: &mut Interner, report: &mut Report) -> Option<Demand> {
-    match word(&guard.get("demand"), report)? {
+    match enum_value(&guard.get("demand"), report)? {
         DemandKind::NodeCount => return Some(Demand::NodeCount),
         DemandKind::AllocatableCpu => return Some(Demand::AllocatableCpu),
         DemandKind::Static => {}
@@ -126,7 +126,7 @@ fn avoid(field: &Field<'_>, report: &mut Report) -> Option<Vec<Avoid>> {
     for item in field.items(report) {
         avoid.push(Avoid {
             key: key(&item.get("key"), report)?,
-            soft: word::<AvoidMode>(&item.get("mode"), report)? == AvoidMode::Soft,
+            soft: enum_value::<AvoidMode>(&item.get("mode"), report)? == AvoidMode::Soft,
         });
     }
     Some(avoid)
@@ -139,7 +139,7 @@ fn owner_limits(field: &Field<'_>, report: &mut Report) -> Option<OwnerLimits> {
     let mut allowed_modes = Vec::new();
     let listed = field.get("allowedModes");
     for item in listed.items(report) {
-        allowed_modes.extend(word::<Mode>(&item, report));
+        allowed_modes.extend(enum_value::<Mode>(&item, report));
     }
     Some(OwnerLimits {
         allowed_modes,

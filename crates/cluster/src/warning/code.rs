@@ -43,7 +43,7 @@ pub enum Code {
 
 impl Code {
     /// The word for it in output.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::File => "File",
             Self::Input => "Input",

@@ -23,7 +23,7 @@ pub(super) fn condition(
     let unknown = state.labels.unknown(policy);
     let Some(unknown) = unknown.filter(|_| !state.nodes.is_empty()) else {
         let message = "some Node has each label that the policy uses".to_owned();
-        return Verdict::new(CONDITION, "True", Levels::Known.word(), message);
+        return Verdict::new(CONDITION, "True", Levels::Known.as_str(), message);
     };
     let meant = state.labels.meant.get(unknown).and_then(Option::as_deref);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
@@ -35,7 +35,7 @@ pub(super) fn condition(
         (false, _) => "what the policy says of that label has no effect until a Node has it",
     };
     let message = format!("no Node has the label {unknown}{meant}; {consequence}");
-    Verdict::new(CONDITION, "False", Levels::LevelUnknown.word(), message)
+    Verdict::new(CONDITION, "False", Levels::LevelUnknown.as_str(), message)
 }
 
 /// The Event about a `ClusterTopologyPolicy` whose condition became false, or true again, by the write of `after`.
@@ -75,7 +75,7 @@ enum Levels {
 }
 
 impl Levels {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Known => "Known",
             Self::LevelUnknown => "LevelUnknown",

@@ -87,7 +87,7 @@ fn last_transition(fallback: &Fallback) -> LastTransition {
         service: fallback.service.to_string(),
         from: fallback.from.clone().unwrap_or_default(),
         to: fallback.to.clone(),
-        reason: fallback.reason.word().to_owned(),
+        reason: fallback.reason.as_str().to_owned(),
     }
 }
 
@@ -170,7 +170,7 @@ impl InForce {
         } else {
             format!("{current} of {expected} nodes act by it; {reporting} report")
         };
-        Verdict::new("Programmed", reason.status(), reason.word(), message)
+        Verdict::new("Programmed", reason.status(), reason.as_str(), message)
     }
 }
 
@@ -200,7 +200,7 @@ impl Reach {
         }
     }
 
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::NoNodes => "NoNodes",
             Self::NoReports => "NoReports",
@@ -238,8 +238,8 @@ fn degraded(fallbacks: &[&Fallback]) -> Verdict {
     if more > 0 {
         message.extend([format!(" and {more} more")]);
     }
-    let reasons: BTreeSet<&str> = fallbacks.iter().map(|one| one.reason.word()).collect();
-    let reason = reasons.first().copied().unwrap_or(first.reason.word());
+    let reasons: BTreeSet<&str> = fallbacks.iter().map(|one| one.reason.as_str()).collect();
+    let reason = reasons.first().copied().unwrap_or(first.reason.as_str());
     let message = format!(
         "{message}: {}",
         reasons.into_iter().collect::<Vec<_>>().join(", ")

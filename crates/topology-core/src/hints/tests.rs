@@ -85,7 +85,7 @@ fn counts(slices: &[HintedSlice]) -> EndpointCounts {
     counts
 }
 
-fn word(event: &HintEvent) -> &'static str {
+fn event_name(event: &HintEvent) -> &'static str {
     match event {
         HintEvent::Enabled { .. } => "Enabled",
         HintEvent::Disabled { problem, .. } => match problem {

@@ -78,7 +78,7 @@ fn snapshot((nodes, endpoints): &Places, policy: &str, objects: &str) -> Snapsho
     }
     text.push_str(objects);
     let loaded = read_text("test.yaml", text.as_bytes(), &Options::default()).unwrap();
-    let invalid = |one: &&Warning| one.code.word().ends_with("Invalid");
+    let invalid = |one: &&Warning| one.code.as_str().ends_with("Invalid");
     assert_eq!(loaded.warnings.iter().find(invalid), None, "{policy}");
     loaded.snapshot
 }

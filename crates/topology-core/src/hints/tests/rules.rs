@@ -40,7 +40,7 @@ fn an_endpoint_without_a_zone_takes_all_hints_away() {
         ..HintedSlices::default()
     };
     let event = reconcile(HintMode::Auto, Some(&two), Family::V6, true, &mut given).unwrap();
-    assert_eq!(word(&event), "EndpointWithoutZone");
+    assert_eq!(event_name(&event), "EndpointWithoutZone");
     assert_eq!(
         (event.kind(), event.reason()),
         ("Warning", "TopologyAwareHintsDisabled")
@@ -74,7 +74,7 @@ fn eleven_endpoints_in_three_equal_zones_overload_one() {
         &mut given,
     )
     .unwrap();
-    assert_eq!(word(&event), "Overload");
+    assert_eq!(event_name(&event), "Overload");
     assert!(counts(&given.create).is_empty());
 }
 
@@ -93,7 +93,7 @@ fn an_annotation_that_is_gone_is_an_event_and_the_field_takes_over() {
         ..HintedSlices::default()
     };
     let event = reconcile(HintMode::SameZone, None, Family::V4, true, &mut given).unwrap();
-    assert_eq!(word(&event), "NoLongerAsked");
+    assert_eq!(event_name(&event), "NoLongerAsked");
     assert_eq!(given.update, [slice(&["a+=a".to_owned()])]);
 }
 
@@ -139,7 +139,7 @@ fn two_five_five_become_four_four_four_family_by_family() {
     ];
     let events = write(HintMode::Auto, zones(&cpu).as_ref(), &mut given);
     assert_eq!(
-        events.iter().map(word).collect::<Vec<_>>(),
+        events.iter().map(event_name).collect::<Vec<_>>(),
         ["Enabled", "TooFewEndpoints"]
     );
     let mut counts = BTreeMap::new();

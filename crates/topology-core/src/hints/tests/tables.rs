@@ -280,7 +280,7 @@ fn check_add(row: &Add) {
         })
         .collect();
     assert_eq!(hints, row.hints);
-    assert_eq!(word(&event.unwrap()), row.event);
+    assert_eq!(event_name(&event.unwrap()), row.event);
 }
 
 fn check_nodes(row: &NodesCase) {

@@ -262,7 +262,7 @@ fn d13_annotations_use_only_the_labels_that_administrators_name() {
                 "{said:?}"
             );
             assert_eq!(
-                bench.index.warnings().next().unwrap().code.word(),
+                bench.index.warnings().next().unwrap().code.as_str(),
                 "TopologyInvalid"
             );
         }
