@@ -139,5 +139,5 @@ fn loses(decision: &Decision, number: u8) -> bool {
         .stages
         .iter()
         .find(|record| record.number == number);
-    record.is_some_and(|record| record.went_out < record.came_in)
+    record.is_some_and(|record| record.after < record.before)
 }

@@ -2,7 +2,7 @@
 //! level with a recovery hold counts.
 //!
 //! It is a value like the snapshot. [`resolve`](crate::resolve::resolve) reads it and returns what to keep; the caller
-//! stores that with [`Memory::learn`]. A new Service has no new endpoints, so a restart of the caller starts no slow
+//! stores that with [`Memory::store`]. A new Service has no new endpoints, so a restart of the caller starts no slow
 //! start.
 
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::virtual_server::VirtualServerKey;
 
 /// The memory of each Service: its virtual servers, sorted by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<Remembered>)>>);
+pub struct Memory(FxHashMap<ObjectName, Vec<(VirtualServerKey, Arc<ServerMemory>)>>);
 
 /// The memory of one virtual server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remembered {
+pub struct ServerMemory {
     /// Address and port of endpoints, sorted, with the time since which they are ready.
     pub ready_since: Vec<((std::net::IpAddr, u16), i64)>,
     /// The counts of levels with a recovery hold.
@@ -40,7 +40,7 @@ impl Memory {
     pub(crate) fn set(
         &mut self,
         service: &ObjectName,
-        mut kept: Vec<(VirtualServerKey, Arc<Remembered>)>,
+        mut kept: Vec<(VirtualServerKey, Arc<ServerMemory>)>,
     ) {
         kept.sort_unstable_by_key(|(key, _)| *key);
         if kept.is_empty() {
@@ -51,10 +51,10 @@ impl Memory {
     }
 
     /// The memory of one virtual server of `service`.
-    pub fn of(&self, service: &ObjectName, key: &VirtualServerKey) -> Option<&Remembered> {
+    pub fn of(&self, service: &ObjectName, key: &VirtualServerKey) -> Option<&ServerMemory> {
         let servers = self.0.get(service)?;
         let found = servers.binary_search_by_key(key, |(known, _)| *known);
-        let (_, remembered) = servers.get(found.ok()?)?;
-        Some(remembered)
+        let (_, memory) = servers.get(found.ok()?)?;
+        Some(memory)
     }
 }

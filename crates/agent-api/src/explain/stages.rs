@@ -69,8 +69,8 @@ fn stage(record: &StageRecord, resolved: &ResolvedServer) -> StageView {
     StageView {
         stage: format!("S{}", record.number),
         name: record.name.to_owned(),
-        came_in: record.came_in,
-        went_out: record.went_out,
+        came_in: record.before,
+        went_out: record.after,
         lines,
     }
 }

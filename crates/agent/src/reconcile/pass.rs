@@ -343,7 +343,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         self.me.now = Some(self.clock.now());
         for service in services {
             let resolution = resolve(self.index.snapshot(), &self.me, service);
-            Arc::make_mut(&mut self.me.memory).learn(service, &resolution);
+            Arc::make_mut(&mut self.me.memory).store(service, &resolution);
             self.record(service, resolution, desired);
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Candidate<'a> {
     pub(super) class: Option<usize>,
     pub(super) reason: Reason,
     /// Whether it is in a domain that is drained or avoided: it no longer counts, ready or not.
-    pub(super) gone: bool,
+    pub(super) excluded: bool,
     pub(super) share: Ratio,
     pub(super) weight: u32,
 }
@@ -89,7 +89,7 @@ impl<'a> Candidate<'a> {
             pool: 0,
             class: None,
             reason,
-            gone: false,
+            excluded: false,
             share: Ratio::ZERO,
             weight: 0,
         }
@@ -97,7 +97,7 @@ impl<'a> Candidate<'a> {
 
     /// Whether it counts in the total for percentages: it gets traffic, or will when it is ready.
     pub(super) fn is_there(&self) -> bool {
-        self.reason.is_chosen() || (!self.endpoint.terminating && !self.gone)
+        self.reason.is_chosen() || (!self.endpoint.terminating && !self.excluded)
     }
 
     /// The value of the label `key` of its Node; the zone may come from the slice. An empty value counts as absent.

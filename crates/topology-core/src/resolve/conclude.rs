@@ -25,7 +25,7 @@ impl PortWork<'_> {
             kind: view.frontend.kind,
             server,
             decision: self.decision(),
-            remember: self.remember.take().map(Arc::new),
+            memory: self.memory.take().map(Arc::new),
         };
         resolved.server.real_servers = self.real_servers;
         resolved

@@ -1,4 +1,5 @@
-//! Records what each stage did: how many endpoints came in and went out, and the calculation.
+//! Records what each stage did: how many endpoints could get traffic before and after it, and the
+//! calculation.
 
 mod text;
 
@@ -15,9 +16,9 @@ pub struct StageRecord {
     /// Name of the stage.
     pub name: &'static str,
     /// Endpoints that could get traffic before it.
-    pub came_in: u32,
+    pub before: u32,
     /// Endpoints that could get traffic after it.
-    pub went_out: u32,
+    pub after: u32,
     /// The calculation, one fact per line; empty if the stage had nothing to do.
     pub facts: Vec<Fact>,
 }

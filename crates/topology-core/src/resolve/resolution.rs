@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::decision::Decision;
 use super::finding::Finding;
-use crate::memory::{Memory, Remembered};
+use crate::memory::{Memory, ServerMemory};
 use crate::model::{FrontendKind, ObjectName};
 use crate::virtual_server::VirtualServer;
 
@@ -32,16 +32,16 @@ pub struct ResolvedServer {
     pub server: VirtualServer,
     /// The explanation.
     pub decision: Decision,
-    /// What the next decision needs to know of this one; see [`Memory::learn`].
-    pub remember: Option<Arc<Remembered>>,
+    /// What the next decision needs to know of this one; see [`Memory::store`].
+    pub memory: Option<Arc<ServerMemory>>,
 }
 
 impl Memory {
     /// Stores what `resolution` of `service` asks to keep, and removes the rest about the Service.
-    pub fn learn(&mut self, service: &ObjectName, resolution: &Resolution) {
+    pub fn store(&mut self, service: &ObjectName, resolution: &Resolution) {
         let kept = resolution.servers.iter().filter_map(|resolved| {
-            let remembered = Arc::clone(resolved.remember.as_ref()?);
-            Some((resolved.server.key, remembered))
+            let memory = Arc::clone(resolved.memory.as_ref()?);
+            Some((resolved.server.key, memory))
         });
         self.set(service, kept.collect());
     }

@@ -80,7 +80,7 @@ pub(super) fn by_kube_proxy(work: &mut PortWork<'_>, internal: TrafficPolicy) {
         .candidates
         .iter()
         .enumerate()
-        .filter(|(_, candidate)| !candidate.gone)
+        .filter(|(_, candidate)| !candidate.excluded)
         .map(|(index, candidate)| (index, candidate.endpoint))
         .unzip();
     let zone = work.own_node().and_then(|node| node.labels.get(ZONE));

@@ -76,7 +76,7 @@ fn take_out(work: &mut PortWork<'_>, active: ActiveDrain<'_>) {
         if !covers(active.drain, candidate) {
             continue;
         }
-        candidate.gone = true;
+        candidate.excluded = true;
         if candidate.reason.is_chosen() {
             candidate.reason = Reason::Drained;
             endpoints += 1;

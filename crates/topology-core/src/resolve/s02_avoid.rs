@@ -48,13 +48,13 @@ pub(super) fn run(work: &mut PortWork<'_>) {
 
 /// Under kube-proxy's rules hints are evaluated again later, so an endpoint that is hinted elsewhere is usable, too.
 fn is_usable(candidate: &Candidate<'_>) -> bool {
-    let hinted_elsewhere = candidate.reason == Reason::HintedElsewhere && !candidate.gone;
+    let hinted_elsewhere = candidate.reason == Reason::HintedElsewhere && !candidate.excluded;
     candidate.reason.is_chosen() || hinted_elsewhere
 }
 
 /// Evaluates hints again among the remaining endpoints.
 fn read_hints_again(work: &mut PortWork<'_>) {
-    let is_left = |candidate: &Candidate<'_>| !candidate.gone && candidate.endpoint.ready;
+    let is_left = |candidate: &Candidate<'_>| !candidate.excluded && candidate.endpoint.ready;
     if matches!(work.rule, DecidingRule::KubeProxy(_)) && work.candidates.iter().any(is_left) {
         s00_usable::by_kube_proxy(work, TrafficPolicy::Cluster);
     }
@@ -80,7 +80,7 @@ fn take_out(work: &mut PortWork<'_>, avoid: &Avoid) {
         .collect();
     let mut endpoints = 0;
     for (candidate, near) in work.candidates.iter_mut().zip(near) {
-        candidate.gone |= near;
+        candidate.excluded |= near;
         if near && candidate.reason.is_chosen() {
             candidate.reason = Reason::Avoided;
             endpoints += 1;

@@ -16,7 +16,7 @@ use super::Note;
 use super::record::Fact;
 use super::s03_panic::below;
 use super::work::{LevelState, PortWork};
-use crate::memory::{RecoveryHold, Remembered};
+use crate::memory::{RecoveryHold, ServerMemory};
 use crate::policy::MinReady;
 use crate::ratio::Ratio;
 
@@ -105,7 +105,7 @@ fn hold(work: &mut PortWork<'_>, duration: i64) {
         }
         work.facts.push(fact);
     }
-    work.remember.get_or_insert_with(Remembered::default).held = held;
+    work.memory.get_or_insert_with(ServerMemory::default).held = held;
 }
 
 /// The count of a level with `usable` endpoints now.

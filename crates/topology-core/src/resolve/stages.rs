@@ -43,15 +43,15 @@ const fn stage(number: u8, name: &'static str, run: fn(&mut PortWork<'_>)) -> St
 impl Stage {
     /// Runs the stage and records what it did.
     pub(super) fn run(&self, work: &mut PortWork<'_>) {
-        let before = work.records.last().map(|record| record.went_out);
-        let came_in =
-            before.unwrap_or_else(|| work.candidates.len().try_into().unwrap_or(u32::MAX));
+        let previous = work.records.last().map(|record| record.after);
+        let before =
+            previous.unwrap_or_else(|| work.candidates.len().try_into().unwrap_or(u32::MAX));
         (self.run)(work);
         let record = StageRecord {
             number: self.number,
             name: self.name,
-            came_in,
-            went_out: work.chosen(),
+            before,
+            after: work.chosen(),
             facts: std::mem::take(&mut work.facts),
         };
         work.records.push(record);

@@ -11,7 +11,7 @@ use super::reason::Reason;
 use super::record::{Fact, StageRecord};
 use super::source::{Choice, DecidingRule};
 use super::viewpoint::Viewpoint;
-use crate::memory::Remembered;
+use crate::memory::ServerMemory;
 use crate::model::{Node, PolicyName};
 use crate::policy::{Avoid, EmptyTier, LevelKey, Mode, OnNoMatch, Policy, PolicySource};
 use crate::quantise::{Class, QuantiseMethod};
@@ -60,7 +60,7 @@ pub(super) struct PortWork<'a> {
     pub(super) resolve_again_at: Option<i64>,
     /// Number of endpoints in slow start.
     pub(super) growing: u32,
-    pub(super) remember: Option<Remembered>,
+    pub(super) memory: Option<ServerMemory>,
 }
 
 /// A level and its endpoints.
@@ -170,7 +170,7 @@ impl<'a> PortWork<'a> {
             real_servers: Vec::new(),
             resolve_again_at: None,
             growing: 0,
-            remember: None,
+            memory: None,
         }
     }
 

@@ -150,7 +150,7 @@ fn what_clients_see_is_told() {
 fn every_stage_leaves_a_record() {
     let decision = decide(prefer(), (2, 3, 2)).decision;
     let records: Vec<_> = (decision.stages.iter())
-        .map(|record| (record.number, record.name, record.came_in, record.went_out))
+        .map(|record| (record.number, record.name, record.before, record.after))
         .collect();
     let names: Vec<_> = STAGES
         .iter()

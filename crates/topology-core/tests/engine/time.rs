@@ -36,7 +36,7 @@ fn prefer() -> Policy {
 fn at(world: &mut World, now: i64) -> (ResolvedServer, Option<i64>) {
     world.me.now = Some(now);
     let mut resolution = world.resolve();
-    Arc::make_mut(&mut world.me.memory).learn(&world.service.name, &resolution);
+    Arc::make_mut(&mut world.me.memory).store(&world.service.name, &resolution);
     (resolution.servers.remove(0), resolution.resolve_again_at)
 }
 
@@ -275,7 +275,7 @@ fn d13_what_is_remembered_of_a_service_with_every_port_is_found_in_no_time() {
         server
     }));
     let mut memory = Memory::default();
-    memory.learn(&world.service.name, &resolution);
+    memory.store(&world.service.name, &resolution);
     let began = Instant::now();
     for key in &keys {
         let known = memory.of(&world.service.name, key).unwrap();

@@ -88,7 +88,7 @@ fn memory(history: &[(i64, Cluster)]) -> Arc<Memory> {
         view.now = Some(*now);
         let name = &cluster.services[0].name;
         let resolution = resolve(&cluster.snapshot(), &view, name);
-        Arc::make_mut(&mut view.memory).learn(name, &resolution);
+        Arc::make_mut(&mut view.memory).store(name, &resolution);
     }
     view.memory
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::memory::Remembered;
+use crate::memory::ServerMemory;
 use crate::resolve::time;
 use crate::resolve::work::PortWork;
 
@@ -42,8 +42,8 @@ pub(super) fn run(work: &mut PortWork<'_>) {
         work.ask_at(next);
     }
     work.growing = endpoints;
-    work.remember
-        .get_or_insert_with(Remembered::default)
+    work.memory
+        .get_or_insert_with(ServerMemory::default)
         .ready_since = since;
 }
 

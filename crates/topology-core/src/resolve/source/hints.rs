@@ -13,7 +13,7 @@ use crate::resolve::work::PortWork;
 pub(in crate::resolve) fn unused(work: &PortWork<'_>) -> Option<Lost> {
     let usable = work.candidates.iter();
     let ready = usable
-        .filter(|candidate| candidate.endpoint.ready && !candidate.gone)
+        .filter(|candidate| candidate.endpoint.ready && !candidate.excluded)
         .map(|candidate| candidate.endpoint);
     if !ready.clone().any(|endpoint| endpoint.hints.is_some()) {
         return None;
