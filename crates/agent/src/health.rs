@@ -1,7 +1,7 @@
 //! `/healthz` and `/livez`, as in kube-proxy (KP-HC-01 to KP-HC-05).
 //!
 //! Load balancers and cloud controllers use `/healthz`: "may traffic for Services be sent through this node?". The
-//! kubelet uses `/livez`: "does the proxy work?". Both are derived from one [`Standing`].
+//! kubelet uses `/livez`: "does the proxy work?". Both are derived from one [`HealthState`].
 //!
 //! One thing differs from kube-proxy (`docs/decisions/0003-healthz-before-first-pass.md`): until the first pass is
 //! done, `/healthz` returns 503, because a new node would refuse a load balancer's connections (PAIN-16). `/livez`
@@ -30,9 +30,9 @@ pub const PENDING_LIMIT: jiff::SignedDuration = jiff::SignedDuration::from_secs(
 
 /// The state that health is derived from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct HealthState {
     /// By family (`IPv4`, `IPv6`); empty before the first pass.
-    pub families: BTreeMap<&'static str, FamilyStanding>,
+    pub families: BTreeMap<&'static str, FamilyHealth>,
     /// Whether the first pass is done; before it the kernel may have no virtual server.
     pub programmed: bool,
     /// Whether external traffic may be sent to this node; `None` if no Node is known.
@@ -43,7 +43,7 @@ pub struct Standing {
 
 /// The part of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FamilyStanding {
+pub struct FamilyHealth {
     /// When the last pass ended.
     pub last_updated: Timestamp,
     /// When the oldest pending change arrived.
@@ -73,17 +73,16 @@ struct FamilyBody {
 }
 
 /// Provides the current state.
-pub trait Stand: Send + Sync + 'static {
-    /// How things stand now.
-    fn standing(&self) -> impl Future<Output = Standing> + Send;
+pub trait HealthSource: Send + Sync + 'static {
+    fn health_state(&self) -> impl Future<Output = HealthState> + Send;
 }
 
-/// The two endpoints; `stand` is called for each response.
-pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
-    let stand = Arc::new(stand);
+/// The two endpoints; `source` is called for each response.
+pub fn router<S: HealthSource>(source: S, metrics: Metrics) -> Router {
+    let source = Arc::new(source);
     let answer = move |probe| {
-        let (stand, metrics) = (Arc::clone(&stand), metrics.clone());
-        get(move || async move { answer(probe, &stand.standing().await, &metrics) })
+        let (source, metrics) = (Arc::clone(&source), metrics.clone());
+        get(move || async move { answer(probe, &source.health_state().await, &metrics) })
     };
     Router::new()
         .route("/healthz", answer(Probe::Healthz))
@@ -95,8 +94,8 @@ pub fn router<S: Stand>(stand: S, metrics: Metrics) -> Router {
 }
 
 /// The response to one probe.
-pub(crate) fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Response {
-    let (fine, body) = judge(probe, standing, Timestamp::now());
+pub(crate) fn answer(probe: Probe, state: &HealthState, metrics: &Metrics) -> Response {
+    let (fine, body) = evaluate(probe, state, Timestamp::now());
     let status = if fine {
         StatusCode::OK
     } else {
@@ -117,17 +116,17 @@ pub(crate) fn answer(probe: Probe, standing: &Standing, metrics: &Metrics) -> Re
 
 /// The verdict and the body. `lastUpdated` is the present if all is well, otherwise the latest pass of any family.
 /// `healthy` is about the proxy alone, whether or not the node is eligible.
-fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
-    let status: BTreeMap<_, _> = standing
+fn evaluate(probe: Probe, state: &HealthState, now: Timestamp) -> (bool, Body) {
+    let status: BTreeMap<_, _> = state
         .families
         .iter()
-        .map(|(&family, one)| (family, judge_family(one, now)))
+        .map(|(&family, one)| (family, family_body(one, now)))
         .collect();
     // Healthy while starting: no family has begun yet (KP-HC-03).
     let healthy = status.values().all(|family| family.healthy);
-    let eligible = standing.node_eligible.unwrap_or(true);
+    let eligible = state.node_eligible.unwrap_or(true);
     let (fine, node_eligible) = match probe {
-        Probe::Healthz => (healthy && eligible && standing.programmed, Some(eligible)),
+        Probe::Healthz => (healthy && eligible && state.programmed, Some(eligible)),
         Probe::Livez => (healthy, None),
     };
     let latest = status.values().map(|family| family.last_updated).max();
@@ -140,13 +139,13 @@ fn judge(probe: Probe, standing: &Standing, now: Timestamp) -> (bool, Body) {
             node_eligible,
             healthy,
             status,
-            inputs: standing.inputs.clone(),
+            inputs: state.inputs.clone(),
         },
     )
 }
 
 /// Healthy: nothing is pending, or the oldest pending change is younger than the limit (strictly, KP-HC-03).
-fn judge_family(family: &FamilyStanding, now: Timestamp) -> FamilyBody {
+fn family_body(family: &FamilyHealth, now: Timestamp) -> FamilyBody {
     let healthy = family
         .oldest_pending
         .is_none_or(|since| now.duration_since(since) < PENDING_LIMIT);
@@ -167,12 +166,12 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn standing(oldest_pending: Option<i64>, node_eligible: Option<bool>) -> Standing {
-        let family = FamilyStanding {
+    fn state(oldest_pending: Option<i64>, node_eligible: Option<bool>) -> HealthState {
+        let family = FamilyHealth {
             last_updated: at(100),
             oldest_pending: oldest_pending.map(at),
         };
-        Standing {
+        HealthState {
             families: BTreeMap::from([("IPv4", family)]),
             programmed: true,
             node_eligible,
@@ -181,19 +180,19 @@ mod tests {
     }
 
     #[derive(Clone)]
-    struct Fixed(Standing);
+    struct Fixed(HealthState);
 
-    impl Stand for Fixed {
-        async fn standing(&self) -> Standing {
+    impl HealthSource for Fixed {
+        async fn health_state(&self) -> HealthState {
             self.0.clone()
         }
     }
 
     /// The first line of the response to `GET path`.
-    async fn asked(path: &str, standing: &Standing) -> String {
+    async fn asked(path: &str, state: &HealthState) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = router(Fixed(standing.clone()), Metrics::new());
+        let router = router(Fixed(state.clone()), Metrics::new());
         let server = tokio::spawn(async move { axum::serve(listener, router).await });
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("GET {path} HTTP/1.0\r\n\r\n");
@@ -206,15 +205,15 @@ mod tests {
 
     #[tokio::test]
     async fn pain_16_the_pod_is_ready_from_the_end_of_the_first_pass_on() {
-        let starting = Standing::default();
+        let starting = HealthState::default();
         assert_eq!(
             asked("/readyz", &starting).await,
             "HTTP/1.0 503 Service Unavailable"
         );
         assert_eq!(asked("/livez", &starting).await, "HTTP/1.0 200 OK");
-        let done = standing(None, Some(true));
+        let done = state(None, Some(true));
         assert_eq!(asked("/readyz", &done).await, "HTTP/1.0 200 OK");
-        let leaving = standing(None, Some(false));
+        let leaving = state(None, Some(false));
         for path in ["/readyz", "/healthz"] {
             assert_eq!(
                 asked(path, &leaving).await,
@@ -223,28 +222,28 @@ mod tests {
         }
     }
 
-    fn json(probe: Probe, standing: &Standing, now: i64) -> (bool, serde_json::Value) {
-        let (fine, body) = judge(probe, standing, at(now));
+    fn json(probe: Probe, state: &HealthState, now: i64) -> (bool, serde_json::Value) {
+        let (fine, body) = evaluate(probe, state, at(now));
         (fine, serde_json::to_value(body).unwrap())
     }
 
     #[test]
     fn kp_hc_03_healthy_while_nothing_waits() {
-        assert!(json(Probe::Livez, &standing(None, Some(true)), 1_000_000).0);
-        assert!(json(Probe::Healthz, &standing(None, Some(true)), 1_000_000).0);
+        assert!(json(Probe::Livez, &state(None, Some(true)), 1_000_000).0);
+        assert!(json(Probe::Healthz, &state(None, Some(true)), 1_000_000).0);
     }
 
     #[test]
     fn pain_16_before_the_first_pass_the_process_lives_and_the_node_gets_no_traffic() {
-        assert!(json(Probe::Livez, &Standing::default(), 1000).0);
-        let (fine, body) = json(Probe::Healthz, &Standing::default(), 1000);
+        assert!(json(Probe::Livez, &HealthState::default(), 1000).0);
+        let (fine, body) = json(Probe::Healthz, &HealthState::default(), 1000);
         assert!(!fine);
         assert_eq!((&body["healthy"], body.get("status")), (&true.into(), None));
     }
 
     #[test]
     fn what_is_read_from_an_api_server_is_told_and_decides_nothing() {
-        let mut away = standing(None, Some(true));
+        let mut away = state(None, Some(true));
         away.inputs.push(CollectionView {
             name: "services".to_owned(),
             state: "stale".to_owned(),
@@ -264,7 +263,7 @@ mod tests {
 
     #[test]
     fn kp_hc_03_unhealthy_once_the_oldest_change_waited_sixty_seconds() {
-        let waiting = standing(Some(200), Some(true));
+        let waiting = state(Some(200), Some(true));
         assert!(json(Probe::Livez, &waiting, 259).0);
         assert!(!json(Probe::Livez, &waiting, 260).0);
         assert!(!json(Probe::Healthz, &waiting, 260).0);
@@ -272,7 +271,7 @@ mod tests {
 
     #[test]
     fn kp_hc_01_an_ineligible_node_fails_healthz_and_not_livez() {
-        let leaving = standing(None, Some(false));
+        let leaving = state(None, Some(false));
         let (fine, body) = json(Probe::Healthz, &leaving, 300);
         assert!(!fine);
         assert_eq!(
@@ -284,14 +283,14 @@ mod tests {
 
     #[test]
     fn kp_hc_04_the_body_has_kube_proxys_fields() {
-        let (_, healthz) = json(Probe::Healthz, &standing(Some(200), Some(true)), 300);
+        let (_, healthz) = json(Probe::Healthz, &state(Some(200), Some(true)), 300);
         let expected = serde_json::json!({
             "lastUpdated": "1970-01-01T00:01:40Z", "currentTime": "1970-01-01T00:05:00Z",
             "nodeEligible": true, "healthy": false,
             "status": {"IPv4": {"lastUpdated": "1970-01-01T00:01:40Z", "healthy": false}},
         });
         assert_eq!(healthz, expected);
-        let (_, livez) = json(Probe::Livez, &standing(None, Some(true)), 300);
+        let (_, livez) = json(Probe::Livez, &state(None, Some(true)), 300);
         assert_eq!(livez.get("nodeEligible"), None);
         assert_eq!(
             livez.pointer("/lastUpdated").unwrap(),

@@ -107,14 +107,14 @@ pub struct ServerState {
     /// The desired state, with the decision for every endpoint.
     pub wanted: ResolvedServer,
     /// Whether the kernel has it.
-    pub standing: Standing,
+    pub status: ProgramStatus,
     /// The kernel's state, with counters; `None` if it does not exist.
     pub kernel: Option<KernelServer>,
 }
 
 /// The state of a desired virtual server in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ProgramStatus {
     /// In the desired state.
     Programmed,
     /// A step failed; it is retried.

@@ -33,7 +33,7 @@ pub struct DecisionSummary {
 /// The contributions of all Services, and their totals.
 #[derive(Debug, Default)]
 pub struct Aggregate {
-    services: FxHashMap<ObjectName, ServiceEntry>,
+    services: FxHashMap<ObjectName, TimedContribution>,
     /// Number of Services that each policy decides.
     policies: BTreeMap<PolicyName, u64>,
     drains: BTreeMap<Arc<str>, DrainTotals>,
@@ -43,7 +43,7 @@ pub struct Aggregate {
 
 /// A Service with something to report. Few Services have, so this is a separate map.
 #[derive(Debug)]
-struct ServiceEntry {
+struct TimedContribution {
     contribution: Box<Contribution>,
     /// Since when it gets something else than requested, in milliseconds since 1970.
     since: i64,
@@ -75,7 +75,7 @@ impl Aggregate {
             return;
         }
         let contribution = Box::new(contribution);
-        let entry = ServiceEntry {
+        let entry = TimedContribution {
             contribution,
             since,
         };
@@ -84,7 +84,7 @@ impl Aggregate {
     }
 
     /// Adds the contribution of a Service, or removes it.
-    fn count(&mut self, service: &ObjectName, entry: &ServiceEntry, comes: bool) {
+    fn count(&mut self, service: &ObjectName, entry: &TimedContribution, comes: bool) {
         for policy in &entry.contribution.policies {
             change(&mut self.policies, policy, |services| {
                 *services = step(*services, 1, comes);

@@ -7,13 +7,13 @@ use agent_api::view::{
     ConnectionsView, ExcludedView, RealServerView, ServerKernelView, ServerView,
 };
 
-use crate::state::{KernelReal, KernelServer, ServerState, Standing};
+use crate::state::{KernelReal, KernelServer, ProgramStatus, ServerState};
 
 /// The virtual server with the kernel's counters, and with real servers that only the kernel has.
 pub(super) fn server(state: &ServerState) -> ServerView {
     let mut view = describe::server(&state.wanted);
-    view.kernel = Some(standing(&state.standing));
-    if state.standing == Standing::Foreign {
+    view.kernel = Some(kernel_view(&state.status));
+    if state.status == ProgramStatus::Foreign {
         return view;
     }
     let mut unseen: Vec<&KernelReal> = state
@@ -35,12 +35,14 @@ pub(super) fn server(state: &ServerState) -> ServerView {
     view
 }
 
-fn standing(standing: &Standing) -> ServerKernelView {
-    let (state, error, retry) = match standing {
-        Standing::Programmed => ("programmed", None, None),
-        Standing::Failed { error, retry_in } => ("failed", Some(error.clone()), Some(*retry_in)),
-        Standing::Refused(reason) => ("refused", Some(reason.clone()), None),
-        Standing::Foreign => {
+fn kernel_view(status: &ProgramStatus) -> ServerKernelView {
+    let (state, error, retry) = match status {
+        ProgramStatus::Programmed => ("programmed", None, None),
+        ProgramStatus::Failed { error, retry_in } => {
+            ("failed", Some(error.clone()), Some(*retry_in))
+        }
+        ProgramStatus::Refused(reason) => ("refused", Some(reason.clone()), None),
+        ProgramStatus::Foreign => {
             let reason = "a foreign virtual server has this address and port and is left alone";
             ("foreign", Some(reason.to_owned()), None)
         }

@@ -18,7 +18,7 @@ use topology_core::virtual_server::VirtualServerKey;
 use super::*;
 use crate::node_warning::{NodeWarning, Topic};
 use crate::state::{
-    FamilyCounts, KernelReal, KernelServer, LoopEnds, Pulse, Question, ServerState, Standing,
+    FamilyCounts, KernelReal, KernelServer, LoopEnds, ProgramStatus, Pulse, Question, ServerState,
     Surroundings, Traffic, channel,
 };
 
@@ -122,18 +122,18 @@ fn state(snapshot: &Snapshot, name: &ObjectName) -> Option<ServiceState> {
                 kernel_real("10.244.1.2", 4, None),
             ],
         });
-        let standing = if kernel.is_some() {
-            Standing::Programmed
+        let status = if kernel.is_some() {
+            ProgramStatus::Programmed
         } else {
             let error = "ipvsadm -A -t 10.96.0.11:80 -s wrr: out of memory".to_owned();
-            Standing::Failed {
+            ProgramStatus::Failed {
                 error,
                 retry_in: Duration::from_secs(3),
             }
         };
         ServerState {
             wanted,
-            standing,
+            status,
             kernel,
         }
     };

@@ -8,7 +8,7 @@ use cluster::api::SyncStatus;
 use jiff::Timestamp;
 use tokio::time::timeout;
 
-use super::{FamilyStanding, Stand, Standing};
+use super::{FamilyHealth, HealthSource, HealthState};
 use crate::inputs;
 use crate::state::{AgentHandle, Pulse};
 
@@ -35,9 +35,9 @@ impl Watched {
     }
 }
 
-impl Stand for Watched {
+impl HealthSource for Watched {
     /// A loop that hangs publishes nothing, so its last state proves nothing: the probe queries it.
-    async fn standing(&self) -> Standing {
+    async fn health_state(&self) -> HealthState {
         let answered = timeout(PATIENCE, self.handle.ping())
             .await
             .is_ok_and(|answer| answer.is_ok());
@@ -54,18 +54,18 @@ impl Stand for Watched {
             }
             *silent
         };
-        Standing {
+        HealthState {
             inputs: self
                 .sync_status
                 .as_ref()
                 .map(inputs::collections)
                 .unwrap_or_default(),
-            ..standing(&self.handle.pulse(), silent)
+            ..health_state(&self.handle.pulse(), silent)
         }
     }
 }
 
-fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
+fn health_state(pulse: &Pulse, silent_since: Option<Timestamp>) -> HealthState {
     let oldest_pending = if pulse.ready {
         [waiting_since(pulse), silent_since]
     } else {
@@ -74,11 +74,11 @@ fn standing(pulse: &Pulse, silent_since: Option<Timestamp>) -> Standing {
     let oldest_pending = oldest_pending.into_iter().flatten().min();
     // Before the first pass a change counts as pending only if the pass could be done.
     let last_updated = pulse.last_pass.and_then(timestamp).or(oldest_pending);
-    let family = last_updated.map(|last_updated| FamilyStanding {
+    let family = last_updated.map(|last_updated| FamilyHealth {
         last_updated,
         oldest_pending,
     });
-    Standing {
+    HealthState {
         families: ["IPv4", "IPv6"]
             .into_iter()
             .filter_map(|name| Some((name, family?)))
@@ -136,7 +136,7 @@ mod tests {
             ..Pulse::default()
         };
         assert_eq!(
-            standing(&failing, None).families["IPv4"].oldest_pending,
+            health_state(&failing, None).families["IPv4"].oldest_pending,
             None
         );
         let stuck = Pulse {
@@ -144,7 +144,7 @@ mod tests {
             ..failing.clone()
         };
         assert!(
-            standing(&stuck, None).families["IPv4"]
+            health_state(&stuck, None).families["IPv4"]
                 .oldest_pending
                 .is_some()
         );
@@ -153,7 +153,7 @@ mod tests {
             ..failing
         };
         assert!(
-            standing(&nothing_works, None).families["IPv6"]
+            health_state(&nothing_works, None).families["IPv6"]
                 .oldest_pending
                 .is_some()
         );
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn pain_16_a_first_pass_that_does_not_end_makes_the_proxy_unhealthy() {
-        assert!(standing(&Pulse::default(), None).families.is_empty());
-        let hung = standing(&Pulse::default(), timestamp(ago(70)));
+        assert!(health_state(&Pulse::default(), None).families.is_empty());
+        let hung = health_state(&Pulse::default(), timestamp(ago(70)));
         assert!(hung.families["IPv4"].oldest_pending.is_some());
         let late = Pulse {
             input_ready: true,
@@ -170,7 +170,7 @@ mod tests {
             ..Pulse::default()
         };
         assert!(
-            standing(&late, None).families["IPv6"]
+            health_state(&late, None).families["IPv6"]
                 .oldest_pending
                 .is_some()
         );
@@ -185,7 +185,7 @@ mod tests {
             ..Pulse::default()
         });
         let watched = Watched::new(handle, None);
-        let silent = watched.standing().await;
+        let silent = watched.health_state().await;
         assert!(silent.families["IPv4"].oldest_pending.is_some());
 
         // It goes on: the questions that nobody waits for any more are answered into the void.
@@ -197,7 +197,7 @@ mod tests {
                 }
             }
         });
-        let back = watched.standing().await;
+        let back = watched.health_state().await;
         assert_eq!(back.families["IPv4"].oldest_pending, None);
         answering.abort();
     }

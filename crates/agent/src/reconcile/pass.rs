@@ -17,7 +17,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use super::apply::Applied;
 use super::counts::KernelTotals;
-use super::programmable::{Target, desired_service};
+use super::programmable::{ProgrammableServer, desired_service};
 use super::reconciler::{Item, Reconciler};
 use crate::agent_status::Contribution;
 
@@ -34,7 +34,7 @@ const DRAIN_POLL: u64 = 5_000;
 const PATIENT_POLL: u64 = 60_000;
 
 /// The desired state of each key; `None` deletes it.
-pub(super) type DesiredKeys = BTreeMap<VirtualServerKey, Option<Target>>;
+pub(super) type DesiredKeys = BTreeMap<VirtualServerKey, Option<ProgrammableServer>>;
 
 /// The work of a pass.
 #[derive(Debug, Default)]
@@ -304,7 +304,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
     fn in_order(
         &self,
         desired: DesiredKeys,
-    ) -> impl Iterator<Item = (VirtualServerKey, Option<Target>)> + use<K, H> {
+    ) -> impl Iterator<Item = (VirtualServerKey, Option<ProgrammableServer>)> + use<K, H> {
         let early = |key: &VirtualServerKey| self.desired.owner(key).is_some_and(comes_first);
         let (first, rest): (Vec<_>, Vec<_>) = desired.into_iter().partition(|(key, _)| early(key));
         first.into_iter().chain(rest)

@@ -16,7 +16,7 @@ const MAX_FINDINGS: usize = 20;
 
 /// A desired virtual server, with the endpoints that could serve and are not chosen.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct ProgrammableServer {
     pub(super) server: VirtualServer,
     pub(super) unchosen: Vec<(IpAddr, u16)>,
     /// The requested scheduler, if this kernel does not have it.
@@ -29,7 +29,7 @@ pub(super) fn desired_service(
     resolution: Resolution,
     me: &Viewpoint,
     addresses: &HostAddresses,
-) -> (DesiredService, Vec<Target>) {
+) -> (DesiredService, Vec<ProgrammableServer>) {
     let Resolution {
         servers: resolved,
         findings,
@@ -53,7 +53,7 @@ pub(super) fn desired_service(
             desired.silent.insert(key);
         }
         desired.keys.insert(key);
-        servers.push(Target {
+        servers.push(ProgrammableServer {
             unchosen: resolved.decision.unchosen().collect(),
             lacks: lacking(&resolved.decision),
             server: resolved.server,

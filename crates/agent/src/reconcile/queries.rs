@@ -18,7 +18,7 @@ use topology_core::virtual_server::{VirtualServer, VirtualServerKey};
 
 use super::reconciler::{Item, Reconciler, milliseconds};
 use crate::state::{
-    KernelServer, Overview, Page, Question, ServerState, ServiceState, Standing, Surroundings,
+    KernelServer, Overview, Page, ProgramStatus, Question, ServerState, ServiceState, Surroundings,
 };
 
 /// Why there is no plan during the first read of the input.
@@ -64,7 +64,7 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
             let key = wanted.server.key;
             let kernel = self.shown(&key).await;
             servers.push(ServerState {
-                standing: self.standing(name, &key),
+                status: self.program_status(name, &key),
                 kernel,
                 wanted,
             });
@@ -128,23 +128,23 @@ impl<K: Kernel, H: Host> Reconciler<K, H> {
         Some(server)
     }
 
-    fn standing(&self, service: &ObjectName, key: &VirtualServerKey) -> Standing {
+    fn program_status(&self, service: &ObjectName, key: &VirtualServerKey) -> ProgramStatus {
         let refused = self
             .desired
             .service(service)
             .and_then(|asked| asked.refused.get(key));
         if let Some(words) = refused {
-            return Standing::Refused(words.clone());
+            return ProgramStatus::Refused(words.clone());
         }
         if self.mirror.get(key).is_some() && !self.mirror.is_ours(key) {
-            return Standing::Foreign;
+            return ProgramStatus::Foreign;
         }
         match self.agenda.failure(&Item::Server(*key)) {
-            Some(failure) => Standing::Failed {
+            Some(failure) => ProgramStatus::Failed {
                 error: failure.error.clone(),
                 retry_in: Duration::from_millis(failure.due.saturating_sub(self.now())),
             },
-            None => Standing::Programmed,
+            None => ProgramStatus::Programmed,
         }
     }
 

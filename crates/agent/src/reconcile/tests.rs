@@ -9,11 +9,11 @@ mod converge;
 mod fake;
 mod killed;
 mod leaving;
+mod pulse;
 mod questions;
 mod real_cases;
 mod schedulers;
 mod script;
-mod standing;
 mod starting;
 mod time;
 
@@ -24,7 +24,7 @@ use topology_core::virtual_server::VirtualServerKey;
 
 use self::fake::{Fault, Shared};
 use self::script::{Loop, service, slice};
-use crate::state::Standing;
+use crate::state::ProgramStatus;
 
 const TCP: &[&str] = &["80/TCP"];
 const BOTH: &[&str] = &["80/TCP", "53/UDP"];
@@ -222,7 +222,7 @@ async fn d8_a_refused_step_fails_its_key_alone_and_is_tried_again_after_a_readin
     );
     let service = agent.reconciler.service_state("web").await;
     assert!(
-        matches!(&service.servers[0].standing, Standing::Failed { error, .. } if error.contains(refused))
+        matches!(&service.servers[0].status, ProgramStatus::Failed { error, .. } if error.contains(refused))
     );
     agent.settle(1_000).await;
     assert_eq!(agent.save().len(), 4);

@@ -6,7 +6,7 @@ use super::fake::Shared;
 use super::script::{Loop, node};
 use super::web;
 use crate::node_warning::Topic;
-use crate::state::Standing;
+use crate::state::ProgramStatus;
 
 #[tokio::test(start_paused = true)]
 async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own() {
@@ -22,7 +22,7 @@ async fn t03_a_machines_own_address_is_refused_and_served_once_it_is_not_its_own
     assert_eq!(agent.save(), [""; 0]);
     let service = agent.reconciler.service_state("web").await;
     assert!(
-        matches!(&service.servers[0].standing, Standing::Refused(words) if words.contains("eth1"))
+        matches!(&service.servers[0].status, ProgramStatus::Refused(words) if words.contains("eth1"))
     );
     agent.world().addresses.clear();
     agent.check().await;

@@ -13,7 +13,7 @@ use super::fake::Shared;
 use super::script::Loop;
 use super::web;
 use crate::health::watched::Watched;
-use crate::health::{Stand as _, answer};
+use crate::health::{HealthSource as _, answer};
 use crate::metrics::Metrics;
 use crate::metrics::record::Probe;
 use crate::node_warning::Topic;
@@ -107,8 +107,8 @@ async fn pain_16_a_first_pass_that_cannot_begin_for_a_minute_fails_livez_though_
     said.send(Batch { events, reports }).await.unwrap();
     let watched = Watched::new(handle, None);
     let probe = async |probe| {
-        let standing = watched.standing().await;
-        answer(probe, &standing, &Metrics::new()).status().as_u16()
+        let state = watched.health_state().await;
+        answer(probe, &state, &Metrics::new()).status().as_u16()
     };
     let both = async || [probe(Probe::Livez).await, probe(Probe::Healthz).await];
     let checks = async {
