@@ -13,7 +13,7 @@ use kube_io::{Access, ApiError, Connection, Fault};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use crate::lease::{Election, Record, Request, Response};
+use crate::lease::{Election, LeaseRequest, Record, Response};
 use crate::log_once::LogOnce;
 
 /// Which Lease, and which replica.
@@ -107,7 +107,7 @@ async fn elect(
     let mut log = LogOnce::default();
     while !*stop.borrow() {
         let request = election.next_request(epoch.elapsed());
-        if let Request::Wait(until) = request {
+        if let LeaseRequest::Wait(until) = request {
             tokio::select! {
                 () = tokio::time::sleep_until(epoch + until) => {}
                 _ = stop.changed() => {}
@@ -121,7 +121,13 @@ async fn elect(
     }
     lead.send_replace(None);
     if let Some(record) = election.release() {
-        let response = send(&connection, &identity, &Request::Replace(record), &mut log).await;
+        let response = send(
+            &connection,
+            &identity,
+            &LeaseRequest::Replace(record),
+            &mut log,
+        )
+        .await;
         if matches!(response, Response::Written(_)) {
             tracing::info!("released the lease");
         } else {
@@ -133,7 +139,7 @@ async fn elect(
 async fn send(
     connection: &Connection,
     identity: &LeaseIdentity,
-    request: &Request,
+    request: &LeaseRequest,
     log: &mut LogOnce,
 ) -> Response {
     let path = format!(
@@ -143,10 +149,10 @@ async fn send(
     let one = format!("{path}/{}", identity.name);
     let write = |record: &Record| serde_json::to_value(lease(identity, record)).unwrap_or_default();
     let (done, is_read) = match request {
-        Request::Wait(_) => return Response::Failed,
-        Request::Get => (connection.get(&one).await, true),
-        Request::Create(record) => (connection.create(&path, &write(record)).await, false),
-        Request::Replace(record) => (connection.replace(&one, &write(record)).await, false),
+        LeaseRequest::Wait(_) => return Response::Failed,
+        LeaseRequest::Get => (connection.get(&one).await, true),
+        LeaseRequest::Create(record) => (connection.create(&path, &write(record)).await, false),
+        LeaseRequest::Replace(record) => (connection.replace(&one, &write(record)).await, false),
     };
     let object = match done {
         Ok(object) => object,

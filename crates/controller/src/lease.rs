@@ -32,7 +32,7 @@ pub struct Record {
 
 /// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum LeaseRequest {
     /// None before this moment.
     Wait(Duration),
     /// Read the Lease.
@@ -95,9 +95,9 @@ impl Election {
     }
 
     /// Returns the request to send at `now`.
-    pub fn next_request(&mut self, now: Duration) -> Request {
+    pub fn next_request(&mut self, now: Duration) -> LeaseRequest {
         if now < self.not_before {
-            return Request::Wait(self.not_before);
+            return LeaseRequest::Wait(self.not_before);
         }
         self.sent = now;
         let record = Record {
@@ -106,20 +106,20 @@ impl Election {
             ..Record::default()
         };
         if self.missing {
-            return Request::Create(record);
+            return LeaseRequest::Create(record);
         }
         match &self.seen {
             Some((seen, _)) if !self.unread && seen.holder == self.me => {
-                Request::Replace(seen.clone())
+                LeaseRequest::Replace(seen.clone())
             }
             Some((seen, since)) if !self.unread && is_free(seen, *since, now) => {
-                Request::Replace(Record {
+                LeaseRequest::Replace(Record {
                     transitions: seen.transitions.saturating_add(1),
                     version: seen.version.clone(),
                     ..record
                 })
             }
-            _ => Request::Get,
+            _ => LeaseRequest::Get,
         }
     }
 

@@ -22,12 +22,12 @@ impl Server {
         Response::Written(version)
     }
 
-    fn answer(&mut self, ask: &Request) -> Response {
+    fn answer(&mut self, ask: &LeaseRequest) -> Response {
         match (ask, &self.record) {
-            (Request::Get, Some(record)) => Response::Found(record.clone()),
-            (Request::Get, None) => Response::Missing,
-            (Request::Create(record), None) => self.write(record),
-            (Request::Replace(record), Some(kept)) if kept.version == record.version => {
+            (LeaseRequest::Get, Some(record)) => Response::Found(record.clone()),
+            (LeaseRequest::Get, None) => Response::Missing,
+            (LeaseRequest::Create(record), None) => self.write(record),
+            (LeaseRequest::Replace(record), Some(kept)) if kept.version == record.version => {
                 self.write(record)
             }
             _ => Response::Lost,
@@ -37,7 +37,7 @@ impl Server {
 
 /// A request under way: when it arrives, and when its answer does.
 struct Underway {
-    ask: Request,
+    ask: LeaseRequest,
     arrives: u64,
     returns: u64,
     answer: Option<Response>,
@@ -79,12 +79,12 @@ fn run(replicas: usize, fates: &[Fate], stop: Option<usize>) -> (usize, usize) {
             }
             if stop == Some(one) && now > 300_000 {
                 if let Some(record) = election.release() {
-                    server.answer(&Request::Replace(record));
+                    server.answer(&LeaseRequest::Replace(record));
                 }
                 continue;
             }
             let ask = election.next_request(mine);
-            if matches!(ask, Request::Wait(_)) {
+            if matches!(ask, LeaseRequest::Wait(_)) {
                 continue;
             }
             let (there, back, luck) = *fates.next().unwrap();
@@ -138,10 +138,10 @@ proptest! {
 fn the_first_makes_the_lease_and_leads() {
     let mut election = Election::new("a");
     let second = Duration::from_secs(1);
-    assert_eq!(election.next_request(second), Request::Get);
+    assert_eq!(election.next_request(second), LeaseRequest::Get);
     election.handle(second, Response::Missing);
     assert!(
-        matches!(election.next_request(second), Request::Create(record) if record.holder == "a")
+        matches!(election.next_request(second), LeaseRequest::Create(record) if record.holder == "a")
     );
     assert_eq!(election.leads_until(second), None);
     election.handle(second * 2, Response::Written("1".to_owned()));
@@ -152,9 +152,12 @@ fn the_first_makes_the_lease_and_leads() {
         "from when it was sent"
     );
     assert_eq!(election.leads_until(until), None);
-    assert_eq!(election.next_request(second * 3), Request::Wait(second * 4));
+    assert_eq!(
+        election.next_request(second * 3),
+        LeaseRequest::Wait(second * 4)
+    );
     assert!(
-        matches!(election.next_request(second * 4), Request::Replace(record) if record.version == "1")
+        matches!(election.next_request(second * 4), LeaseRequest::Replace(record) if record.version == "1")
     );
 }
 
@@ -168,10 +171,10 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
     };
     let mut election = Election::new("b");
     let begin = Duration::from_secs(100);
-    assert_eq!(election.next_request(begin), Request::Get);
+    assert_eq!(election.next_request(begin), LeaseRequest::Get);
     election.handle(begin, Response::Found(held.clone()));
     let later = begin + DURATION;
-    assert_eq!(election.next_request(later), Request::Get);
+    assert_eq!(election.next_request(later), LeaseRequest::Get);
     election.handle(
         later,
         Response::Found(Record {
@@ -181,7 +184,7 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
     );
     assert_eq!(
         election.next_request(later + RETRY),
-        Request::Get,
+        LeaseRequest::Get,
         "it was renewed meanwhile"
     );
     let late = later + DURATION * 2;
@@ -192,7 +195,7 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
             ..held
         }),
     );
-    let Request::Replace(taken) = election.next_request(late) else {
+    let LeaseRequest::Replace(taken) = election.next_request(late) else {
         panic!("not taken");
     };
     assert_eq!(
@@ -202,7 +205,7 @@ fn a_lease_that_is_held_is_taken_once_it_was_not_renewed() {
     election.handle(late, Response::Written("9".to_owned()));
     let renewal = election.next_request(late + RETRY);
     assert!(
-        matches!(&renewal, Request::Replace(record) if record.transitions == 4),
+        matches!(&renewal, LeaseRequest::Replace(record) if record.transitions == 4),
         "{renewal:?}"
     );
 }

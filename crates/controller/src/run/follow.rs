@@ -37,7 +37,7 @@ pub(super) async fn follow(
     confirm: Duration,
     updates: mpsc::Sender<Update>,
 ) {
-    let mut follower = Follower {
+    let mut follower = CollectionFollower {
         source: source(&connection, collection),
         connection,
         collection,
@@ -67,7 +67,7 @@ fn source(connection: &Connection, collection: Collection) -> Watcher<Value> {
     Watcher::new(connection.clone(), resource)
 }
 
-struct Follower {
+struct CollectionFollower {
     connection: Connection,
     collection: Collection,
     source: Watcher<Value>,
@@ -79,7 +79,7 @@ struct Follower {
     log: LogOnce,
 }
 
-impl Follower {
+impl CollectionFollower {
     /// The next change. Lists again when a list is to be confirmed.
     async fn change(&mut self) -> WatcherChange<Value> {
         loop {

@@ -42,8 +42,8 @@ use super::collection::Collection;
 use super::value;
 use super::write::{Name, Write, WriteKind};
 use crate::event_recorder::{HINTS_LEFT, Key};
-use decide::{Decision, Known, Standing};
-use service::Service;
+use decide::{Decision, HintState, Known};
+use service::ServiceHints;
 use slice::{Group, Slice, Written};
 
 /// An Event to record about a Service or a `ClusterTopologyPolicy`.
@@ -70,13 +70,13 @@ pub struct Count {
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     listed: BTreeSet<Collection>,
-    services: BTreeMap<Name, Service>,
+    services: BTreeMap<Name, ServiceHints>,
     slices: BTreeMap<Name, Slice>,
     written: BTreeMap<Name, Written>,
     /// Why each is left alone.
     left: BTreeMap<Group, String>,
-    /// The standing of each at the last look.
-    stood: BTreeMap<Group, Standing>,
+    /// The state of each at the last look.
+    states: BTreeMap<Group, HintState>,
     /// The slices whose endpoints differ from the desired ones.
     changes: Vec<(Name, Vec<Value>)>,
 }
@@ -86,7 +86,7 @@ impl Hints {
     pub(super) fn exists(&mut self, collection: Collection, object: &Value) -> bool {
         let name = value::name(object);
         if collection == Collection::Services {
-            let service = Service::read(object);
+            let service = ServiceHints::read(object);
             return self.services.insert(name, service) != Some(service);
         }
         let Some(slice) = Slice::read(object) else {
@@ -139,7 +139,7 @@ impl Hints {
         self.changes.clear();
         self.written.clear();
         self.left.clear();
-        self.stood.clear();
+        self.states.clear();
     }
 
     /// Whether any Service asks for hints that depend on Nodes.
@@ -150,12 +150,12 @@ impl Hints {
 
     pub(super) fn count(&self) -> Count {
         let mut count = Count::default();
-        for standing in self.stood.values() {
-            match standing {
-                Standing::Unasked | Standing::Dealing => {}
-                Standing::Dealt | Standing::Placed => count.written += 1,
-                Standing::Refused(_) => count.refused += 1,
-                Standing::Left => count.left += 1,
+        for state in self.states.values() {
+            match state {
+                HintState::Unasked | HintState::Dealing => {}
+                HintState::Dealt | HintState::Placed => count.written += 1,
+                HintState::Refused(_) => count.refused += 1,
+                HintState::Left => count.left += 1,
             }
         }
         count
@@ -165,7 +165,7 @@ impl Hints {
     pub(super) fn look(&mut self, zones: Option<&Zones>) -> Vec<News> {
         let decisions = self.decisions(zones);
         let groups: BTreeSet<Group> = decisions.iter().map(|(group, _)| group.clone()).collect();
-        self.stood.retain(|group, _| groups.contains(group));
+        self.states.retain(|group, _| groups.contains(group));
         self.left.retain(|group, _| groups.contains(group));
         self.changes.clear();
         let mut all: Vec<News> = Vec::new();
@@ -175,8 +175,8 @@ impl Hints {
                 Some(why) => drop(self.left.insert(group.clone(), why.clone())),
                 None => drop(self.left.remove(&group)),
             }
-            let before = self.stood.insert(group.clone(), decision.standing);
-            if before == Some(decision.standing) {
+            let before = self.states.insert(group.clone(), decision.state);
+            if before == Some(decision.state) {
                 continue;
             }
             if let Some(news) = self.news(&group.0, &decision, before.is_none()) {
@@ -193,7 +193,7 @@ impl Hints {
     fn news(&self, service: &Name, decision: &Decision, is_first: bool) -> Option<News> {
         let known = self.services.get(service)?;
         let (word, note) = match (&decision.left, &decision.event) {
-            _ if decision.standing == Standing::Dealing => return None,
+            _ if decision.state == HintState::Dealing => return None,
             (Some(why), _) => (HINTS_LEFT, format!("no hints are written: {why}")),
             (None, Some(event)) => (event.reason(), event.to_string()),
             (None, None) => return None,
@@ -244,7 +244,7 @@ impl Hints {
             services: &self.services,
             written: &self.written,
             left: &self.left,
-            stood: &self.stood,
+            states: &self.states,
         };
         let decide = |(group, slices): (Group, Vec<_>)| {
             let decision = known.decide(&group, &slices, zones);

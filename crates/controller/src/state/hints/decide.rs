@@ -6,12 +6,12 @@ use serde_json::Value;
 use topology_core::hints::{HintEvent, HintMode, HintedSlices, Zones, reconcile};
 
 use super::super::write::Name;
-use super::service::Service;
+use super::service::ServiceHints;
 use super::slice::{Author, Group, Slice, Written};
 
 /// The state of the hints of one Service and family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum HintState {
     /// The Service asks for no hints.
     Unasked,
     /// Hints by CPU are being written.
@@ -26,8 +26,8 @@ pub(super) enum Standing {
     Left,
 }
 
-impl Standing {
-    /// The standing without another writer; `done`: whether every slice has the desired hints.
+impl HintState {
+    /// The state without another writer; `done`: whether every slice has the desired hints.
     fn of(asked: HintMode, event: Option<&HintEvent>, done: bool) -> Self {
         match (asked, event) {
             (HintMode::Nothing, _) => Self::Unasked,
@@ -44,7 +44,7 @@ impl Standing {
 /// The desired hints of one Service and family.
 #[derive(Debug)]
 pub(super) struct Decision {
-    pub(super) standing: Standing,
+    pub(super) state: HintState,
     /// Why the Service is left to another writer, if it is.
     pub(super) left: Option<String>,
     /// The Event to record, the first time.
@@ -56,12 +56,12 @@ pub(super) struct Decision {
 /// What a decision depends on, besides the slices themselves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'h> {
-    pub(super) services: &'h BTreeMap<Name, Service>,
+    pub(super) services: &'h BTreeMap<Name, ServiceHints>,
     pub(super) written: &'h BTreeMap<Name, Written>,
     /// Why each is left alone.
     pub(super) left: &'h BTreeMap<Group, String>,
-    /// The standing at the last look.
-    pub(super) stood: &'h BTreeMap<Group, Standing>,
+    /// The state of each at the last look.
+    pub(super) states: &'h BTreeMap<Group, HintState>,
 }
 
 impl Known<'_> {
@@ -96,13 +96,13 @@ impl Known<'_> {
             Some(((*name).clone(), slice.with(new)?))
         };
         let changes: Vec<_> = slices.iter().filter_map(other).collect();
-        let standing = if left.is_some() {
-            Standing::Left
+        let state = if left.is_some() {
+            HintState::Left
         } else {
-            Standing::of(asked, event.as_ref(), changes.is_empty())
+            HintState::of(asked, event.as_ref(), changes.is_empty())
         };
         Decision {
-            standing,
+            state,
             left,
             event,
             changes,
@@ -122,8 +122,8 @@ impl Known<'_> {
     /// Whether the present hints, or the last ones, are hints by CPU.
     fn was_dealt(&self, group: &Group, asked: HintMode, slices: &[(&Name, &Slice)]) -> bool {
         let ours = |(name, slice): &(&Name, &Slice)| slice.is_hinted() && self.is_ours(name, slice);
-        match self.stood.get(group) {
-            Some(standing) => *standing == Standing::Dealt,
+        match self.states.get(group) {
+            Some(state) => *state == HintState::Dealt,
             None => matches!(asked, HintMode::Auto | HintMode::Nothing) && slices.iter().any(ours),
         }
     }

@@ -12,13 +12,13 @@ const OLDER: &str = "/metadata/annotations/service.kubernetes.io~1topology-aware
 const NEWER: &str = "/metadata/annotations/service.kubernetes.io~1topology-mode";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Service {
+pub(super) struct ServiceHints {
     pub(super) wanted: HintMode,
     /// Milliseconds since 1970.
     pub(super) created: i64,
 }
 
-impl Service {
+impl ServiceHints {
     pub(super) fn read(object: &Value) -> Self {
         let text_at = |path: &str| object.pointer(path).and_then(Value::as_str);
         let wanted = HintMode::of(
