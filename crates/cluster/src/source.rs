@@ -38,8 +38,8 @@ pub(crate) use aliases::Aliases;
 use catalog::{Catalog, Files};
 use disk::Disk;
 pub(crate) use object_warnings::last_good_stays;
-use parse::Found;
-pub(crate) use parse::{State, fingerprint};
+use parse::ParsedObject;
+pub(crate) use parse::{ObjectState, fingerprint};
 use place::SourcePath;
 use text::Text;
 
@@ -303,7 +303,7 @@ impl Files for Memory<'_> {
         &mut self,
         name: &Arc<str>,
         known: &Text,
-        take: &mut dyn FnMut(Found),
+        take: &mut dyn FnMut(ParsedObject),
     ) -> Result<Option<Text>, Warning> {
         let bytes = self
             .text

@@ -7,7 +7,7 @@ use crate::intern::Interner;
 use object_tree::Field;
 
 /// What is found in a Service besides its cluster IPs.
-pub(crate) struct Found {
+pub(crate) struct OtherFrontends {
     /// The parts, in the order in which `kubectl explain` lists them.
     pub(crate) parts: Vec<Unprogrammed>,
     /// Whether the Service can be reached from outside by what it says (KP-TP-01): a node port,
@@ -21,7 +21,7 @@ pub(crate) fn list(
     spec: &Field<'_>,
     interner: &mut Interner,
     report: &mut Report,
-) -> Found {
+) -> OtherFrontends {
     let mut parts = Vec::new();
     let mut add = |field: &Field<'_>, reason: &str| {
         let field = interner.text(&field.to_string());
@@ -55,7 +55,7 @@ pub(crate) fn list(
         add(&health, "the health check port is not served yet");
     }
     parts.shrink_to_fit();
-    Found {
+    OtherFrontends {
         parts,
         externally_accessible,
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::catalog::Files;
-use super::parse::{Found, unreadable};
+use super::parse::{ParsedObject, unreadable};
 use super::place::{self, Stamp};
 use super::text::{self, Text};
 use crate::convert::Context;
@@ -42,7 +42,7 @@ impl Files for Disk {
         &mut self,
         name: &Arc<str>,
         known: &Text,
-        take: &mut dyn FnMut(Found),
+        take: &mut dyn FnMut(ParsedObject),
     ) -> Result<Option<Text>, Warning> {
         let cannot = |error: io::Error| unreadable(name, &error.to_string());
         let path = Path::new(&**name);

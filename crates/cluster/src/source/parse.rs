@@ -43,12 +43,12 @@ pub(crate) struct Rest {
 pub(crate) struct Claim {
     pub(crate) key: ObjectKey,
     pub(crate) line: u32,
-    pub(crate) state: State,
+    pub(crate) state: ObjectState,
 }
 
 /// What was found under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ObjectState {
     /// It can be used; a fingerprint of its content.
     Good(u64),
     /// It is none of our business.
@@ -59,7 +59,7 @@ pub(crate) enum State {
 
 /// A usable object that was found in a text.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ParsedObject {
     pub(crate) key: ObjectKey,
     /// Its line in the file.
     pub(crate) line: u32,
@@ -77,7 +77,7 @@ pub(crate) fn parse(
     first_line: u32,
     file: &Arc<str>,
     context: &mut Context,
-    take: &mut dyn FnMut(Found),
+    take: &mut dyn FnMut(ParsedObject),
 ) -> Result<Chunk, Warning> {
     let mut claims = SmallVec::new();
     let mut rest = Rest::default();
@@ -98,16 +98,16 @@ pub(crate) fn parse(
                 let key = object.key();
                 let fingerprint = fingerprint(&object);
                 let line = line.saturating_add(first_line).saturating_sub(1);
-                take(Found {
+                take(ParsedObject {
                     key: key.clone(),
                     line,
                     fingerprint,
                     object,
                 });
-                (key, State::Good(fingerprint))
+                (key, ObjectState::Good(fingerprint))
             }
-            Outcome::Ignored(key, reason) => (key, State::Ignored(reason)),
-            Outcome::Invalid(key) => (key, State::Invalid),
+            Outcome::Ignored(key, reason) => (key, ObjectState::Ignored(reason)),
+            Outcome::Invalid(key) => (key, ObjectState::Invalid),
             Outcome::OtherKind(kind) => {
                 *rest
                     .skipped

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::object_warnings::repeated;
-use super::parse::{self, Chunk, Claim, Found, State};
+use super::parse::{self, Chunk, Claim, ObjectState, ParsedObject};
 use super::parts::{self, Part};
 use crate::convert::Context;
 use crate::object::ObjectKey;
@@ -29,7 +29,7 @@ pub(crate) fn read(
     source: impl Read + Seek,
     known: &Text,
     context: &mut Context,
-    take: &mut dyn FnMut(Found),
+    take: &mut dyn FnMut(ParsedObject),
 ) -> Result<Text, Warning> {
     context.aliases.begin(file);
     let before = context.aliases.left;
@@ -44,7 +44,7 @@ fn read_parts(
     source: impl Read + Seek,
     known: &Text,
     context: &mut Context,
-    take: &mut dyn FnMut(Found),
+    take: &mut dyn FnMut(ParsedObject),
 ) -> Result<Text, Warning> {
     let unreadable = |error: std::io::Error| parse::unreadable(file, &error.to_string());
     let known = known
@@ -122,7 +122,7 @@ impl Text {
     pub(crate) fn good_claims(&self) -> usize {
         let claims = self.chunks.iter().flat_map(|chunk| &chunk.claims);
         claims
-            .filter(|claim| matches!(claim.state, State::Good(_)))
+            .filter(|claim| matches!(claim.state, ObjectState::Good(_)))
             .count()
     }
 

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::convert::Context;
 use crate::event::Batch;
 
-use follow::Follower;
+use follow::FileFollower;
 use lookout::Lookout;
 use signal::Signal;
 
@@ -55,7 +55,7 @@ pub fn watch(path: &Path, annotation_keys: Option<BTreeSet<Arc<str>>>) -> Result
         SourcePath::Pipe(path) => return Err(ReadError::Pipe { path }),
         SourcePath::Path(given) => {
             let lookout = Lookout::new(&given, signals.clone())?;
-            thread.spawn(move || Follower::new(&given, context, lookout, sender).run(&received))
+            thread.spawn(move || FileFollower::new(&given, context, lookout, sender).run(&received))
         }
     };
     spawned.map_err(|source| ReadError::Path {

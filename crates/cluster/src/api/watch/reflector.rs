@@ -21,7 +21,7 @@ use super::resources::{Need, ResourceId, WatchedResource};
 use crate::convert::{self, Context, Converted, Outcome};
 use crate::event::{Batch, Completeness, Event, FileReport};
 use crate::object::{Kind, Object, ObjectKey};
-use crate::source::{State, fingerprint, last_good_stays};
+use crate::source::{ObjectState, fingerprint, last_good_stays};
 use crate::warning::{Code, Warning};
 use kube_io::ApiError;
 use object_tree::Node;
@@ -236,7 +236,7 @@ impl Reflector {
                 if self.is_mapped(&key) {
                     return;
                 }
-                let state = State::Good(fingerprint(&object));
+                let state = ObjectState::Good(fingerprint(&object));
                 let was_sent = self.was_good(id, &key);
                 let news = self.put(id, &key, state);
                 self.report(&key, warnings);
@@ -245,7 +245,7 @@ impl Reflector {
                 }
             }
             Outcome::Ignored(key, reason) => {
-                let news = self.put(id, &key, State::Ignored(reason));
+                let news = self.put(id, &key, ObjectState::Ignored(reason));
                 self.report(&key, warnings);
                 self.forget_labels(&key);
                 if news {
@@ -309,7 +309,7 @@ impl Reflector {
         if self.was_good(id, &key) {
             warnings.push(last_good_stays(&"".into(), 0, &key));
         }
-        let news = self.put(id, &key, State::Invalid);
+        let news = self.put(id, &key, ObjectState::Invalid);
         self.report(&key, warnings);
         if news {
             self.batch.events.push(Event::Keep(key));
@@ -321,7 +321,7 @@ impl Reflector {
         known.is_some_and(|known| known.was_good(&key.name))
     }
 
-    fn put(&mut self, id: ResourceId, key: &ObjectKey, state: State) -> bool {
+    fn put(&mut self, id: ResourceId, key: &ObjectKey, state: ObjectState) -> bool {
         let known = self.known_mut(id);
         known.is_some_and(|known| known.put(key, state))
     }

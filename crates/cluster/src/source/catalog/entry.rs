@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::objects::Objects;
 use crate::event::Event;
 use crate::object::{Object, ObjectKey};
-use crate::source::parse::State;
+use crate::source::parse::ObjectState;
 
 /// The state of one object.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Entry {
     /// Which files write it, in the order of paths. The last one counts.
     pub(super) places: Vec<Occurrence>,
     /// The state in the last `Apply` or `Ignore`.
-    pub(super) reported: Option<State>,
+    pub(super) reported: Option<ObjectState>,
     /// Whether a `Keep` came after it.
     pub(super) kept: bool,
 }
@@ -22,7 +22,7 @@ pub(super) struct Entry {
 pub(super) struct Occurrence {
     pub(super) file: Arc<str>,
     pub(super) line: u32,
-    pub(super) state: State,
+    pub(super) state: ObjectState,
 }
 
 impl Entry {
@@ -90,7 +90,7 @@ impl Entry {
     pub(super) fn is_news(&self) -> bool {
         match self.places.last().map(|place| place.state) {
             None => true,
-            Some(State::Invalid) => !self.kept,
+            Some(ObjectState::Invalid) => !self.kept,
             Some(state) => self.reported != Some(state) || self.kept,
         }
     }
@@ -99,22 +99,22 @@ impl Entry {
     pub(super) fn report(&mut self, key: ObjectKey, objects: &mut Objects) -> Option<Event> {
         let state = self.places.last()?.state;
         match state {
-            State::Invalid => {
+            ObjectState::Invalid => {
                 let first = !std::mem::replace(&mut self.kept, true);
                 first.then_some(Event::Keep(key))
             }
-            State::Ignored(reason) if self.reported != Some(state) => {
+            ObjectState::Ignored(reason) if self.reported != Some(state) => {
                 self.reported = Some(state);
                 self.kept = false;
                 Some(Event::Ignore(key, reason))
             }
-            State::Good(fingerprint) if self.reported != Some(state) => {
+            ObjectState::Good(fingerprint) if self.reported != Some(state) => {
                 let object = objects.take(&key, fingerprint)?;
                 self.reported = Some(state);
                 self.kept = false;
                 Some(Event::Apply(object))
             }
-            State::Good(_) | State::Ignored(_) => {
+            ObjectState::Good(_) | ObjectState::Ignored(_) => {
                 self.kept = false;
                 None
             }

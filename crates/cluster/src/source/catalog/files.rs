@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::source::parse::{Claim, Found};
+use crate::source::parse::{Claim, ParsedObject};
 use crate::source::text::Text;
 use crate::warning::Warning;
 
@@ -18,7 +18,7 @@ pub(crate) trait Files {
         &mut self,
         file: &Arc<str>,
         known: &Text,
-        take: &mut dyn FnMut(Found),
+        take: &mut dyn FnMut(ParsedObject),
     ) -> Result<Option<Text>, Warning>;
 }
 

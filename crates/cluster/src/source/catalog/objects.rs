@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::object::{Object, ObjectKey};
-use crate::source::parse::Found;
+use crate::source::parse::ParsedObject;
 
 /// What an update has brought so far.
 #[derive(Default)]
@@ -36,8 +36,8 @@ struct Delivered {
 
 impl Objects {
     /// Takes an object that was read from `file`.
-    pub(super) fn put(&mut self, file: &Arc<str>, found: Found) {
-        let Found {
+    pub(super) fn put(&mut self, file: &Arc<str>, found: ParsedObject) {
+        let ParsedObject {
             key,
             line: _,
             fingerprint,

@@ -11,7 +11,7 @@ use super::objects::Update;
 use super::store::Catalog;
 use crate::event::{Batch, Event};
 use crate::object::ObjectKey;
-use crate::source::parse::{Claim, Found, State};
+use crate::source::parse::{Claim, ObjectState, ParsedObject};
 use crate::source::text::Text;
 use crate::warning::Warning;
 
@@ -46,9 +46,9 @@ impl Catalog {
     ) {
         let mut events: Vec<Event> = Vec::new();
         let mut taken = 0;
-        let mut take = |found: Found| {
+        let mut take = |found: ParsedObject| {
             taken += 1;
-            let Found {
+            let ParsedObject {
                 key,
                 line,
                 fingerprint,
@@ -57,7 +57,7 @@ impl Catalog {
             let place = Occurrence {
                 file: Arc::clone(name),
                 line,
-                state: State::Good(fingerprint),
+                state: ObjectState::Good(fingerprint),
             };
             events.extend(
                 self.entries
@@ -153,7 +153,7 @@ impl Catalog {
         let needed = update.touched.iter().filter_map(|key| {
             let entry = self.entries.get(key)?;
             let place = entry.places.last()?;
-            let State::Good(fingerprint) = place.state else {
+            let ObjectState::Good(fingerprint) = place.state else {
                 return None;
             };
             let is_here = update.objects.fingerprint(key) == Some(fingerprint);

@@ -7,7 +7,7 @@ use super::files::File;
 use super::store::Catalog;
 use crate::event::FileReport;
 use crate::source::object_warnings::{last_good_stays, repeated};
-use crate::source::parse::{Claim, State};
+use crate::source::parse::{Claim, ObjectState};
 use crate::warning::{Code, Warning};
 
 impl Catalog {
@@ -59,7 +59,7 @@ impl Catalog {
     /// That an object which cannot be used any more stays as it was.
     fn stays(&self, file: &Arc<str>, claim: &Claim) -> Option<Warning> {
         let reported = self.entries.get(&claim.key)?.reported;
-        if claim.state != State::Invalid || !matches!(reported, Some(State::Good(_))) {
+        if claim.state != ObjectState::Invalid || !matches!(reported, Some(ObjectState::Good(_))) {
             return None;
         }
         Some(last_good_stays(file, claim.line, &claim.key))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::*;
 use crate::convert::Context;
 use crate::object::Object;
-use crate::source::parse::Found;
+use crate::source::parse::ParsedObject;
 use crate::source::text::{self, Text};
 use crate::warning::{Code, Warning};
 
@@ -37,7 +37,7 @@ impl Files for Memory {
         &mut self,
         file: &Arc<str>,
         known: &Text,
-        take: &mut dyn FnMut(Found),
+        take: &mut dyn FnMut(ParsedObject),
     ) -> Result<Option<Text>, Warning> {
         self.reads.push(file.to_string());
         if let Some(text) = self.false_start.take() {

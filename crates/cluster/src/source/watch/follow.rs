@@ -26,7 +26,7 @@ const SOONEST: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(60);
 
 /// Follows one path. Its methods return `None` when nobody listens any more.
-pub(super) struct Follower<'a> {
+pub(super) struct FileFollower<'a> {
     given: &'a Path,
     lookout: Lookout,
     batches: mpsc::Sender<Batch>,
@@ -41,7 +41,7 @@ pub(super) struct Follower<'a> {
     poll: Option<Duration>,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> FileFollower<'a> {
     pub(super) fn new(
         given: &'a Path,
         context: Context,

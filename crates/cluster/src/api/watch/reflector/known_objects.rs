@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use topology_core::model::ObjectName;
 
 use crate::object::{Kind, ObjectKey};
-use crate::source::State;
+use crate::source::ObjectState;
 
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
@@ -39,7 +39,7 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// The state in the last `Apply` or `Ignore` event, if there was one.
-    reported: Option<State>,
+    reported: Option<ObjectState>,
     /// Whether a `Keep` event followed it.
     kept: bool,
     /// [`KnownObjects::list`] when the object was last received.
@@ -170,7 +170,7 @@ impl KnownObjects {
     }
 
     /// Records the state of an object. Returns whether the state changed.
-    pub(super) fn put(&mut self, key: &ObjectKey, state: State) -> bool {
+    pub(super) fn put(&mut self, key: &ObjectKey, state: ObjectState) -> bool {
         let new = Entry {
             reported: None,
             kept: false,
@@ -182,7 +182,7 @@ impl KnownObjects {
             None => self.objects.entry(key.name.clone()).or_insert(new),
         };
         entry.list = self.list;
-        if state == State::Invalid {
+        if state == ObjectState::Invalid {
             return !std::mem::replace(&mut entry.kept, true);
         }
         entry.kept = false;
@@ -192,7 +192,7 @@ impl KnownObjects {
     /// Whether a valid version of the object was reported and is in use.
     pub(super) fn was_good(&self, name: &ObjectName) -> bool {
         let entry = self.objects.get(name);
-        entry.is_some_and(|entry| matches!(entry.reported, Some(State::Good(_))))
+        entry.is_some_and(|entry| matches!(entry.reported, Some(ObjectState::Good(_))))
     }
 
     pub(super) fn remove(&mut self, name: &ObjectName) -> bool {

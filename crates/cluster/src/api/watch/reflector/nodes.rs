@@ -11,7 +11,7 @@ use crate::api::watch::node_source::topology_map::{MapGap, MapReadiness, NodeSco
 use crate::convert;
 use crate::event::Event;
 use crate::object::{Kind, Object, ObjectKey};
-use crate::source::{State, fingerprint};
+use crate::source::{ObjectState, fingerprint};
 use crate::warning::{Code, Subject, Warning};
 use object_tree::Node;
 
@@ -128,7 +128,7 @@ impl Reflector {
     pub(super) fn apply_map(&mut self, node: &Node) {
         let (name, map, warnings) = convert::node_map(node, &mut self.context);
         let key = ObjectKey::global(Kind::Node, &name);
-        self.put(ResourceId::TopologyMaps, &key, State::Good(0));
+        self.put(ResourceId::TopologyMaps, &key, ObjectState::Good(0));
         self.report_on(format!("{REPORT} {name}").into(), warnings);
         let Some(maps) = &mut self.maps else { return };
         let changed = maps.put(&name, map);
@@ -229,7 +229,11 @@ impl Reflector {
             }
             if let Some(node) = maps.node(name) {
                 let object = Object::Node(node.clone());
-                if self.put(ResourceId::NODES, &key, State::Good(fingerprint(&object))) {
+                if self.put(
+                    ResourceId::NODES,
+                    &key,
+                    ObjectState::Good(fingerprint(&object)),
+                ) {
                     self.batch.events.push(Event::Apply(object));
                 }
             } else if let Some(true) = self
