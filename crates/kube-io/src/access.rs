@@ -62,7 +62,7 @@ impl fmt::Display for Address {
 }
 
 /// Address and credentials, and the context that has them.
-struct Found {
+struct FoundConfig {
     config: Config,
     context: Option<String>,
 }
@@ -97,7 +97,7 @@ impl Access {
 
     /// The address of a server.
     pub async fn address(&self) -> Result<Address, AccessError> {
-        let Found { config, context } = self.found().await?;
+        let FoundConfig { config, context } = self.found().await?;
         let server = config.cluster_url.to_string();
         Ok(Address {
             server: server.trim_end_matches('/').to_owned(),
@@ -126,8 +126,8 @@ impl Access {
         Ok(self.found().await?.config)
     }
 
-    async fn found(&self) -> Result<Found, AccessError> {
-        let Found {
+    async fn found(&self) -> Result<FoundConfig, AccessError> {
+        let FoundConfig {
             mut config,
             context,
         } = match &self.credentials {
@@ -154,16 +154,20 @@ impl Access {
         if let Ok(agent) = HeaderValue::from_str(&self.user_agent) {
             config.headers.push((USER_AGENT, agent));
         }
-        Ok(Found { config, context })
+        Ok(FoundConfig { config, context })
     }
 
-    async fn of_kubeconfig(&self, read: Kubeconfig, place: &Path) -> Result<Found, AccessError> {
+    async fn of_kubeconfig(
+        &self,
+        read: Kubeconfig,
+        place: &Path,
+    ) -> Result<FoundConfig, AccessError> {
         let context = self.context.clone().or(read.current_context.clone());
         let config = kubeconfig::config(read, self.context.as_deref(), place).await?;
-        Ok(Found { config, context })
+        Ok(FoundConfig { config, context })
     }
 
-    async fn of_environment(&self) -> Result<Found, AccessError> {
+    async fn of_environment(&self) -> Result<FoundConfig, AccessError> {
         let places = kubeconfig::places(std::env::var_os("KUBECONFIG"), std::env::home_dir());
         if let Some(read) = kubeconfig::merged(&places)? {
             let files = std::env::join_paths(&places).unwrap_or_default();
@@ -177,7 +181,7 @@ impl Access {
             (Err(_), Some(master)) => Config::new(address(master)?),
             (Err(_), None) => return Err(AccessError::Nowhere),
         };
-        Ok(Found {
+        Ok(FoundConfig {
             config,
             context: None,
         })

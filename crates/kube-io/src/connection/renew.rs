@@ -21,13 +21,13 @@ const AHEAD: SignedDuration = SignedDuration::from_secs(60);
 /// A client and how to make another.
 pub(super) struct Credentials {
     access: Option<Access>,
-    state: Mutex<State>,
+    state: Mutex<ClientState>,
     /// Held while a client is made, which may take as long as a command that makes credentials. Requests with the present
     /// client do not wait for it.
     renewal: Mutex<()>,
 }
 
-struct State {
+struct ClientState {
     client: Client,
     made: Instant,
     /// Why the last replacement failed.
@@ -39,7 +39,7 @@ impl Credentials {
     pub(super) fn fixed(client: Client) -> Self {
         Self {
             access: None,
-            state: Mutex::new(State {
+            state: Mutex::new(ClientState {
                 client,
                 made: Instant::now(),
                 failure: None,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::chance::chance;
 use super::event::{DriverError, DriverStep, Event, NextAttempt, Sink};
 use super::resource::Resource;
-use super::state_machine::{Input, ListPhase, ListWatch, Request};
+use super::state_machine::{Input, ListPhase, ListWatch, ListWatchRequest};
 use super::stream::Stream;
 use crate::connection::{Call, Connection};
 use crate::decode::{DecodedObject, Encoding, Page, WatchEventType};
@@ -109,16 +109,16 @@ impl<O: DecodedObject> Driver<O> {
             return self.read(sink).await;
         }
         match self.list_watch.next_request(self.epoch.elapsed()) {
-            Request::Wait(until) => {
+            ListWatchRequest::Wait(until) => {
                 tokio::select! {
                     () = sleep_until(self.epoch + until) => {}
                     () = sink.interrupted() => {}
                 }
                 return Ok(DriverStep::Waited);
             }
-            Request::StreamList => self.open(None, sink).await?,
-            Request::Watch(version) => self.open(Some(&version), sink).await?,
-            Request::Page {
+            ListWatchRequest::StreamList => self.open(None, sink).await?,
+            ListWatchRequest::Watch(version) => self.open(Some(&version), sink).await?,
+            ListWatchRequest::Page {
                 continue_token,
                 whole,
             } => self.page(continue_token.as_deref(), whole, sink).await?,
@@ -277,7 +277,7 @@ impl<O: DecodedObject> Driver<O> {
         let next = self.list_watch.next_request(self.epoch.elapsed());
         let kind = match (phase, next) {
             (ListPhase::Absent, _) => NextAttempt::Absent,
-            (_, Request::Wait(_)) => NextAttempt::Retried,
+            (_, ListWatchRequest::Wait(_)) => NextAttempt::Retried,
             _ => NextAttempt::Unsupported,
         };
         let failures = self.list_watch.failures();

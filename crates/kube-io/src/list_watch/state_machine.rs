@@ -29,7 +29,7 @@ const STREAM_TRIES: u32 = 3;
 
 /// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ListWatchRequest {
     /// Nothing before this moment of the caller's clock.
     Wait(Duration),
     /// Open a stream that begins with everything that exists. A new list begins.
@@ -151,17 +151,19 @@ impl ListWatch {
     }
 
     /// The request that is due at `now`.
-    pub(crate) fn next_request(&self, now: Duration) -> Request {
+    pub(crate) fn next_request(&self, now: Duration) -> ListWatchRequest {
         if now < self.not_before {
-            return Request::Wait(self.not_before);
+            return ListWatchRequest::Wait(self.not_before);
         }
         match &self.next {
-            NextRequest::StreamList => Request::StreamList,
-            NextRequest::Page(continue_token) => Request::Page {
+            NextRequest::StreamList => ListWatchRequest::StreamList,
+            NextRequest::Page(continue_token) => ListWatchRequest::Page {
                 continue_token: continue_token.clone(),
                 whole: self.expired > 1,
             },
-            NextRequest::Watch(resource_version) => Request::Watch(resource_version.clone()),
+            NextRequest::Watch(resource_version) => {
+                ListWatchRequest::Watch(resource_version.clone())
+            }
         }
     }
 

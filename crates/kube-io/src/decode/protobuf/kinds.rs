@@ -15,12 +15,12 @@ pub(in crate::decode) struct Field {
     pub(in crate::decode) number: u32,
     /// What it is called in JSON.
     pub(in crate::decode) name: &'static str,
-    pub(in crate::decode) shape: Shape,
+    pub(in crate::decode) cardinality: Cardinality,
 }
 
 /// How often something is there.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::decode) enum Shape {
+pub(in crate::decode) enum Cardinality {
     One(Type),
     Many(Type),
     /// A mapping whose keys are texts.
@@ -52,24 +52,24 @@ pub(in crate::decode) fn of(kind: &str) -> Result<Message, DecodeError> {
 }
 
 const fn one(number: u32, name: &'static str, of: Type) -> Field {
-    let shape = Shape::One(of);
+    let cardinality = Cardinality::One(of);
     Field {
         number,
         name,
-        shape,
+        cardinality,
     }
 }
 
 const fn many(number: u32, name: &'static str, of: Type) -> Field {
     Field {
-        shape: Shape::Many(of),
+        cardinality: Cardinality::Many(of),
         ..one(number, name, of)
     }
 }
 
 const fn map(number: u32, name: &'static str, of: Type) -> Field {
     Field {
-        shape: Shape::Map(of),
+        cardinality: Cardinality::Map(of),
         ..one(number, name, of)
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use smallvec::SmallVec;
 
-use super::kinds::{Message, Shape, Type};
+use super::kinds::{Cardinality, Message, Type};
 use super::value::{bytes_in, text, text_in};
 use super::wire::{Fields, Value};
 use crate::decode::error::{DecodeError, garbled};
@@ -18,10 +18,10 @@ pub(super) fn message(bytes: &[u8], table: Message) -> Result<Node, DecodeError>
         let values = fields.iter().filter(|(number, _)| *number == row.number);
         let values: SmallVec<[Value<'_>; 4]> = values.map(|(_, value)| *value).collect();
         let Some(last) = values.last() else { continue };
-        let node = match row.shape {
-            Shape::One(of) => one(*last, of)?,
-            Shape::Many(of) => Some(many(&values, of)?),
-            Shape::Map(of) => Some(map(&values, of)?),
+        let node = match row.cardinality {
+            Cardinality::One(of) => one(*last, of)?,
+            Cardinality::Many(of) => Some(many(&values, of)?),
+            Cardinality::Map(of) => Some(map(&values, of)?),
         };
         entries.extend(node.map(|node| (row.name.into(), node)));
     }

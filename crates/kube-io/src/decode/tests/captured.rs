@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::protobuf::kinds::{self, Message, Shape, Type};
+use super::protobuf::kinds::{self, Cardinality, Message, Type};
 use super::*;
 
 /// One answer in both forms.
@@ -100,7 +100,7 @@ fn paths(node: &Node, path: &str, found: &mut BTreeSet<String>) {
 fn rows(table: Message, path: &str, found: &mut BTreeSet<String>) {
     for row in table {
         let path = format!("{path}.{}", row.name);
-        let (Shape::One(of) | Shape::Many(of) | Shape::Map(of)) = row.shape;
+        let (Cardinality::One(of) | Cardinality::Many(of) | Cardinality::Map(of)) = row.cardinality;
         if let Type::Message(table) = of {
             rows(table, &path, found);
         }

@@ -23,10 +23,10 @@ impl Bench {
     }
 
     /// The next request, after the wait before it.
-    fn request(&mut self) -> Request {
+    fn request(&mut self) -> ListWatchRequest {
         loop {
             match self.list_watch.next_request(self.now) {
-                Request::Wait(until) => {
+                ListWatchRequest::Wait(until) => {
                     assert!(until > self.now);
                     self.now = until;
                 }
@@ -49,7 +49,7 @@ impl Bench {
     /// Gets a list by streaming, and follows from the version `resource_version`.
     fn listed(resource_version: &str) -> Self {
         let mut bench = Self::new(false);
-        assert_eq!(bench.request(), Request::StreamList);
+        assert_eq!(bench.request(), ListWatchRequest::StreamList);
         bench.apply(Input::Opened);
         assert_eq!(bench.apply(at(resource_version, true)), ListPhase::Listed);
         bench
@@ -57,7 +57,7 @@ impl Bench {
 
     fn waits(&self) -> Duration {
         match self.list_watch.next_request(self.now) {
-            Request::Wait(until) => until.saturating_sub(self.now),
+            ListWatchRequest::Wait(until) => until.saturating_sub(self.now),
             _ => Duration::ZERO,
         }
     }
@@ -77,7 +77,7 @@ fn page(resource_version: &str, continue_token: Option<&str>) -> Input {
     }
 }
 
-const FIRST_PAGE: Request = Request::Page {
+const FIRST_PAGE: ListWatchRequest = ListWatchRequest::Page {
     continue_token: None,
     whole: false,
 };
@@ -92,25 +92,25 @@ fn a_stream_lists_and_then_follows_in_one_request() {
         bench.waits() <= SECOND,
         "a stream that lived is opened again soon"
     );
-    assert_eq!(bench.request(), Request::Watch("9".into()));
+    assert_eq!(bench.request(), ListWatchRequest::Watch("9".into()));
     assert_eq!(bench.requests, 2);
 }
 
 #[test]
 fn a_server_that_cannot_stream_is_asked_for_pages_at_once() {
     let mut bench = Bench::new(false);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
     bench.fail(Fault::Invalid);
     assert_eq!(bench.waits(), Duration::ZERO);
     assert_eq!(bench.request(), FIRST_PAGE);
     assert_eq!(bench.apply(page("5", Some("next"))), ListPhase::Nothing);
-    let second = Request::Page {
+    let second = ListWatchRequest::Page {
         continue_token: Some("next".into()),
         whole: false,
     };
     assert_eq!(bench.request(), second);
     assert_eq!(bench.apply(page("5", None)), ListPhase::Listed);
-    assert_eq!(bench.request(), Request::Watch("5".into()));
+    assert_eq!(bench.request(), ListWatchRequest::Watch("5".into()));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_version_that_is_not_kept_any_more_means_a_new_list() {
     bench.now += 60 * SECOND;
     bench.fail(Fault::Gone);
     assert!(bench.waits() < 2 * SECOND);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
 }
 
 #[test]
@@ -133,13 +133,13 @@ fn a_list_of_pages_that_expires_begins_anew_and_in_the_end_comes_in_one() {
         bench.request();
         bench.fail(Fault::Gone);
     }
-    let whole = Request::Page {
+    let whole = ListWatchRequest::Page {
         continue_token: None,
         whole: true,
     };
     assert_eq!(bench.request(), whole);
     assert_eq!(bench.apply(page("8", None)), ListPhase::Listed);
-    assert_eq!(bench.request(), Request::Watch("8".into()));
+    assert_eq!(bench.request(), ListWatchRequest::Watch("8".into()));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_page_that_breaks_is_asked_for_again_and_one_that_is_refused_is_not() {
 fn streams_that_never_name_everything_give_way_to_pages() {
     let mut bench = Bench::new(false);
     for _ in 0..STREAM_TRIES {
-        assert_eq!(bench.request(), Request::StreamList);
+        assert_eq!(bench.request(), ListWatchRequest::StreamList);
         bench.apply(Input::Opened);
         bench.now += 60 * SECOND;
         bench.apply(Input::Silent);
@@ -172,7 +172,7 @@ fn streams_that_never_name_everything_give_way_to_pages() {
 fn a_broken_line_while_following_means_a_new_list() {
     let mut bench = Bench::listed("7");
     bench.fail(Fault::Garbled);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
 }
 
 #[test]
@@ -187,7 +187,11 @@ fn other_failures_while_following_lose_nothing() {
         let mut bench = Bench::listed("7");
         for _ in 0..5 {
             bench.fail(fault);
-            assert_eq!(bench.request(), Request::Watch("7".into()), "{fault:?}");
+            assert_eq!(
+                bench.request(),
+                ListWatchRequest::Watch("7".into()),
+                "{fault:?}"
+            );
         }
         assert_eq!(bench.list_watch.failures(), 5);
     }
@@ -196,10 +200,10 @@ fn other_failures_while_following_lose_nothing() {
 #[test]
 fn a_kind_that_is_not_there_is_looked_for_now_and_then() {
     let mut bench = Bench::new(true);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Absent);
     assert_eq!(bench.waits(), ABSENT);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
     bench.apply(Input::Opened);
     assert_eq!(bench.apply(at("1", true)), ListPhase::Listed);
 }
@@ -209,7 +213,7 @@ fn a_kind_that_was_there_must_be_missing_twice() {
     let mut bench = Bench::listed("7");
     bench.list_watch.optional = true;
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Nothing);
-    assert_eq!(bench.request(), Request::StreamList);
+    assert_eq!(bench.request(), ListWatchRequest::StreamList);
     assert_eq!(bench.fail(Fault::NotFound), ListPhase::Absent);
 }
 
@@ -227,7 +231,7 @@ fn a_server_that_asks_for_peace_gets_it() {
     let mut bench = Bench::listed("7");
     bench.apply(Input::Failed(Fault::TooManyRequests, Some(20 * SECOND)));
     assert!(bench.waits() >= 20 * SECOND);
-    assert_eq!(bench.request(), Request::Watch("7".into()));
+    assert_eq!(bench.request(), ListWatchRequest::Watch("7".into()));
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn a_thousand_clean_ends_make_no_storm() {
     let mut bench = Bench::listed("7");
     for _ in 0..1000 {
         bench.apply(Input::Ended);
-        assert_eq!(bench.request(), Request::Watch("7".into()));
+        assert_eq!(bench.request(), ListWatchRequest::Watch("7".into()));
         bench.apply(Input::Opened);
     }
     assert!(
@@ -272,10 +276,10 @@ fn answer() -> impl Strategy<Value = Vec<Input>> {
 }
 
 /// Whether a server can answer so: a page to a page, a stream to a stream.
-fn fits(next_request: &Request, answer: &[Input]) -> bool {
+fn fits(next_request: &ListWatchRequest, answer: &[Input]) -> bool {
     match answer.first() {
-        Some(Input::Page { .. }) => matches!(next_request, Request::Page { .. }),
-        Some(Input::Opened) => !matches!(next_request, Request::Page { .. }),
+        Some(Input::Page { .. }) => matches!(next_request, ListWatchRequest::Page { .. }),
+        Some(Input::Opened) => !matches!(next_request, ListWatchRequest::Page { .. }),
         _ => true,
     }
 }
@@ -310,7 +314,7 @@ proptest! {
         let mut reached = false;
         for (answer, chance) in &answers {
             let next_request = bench.request();
-            if let Request::Watch(resource_version) = &next_request {
+            if let ListWatchRequest::Watch(resource_version) = &next_request {
                 prop_assert!(reached, "followed {resource_version} without a list");
             }
             let answer = if fits(&next_request, answer) { answer.as_slice() } else { &[Input::Failed(Fault::Unavailable, None)] };
