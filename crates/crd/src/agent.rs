@@ -1,6 +1,8 @@
 //! `TopologyAgent`: what the agent of one Node reports.
 
-use super::property::{Column, Need, OBJECT_NAME, Object, PROSE, Property, Resource, Shape, Word};
+use super::property::{
+    Need, OBJECT_NAME, Object, PROSE, PrinterColumn, Property, Resource, Shape, Word,
+};
 use super::status::{AGE, COUNT, GENERATION, SERVICE, column, optional, required};
 
 /// How many fallbacks one report names; beyond that they are only counted.
@@ -36,7 +38,7 @@ pub(crate) const AGENT: Resource = Resource {
     columns: COLUMNS,
 };
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[PrinterColumn] = &[
     column("Phase", ".status.phase", "How it goes."),
     column("Version", ".status.version", "The version of the agent."),
     count(
@@ -54,7 +56,7 @@ const COLUMNS: &[Column] = &[
         ".status.warnings[0].code",
         "What is wrong with the Node itself.",
     ),
-    Column {
+    PrinterColumn {
         wide: true,
         ..count(
             "Virtual",
@@ -62,7 +64,7 @@ const COLUMNS: &[Column] = &[
             "Virtual servers in the kernel.",
         )
     },
-    Column {
+    PrinterColumn {
         wide: true,
         ..count(
             "Failed",
@@ -73,8 +75,8 @@ const COLUMNS: &[Column] = &[
     AGE,
 ];
 
-const fn count(name: &'static str, path: &'static str, about: &'static str) -> Column {
-    Column {
+const fn count(name: &'static str, path: &'static str, about: &'static str) -> PrinterColumn {
+    PrinterColumn {
         kind: "integer",
         ..column(name, path, about)
     }

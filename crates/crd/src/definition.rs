@@ -1,7 +1,7 @@
 //! The `CustomResourceDefinition` of a resource: structural schema, defaults, CEL rules, printer columns.
 
 use super::group::{GROUP, VERSION};
-use super::property::{Column, Need, Object, Property, Resource, Shape, Text};
+use super::property::{Need, Object, PrinterColumn, Property, Resource, Shape, Text};
 use super::rule::Rule;
 use super::write::Yaml;
 
@@ -60,7 +60,7 @@ fn version(resource: &Resource) -> Yaml {
     Yaml::Map(entries)
 }
 
-fn column(column: &Column) -> Yaml {
+fn column(column: &PrinterColumn) -> Yaml {
     let mut entries = vec![
         ("name", Yaml::text(column.name)),
         ("type", Yaml::text(column.kind)),

@@ -3,7 +3,7 @@
 use super::check::check;
 use super::object_status::MapNode;
 use super::property::{
-    Column, FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, Property, Resource, Shape,
+    FULL_LABEL_KEY, IP_ADDRESS, LABEL_VALUE, Need, Object, PrinterColumn, Property, Resource, Shape,
 };
 use super::rule::{Expr, Rule};
 use super::status::{AGE, column};
@@ -44,7 +44,7 @@ pub const MAP: Resource = Resource {
     status: Object::NOTHING,
     status_by: "",
     columns: &[
-        Column {
+        PrinterColumn {
             kind: "integer",
             ..column(
                 "Shard",

@@ -18,12 +18,12 @@ pub struct Resource {
     pub(crate) status: Object,
     /// Who writes the status: "the controller".
     pub(crate) status_by: &'static str,
-    pub(crate) columns: &'static [Column],
+    pub(crate) columns: &'static [PrinterColumn],
 }
 
 /// A column of `kubectl get`.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct PrinterColumn {
     pub(crate) name: &'static str,
     /// `string`, `integer` or `date`.
     pub(crate) kind: &'static str,

@@ -1,6 +1,6 @@
 //! What the controller says of an object. The reader does not look at it.
 
-use super::property::{Column, Need, Object, PROSE, Property, Shape, Text, Word};
+use super::property::{Need, Object, PROSE, PrinterColumn, Property, Shape, Text, Word};
 
 pub(super) const COUNT: Shape = Shape::Number {
     least: 0,
@@ -170,8 +170,12 @@ pub(crate) const DRAIN_STATUS: Object = Object {
     atomic: false,
 };
 
-pub(super) const fn column(name: &'static str, path: &'static str, about: &'static str) -> Column {
-    Column {
+pub(super) const fn column(
+    name: &'static str,
+    path: &'static str,
+    about: &'static str,
+) -> PrinterColumn {
+    PrinterColumn {
         name,
         kind: "string",
         path,
@@ -180,31 +184,33 @@ pub(super) const fn column(name: &'static str, path: &'static str, about: &'stat
     }
 }
 
-const ACCEPTED: Column = column(
+const ACCEPTED: PrinterColumn = column(
     "Accepted",
     ".status.conditions[?(@.type==\"Accepted\")].status",
     "Whether it is valid and acted upon.",
 );
-const PROGRAMMED: Column = column("Nodes", ".status.programmedNodes", "Nodes that act by it.");
-const SERVICES: Column = Column {
+const PROGRAMMED: PrinterColumn =
+    column("Nodes", ".status.programmedNodes", "Nodes that act by it.");
+const SERVICES: PrinterColumn = PrinterColumn {
     kind: "integer",
     ..column("Services", ".status.matchedServices", "Services it is for.")
 };
-const MODE: Column = column("Mode", ".spec.mode", "What it means as a whole.");
-const PRIORITY: Column = Column {
+const MODE: PrinterColumn = column("Mode", ".spec.mode", "What it means as a whole.");
+const PRIORITY: PrinterColumn = PrinterColumn {
     kind: "integer",
     ..column("Priority", ".spec.priority", "The higher wins.")
 };
-pub(super) const AGE: Column = Column {
+pub(super) const AGE: PrinterColumn = PrinterColumn {
     kind: "date",
     ..column("Age", ".metadata.creationTimestamp", "How long it exists.")
 };
 
 /// What `kubectl get tp` shows.
-pub(crate) const POLICY_COLUMNS: &[Column] = &[MODE, PRIORITY, ACCEPTED, SERVICES, PROGRAMMED, AGE];
+pub(crate) const POLICY_COLUMNS: &[PrinterColumn] =
+    &[MODE, PRIORITY, ACCEPTED, SERVICES, PROGRAMMED, AGE];
 
 /// What `kubectl get ctp` shows.
-pub(crate) const CLUSTER_POLICY_COLUMNS: &[Column] = &[
+pub(crate) const CLUSTER_POLICY_COLUMNS: &[PrinterColumn] = &[
     MODE,
     PRIORITY,
     column(
@@ -219,13 +225,13 @@ pub(crate) const CLUSTER_POLICY_COLUMNS: &[Column] = &[
 ];
 
 /// What `kubectl get tdrain` shows.
-pub(crate) const DRAIN_COLUMNS: &[Column] = &[
+pub(crate) const DRAIN_COLUMNS: &[PrinterColumn] = &[
     column("Key", ".spec.match.key", "What the domains are values of."),
     column("Values", ".spec.match.values", "The domains."),
     column("Scope", ".spec.scope", "Whom it is for."),
     column("Phase", ".status.phase", "Where it stands."),
     column("Expires", ".spec.expiresAt", "When it ends."),
-    Column {
+    PrinterColumn {
         wide: true,
         ..column("Reason", ".spec.reason", "Why.")
     },
