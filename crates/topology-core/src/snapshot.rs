@@ -34,7 +34,7 @@ pub struct Snapshot {
     nodes: FxHashMap<Arc<str>, Node>,
     /// The Nodes that have each address.
     holders: FxHashMap<IpAddr, BTreeSet<Arc<str>>>,
-    services: BTreeMap<ObjectName, ServiceEntry>,
+    services: BTreeMap<ObjectName, ServiceAndSlices>,
     /// The Service that each slice was stored under; its label may change.
     slices: FxHashMap<ObjectName, ObjectName>,
     claims: FrontendClaims,
@@ -56,7 +56,7 @@ type PolicyId = (Option<Arc<str>>, Arc<str>);
 
 /// A Service and its slices; either may be known before the other.
 #[derive(Debug, Default)]
-struct ServiceEntry {
+struct ServiceAndSlices {
     /// Boxed, because the map reserves half as many slots again as there are Services.
     service: Option<Box<Service>>,
     slices: Vec<EndpointSlice>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::deciders::Deciders;
 use super::marks::{Dirty, Marks, NodeChange};
-use super::{ServiceEntry, Snapshot, drained};
+use super::{ServiceAndSlices, Snapshot, drained};
 use crate::model::{Endpoint, Service};
 use crate::policy::ZONE;
 
@@ -35,7 +35,7 @@ impl Marks {
     }
 
     /// Whether a change of Nodes or drains can change the result for `entry` on the node `me`.
-    fn affects(&self, snapshot: &Snapshot, me: &str, entry: &ServiceEntry) -> bool {
+    fn affects(&self, snapshot: &Snapshot, me: &str, entry: &ServiceAndSlices) -> bool {
         let Some(service) = &entry.service else {
             return false;
         };
@@ -68,7 +68,7 @@ impl Marks {
 }
 
 /// Whether the location of this node changed.
-fn moves_this_node(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceEntry) -> bool {
+fn moves_this_node(change: &NodeChange, policies: &Deciders<'_>, entry: &ServiceAndSlices) -> bool {
     let hinted = |endpoint: &Endpoint| endpoint.hints.is_some();
     let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
     (!policies.is_empty() && change.existence)
@@ -81,7 +81,7 @@ fn moves_this_node(change: &NodeChange, policies: &Deciders<'_>, entry: &Service
 fn moves_endpoint(
     nodes: &BTreeMap<Arc<str>, NodeChange>,
     policies: &Deciders<'_>,
-    entry: &ServiceEntry,
+    entry: &ServiceAndSlices,
 ) -> bool {
     let mut endpoints = entry.slices.iter().flat_map(|slice| &slice.endpoints);
     !policies.is_empty()

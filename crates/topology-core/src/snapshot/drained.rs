@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::deciders::Deciders;
-use super::{ServiceEntry, Snapshot};
+use super::{ServiceAndSlices, Snapshot};
 use crate::model::{Drain, DrainScope, Endpoint};
 use crate::policy::{LevelKey, ZONE};
 
@@ -14,7 +14,7 @@ pub(super) fn touches(
     snapshot: &Snapshot,
     me: &str,
     policies: &Deciders<'_>,
-    entry: &ServiceEntry,
+    entry: &ServiceAndSlices,
 ) -> bool {
     let endpoints = || entry.slices.iter().flat_map(|slice| &slice.endpoints);
     let holds_endpoint = || endpoints().any(|endpoint| holds_endpoint(drain, snapshot, endpoint));

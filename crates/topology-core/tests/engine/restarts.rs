@@ -17,7 +17,7 @@ const REALS: u8 = 4;
 
 /// The state of an endpoint in the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum EndpointState {
     Chosen,
     Unchosen,
     GoingAway,
@@ -26,7 +26,7 @@ enum Standing {
 /// The next event.
 #[derive(Debug, Clone)]
 enum Event {
-    Change(u8, Standing),
+    Change(u8, EndpointState),
     Pass(u64),
     /// The process is killed after so many writes of its next pass; another one starts later.
     Killed(usize, u64),
@@ -47,7 +47,7 @@ fn address(number: u8) -> IpAddr {
 /// The process, its record on disk, the kernel, and what the test knows about both.
 struct World {
     now: u64,
-    endpoints: BTreeMap<u8, Standing>,
+    endpoints: BTreeMap<u8, EndpointState>,
     kernel: Kernel,
     mirror: Mirror,
     record: BTreeMap<(IpAddr, u16), u64>,
@@ -77,7 +77,7 @@ impl World {
         let mut world = Self {
             now: 0,
             endpoints: (0..REALS)
-                .map(|number| (number, Standing::Chosen))
+                .map(|number| (number, EndpointState::Chosen))
                 .collect(),
             kernel,
             mirror: Mirror::default(),
@@ -105,14 +105,14 @@ impl World {
         self.mirror = mirror;
     }
 
-    fn of(&self, standing: Standing) -> Vec<(IpAddr, u16)> {
-        let alike = self.endpoints.iter().filter(|(_, one)| **one == standing);
+    fn of(&self, state: EndpointState) -> Vec<(IpAddr, u16)> {
+        let alike = self.endpoints.iter().filter(|(_, one)| **one == state);
         alike.map(|(number, _)| (address(*number), PORT)).collect()
     }
 
     /// Plans and executes at most so many writes, including lines of the record. Returns whether all were done.
     fn pass(&mut self, mut writes: usize) -> Result<bool, TestCaseError> {
-        let chosen = self.of(Standing::Chosen).into_iter();
+        let chosen = self.of(EndpointState::Chosen).into_iter();
         let desired = VirtualServer {
             key: key(),
             scheduler: Scheduler::Wrr,
@@ -125,7 +125,7 @@ impl World {
                 })
                 .collect(),
         };
-        let unchosen = self.of(Standing::Unchosen);
+        let unchosen = self.of(EndpointState::Unchosen);
         let options = DiffOptions {
             unchosen: &unchosen,
             ..OPTIONS
@@ -217,8 +217,8 @@ impl World {
 
     fn take(&mut self, event: &Event) -> Result<(), TestCaseError> {
         match event {
-            Event::Change(number, standing) => {
-                self.endpoints.insert(*number, *standing);
+            Event::Change(number, state) => {
+                self.endpoints.insert(*number, *state);
             }
             Event::Pass(pause) => {
                 self.now += pause;
@@ -236,13 +236,13 @@ impl World {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let standings = prop_oneof![
-        Just(Standing::Chosen),
-        Just(Standing::Unchosen),
-        Just(Standing::GoingAway),
+    let states = prop_oneof![
+        Just(EndpointState::Chosen),
+        Just(EndpointState::Unchosen),
+        Just(EndpointState::GoingAway),
     ];
     let event = prop_oneof![
-        3 => (0..REALS, standings).prop_map(|(number, standing)| Event::Change(number, standing)),
+        3 => (0..REALS, states).prop_map(|(number, state)| Event::Change(number, state)),
         3 => (0..TIMEOUT).prop_map(Event::Pass),
         2 => (0..6_usize, 0..TIMEOUT).prop_map(|(writes, pause)| Event::Killed(writes, pause)),
     ];
@@ -262,11 +262,11 @@ proptest! {
     #[test]
     fn d9_no_restart_puts_a_deadline_off(kills in prop::collection::vec((2..6_usize, 0..POLL), 0..30)) {
         let mut world = World::new();
-        world.take(&Event::Change(0, Standing::GoingAway))?;
+        world.take(&Event::Change(0, EndpointState::GoingAway))?;
         world.take(&Event::Pass(0))?;
         for (writes, pause) in kills {
             world.take(&Event::Killed(writes, pause))?;
-            let gone = world.of(Standing::GoingAway);
+            let gone = world.of(EndpointState::GoingAway);
             let held = world.kernel.servers.get(&key()).unwrap();
             if held.reals.contains_key(&gone[0]) {
                 prop_assert!(world.now < TIMEOUT + POLL, "{}", world.now);
