@@ -295,7 +295,7 @@ pub struct DiffArgs {
 pub struct ExplainArgs {
     /// The Service, and one of its ports (name or number) if not all; `svc/NAME` is one of `--namespace`.
     #[arg(value_name = "NS/SVC[:PORT]", value_parser = values::service_port)]
-    pub target: values::Target,
+    pub target: values::ServicePortArg,
 
     /// The namespace of a Service that is given as `svc/NAME`; default: that of the kubeconfig's context, else `default`.
     #[arg(short, long, value_name = "NS", value_parser = values::namespace)]

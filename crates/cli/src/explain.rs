@@ -8,7 +8,7 @@ use agent_api::explain::nothing;
 use agent_api::view::{ExplainView, ServerView};
 use topology_core::model::ObjectName;
 
-use crate::args::values::Target;
+use crate::args::values::ServicePortArg;
 use crate::args::{ExplainArgs, TextFormat};
 use crate::exit::{ExitStatus, Failure};
 use crate::offline::{Offline, only_offline, seen_from};
@@ -64,7 +64,7 @@ fn ask(service: &ObjectName, args: &ExplainArgs) -> Result<Vec<ExplainView>, Fai
 fn only(
     views: Vec<ExplainView>,
     service: &ObjectName,
-    target: &Target,
+    target: &ServicePortArg,
 ) -> Result<Vec<ExplainView>, Failure> {
     let Some(wanted) = &target.port else {
         return Ok(views);

@@ -49,7 +49,7 @@ pub struct ServiceName {
 
 /// What `explain` is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct ServicePortArg {
     /// Which Service.
     pub service: ServiceName,
     /// Name or number of a Service port; all ports if absent.
@@ -165,7 +165,7 @@ pub fn service_name(text: &str) -> Result<ServiceName, String> {
 }
 
 /// A Service, and one of its ports behind a colon.
-pub fn service_port(text: &str) -> Result<Target, String> {
+pub fn service_port(text: &str) -> Result<ServicePortArg, String> {
     let (service, port) = text
         .split_once(':')
         .map_or((text, None), |(service, port)| (service, Some(port)));
@@ -174,7 +174,7 @@ pub fn service_port(text: &str) -> Result<Target, String> {
             "{text:?} ends in ':'; write the port's name or number behind it"
         ));
     }
-    Ok(Target {
+    Ok(ServicePortArg {
         service: service_name(service)?,
         port: port.map(str::to_owned),
     })

@@ -40,12 +40,12 @@ pub(crate) struct Grouping {
     /// The class of each Node, by all traits that must be equal.
     classes: FxHashMap<Exact, Arc<[usize]>>,
     /// The number of each Node's value of a label, by label.
-    columns: FxHashMap<Arc<str>, Arc<Column>>,
+    label_values: FxHashMap<Arc<str>, Arc<LabelValues>>,
 }
 
 /// The values of a label on the Nodes, as numbers from 1; 0 for Nodes without it.
 #[derive(Debug, Default)]
-struct Column {
+struct LabelValues {
     numbers: FxHashMap<Arc<str>, usize>,
     /// By Node number.
     of_node: Vec<usize>,
@@ -99,32 +99,33 @@ impl Grouping {
         let classes = classes.or_insert_with_key(|exact| classify(snapshot, atlas, exact).into());
         let mut classes = classes.to_vec();
         for label in compared {
-            let column = self.columns.entry(label.clone());
-            let column =
-                Arc::clone(column.or_insert_with(|| Arc::new(Column::of(snapshot, atlas, &label))));
-            column.split(
+            let values = self.label_values.entry(label.clone());
+            let values = Arc::clone(
+                values.or_insert_with(|| Arc::new(LabelValues::of(snapshot, atlas, &label))),
+            );
+            values.split(
                 &mut classes,
-                &column.of_endpoints(snapshot, service, &label),
+                &values.of_endpoints(snapshot, service, &label),
             );
         }
         classes
     }
 }
 
-impl Column {
+impl LabelValues {
     fn of(snapshot: &Snapshot, atlas: &NodeZones, label: &str) -> Self {
-        let mut column = Self::default();
+        let mut values = Self::default();
         for place in &atlas.nodes {
             let value = snapshot
                 .node(&place.name)
                 .and_then(|node| node.labels.get(label));
             let number = value.map_or(0, |value| {
-                let next = column.numbers.len() + 1;
-                *column.numbers.entry(value.clone()).or_insert(next)
+                let next = values.numbers.len() + 1;
+                *values.numbers.entry(value.clone()).or_insert(next)
             });
-            column.of_node.push(number);
+            values.of_node.push(number);
         }
-        column
+        values
     }
 
     /// The values, as numbers, of the Nodes with endpoints of `service` in any condition.

@@ -15,12 +15,12 @@ pub(crate) struct Progress {
     all: usize,
     started: Instant,
     terminal: bool,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 /// The state that threads share.
 #[derive(Debug)]
-struct State {
+struct ProgressState {
     done: usize,
     told: Instant,
     drawn: bool,
@@ -35,7 +35,7 @@ impl Progress {
             all,
             started: now,
             terminal,
-            state: Mutex::new(State {
+            state: Mutex::new(ProgressState {
                 done: 0,
                 told: now,
                 drawn: false,
