@@ -159,7 +159,7 @@ fn report(circle: &[Import<'_>]) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::super::members::Target;
+    use super::super::members::CargoTarget;
     use super::super::problem::texts;
     use super::*;
 
@@ -171,7 +171,7 @@ mod tests {
             .map(|(path, text)| Source::parse(&format!("crates/x/src/{path}.rs"), text).unwrap())
             .collect();
         let member = Member {
-            targets: vec![Target {
+            targets: vec![CargoTarget {
                 name: "x".into(),
                 kind: vec!["lib".into()],
                 src_path: ROOT.into(),

@@ -140,7 +140,7 @@ fn wrong_target(command: &str, members: &[Member]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::members::Target;
+    use super::super::members::CargoTarget;
     use super::super::problem::texts;
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
         }
         let member = Member {
             name: "benches".into(),
-            targets: vec![Target {
+            targets: vec![CargoTarget {
                 name: "core".into(),
                 kind: vec!["bench".into()],
                 src_path: String::new(),

@@ -14,13 +14,13 @@ pub(super) struct Member {
     pub(super) name: String,
     /// The folder of its manifest, from the root of the tree.
     pub(super) folder: String,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<CargoTarget>,
     pub(super) dependencies: Vec<Dependency>,
 }
 
 /// One crate that cargo builds from a package.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Target {
+pub(super) struct CargoTarget {
     pub(super) name: String,
     /// `lib`, `bin`, `test`, `bench`, `example`, `custom-build` ...
     pub(super) kind: Vec<String>,
@@ -45,7 +45,7 @@ struct Metadata {
 struct Package {
     name: String,
     manifest_path: String,
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
     dependencies: Vec<Dependency>,
 }
 
@@ -81,7 +81,7 @@ fn from_package(root: &Path, package: Package) -> Member {
         path.to_string_lossy().into_owned()
     };
     let manifest = relative(&package.manifest_path);
-    let targets = package.targets.into_iter().map(|target| Target {
+    let targets = package.targets.into_iter().map(|target| CargoTarget {
         src_path: relative(&target.src_path),
         ..target
     });

@@ -35,7 +35,7 @@ pub(super) fn check(tree: &Tree, sources: &[Source], members: &[Member]) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::super::members::Target;
+    use super::super::members::CargoTarget;
     use super::super::problem::texts;
     use super::super::source::parse_all;
     use super::*;
@@ -43,7 +43,7 @@ mod tests {
     fn problems_of<const N: usize>(root: &str, files: [(&str, &str); N]) -> Vec<String> {
         let tree = Tree::from(files);
         let member = Member {
-            targets: vec![Target {
+            targets: vec![CargoTarget {
                 name: "x".into(),
                 kind: vec!["lib".into()],
                 src_path: root.into(),
