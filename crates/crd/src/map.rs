@@ -20,8 +20,8 @@ pub const MAX_NODE_ADDRESSES: usize = 16;
 /// The most thousandths of a processor that it may tell of one Node: a million processors.
 pub const MAX_NODE_CPU_MILLI: u64 = 1_000_000_000;
 
-/// The labels that every TopologyMap must have: zone, region, and the capacity of a Node. Agents do
-/// not use a TopologyMap without them.
+/// The labels that every `TopologyMap` must have: zone, region, and the capacity of a Node. Agents
+/// do not use a `TopologyMap` without them.
 pub const REQUIRED_KEYS: [&str; 3] = [
     "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region",
