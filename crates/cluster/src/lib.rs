@@ -20,10 +20,7 @@
 //! What it does not do: it decides nothing about traffic (`topology-core` does), touches no kernel,
 //! and writes to no file and to no API server.
 
-#![allow(
-    missing_docs,
-    reason = "only crates of this workspace use it"
-)]
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 pub mod api;
 pub mod claims;

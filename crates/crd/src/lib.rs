@@ -11,10 +11,7 @@
 //!
 //! `cargo xtask codegen` writes what [`generated()`] returns.
 
-#![allow(
-    missing_docs,
-    reason = "only crates of this workspace use it"
-)]
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod admission;
 mod agent;

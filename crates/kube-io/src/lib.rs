@@ -5,10 +5,7 @@
 //!
 //! Knows no kind of object: paths and selectors come from the caller.
 
-#![allow(
-    missing_docs,
-    reason = "only crates of this workspace use it"
-)]
+#![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 mod access;
 mod api_groups;
