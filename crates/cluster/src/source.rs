@@ -97,7 +97,7 @@ pub enum ReadError {
     #[error("{}: this is a pipe, which can be read only once; name a file or folder to follow, or - for standard input", path.display())]
     Pipe { path: PathBuf },
     /// The folder holds nothing to read.
-    #[error("{}: no file in this folder ends in .yaml, .yml or .json; add one or name another folder", path.display())]
+    #[error("{}: no file in this folder ends in .yaml, .yml or .json; add a file or name another folder", path.display())]
     NoFiles { path: PathBuf },
     /// No file could be used. There is at least one warning, which says why.
     #[error("{}", Lines(.warnings))]

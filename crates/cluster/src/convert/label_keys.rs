@@ -15,7 +15,7 @@ use crd::KEYS_ALWAYS_TOLD;
 use object_tree::Field;
 
 /// The consequence for the levels of a hard policy.
-const KEPT: &str = "the levels are those of a hard policy, so their last good version stays in use; without one, connections are refused";
+const KEPT: &str = "the levels are those of a hard policy, so their last good version stays in use; if there is none, connections are refused";
 
 /// The first label of a policy that annotations may not use.
 pub fn refused_label<'p>(policy: &'p Policy, allowed: &BTreeSet<Arc<str>>) -> Option<&'p Arc<str>> {

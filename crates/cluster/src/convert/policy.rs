@@ -2,7 +2,7 @@
 //!
 //! An annotation with a fault is not used. If the levels of a hard policy, or the name of the
 //! policy, cannot be read, the Service gets a hard policy that matches no endpoint. The index
-//! replaces it by the last good version, if there is one.
+//! replaces it with the last good version, if there is one.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const NOT_USED: &str = "it is not used";
 /// The consequence if the levels of a hard policy cannot be read.
 const KEPT: &str = "the levels of a hard policy cannot be read, so the last good version stays in use, or connections are refused if there is none";
 /// The consequence if the name of a policy cannot be read.
-const NAME_KEPT: &str = "the policy may be a hard one, so the last good version stays in use, or connections are refused if there is none";
+const NAME_KEPT: &str = "the policy may be hard, so the last good version stays in use, or connections are refused if there is none";
 
 /// The policy that a Service asks for, and its faults.
 pub(crate) struct Asking {

@@ -15,7 +15,8 @@ use crate::intern::Interner;
 use crate::object::{Ignored, ObjectKey};
 use object_tree::Field;
 
-/// The annotations that ask for Topology Aware Hints. If a Service has both, the older one decides.
+/// The annotations that ask for Topology Aware Hints. If a Service has both, the older
+/// annotation decides.
 const OLDER_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const NEWER_HINTS: &str = "service.kubernetes.io/topology-mode";
 /// The affinity timeout if the Service has none (API default).
@@ -175,7 +176,7 @@ fn cluster_ips(spec: &Field<'_>, report: &mut Report) -> Vec<IpAddr> {
         report.warn(
             &field,
             "no usable cluster IP, so the Service cannot be used",
-            "name at least one good address",
+            "add at least one usable address",
         );
     }
     found.shrink_to_fit();
@@ -220,7 +221,7 @@ fn service_ports(
         report.warn(
             &listed,
             "no usable port, so the Service cannot be used",
-            "name at least one port",
+            "add at least one port",
         );
     }
     found.shrink_to_fit();

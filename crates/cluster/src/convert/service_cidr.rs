@@ -27,7 +27,7 @@ pub(crate) fn convert(
         report.warn(
             &listed,
             "no usable range, so the object cannot be used",
-            "name at least one",
+            "add at least one range",
         );
         return None;
     }

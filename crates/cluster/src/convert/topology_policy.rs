@@ -78,7 +78,7 @@ fn policy(
     })
 }
 
-/// The levels. If the mode is not `Weighted`, the first level gets all traffic and the others none.
+/// If the mode is not `Weighted`, the first level has weight 100 and the others have weight 0.
 fn levels(field: &Field<'_>, mode: Mode, report: &mut Report) -> Option<Vec<Level>> {
     let mut levels = Vec::new();
     for item in field.items(report) {

@@ -74,7 +74,7 @@ impl<'a> Follower<'a> {
         None
     }
 
-    /// The limit of the wait for a message, if a folder cannot be watched or an object becomes valid.
+    /// The longest wait for a message, if a folder cannot be watched or an object becomes valid.
     fn longest_wait(&self) -> Option<Duration> {
         let due = self.catalog.due_at().zip(self.disk.now());
         let due = due.map(|(at, now)| {
@@ -136,7 +136,12 @@ impl<'a> Follower<'a> {
         if listing.files.is_empty() && self.told.is_none() && warnings.is_empty() {
             let message =
                 "no file in this folder ends in .yaml, .yml or .json yet; waiting for a file";
-            warnings.push(Warning::of_file(&self.given_name(), 0, message, "add one"));
+            warnings.push(Warning::of_file(
+                &self.given_name(),
+                0,
+                message,
+                "add a file",
+            ));
         }
         self.remark(warnings)?;
         let gone = self
