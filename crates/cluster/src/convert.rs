@@ -88,7 +88,7 @@ pub(crate) struct Converted {
     /// The object's first line.
     pub(crate) line: u32,
     pub(crate) outcome: Outcome,
-    /// Milliseconds since 1970 when the object becomes valid, if it only is too early.
+    /// Milliseconds since 1970 when the object becomes valid, if it is only too early.
     pub(crate) usable_at: Option<i64>,
     pub(crate) warnings: Vec<Warning>,
 }

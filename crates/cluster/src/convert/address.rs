@@ -1,4 +1,4 @@
-//! Which IP addresses can be programmed.
+//! Parses IP addresses, and refuses those that cannot be programmed.
 
 use std::net::IpAddr;
 

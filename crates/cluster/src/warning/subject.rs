@@ -6,13 +6,12 @@ use std::fmt;
 use crate::object::{Kind, ObjectKey};
 use crate::text::OneLine;
 
-/// The file or object that a warning is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// A file or a collection as a whole, or a line whose object is not known.
     File,
     Object(ObjectKey),
-    /// An object of a kind that this program reads. Its name is as written, and not valid.
+    /// An object of a kind that this program reads. Its name is missing or not valid.
     Misnamed(Kind, Option<Box<str>>),
     /// An object of another kind, and its name if known.
     Other(&'static str, Option<Box<str>>),

@@ -81,7 +81,7 @@ impl Signal {
 
 /// Waits for a change and then for its end. `None` means stop.
 ///
-/// With `poll`, returns a burst with `lost` after that time without a message.
+/// With `poll`, handles a silence of that length like lost messages.
 pub(super) fn burst(signals: &Receiver<Signal>, poll: Option<Duration>) -> Option<Burst> {
     let mut burst = Burst::default();
     burst.add(first(signals, poll)?)?;
