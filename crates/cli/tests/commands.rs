@@ -247,7 +247,7 @@ fn a_policy_that_selects_nothing_is_warned_of_and_changes_no_service() {
     let (_, warnings) = fine(&words);
     assert!(warnings.contains("TopologyPolicy shop/near"), "{warnings}");
     assert!(
-        warnings.contains("decides nothing") || warnings.contains("no Service"),
+        warnings.contains("has no effect") || warnings.contains("no Service"),
         "{warnings}"
     );
 }

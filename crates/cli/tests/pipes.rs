@@ -126,7 +126,7 @@ fn a_pipe_inside_a_folder_is_passed_over_with_a_warning() {
     assert!(text.contains("10.96.0.10"), "{text}");
     assert!(errors.contains("pipe.yaml"), "{errors}");
     assert!(
-        errors.contains("this is a pipe (FIFO) and is not read; replace it by a file"),
+        errors.contains("this is a pipe (FIFO) and is not read; replace it with a file"),
         "{errors}"
     );
 }

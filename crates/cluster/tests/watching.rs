@@ -264,7 +264,7 @@ fn a_path_that_comes_later_is_waited_for() {
     assert!(told[0].contains("waiting for it"), "{told:?}");
     fs::create_dir_all(&root).unwrap();
     let told = followed.told();
-    assert!(told[0].contains("waiting for one"), "{told:?}");
+    assert!(told[0].contains("waiting for a file"), "{told:?}");
     fs::write(root.join("a.yaml"), node("n1", 1)).unwrap();
     assert_eq!(followed.first(), ["apply n1 1", "complete"]);
 }
