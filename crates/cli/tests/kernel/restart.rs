@@ -106,10 +106,10 @@ fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving
     let before = kernel();
     assert_eq!(before.len(), 20 * 6);
     write("'W L C'");
-    node.wait_log("stays in force");
+    node.wait_log("stay in force");
     write("lc");
     assert_eq!(node.wait_end().code(), Some(1), "{}", node.log());
-    assert!(node.log().contains("asks for something else now"));
+    assert!(node.log().contains("the settings changed"));
     assert_eq!(kernel(), before);
     node.forget_log();
     node.start();
