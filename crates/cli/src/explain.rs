@@ -78,7 +78,7 @@ fn only(
         return Err(Failure::input(format_args!(
             "Service {service} has no port {wanted}; it has {}",
             if names.is_empty() {
-                "none that is programmed".to_owned()
+                "no programmed port".to_owned()
             } else {
                 names.join(", ")
             }

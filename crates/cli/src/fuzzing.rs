@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use crate::args::{Cli, Command};
 
-/// The file of `--config`. Returns what became of the arguments, or what is wrong.
+/// Returns the resulting arguments, or the error.
 pub fn proxy_config(file: &Path) -> String {
     let mut words = ["ipvs-topo", "agent", "--node-name=n1", "--config"]
         .map(std::ffi::OsStr::new)

@@ -24,7 +24,7 @@ pub struct Offline {
 /// All virtual servers of a node.
 #[derive(Debug)]
 pub struct Resolved {
-    /// In order of Service, port and address.
+    /// Sorted by Service, port and address.
     pub servers: Vec<ResolvedServer>,
     /// Warnings about the input, and problems found while resolving the Services.
     pub warnings: Vec<WarningView>,
@@ -44,7 +44,7 @@ pub fn seen_from<'a>(
     match (origin.given(), node) {
         (_, Some(node)) => Ok(Some((origin.get(), node))),
         (Some(_), None) => Err(Failure::input(
-            "say from which node it is to be seen, with --node NAME",
+            "the result depends on the node; add --node NAME",
         )),
         (None, None) => Ok(None),
     }

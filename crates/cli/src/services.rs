@@ -1,4 +1,4 @@
-//! Finds the Services on a command line.
+//! Finds the Services of a command line.
 
 use std::collections::BTreeSet;
 

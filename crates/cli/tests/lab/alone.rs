@@ -363,7 +363,10 @@ fn agents_tell_that_it_is_away() {
     for node in NODES {
         wait_for("an agent does not tell that the API server is away", || {
             let told = on_node(node, &status);
-            let words = ["services: not heard of for ", ", and may be out of date"];
+            let words = [
+                "services: no data from the API server for ",
+                "; may be out of date",
+            ];
             words.iter().all(|word| told.contains(word)).then_some(())
         });
         on_node(node, "wget -qO /dev/null http://127.0.0.1:10256/healthz");
