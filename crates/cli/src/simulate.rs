@@ -67,7 +67,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitStatus, Failure> {
         .end(view.warnings.len(), args.output.reader(), ExitStatus::Fine)
 }
 
-/// The origin of the HTML page.
+/// The header of the HTML page.
 fn made(origin: &Origin, now: i64) -> html::Made {
     let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
     html::Made {

@@ -1,4 +1,4 @@
-//! Changes of a cluster that was read: computed first, then applied in memory.
+//! Changes of the cluster in memory: computed first, then applied.
 
 pub(crate) mod distribution;
 
@@ -63,7 +63,7 @@ impl Edit {
             let there = match &key {
                 LevelKey::Any => {
                     return Err(wrong(
-                        "* is everything; name a label, such as zone=b".to_owned(),
+                        "* matches everything; use a label, such as zone=b".to_owned(),
                     ));
                 }
                 LevelKey::Node => snapshot.node(value).is_some(),
@@ -94,7 +94,7 @@ impl Edit {
         self.drains.extend(from.drains().cloned());
         if from.policies().next().is_none() && from.drains().next().is_none() {
             return Err(Failure::input(format_args!(
-                "--policy {shown}: no TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in it that can be used"
+                "--policy {shown}: no usable TopologyPolicy, ClusterTopologyPolicy or TopologyDrain in the file"
             )));
         }
         Ok(())

@@ -10,9 +10,7 @@ use topology_core::policy::PREFIX;
 /// `--set NS/SVC:annotation=value`, or `--set NS/SVC:trafficDistribution=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// The Service.
     pub service: ObjectName,
-    /// The annotation or field.
     pub part: Part,
     /// The new value; empty removes it.
     pub value: String,
@@ -32,16 +30,13 @@ pub enum Part {
 pub struct DrainOf {
     /// A label key or its alias.
     pub key: String,
-    /// Its values.
     pub values: Vec<Arc<str>>,
 }
 
 /// `--scale NS/SVC=ZONE:N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// Which Service.
     pub service: ObjectName,
-    /// In which zone.
     pub zone: Arc<str>,
     /// The number of ready endpoints in the zone.
     pub count: usize,
@@ -75,7 +70,7 @@ pub fn set(text: &str) -> Result<Set, String> {
         && !HintMode::DISTRIBUTIONS.contains(&value)
     {
         return Err(format!(
-            "{value:?} is no {DISTRIBUTION}; use {}, or nothing to remove the field",
+            "{value:?} is not a {DISTRIBUTION}; use {}, or nothing to remove the field",
             HintMode::DISTRIBUTIONS.join(", ")
         ));
     }
@@ -193,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mistyped_is_refused_with_an_example() {
+    fn an_invalid_change_is_refused_with_an_example() {
         for text in [
             "shop/cart",
             "shop/cart:weights",

@@ -15,7 +15,6 @@ use super::view::{
     EmptyView, FlowView, LoadView, OtherView, SimulationView, StateView, StatesView,
 };
 
-/// The results.
 #[derive(Debug)]
 pub(crate) struct SimulationResult<'a> {
     pub(crate) ground: &'a FlowInput<'a>,
@@ -26,7 +25,6 @@ pub(crate) struct SimulationResult<'a> {
 }
 
 impl SimulationResult<'_> {
-    /// All of it.
     pub(crate) fn view(&self, changes: Vec<String>, warnings: Vec<WarningView>) -> SimulationView {
         let atlas = self.ground.atlas;
         let mut services = Vec::new();

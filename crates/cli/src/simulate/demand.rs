@@ -16,7 +16,7 @@ const ALL: &str = "*";
 /// How much traffic starts on each Node.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// How it was determined, as text.
+    /// The method, as text.
     pub(crate) words: String,
     /// For Services without a measurement; by Node number.
     common: Traffic,
@@ -106,7 +106,7 @@ impl Demand {
         }
         if sums.is_empty() {
             return Err(Failure::input(format_args!(
-                "{shown}: no rate in it; write lines such as shop/cart,n1,12.5"
+                "{shown}: the file has no rates; write lines such as shop/cart,n1,12.5"
             )));
         }
         let sums = sums.into_iter();

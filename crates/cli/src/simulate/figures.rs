@@ -60,7 +60,6 @@ impl Sum {
         }
     }
 
-    /// Adds another sum.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.matrix.add_all(&other.matrix, 1.0);
         self.refused += other.refused;

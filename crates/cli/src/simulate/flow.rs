@@ -19,7 +19,6 @@ use super::node_zones::NodeZones;
 /// The traffic of one virtual server from all Nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// The virtual server.
     pub(crate) key: VirtualServerKey,
     pub(crate) port_name: Arc<str>,
     /// The policy as text, as seen from the first group.

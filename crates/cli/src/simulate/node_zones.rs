@@ -56,7 +56,6 @@ impl NodeZones {
         number.copied().unwrap_or_default()
     }
 
-    /// The number of a Node.
     pub(crate) fn node(&self, name: &str) -> Option<usize> {
         self.node_numbers.get(name).copied()
     }

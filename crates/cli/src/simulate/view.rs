@@ -43,10 +43,8 @@ pub struct StatesView {
     pub others: Vec<OtherView>,
 }
 
-/// One state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateView {
-    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
     /// From zone (row) to zone (column), as parts of all traffic.
@@ -63,7 +61,6 @@ pub struct OtherView {
     pub note: Option<String>,
     /// The same as a code, if there is only one reason.
     pub note_code: Option<String>,
-    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
 }
@@ -84,7 +81,6 @@ pub struct FlowView {
     pub changed_policy: Option<String>,
     /// Levels with a share and without usable endpoints, in the last state.
     pub empty_levels: Vec<EmptyView>,
-    /// Its traffic.
     #[serde(flatten)]
     pub states: StatesView,
     /// Every endpoint that could serve, by address and port.
@@ -94,7 +90,6 @@ pub struct FlowView {
 /// A level without endpoints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EmptyView {
-    /// The level.
     pub level: String,
     /// The part of the traffic that it affects.
     pub part: f64,
@@ -104,9 +99,7 @@ pub struct EmptyView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadView {
-    /// Its address.
     pub address: IpAddr,
-    /// Its port.
     pub port: u16,
     /// The Node, if known.
     pub node: Option<String>,

@@ -20,7 +20,6 @@ const EVEN: usize = 8;
 /// The maximum of bars.
 const LONGEST: usize = 24;
 
-/// The whole output.
 pub(super) fn text(flow: &FlowView, width: Option<usize>) -> String {
     let changed = flow.states.changed.is_some();
     let sorted = sorted(flow, changed);
