@@ -1,4 +1,4 @@
-//! `ipvs-topo diff`: shows the pending changes of the kernel as commands that an operator would type.
+//! `ipvs-topo diff`: shows the pending changes of the kernel as ipvsadm commands.
 
 // A new source, reason, note or fact must be handled everywhere, not by a `_` arm.
 #![warn(clippy::wildcard_enum_match_arm)]
@@ -22,7 +22,7 @@ use crate::output::grid::{CellStyle, paint};
 use crate::output::print;
 use crate::runtime;
 
-/// Runs the command; a difference sets the exit code.
+/// A difference sets the exit code.
 ///
 /// # Errors
 /// The input or the kernel cannot be read, or no agent answers.

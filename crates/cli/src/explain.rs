@@ -17,8 +17,6 @@ use crate::output::{print, stages};
 use crate::runtime;
 use crate::services::full_name;
 
-/// Runs the command.
-///
 /// # Errors
 /// The input cannot be read, no agent answers, or the Service or port does not exist.
 pub fn run(args: &ExplainArgs) -> Result<ExitStatus, Failure> {

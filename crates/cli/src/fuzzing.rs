@@ -1,4 +1,4 @@
-//! The parser of `--config`, for the target in `crates/cli/fuzz`. Nothing else is built with `cfg(fuzzing)`.
+//! The parser of `--config`, for the target in `crates/cli/fuzz`.
 
 use std::path::Path;
 

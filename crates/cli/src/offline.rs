@@ -32,8 +32,8 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// The source of the cluster state and the node, if the command line has either. With a node alone, the cluster is the
-/// one that kubectl would use.
+/// The source of the cluster state and the node, if either is given. The default source is that of
+/// kubectl.
 ///
 /// # Errors
 /// There is a source, but no node.
@@ -64,7 +64,8 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
 }
 
 impl Offline {
-    /// Reads the cluster at `origin` as of `now`, milliseconds since 1970. Must not be called within a task of a runtime.
+    /// Reads the cluster at `origin` as of `now` (milliseconds since 1970). Must not run in an
+    /// async task.
     ///
     /// # Errors
     /// Nothing could be read; partial failures are warnings.

@@ -90,7 +90,8 @@ fn config(args: &AgentArgs) -> AgentConfig {
     }
 }
 
-/// `/configz`: the fields of kube-proxy with the same meaning, and the agent's own fields (KP-HC-20).
+/// `/configz`: the fields of kube-proxy with the same meaning, and the agent's own fields
+/// (KP-HC-20).
 fn configz(args: &AgentArgs) -> serde_json::Value {
     let address = |bind: BindAddress| {
         bind.0

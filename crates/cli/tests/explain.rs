@@ -99,7 +99,7 @@ fn a_label_named_zone_is_not_the_zone() {
 }
 
 #[test]
-fn json_holds_the_same_as_the_words() {
+fn json_has_the_same_content_as_the_text() {
     let json = explain("shop", "n1", "shop/cart", &["-o", "json"]);
     let view: serde_json::Value = serde_json::from_str(&json).unwrap();
     let words = explain("shop", "n1", "shop/cart", &[])
@@ -121,7 +121,7 @@ fn json_holds_the_same_as_the_words() {
     let alone = [&one["decidedBy"]["words"], &one["schedulerNote"]];
     for text in stages.chain(changes).chain(alone) {
         let text = text.as_str().unwrap();
-        assert!(words.contains(text), "{text:?} is missing in the words");
+        assert!(words.contains(text), "{text:?} is missing in the text");
     }
     assert_eq!(one["node"]["labels"]["example.com/rack"], "a1");
 }

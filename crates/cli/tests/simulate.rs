@@ -227,7 +227,8 @@ fn measured_rates_weigh_nodes_and_make_gib() {
     ));
     let view: serde_json::Value = serde_json::from_str(&output).unwrap();
     let total = &view["total"]["asIs"];
-    // From n1 5 % of 10 GiB leave zone a; from n3 the level zone is empty, so 20 % of 30 GiB leave zone b.
+    // From n1 5 % of 10 GiB leave zone a; from n3 the level zone is empty, so 20 % of 30 GiB leave
+    // zone b.
     let gib = total["crossGib"].as_f64().unwrap();
     assert!((gib - 6.5).abs() < 1e-9, "{gib}");
     assert!((total["cost"].as_f64().unwrap() - 13.0).abs() < 1e-9);

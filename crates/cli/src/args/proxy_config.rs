@@ -205,7 +205,7 @@ mod tests {
     const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
 
     #[test]
-    fn what_kubeadm_writes_changes_the_kubeconfig_alone() {
+    fn the_file_of_kubeadm_changes_only_the_kubeconfig() {
         let (args, unfollowed) = configured(&[], OF_KUBEADM).unwrap();
         let kubeconfig = "/var/lib/kube-proxy/kubeconfig.conf";
         assert_eq!(args.origin.kubeconfig, Some(kubeconfig.into()));

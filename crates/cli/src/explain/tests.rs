@@ -105,7 +105,7 @@ fn topology_keys_stay_without_the_annotations_and_their_additions_without_topolo
 }
 
 #[test]
-fn a_drain_that_matters_is_named_and_one_that_does_not_is_not() {
+fn only_a_drain_with_an_effect_is_named() {
     let mut snapshot = cluster(&[1, 1], &[("keys", "zone,*")]);
     for (name, zone) in [("far", "z1"), ("near", "z0")] {
         let key = LevelKey::parse("zone").unwrap();

@@ -1,6 +1,6 @@
 //! Aligns columns without lines, and leaves out empty columns and those that do not fit.
 //!
-//! A [`Grid`] measures all rows first, so that several blocks under one heading are aligned with each other.
+//! A [`Grid`] measures all rows first, to align several blocks under one heading.
 
 use owo_colors::OwoColorize as _;
 
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_left_and_numbers_right() {
+    fn words_are_left_aligned_and_numbers_right_aligned() {
         assert_eq!(
             lines(&[["a", "x", "1"], ["longer", "y", "100"]], None),
             ["a       x       1", "longer  y     100"]

@@ -1,4 +1,4 @@
-//! Prints virtual servers as a table: the real servers with level and share, and the excluded endpoints with reasons.
+//! Prints virtual servers as a table of real servers and excluded endpoints.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};

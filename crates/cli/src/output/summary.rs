@@ -65,7 +65,7 @@ fn input(input: &InputView) -> String {
     format!("{source}, {services}, {endpoints}{changed}{late}")
 }
 
-/// One line for each resource whose watch is interrupted, that the server does not have, or that has an error.
+/// A line for each resource with an interrupted watch, without its CRD, or with an error.
 fn late(collections: &[CollectionView]) -> String {
     let mut text = String::new();
     for one in collections {

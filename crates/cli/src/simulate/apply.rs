@@ -100,8 +100,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the labels that
-    /// annotations may use; `None` = any.
+    /// Sets annotations of Services. `written` are their present annotations, and `allowed` are the
+    /// labels that annotations may use; `None` = any.
     ///
     /// # Errors
     /// The Service does not exist, or the annotations are not a policy.
@@ -219,7 +219,7 @@ fn scale_family(
     }
 }
 
-/// Addresses of the benchmark ranges (RFC 2544, RFC 5180), which no pod has, except those in `slices`.
+/// Addresses of the benchmark ranges (RFC 2544, RFC 5180), except those in `slices`.
 fn inventions(family: Family, slices: &[EndpointSlice]) -> impl Iterator<Item = IpAddr> + use<> {
     let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
     let taken: BTreeSet<IpAddr> = endpoints.map(|endpoint| endpoint.address).collect();

@@ -1,4 +1,4 @@
-//! Computes the traffic of every Service from every Node, before and after a change, and with other mechanisms.
+//! Computes the traffic of all Services, before and after a change, and with other mechanisms.
 
 use rustc_hash::FxHashMap;
 use topology_core::hints::HintProblem;
@@ -77,7 +77,7 @@ struct Compared {
 }
 
 impl Comparison {
-    /// Decides the Services of `survey` with each of the other mechanisms; calls `tick` after each Service.
+    /// Decides the Services of `survey` with each mechanism; calls `tick` after each Service.
     pub(crate) fn of(
         ground: &FlowInput<'_>,
         snapshot: &Snapshot,

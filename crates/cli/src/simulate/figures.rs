@@ -6,7 +6,7 @@ use super::flow::Flow;
 use super::matrix::Matrix;
 use super::node_zones::NodeZones;
 
-/// An endpoint with more than this times its even share counts as overloaded: the threshold of Topology Aware Hints.
+/// Above this multiple of its even share an endpoint is overloaded, as for Topology Aware Hints.
 pub const OVERLOADED: f64 = 1.2;
 
 /// Tolerance for sums of fractions at the threshold.

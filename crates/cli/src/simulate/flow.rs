@@ -46,8 +46,8 @@ pub(crate) struct Load {
     pub(crate) relative: f64,
 }
 
-/// Decides `service` for one Node of each group, and for all of a group if distant endpoints are thinned out, because
-/// each Node then keeps others.
+/// Decides `service` for one Node of each group, and for all of a group if distant endpoints are
+/// thinned out, because each Node then keeps others.
 pub(crate) fn flows(
     snapshot: &Snapshot,
     atlas: &NodeZones,

@@ -1,4 +1,4 @@
-//! Prints a simulation as one HTML page: without network and libraries, readable without its script.
+//! Prints a simulation as one HTML page, which needs no network and no script.
 
 mod parts;
 

@@ -1,4 +1,5 @@
-//! The cluster figures of the reference (8.5). Resolving one Node of a group gives the result of all its Nodes.
+//! The cluster figures of the reference (8.5). Resolving one Node of a group gives the result of
+//! all its Nodes.
 
 mod grouped;
 

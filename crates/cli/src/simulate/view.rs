@@ -21,7 +21,8 @@ pub struct SimulationView {
     pub price_per_gib: Option<f64>,
     /// The changes, as text; empty without one.
     pub changes: Vec<String>,
-    /// The zones, in the order of the rows and columns of every `flows`; an empty one means "no zone".
+    /// The zones, in the order of the rows and columns of every `flows`; an empty one means "no
+    /// zone".
     pub zones: Vec<String>,
     /// The sum of all Services.
     pub total: StatesView,

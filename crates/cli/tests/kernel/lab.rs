@@ -134,7 +134,8 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 impl Lab {
-    /// A node with an address of each family on `eth0`, and an outsider at the other end of the wire.
+    /// A node with an address of each family on `eth0`, and an outsider at the other end of the
+    /// wire.
     pub(crate) fn new() -> Self {
         let mut lab = Self::default();
         let outside = lab.namespace("outside");

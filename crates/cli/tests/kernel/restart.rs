@@ -92,7 +92,7 @@ fn an_idle_agent_logs_nothing_and_writes_nothing() {
 }
 
 #[test]
-fn kp_st_04_a_changed_configuration_ends_the_agent_and_leaves_the_kernel_serving() {
+fn kp_st_04_the_agent_exits_after_a_changed_configuration_and_the_kernel_serves() {
     let _lab = Lab::new();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.conf");

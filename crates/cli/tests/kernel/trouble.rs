@@ -92,7 +92,7 @@ fn kp_sy_18_of_two_services_with_one_address_the_older_one_has_it() {
 }
 
 #[test]
-fn pain_18_bad_endpoints_are_left_out_and_the_good_ones_serve() {
+fn pain_18_invalid_endpoints_are_left_out_and_valid_ones_serve() {
     let _lab = Lab::new();
     let mut node = Node::new().with(&["--service-cidr", "10.96.0.0/12,fd00:10:96::/112"]);
     node.write("nodes.yaml", NODES);

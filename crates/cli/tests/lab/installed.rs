@@ -53,7 +53,7 @@ fn load(namespace: &Namespace, node: &str, address: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_manifests_as_they_are_split_a_service_as_its_annotation_says() {
+fn the_unchanged_manifests_split_a_service_by_its_annotation() {
     install();
     assert_eq!(nodes_of_controllers().len(), 2);
     for node in NODES {

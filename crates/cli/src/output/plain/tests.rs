@@ -84,7 +84,7 @@ fn harmless(text: &str) {
 }
 
 #[test]
-fn no_text_from_a_cluster_can_command_a_terminal_or_forge_a_line_of_a_table() {
+fn no_text_from_a_cluster_can_control_a_terminal_or_forge_a_table_row() {
     for width in [Some(80), Some(200), None] {
         for detail in [Detail::Planned, Detail::Live, Detail::Wide] {
             harmless(&summary::status(&status(), detail, width));

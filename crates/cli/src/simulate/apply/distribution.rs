@@ -23,8 +23,9 @@ const OLDER: &str = "service.kubernetes.io/topology-aware-hints";
 const NEWER: &str = "service.kubernetes.io/topology-mode";
 
 impl Edit {
-    /// Writes the hints for another `spec.trafficDistribution`, including endpoints that [`Edit::scale`] added.
-    /// `written` are the annotations of a Service that begin with [`ANNOTATIONS`]. The last of several values counts.
+    /// Writes the hints for another `spec.trafficDistribution`, including endpoints that
+    /// [`Edit::scale`] added. `written` are the annotations of a Service that begin with
+    /// [`ANNOTATIONS`]. The last of several values counts.
     ///
     /// # Errors
     /// The Service does not exist, or one of its annotations overrides the field.
