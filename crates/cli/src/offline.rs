@@ -15,9 +15,7 @@ use crate::origin::Origin;
 /// A cluster and a viewpoint.
 #[derive(Debug)]
 pub struct Offline {
-    /// The input.
     pub loaded: Loaded,
-    /// The node and the time.
     pub me: Viewpoint,
 }
 
@@ -89,7 +87,6 @@ impl Offline {
         Ok(Self { loaded, me })
     }
 
-    /// Resolves all Services.
     pub fn resolve(&self) -> Resolved {
         self.resolve_in(&Scope::All)
     }

@@ -45,7 +45,7 @@ async fn work(
     started: Instant,
 ) -> Result<ExitStatus, Failure> {
     let origin = args.origin.get();
-    // The user's mistake is reported before the machine's.
+    // Reports errors of the command line before errors of the machine.
     let source = origin.watch(args.following())?;
     let ended = start::run(options(args, origin, started), source, superseded).await;
     match ended.map_err(Failure::trouble)? {

@@ -6,7 +6,7 @@ use owo_colors::OwoColorize as _;
 
 use super::plain::Plain;
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
 /// A column.
@@ -14,7 +14,6 @@ const GAP: usize = 2;
 pub struct Column {
     /// The heading, in capitals.
     pub title: &'static str,
-    /// The alignment.
     pub side: Side,
     /// What happens on a narrow terminal.
     pub narrow: Narrow,
@@ -58,7 +57,6 @@ pub enum CellStyle {
     Bad,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: Plain,
@@ -174,7 +172,6 @@ impl Grid {
             .saturating_sub(GAP)
     }
 
-    /// The heading line.
     pub fn heading(&self) -> String {
         let cells: Vec<_> = self
             .columns

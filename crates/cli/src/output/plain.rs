@@ -18,7 +18,6 @@ impl Plain {
         Self(lines.join(between))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

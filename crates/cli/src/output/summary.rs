@@ -11,7 +11,7 @@ use super::plain::Plain;
 use super::server::{Detail, table};
 use super::time::length;
 
-/// Foreign objects that are listed; more are counted.
+/// Listed foreign objects; the others are counted.
 const NAMED: usize = 20;
 
 /// The whole status as text.

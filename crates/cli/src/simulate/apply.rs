@@ -36,7 +36,6 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Applies the changes.
     pub(crate) fn commit(self, snapshot: &mut Snapshot) {
         for service in self.services {
             snapshot.set_service(service);

@@ -34,7 +34,6 @@ impl Baseline {
         Self::PreferSameZone,
     ];
 
-    /// The name in output.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -110,7 +109,6 @@ impl BaselineCluster {
         })
     }
 
-    /// Removes the present Service.
     fn clear(&mut self) {
         let names: Vec<_> = self
             .snapshot

@@ -48,7 +48,6 @@ const DISTRIBUTION: &str = "trafficDistribution";
 /// The largest number of endpoints for one zone of a Service.
 const MOST: usize = 10_000;
 
-/// Parses `--set`.
 pub fn set(text: &str) -> Result<Set, String> {
     let wrong = || {
         format!(
@@ -81,7 +80,6 @@ pub fn set(text: &str) -> Result<Set, String> {
     })
 }
 
-/// Parses `--drain`.
 pub fn drain(text: &str) -> Result<DrainOf, String> {
     let wrong = || {
         format!("{text:?} is not LABEL=VALUE; write for example zone=b, or example.com/rack=r1,r2")
@@ -97,7 +95,6 @@ pub fn drain(text: &str) -> Result<DrainOf, String> {
     })
 }
 
-/// Parses `--scale`.
 pub fn scale(text: &str) -> Result<Scale, String> {
     let wrong = || format!("{text:?} is not NS/SVC=ZONE:COUNT; write for example shop/cart=b:5");
     let (service, rest) = text.split_once('=').ok_or_else(wrong)?;
@@ -115,7 +112,6 @@ pub fn scale(text: &str) -> Result<Scale, String> {
     })
 }
 
-/// Parses `--price`.
 pub fn price(text: &str) -> Result<f64, String> {
     let price = text
         .parse()

@@ -37,7 +37,7 @@ pub(crate) struct ClusterFlows {
 pub(crate) struct Comparison {
     /// For each Service, in the order of [`Baseline::ALL`].
     pub(crate) services: FxHashMap<ObjectName, Vec<Sum>>,
-    /// Why a Service would get no hints for `topology-mode: Auto`.
+    /// The reason if a Service would get no hints for `topology-mode: Auto`.
     pub(crate) unhinted: FxHashMap<ObjectName, HintProblem>,
     /// The sum of all Services.
     pub(crate) sums: Vec<Sum>,
@@ -77,7 +77,7 @@ struct Compared {
 }
 
 impl Comparison {
-    /// Decides the Services of `survey` with each mechanism; calls `tick` after each Service.
+    /// Decides the Services with each mechanism; calls `tick` after each Service.
     pub(crate) fn of(
         ground: &FlowInput<'_>,
         snapshot: &Snapshot,

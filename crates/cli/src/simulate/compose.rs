@@ -172,7 +172,8 @@ impl SimulationResult<'_> {
     }
 }
 
-/// Why `topology-mode: Auto` would give no hints, so that every endpoint gets the same share.
+/// The reason if `topology-mode: Auto` would give no hints. Every endpoint then gets the same
+/// share.
 #[derive(Debug)]
 struct NoHints {
     /// The code of the problem, if there is only one.

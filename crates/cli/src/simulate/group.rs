@@ -21,7 +21,6 @@ use super::node_zones::NodeZones;
 /// Nodes with the same decision.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// Their zone.
     pub(crate) zone: usize,
     /// The Nodes, at least one.
     pub(crate) clients: Vec<Client>,
@@ -225,7 +224,6 @@ fn label(key: &LevelKey) -> Option<&Arc<str>> {
 }
 
 impl Exact {
-    /// The values of `node`.
     fn of_node(&self, node: &Node) -> NodeTraits {
         NodeTraits {
             labels: self
@@ -240,7 +238,6 @@ impl Exact {
     }
 }
 
-/// The traits of one Node.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NodeTraits {
     labels: Vec<Option<Arc<str>>>,

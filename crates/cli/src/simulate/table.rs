@@ -16,7 +16,7 @@ use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 use crate::output::wrap::wrap;
 
-/// Services that are listed; more are counted.
+/// Listed Services; the others are counted.
 const LISTED: usize = 15;
 
 pub(crate) fn text(view: &SimulationView, width: Option<usize>) -> String {

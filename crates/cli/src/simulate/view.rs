@@ -36,11 +36,10 @@ pub struct SimulationView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatesView {
-    /// The present state.
     pub as_is: StateView,
     /// After the change; absent without one.
     pub changed: Option<StateView>,
-    /// With other mechanisms instead of our policies; after the change, if there is one.
+    /// With other mechanisms instead of policies; after the change, if there is one.
     pub others: Vec<OtherView>,
 }
 
@@ -52,13 +51,12 @@ pub struct StateView {
     pub flows: Vec<Vec<f64>>,
 }
 
-/// Another mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherView {
     /// `uniform`, `topologyKeys`, `hints Auto`, `PreferSameZone`.
     pub name: String,
-    /// Why it has no effect, if so.
+    /// The reason if it has no effect.
     pub note: Option<String>,
     /// The same as a code, if there is only one reason.
     pub note_code: Option<String>,
@@ -66,7 +64,6 @@ pub struct OtherView {
     pub figures: Figures,
 }
 
-/// A virtual server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowView {

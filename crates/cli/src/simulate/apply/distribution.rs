@@ -19,7 +19,7 @@ pub(crate) const ANNOTATIONS: &str = "service.kubernetes.io/topology-";
 /// The older annotation; if present, its value decides.
 const OLDER: &str = "service.kubernetes.io/topology-aware-hints";
 
-/// The newer one.
+/// The newer annotation.
 const NEWER: &str = "service.kubernetes.io/topology-mode";
 
 impl Edit {

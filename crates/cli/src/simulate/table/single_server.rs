@@ -13,7 +13,7 @@ use crate::output::bar::bar;
 use crate::output::grid::{Cell, CellStyle, Column, Grid, paint};
 use crate::output::plain::Plain;
 
-/// Endpoints with a bar; more are counted.
+/// Endpoints with a bar; the others are counted.
 const DRAWN: usize = 60;
 /// Columns of a bar for an even split.
 const EVEN: usize = 8;
