@@ -30,8 +30,7 @@ pub struct Resolved {
     pub not_programmed: Vec<NotProgrammedView>,
 }
 
-/// The source of the cluster state and the node, if either is given. The default source is that of
-/// kubectl.
+/// The source of the cluster state and the node, if either is given; default source: kubectl's.
 ///
 /// # Errors
 /// There is a source, but no node.
@@ -62,8 +61,7 @@ pub(crate) fn only_offline(flag: &str, is_there: bool) -> Result<(), Failure> {
 }
 
 impl Offline {
-    /// Reads the cluster at `origin` as of `now` (milliseconds since 1970). Must not run in an
-    /// async task.
+    /// Reads the cluster as of `now` (milliseconds since 1970). Must not run in an async task.
     ///
     /// # Errors
     /// Nothing could be read; partial failures are warnings.

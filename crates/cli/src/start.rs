@@ -90,8 +90,7 @@ fn config(args: &AgentArgs) -> AgentConfig {
     }
 }
 
-/// `/configz`: the fields of kube-proxy with the same meaning, and the agent's own fields
-/// (KP-HC-20).
+/// `/configz`: kube-proxy's fields with the same meaning, and the agent's own fields (KP-HC-20).
 fn configz(args: &AgentArgs) -> serde_json::Value {
     let address = |bind: BindAddress| {
         bind.0

@@ -313,8 +313,7 @@ fn d13_a_service_of_20_000_ports_with_slow_start_is_rendered_within_a_minute() {
     assert_eq!(output.stderr, b"", "no warning expected");
 }
 
-/// Exit code, output and errors of a command on a copy of the shop whose cart has these
-/// annotations.
+/// Exit code, output and errors of a command on a copy of the shop with annotations of the cart.
 fn on_shop(annotations: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let shop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/examples/shop");
     let folder = tempfile::tempdir().unwrap();

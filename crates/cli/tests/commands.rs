@@ -1,5 +1,4 @@
-//! Service and namespace arguments, kubectl's names, the node flag, and what `simulate` lists
-//! first.
+//! Service and namespace arguments, kubectl's names, the node flag, and the order in `simulate`.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,8 +29,7 @@ fn fine(words: &[&str]) -> (String, String) {
     (String::from_utf8(output.stdout).unwrap(), errors)
 }
 
-/// Three Services in two namespaces and two zones. `bank/pay` has an invalid port, and `shop/web`
-/// an invalid slice.
+/// Three Services in two zones. `bank/pay` has an invalid port, and `shop/web` an invalid slice.
 const BUSY: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}}}
 ---

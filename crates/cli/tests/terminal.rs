@@ -15,8 +15,7 @@ use cluster::text::is_hidden;
 const ATTACK: &str =
     r"a\u001b]0;owned\u0007\u001b[2J\n  node   6.6.6.6:8080   forged\r\u202edesrever\u2028\u009b2J";
 
-/// A shop with hostile text in slices, which other users may write, and in a file with the other
-/// objects.
+/// A shop with hostile text in all objects.
 fn cluster() -> String {
     let mut text = String::new();
     for name in ["n1", "n2"] {

@@ -1,5 +1,4 @@
-//! `--config`: the `KubeProxyConfiguration` of the kube-proxy that this agent replaces (KP-CF-10 to
-//! KP-CF-52).
+//! `--config`: the `KubeProxyConfiguration` of kube-proxy (KP-CF-10 to KP-CF-52).
 //!
 //! As in kube-proxy, the file overrides the flags, except for the node's name. Zero, empty and null
 //! leave a setting unchanged, because kubeadm writes many of them. Each field that the agent does
@@ -176,8 +175,8 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// Returns the arguments after reading a file with these lines and the lines about ignored
-    /// fields, or the error.
+    /// The arguments after a file with these lines, and the lines about ignored fields; or the
+    /// error.
     fn configured(flags: &[&str], lines: &str) -> Result<(AgentArgs, Vec<String>), String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(lines.as_bytes()).unwrap();
@@ -200,7 +199,7 @@ mod tests {
         configured(flags, &format!("{HEAD}{lines}"))
     }
 
-    /// KP-DS-05, KP-CF-50: as written by `kubeadm init` of Kubernetes 1.37, except for the
+    /// KP-DS-05, KP-CF-50: as `kubeadm init` of Kubernetes 1.37 writes it, except for the
     /// addresses.
     const OF_KUBEADM: &str = include_str!("proxy_config/kubeadm.yaml");
 

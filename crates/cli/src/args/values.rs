@@ -113,8 +113,7 @@ pub fn cidr(text: &str) -> Result<IpNetwork, String> {
     model::parse_range(text).map_err(|error| error.to_string())
 }
 
-/// A Node's name as in RFC 1123 (lower-case letters, digits, `-` and `.`), trimmed and lower-cased
-/// as in kube-proxy.
+/// A Node's name (RFC 1123: a-z, 0-9, `-` and `.`), trimmed and lower-cased as in kube-proxy.
 pub fn node_name(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase();
     let fits = !name.is_empty()
@@ -137,8 +136,7 @@ pub fn node_ip(text: &str) -> Result<IpAddr, String> {
     })
 }
 
-/// `namespace/name`, or as in kubectl `svc/name` or `service/name`, optionally with a namespace
-/// between.
+/// `namespace/name`, or as in kubectl `svc/name`, `svc/namespace/name`, or `service` for `svc`.
 pub fn service_name(text: &str) -> Result<ServiceName, String> {
     let fits = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';

@@ -172,8 +172,7 @@ impl SimulationResult<'_> {
     }
 }
 
-/// The reason if `topology-mode: Auto` would give no hints. Every endpoint then gets the same
-/// share.
+/// The reason if `topology-mode: Auto` would give no hints, so that all shares are equal.
 #[derive(Debug)]
 struct NoHints {
     /// The code of the problem, if there is only one.

@@ -50,8 +50,7 @@ fn connect(mut client: TcpStream, opened: &AtomicUsize) -> io::Result<()> {
     join(client, server)
 }
 
-/// The output of `render` for the API server's own Service and an unknown node, with no trusted
-/// authority on the machine.
+/// `render` for the API server's own Service and an unknown node, without trusted authorities.
 fn render(arguments: &[&str], kubeconfig: Option<&str>) -> Vec<String> {
     let mut program = Command::new(env!("CARGO_BIN_EXE_ipvs-topo"));
     program.args(["render", "--node=none", "-o=save"]);

@@ -1,5 +1,4 @@
-//! Random clusters that a real API server accepts: Nodes, Services of all kinds, slices, policies,
-//! drains.
+//! Random clusters that a real API server accepts.
 
 use serde_json::{Map, Value, json};
 

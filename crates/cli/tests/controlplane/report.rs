@@ -18,8 +18,7 @@ use crate::server::{kubectl, kubectl_with, variable};
 const NAMESPACE: &str = "test-report";
 const NODE: &str = "test-report-n1";
 
-/// Two Nodes; the agent's account and Pod on the first; a Service whose only endpoint is on the
-/// second.
+/// Two Nodes; the agent's account and Pod on the first; a Service with an endpoint on the second.
 const OBJECTS: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: test-report}}
 ---
@@ -225,8 +224,7 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_is_owned_by_its_no
         let table = kubectl(&["get", "topologyagent", NODE]).unwrap();
         assert!(table.contains("OtherProxy"), "{table}");
 
-        // A value missing in the status disappears from the object. A deleted object is created
-        // again.
+        // A value missing in the status is removed. A deleted object is created again.
         let less = AgentStatus {
             policies: Vec::new(),
             drains: Vec::new(),

@@ -38,8 +38,7 @@ mod alone {
         save::save(&servers.map(|one| &one.server).collect::<Vec<_>>())
     }
 
-    /// `render -o json`, with file and line removed from warnings, because objects of a server have
-    /// none.
+    /// `render -o json` without file and line in warnings, which objects of a server do not have.
     fn json_of(resolved: Resolved, node: &str) -> String {
         let mut view: NodeView = resolved.view(node);
         for warning in &mut view.warnings {
@@ -60,8 +59,8 @@ mod alone {
         names
     }
 
-    /// Compares the API server with the file at `path`, from every node. Returns the state of the
-    /// server.
+    /// Compares the API server with the file at `path`, from every node. Returns the server's
+    /// state.
     fn same(what: &str, path: &Path, now: i64) -> Offline {
         let file = Origin::Files(path.to_owned());
         let mut through_server = read(&origin(), "none", now);
@@ -142,8 +141,7 @@ mod alone {
         }
     }
 
-    /// Applies an example. Objects from `kubectl get` cannot be applied completely; Pods do not
-    /// affect the result.
+    /// Applies an example. kubectl refuses some Pods of `list`, which do not affect the result.
     fn apply(example: &Path) {
         let folder = tempfile::tempdir().unwrap();
         for file in fs::read_dir(example).unwrap() {
@@ -186,8 +184,7 @@ mod alone {
         json!({"apiVersion": "v1", "kind": "List", "items": items})
     }
 
-    /// Defaults of the server do not change the result: the sent objects give the same virtual
-    /// servers.
+    /// The sent objects, without defaults of the server, give the same virtual servers.
     fn as_made(what: &str, mut through_server: Offline, path: &Path, now: i64) {
         through_server.me.node = "n0".into();
         let through_file = read(&Origin::Files(path.to_owned()), "n0", now);

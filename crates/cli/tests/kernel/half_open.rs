@@ -15,8 +15,7 @@ const HEALTH: &str = "127.0.0.1:10256";
 const METRICS: &str = "127.0.0.1:10249";
 const REQUESTS: usize = 5_000;
 const HARD: u64 = 20_000;
-/// Maximum of the agent's open files: two ports with their maximum of connections, and its own
-/// files.
+/// The agent's limit of open files: two ports with all their connections, and its own files.
 const FEW: usize = 400;
 
 fn limit_files(soft: u64) {

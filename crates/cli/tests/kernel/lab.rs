@@ -91,8 +91,8 @@ pub(crate) fn talk(one: &TcpStream, other: &TcpStream) {
     }
 }
 
-/// Runs lines of `ip`, without that word, in one process, because starting a process is slow on an
-/// emulated machine.
+/// Runs lines of `ip`, without that word, in one process, because processes start slowly in a
+/// guest.
 fn ip(options: &[&str], lines: &str) {
     let output = batch(options, lines);
     let error = text(&output.stderr);
@@ -134,8 +134,7 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 impl Lab {
-    /// A node with an address of each family on `eth0`, and an outsider at the other end of the
-    /// wire.
+    /// A node with an address of each family on `eth0`, and a host at the other end of the link.
     pub(crate) fn new() -> Self {
         let mut lab = Self::default();
         let outside = lab.namespace("outside");

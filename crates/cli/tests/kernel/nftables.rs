@@ -175,8 +175,7 @@ fn pain_05_a_pod_that_comes_or_goes_is_one_element_and_no_process() {
     wait_until("the end of many pods", || held() == 0);
     assert_eq!(node.childrens_faults(), before, "a process was started");
 
-    // If another program removes elements, the agent recreates the tables with the desired
-    // elements.
+    // Another program removes elements; the agent recreates the tables.
     sh("nft flush set ip ipvs-topo hairpin");
     node.write("v4.yaml", &pods(&["10.244.1.7 n1", "10.244.1.8 n1"]));
     wait_until("the repair", || {

@@ -84,8 +84,7 @@ pub(crate) fn reported(node: &Node) -> BTreeMap<String, BTreeMap<String, f64>> {
         .collect()
 }
 
-/// The expected part of each real server with `sh`, computed from the weights and the kernel's
-/// order.
+/// The expected part of each real server with `sh`, from the weights and the kernel's order.
 fn modelled(at: usize) -> BTreeMap<String, f64> {
     let listed = sh(&format!("ipvsadm -Ln --nosort -u {}:53", vip(at)));
     let real = |line: &str| {

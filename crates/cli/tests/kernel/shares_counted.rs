@@ -116,8 +116,7 @@ impl Target {
         self.counted()
     }
 
-    /// The endpoints whose count differs from the reported share by more than five standard
-    /// deviations.
+    /// Endpoints with a count more than five standard deviations from the reported share.
     fn off(&self, reported: &BTreeMap<String, f64>) -> String {
         let counted = self.counted_in_the_end();
         let all: u32 = counted.values().sum();

@@ -39,8 +39,7 @@ fn lists() -> Vec<Vec<u32>> {
     lists
 }
 
-/// Creates a virtual server with real servers in the order of `weights`; returns its address and
-/// port.
+/// Creates a virtual server with these real servers; returns its address and port.
 fn program(number: usize, weights: &[u32]) -> String {
     let target = format!("10.99.0.{}:80", number + 1);
     sh(&format!("ipvsadm -A -u {target} -s rr"));

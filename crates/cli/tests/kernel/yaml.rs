@@ -79,8 +79,7 @@ impl Service<'_> {
     }
 }
 
-/// An EndpointSlice of the Service `service`, one line for each endpoint: `ADDRESS NODE
-/// [CONDITIONS]`.
+/// An EndpointSlice of `service`, with a line for each endpoint: `ADDRESS NODE [CONDITIONS]`.
 pub(crate) fn slice(
     service: &str,
     name: &str,

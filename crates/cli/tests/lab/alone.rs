@@ -39,8 +39,7 @@ impl Stage<'_> {
     }
 }
 
-/// Prints the duration of a scene to standard error. The test's own output is shown only if it
-/// fails.
+/// Prints the duration to standard error; cargo shows the test's own output only if it fails.
 fn print_duration(name: &str, began: Instant) {
     let seconds = began.elapsed().as_secs_f64();
     let mut stderr = std::io::stderr().lock();
@@ -126,7 +125,7 @@ fn kill_each_agent() {
     }
 }
 
-/// Kubelet restarts it.
+/// Kills the agent on `node`, and waits until kubelet has restarted it.
 fn kill_agent(node: &str) {
     let agent = agent_on(node);
     let before = restarts(&agent);
@@ -210,8 +209,8 @@ fn evict(pod: &str) -> Result<(), String> {
     kubectl_tries(&eviction, &["create", "--raw", &path, "-f", "-"]).map(drop)
 }
 
-/// A change after that reaches every kernel: half of the share for the zone's one pod, a quarter
-/// for each other.
+/// Later changes reach every kernel: half of the share for the zone's one pod, a quarter for
+/// others.
 fn server_is_killed(namespace: &Namespace) {
     xtask(&["controlplane", "stop", "kube-apiserver", "--kill"]);
     agents_report_the_unreachable_server();
@@ -261,8 +260,7 @@ fn one_agent_may_not_read_and_one_hangs(namespace: &Namespace) {
     every_agent_follows(namespace, 70);
 }
 
-/// Gives the zone's one pod a share in percent, and the two others the rest, which is a smaller
-/// share.
+/// Gives the zone's one pod a share in percent, and the two others the smaller rest.
 fn every_agent_follows(namespace: &Namespace, share: u32) {
     let weights = format!(
         "topology.ipvs-topo.io/weights=zone={share},*={}",
@@ -280,8 +278,7 @@ fn every_agent_follows(namespace: &Namespace, share: u32) {
     }
 }
 
-/// An agent that starts there reaches the API server and serves. A drain ends by the clock of its
-/// node.
+/// An agent that starts there serves. Each agent ends a drain by the clock of its node.
 fn a_clock_is_wrong(namespace: &Namespace) {
     let node = "n2";
     let set = |hours: i32| on_node(node, &format!("date -s @$(($(date +%s) + 3600 * {hours}))"));
@@ -318,8 +315,7 @@ fn a_clock_is_wrong(namespace: &Namespace) {
     });
     assert_eq!(serving(node), (3, true));
     set(-1);
-    // Kubelet must be restarted: a Lease that is renewed with an earlier time looks like a stopped
-    // kubelet.
+    // A Lease renewed with an earlier time looks like a stopped kubelet, so kubelet is restarted.
     on_node(node, "kill $(pidof kubelet)");
     wait_for("no agent uses the corrected clock", || {
         (serving(node) == (2, false)).then_some(())

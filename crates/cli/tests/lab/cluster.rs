@@ -107,8 +107,7 @@ pub(crate) fn text(done: &Output) -> String {
 /// The nodes, each with another kernel.
 pub(crate) const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
-/// Waits until every node's kernel has real servers with a weight above zero for an address and
-/// port.
+/// Waits until every node's kernel has real servers with a weight above zero for an address.
 pub(crate) fn wait_until_served(address: &str) {
     for node in NODES {
         wait_for("a kernel does not serve", || {
@@ -133,8 +132,7 @@ const API_SERVER: &str = "192.0.2.1";
 
 pub(crate) const SYSTEM: &str = "--namespace=ipvs-topo-system";
 
-/// Applies the manifests as documented, also over an existing installation, and waits until
-/// everything runs.
+/// Applies the manifests as documented, also over existing ones, and waits until everything runs.
 pub(crate) fn install() {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let turn = ONE_AT_A_TIME.lock().unwrap();

@@ -1,5 +1,4 @@
-//! `kubectl apply -k manifests/base`: agents and controllers run, and the kernel of each node
-//! serves.
+//! `kubectl apply -k manifests/base`: agents and controllers run, and each node's kernel serves.
 
 use std::collections::BTreeSet;
 
@@ -104,8 +103,8 @@ fn every_agent_acts_by_a_new_policy(namespace: &Namespace) {
     );
 }
 
-/// With traffic, a Service's annotation changes, a zone loses its pod and gets another, and a zone
-/// is drained and returned.
+/// With traffic: an annotation changes, a zone's pod is replaced, and a zone is drained and
+/// restored.
 #[test]
 fn alone_the_second_demo_runs_in_a_cluster_with_traffic() {
     let played = xtask(&["demo", "--kubernetes"]);

@@ -42,8 +42,7 @@ impl<'a> Traffic<'a> {
         traffic
     }
 
-    /// Asserts that the clients on `nodes` continue, and that no request failed since the last
-    /// check.
+    /// Asserts that the clients on `nodes` continue without a failure since the last check.
     pub(crate) fn flows_without_failure(&mut self, scene: &str, nodes: &[&str]) {
         for node in nodes {
             let before = self.seen.get(*node).cloned().unwrap_or_default();

@@ -68,8 +68,7 @@ fn status() -> StatusView {
     serde_json::from_value(hostile(view)).unwrap()
 }
 
-/// After removing our own colours, no control character is left and no line begins with the forged
-/// text.
+/// Without colours, no control character is left and no line begins with the forged text.
 #[track_caller]
 fn harmless(text: &str) {
     let colours = ["0", "1", "2", "31", "32", "33", "39"];

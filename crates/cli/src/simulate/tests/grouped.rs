@@ -41,8 +41,8 @@ const OBJECTS: [&str; 5] = [
      spec: {mode: Balanced, enforcement: Override, levels: [{key: zone}, {key: example.com/rack}, {any: true}], guard: {demand: AllocatableCPU}}\n",
 ];
 
-/// Zone, rack and CPU of each Node (rack 0: no label), and the Node (255: unknown) and readiness of
-/// each endpoint.
+/// Zone, rack (0: no label) and CPU of each Node; Node (255: unknown) and readiness of each
+/// endpoint.
 type Places = (Vec<(u8, u8, u8)>, Vec<(u8, bool)>);
 
 fn snapshot((nodes, endpoints): &Places, policy: &str, objects: &str) -> Snapshot {
@@ -114,8 +114,8 @@ fn rounded(flow: &Flow) -> (Vec<i64>, Vec<(String, i64)>) {
     (numbers, empty)
 }
 
-/// Returns the number of resolved groups, and checks that they have the results of each of their
-/// Nodes. With `hashes` some buckets may differ.
+/// Checks that groups have the results of each of their Nodes; returns the number of groups. With
+/// `hashes` some buckets may differ.
 fn compare(snapshot: &Snapshot, hashes: bool) -> Result<usize, TestCaseError> {
     let atlas = NodeZones::of(snapshot);
     let service = snapshot.services().next().unwrap();
