@@ -193,11 +193,7 @@ fn an_agent_reports_with_the_rules_of_the_base_and_the_report_is_owned_by_its_no
     let kubeconfig = account(folder.path());
     let mut summary = decided(&kubeconfig);
     summary.drains.clear();
-    assert_eq!(
-        summary.policies.len(),
-        1,
-        "only one policy decides a Service"
-    );
+    assert_eq!(summary.policies.len(), 1, "one policy decides a Service");
     assert_eq!(
         (summary.policies[0].generation, summary.policies[0].services),
         (1, 1)
