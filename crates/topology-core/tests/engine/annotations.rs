@@ -191,27 +191,30 @@ fn v4_more_than_16_levels_are_refused() {
 
 #[test]
 fn v5_a_level_twice_is_refused_even_under_two_names() {
-    refused(&[("keys", "zone,zone")], "level `zone` stands twice");
+    refused(&[("keys", "zone,zone")], "level `zone` is listed twice");
     refused(
         &[("keys", "node,kubernetes.io/hostname")],
-        "level `node` stands twice",
+        "level `node` is listed twice",
     );
     refused(
         &[("keys", "zone,topology.kubernetes.io/zone")],
-        "level `zone` stands twice",
+        "level `zone` is listed twice",
     );
-    refused(&[("weights", "node=1,node=2")], "level `node` stands twice");
+    refused(
+        &[("weights", "node=1,node=2")],
+        "level `node` is listed twice",
+    );
 }
 
 #[test]
 fn v6_a_star_that_is_not_last_is_refused() {
     refused(
         &[("keys", "*,zone")],
-        "`*` stands before another level; write it last",
+        "`*` comes before another level; write it last",
     );
     refused(
         &[("weights", "node=1,*=2,zone=3")],
-        "`*` stands before another level; write it last",
+        "`*` comes before another level; write it last",
     );
 }
 
@@ -274,11 +277,11 @@ fn a_policy_may_be_named_and_then_says_all() {
     );
     refused(
         &[("policy", "near"), ("keys", "zone")],
-        "the named policy says all",
+        "the named policy decides alone",
     );
     refused(
         &[("policy", "near"), ("scheduler", "mh")],
-        "the named policy says all",
+        "the named policy decides alone",
     );
     for bad in ["", "Near", "-near", "near.", "other/near", "a b"] {
         refused(
