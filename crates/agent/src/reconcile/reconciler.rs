@@ -38,9 +38,7 @@ use crate::state::Pulse;
 pub(super) enum Item {
     /// The first pass could not start.
     Start,
-    /// Our routes.
     Routes,
-    /// Our tables.
     Tables,
     /// Our tables are being read.
     TablesRead,
