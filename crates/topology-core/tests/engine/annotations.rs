@@ -68,7 +68,7 @@ fn the_mode_follows_from_the_others() {
 }
 
 #[test]
-fn a_mode_may_be_said_as_well() {
+fn a_mode_may_be_set_as_well() {
     accepted(
         &[("mode", "weighted"), ("weights", "zone=1")],
         Mode::Weighted,
@@ -219,7 +219,7 @@ fn v6_a_star_that_is_not_last_is_refused() {
 }
 
 #[test]
-fn v8_what_is_no_label_key_is_refused() {
+fn v8_an_invalid_label_key_is_refused() {
     for key in [
         "-rack",
         "rack-",
@@ -243,7 +243,7 @@ fn v9_an_empty_element_is_refused() {
 }
 
 #[test]
-fn contradictions_are_refused_with_the_way_out() {
+fn contradictions_are_refused_with_a_remedy() {
     refused(
         &[("keys", "zone"), ("weights", "zone=1")],
         "keep one of them",
@@ -270,7 +270,7 @@ fn contradictions_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn a_policy_may_be_named_and_then_says_all() {
+fn a_named_policy_decides_alone() {
     assert_eq!(
         read(&[("policy", "near.v1")]),
         Ok(Some(AnnotationChoice::Named("near.v1".into())))
@@ -292,7 +292,7 @@ fn a_policy_may_be_named_and_then_says_all() {
 }
 
 #[test]
-fn an_unknown_annotation_is_refused_with_those_that_are_known() {
+fn an_unknown_annotation_is_refused_with_a_list_of_known_ones() {
     refused(
         &[("weight", "zone=1")],
         "unknown annotation; known are mode, keys, weights",

@@ -5,7 +5,7 @@ use super::values::{
 };
 use crate::scheduler::Scheduler;
 
-/// An annotation of ours.
+/// A topology annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
     /// The name after [`PREFIX`](super::PREFIX).
@@ -62,7 +62,7 @@ pub enum ValueKind {
     Name,
 }
 
-/// Every annotation of ours on a Service.
+/// All topology annotations of Services.
 pub const ANNOTATIONS: [Annotation; 14] = [
     Annotation {
         name: "mode",

@@ -46,7 +46,7 @@ fn every_choice_is_read() {
 }
 
 #[test]
-fn what_is_not_said_is_off() {
+fn choices_are_off_by_default() {
     let policy = accepted(&[("keys", "zone,*")], Mode::Prefer, "zone=100,*=0");
     let levels = policy.levels.clone();
     assert_eq!(
@@ -145,7 +145,7 @@ fn values_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
-fn choices_without_anything_to_choose_about_are_refused() {
+fn choices_without_levels_are_refused() {
     for (name, value) in [
         ("overprovision", "140"),
         ("max-overload", "0"),
