@@ -39,7 +39,7 @@ fn a_yaml_bomb_is_named_and_everything_else_goes_on() {
     node.write("bomb.yaml", BOMB);
     node.write("deep.yaml", DEEP);
     for (file, words) in [
-        ("bomb.yaml", "aliases that stand for more than"),
+        ("bomb.yaml", "aliases expand to more than"),
         ("deep.yaml", "nested more than 64 levels deep"),
     ] {
         node.wait_log(words);

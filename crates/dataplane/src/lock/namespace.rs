@@ -95,7 +95,7 @@ mod tests {
 
     /// All tests of a run share one network namespace, so this is a single test.
     #[tokio::test]
-    async fn a_second_agent_of_a_network_namespace_names_the_first_and_another_user_stops_none() {
+    async fn a_second_agent_names_the_first_and_another_user_stops_no_agent() {
         let first = NamespaceLock::acquire().unwrap();
         let error = NamespaceLock::acquire().unwrap_err().to_string();
         let me = format!("process {})", std::process::id());
