@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn the_search_walks_as_the_formula_says(classes in any_levels()) {
+    fn the_search_walks_by_the_formula(classes in any_levels()) {
         let mut search = Search::new(&classes);
         let found = search.up_to(SEARCH_LIMIT);
         let expected = (1..=SEARCH_LIMIT)
