@@ -44,7 +44,6 @@ use crate::state::{Page, ServiceState, Stopped};
 /// Services in one page, unless the client requests fewer.
 pub const PAGE: usize = 200;
 
-/// The requested Services.
 #[derive(Debug, Default, Deserialize)]
 struct Ask {
     name: Option<String>,

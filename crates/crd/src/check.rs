@@ -71,12 +71,12 @@ impl Checker<'_> {
     /// Reports the first broken rule of each property.
     fn rules(&mut self, field: &Field<'_>, object: &Object) {
         let Some(node) = field.node() else { return };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for rule in object.rules() {
-            if told.contains(&rule.at) || rule.holds.holds(node) {
+            if reported.contains(&rule.at) || rule.holds.holds(node) {
                 continue;
             }
-            told.push(rule.at);
+            reported.push(rule.at);
             let (first, second) = rule.at.split_once('.').unwrap_or((rule.at, ""));
             let outer = field.get(first);
             match (first, second) {

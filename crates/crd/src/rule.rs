@@ -149,13 +149,13 @@ fn distinct(list: &str, name: &str, aliases: &[[&str; 2]]) -> String {
 }
 
 fn is_distinct(items: &[Node], name: &str, aliases: &[[&str; 2]]) -> bool {
-    let stands_for = |text| {
+    let full_key = |text| {
         let alias = aliases.iter().find(|[alias, _]| *alias == text);
         alias.map_or(text, |[_, key]| *key)
     };
     let values: Vec<&str> = items
         .iter()
-        .filter_map(|item| text(item, name).map(stands_for))
+        .filter_map(|item| text(item, name).map(full_key))
         .collect();
     let twice = |(at, value)| values.iter().take(at).any(|earlier| earlier == value);
     !values.iter().enumerate().any(twice)

@@ -21,7 +21,6 @@ const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// A kubeconfig.
     Kubeconfig(PathBuf),
     /// Like kubectl: the files in `KUBECONFIG`, else `~/.kube/config`, else the service account of
     /// the pod.

@@ -33,7 +33,6 @@ impl Verb {
         }
     }
 
-    /// The HTTP method.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Get | Self::List | Self::Watch => "GET",

@@ -33,7 +33,6 @@ impl ReportLoad {
     }
 }
 
-/// The recent writes.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit {
     /// The node's offset in a round, in thousandths.

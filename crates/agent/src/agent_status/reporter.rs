@@ -219,7 +219,6 @@ fn length(report: &AgentStatus) -> u64 {
     serde_json::to_vec(report).map_or(0, |text| text.len() as u64)
 }
 
-/// The current report.
 fn compose(pulse: &Pulse, phase: AgentPhase, summary: DecisionSummary) -> AgentStatus {
     let sum = |part: fn(&crate::state::FamilyCounts) -> u64| part(&pulse.v4) + part(&pulse.v6);
     AgentStatus {

@@ -14,7 +14,6 @@ use topology_core::virtual_server::VirtualServerKey;
 /// The desired state of one Service on this node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DesiredService {
-    /// Its virtual servers.
     pub(crate) keys: BTreeSet<VirtualServerKey>,
     /// Addresses of its endpoints on this node, ready or not.
     pub(crate) local: BTreeSet<IpAddr>,

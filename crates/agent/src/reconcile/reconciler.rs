@@ -44,7 +44,6 @@ pub(super) enum Item {
     TablesRead,
     /// Connection tracking entries are being deleted.
     Flows,
-    /// A virtual server.
     Server(VirtualServerKey),
     /// The decision of a Service, identified by one of its virtual servers, that depends on the time.
     Decision(VirtualServerKey),

@@ -59,8 +59,8 @@ mod tests {
     fn a_complete_member_is_decompressed_at_once() {
         let mut inflater = Inflater::new();
         for text in ["first".repeat(40_000), "second".to_owned()] {
-            let told = inflater.next(&member(text.as_bytes()), MOST).unwrap();
-            assert_eq!(told, text);
+            let decompressed = inflater.next(&member(text.as_bytes()), MOST).unwrap();
+            assert_eq!(decompressed, text);
         }
         inflater.end().unwrap();
     }
@@ -70,9 +70,13 @@ mod tests {
         let text: Vec<u8> = (0..200_000_u32).flat_map(u32::to_be_bytes).collect();
         let member = member(&text);
         let half = &member[..member.len() / 2];
-        let told = Inflater::new().next(half, MOST).unwrap();
-        assert!(told.len() > text.len() / 4, "{}", told.len());
-        assert!(text.starts_with(&told));
+        let decompressed = Inflater::new().next(half, MOST).unwrap();
+        assert!(
+            decompressed.len() > text.len() / 4,
+            "{}",
+            decompressed.len()
+        );
+        assert!(text.starts_with(&decompressed));
     }
 
     #[test]
@@ -92,8 +96,8 @@ mod tests {
     #[test]
     fn output_above_the_limit_is_an_error() {
         let zeros = member(&vec![0; 40 << 20]);
-        let told = Inflater::new().next(&zeros, MOST);
-        assert!(told.is_err(), "{} bytes", zeros.len());
+        let decompressed = Inflater::new().next(&zeros, MOST);
+        assert!(decompressed.is_err(), "{} bytes", zeros.len());
     }
 
     proptest! {
@@ -104,12 +108,12 @@ mod tests {
         ) {
             let sent: Vec<u8> = texts.iter().flat_map(|text| member(text)).collect();
             let mut inflater = Inflater::new();
-            let mut told = Vec::new();
+            let mut decompressed = Vec::new();
             for part in sent.chunks(size) {
-                told.extend_from_slice(&inflater.next(part, MOST).unwrap());
+                decompressed.extend_from_slice(&inflater.next(part, MOST).unwrap());
             }
             prop_assert!(texts.is_empty() || inflater.end().is_ok());
-            prop_assert_eq!(told, texts.concat());
+            prop_assert_eq!(decompressed, texts.concat());
         }
 
         #[test]
