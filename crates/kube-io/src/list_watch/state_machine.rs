@@ -5,7 +5,7 @@
 //!  Stream ───────────────> Page ───────────────────┐
 //!    │  ^                   │ 410: from the start  v
 //!    │  └───────────────────┴──── 410 ────────── Watch <── stream ended or broke: last version
-//!    └── bookmark: the list is complete ──────────^
+//!    └── bookmark: the list is complete ───────────^
 //! ```
 //!
 //! Requests stay rare even if the server fails. Only a change from streams to pages is requested at
