@@ -49,7 +49,7 @@ impl NamespaceLock {
         let user = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.user.to_string());
         tracing::warn!(
             user,
-            "a process that is no agent has the name @ipvs-topo/agent in this network namespace; a second agent would not \
+            "a process that is not an agent has the name @ipvs-topo/agent in this network namespace; a second agent would not \
              be noticed"
         );
         Ok(Self { _socket: None })

@@ -15,7 +15,7 @@ pub enum AccessError {
     },
     /// Neither a kubeconfig nor a pod.
     #[error(
-        "no API server is known: neither KUBECONFIG nor ~/.kube/config leads to a kubeconfig, and this is no pod with an account; give --kubeconfig PATH or --cluster PATH"
+        "no API server is known: neither KUBECONFIG nor ~/.kube/config leads to a kubeconfig, and the process is not in a pod with a service account; give --kubeconfig PATH or --cluster PATH"
     )]
     Nowhere,
     /// `--context` without a kubeconfig.

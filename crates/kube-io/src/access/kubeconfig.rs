@@ -89,17 +89,17 @@ fn words(error: &KubeconfigError) -> (String, &'static str) {
             format!("it cannot be read: {error}"),
             "correct the path or its permissions",
         ),
-        KubeconfigError::Parse(_) => ("it is no kubeconfig in YAML or JSON".to_owned(), FIT),
+        KubeconfigError::Parse(_) => ("it is not a kubeconfig in YAML or JSON".to_owned(), FIT),
         KubeconfigError::MissingClusterUrl => (
             "its cluster has no server".to_owned(),
             "add server: https://HOST:PORT",
         ),
         KubeconfigError::ParseClusterUrl(_) => (
-            "the server of its cluster is no address".to_owned(),
+            "the server of its cluster is not an address".to_owned(),
             "write it as https://10.0.0.1:6443",
         ),
         KubeconfigError::ParseProxyUrl(_) => (
-            "its proxy-url is no address".to_owned(),
+            "its proxy-url is not an address".to_owned(),
             "write it as http://10.0.0.1:3128",
         ),
         KubeconfigError::LoadCertificateAuthority(error) => {
@@ -189,7 +189,10 @@ mod tests {
             config(read, context, &file).await.unwrap_err().to_string()
         };
         let broken = shown("users: [{name: me, user: {token: s3cret}\n}", None).await;
-        assert!(broken.contains("config: it is no kubeconfig"), "{broken}");
+        assert!(
+            broken.contains("config: it is not a kubeconfig"),
+            "{broken}"
+        );
         assert!(!broken.contains("s3cret"), "{broken}");
         let good = text("one", "https://10.0.0.1:1");
         let unknown = shown(&good, Some("two")).await;

@@ -75,7 +75,7 @@ async fn run(exec: &ExecConfig) -> Result<Printed, String> {
         Some(ExecInteractiveMode::Never) => false,
         Some(ExecInteractiveMode::Always) if !at_terminal => {
             return Err(
-                "has interactiveMode: Always, and standard input is no terminal; run it where there is one"
+                "has interactiveMode: Always, and standard input is not a terminal; run it where there is one"
                     .to_owned(),
             );
         }

@@ -89,7 +89,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
             CLIENT,
         ),
         RustlsTlsError::AddRootCertificate(_) => (
-            "the certificate authority is no certificate".to_owned(),
+            "the certificate authority is not a certificate".to_owned(),
             AUTHORITY,
         ),
         RustlsTlsError::NoValidNativeRootCA(_) => (
@@ -97,7 +97,7 @@ fn certificate(error: &RustlsTlsError) -> (String, &'static str) {
             "add certificate-authority to the cluster of the kubeconfig",
         ),
         RustlsTlsError::InvalidServerName(_) => (
-            "tls-server-name is no name".to_owned(),
+            "tls-server-name is not a valid name".to_owned(),
             "correct tls-server-name of the kubeconfig",
         ),
     }

@@ -6,7 +6,7 @@ pub enum DecodeError {
     Json(#[from] serde_json::Error),
     #[error("protobuf: {0}")]
     Protobuf(String),
-    #[error("`{0}` is no event of a watch")]
+    #[error("`{0}` is not a watch event")]
     Event(Box<str>),
 }
 

@@ -29,7 +29,7 @@ pub(super) fn object(bytes: &[u8]) -> Result<Node, DecodeError> {
 pub(super) fn list(bytes: &[u8], sink: &mut dyn FnMut(Node)) -> Result<Page, DecodeError> {
     let (kind, list) = open(bytes)?;
     let Some(kind) = kind.strip_suffix("List") else {
-        return Err(garbled(format!("a {kind} is no list")));
+        return Err(garbled(format!("a {kind} is not a list")));
     };
     let table = kinds::of(kind)?;
     let mut page = None;

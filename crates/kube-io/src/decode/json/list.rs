@@ -55,7 +55,7 @@ impl<'de, O, S: DeserializeSeed<'de, Value = O> + Copy> Visitor<'de> for Whole<'
             return Ok(page);
         }
         Err(serde::de::Error::custom(
-            "an answer without `items` is no list",
+            "an answer without `items` is not a list",
         ))
     }
 }
