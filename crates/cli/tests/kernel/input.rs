@@ -39,7 +39,7 @@ fn a_yaml_bomb_is_reported_and_valid_files_are_served() {
     node.write("bomb.yaml", BOMB);
     node.write("deep.yaml", DEEP);
     for (file, words) in [
-        ("bomb.yaml", "aliases that stand for more than"),
+        ("bomb.yaml", "aliases expand to more than"),
         ("deep.yaml", "nested more than 64 levels deep"),
     ] {
         node.wait_log(words);
@@ -66,8 +66,8 @@ const FAULTS: &[Fault] = &[
     (&[("weights", "node=80,zone=x")], "is out of range"),
     (&[("weights", "zone=10001")], "is out of range"),
     (&[("weights", "zone")], "has no weight"),
-    (&[("keys", "zone,zone")], "level `zone` stands twice"),
-    (&[("keys", "*,zone")], "`*` stands before another level"),
+    (&[("keys", "zone,zone")], "level `zone` is listed twice"),
+    (&[("keys", "*,zone")], "`*` comes before another level"),
     (&[("keys", "-rack")], "is not a label key"),
     (&[("keys", "node,,zone")], "a level is empty"),
     (
@@ -98,7 +98,7 @@ const FAULTS: &[Fault] = &[
     (&[("policy", "Near")], "give the name of a TopologyPolicy"),
     (
         &[("policy", "near"), ("keys", "zone")],
-        "the named policy says all",
+        "the named policy decides alone",
     ),
     (
         &[("weights", "*=1"), ("empty-tier", "Cascade")],

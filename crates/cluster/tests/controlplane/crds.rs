@@ -29,8 +29,8 @@ fn every_definition_is_accepted_strictly_and_explained() {
         let name = kubectl_with(&definition, &[&apply[..], &name].concat()).unwrap();
         let explained = eventually(&name, || kubectl(&["explain", &name]).ok());
         assert!(explained.contains("DESCRIPTION:"), "{explained}");
-        // What agents report wants nothing.
-        let wanted = ["spec\t<Object> -required-", "What is wanted."];
+        // A report has no desired state.
+        let wanted = ["spec\t<Object> -required-", "The desired state."];
         let is_report = name.starts_with("topologyagents.");
         assert!(
             wanted

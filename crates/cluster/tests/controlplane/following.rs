@@ -238,7 +238,7 @@ mod alone {
             let told = state.trouble.unwrap().to_string();
             let words = [
                 format!("{kind}: NotFound (404)"),
-                "install what defines this kind of object, if it is wanted".to_owned(),
+                "install the CRD or API of this kind, if it is needed".to_owned(),
             ];
             assert!(words.iter().all(|word| told.contains(word)), "{told}");
         }

@@ -276,6 +276,6 @@ fn a_service_whose_annotations_do_not_change_is_let_pass() {
     assert!(change("other.example.com/mode=other").status.success());
     let odd = change("topology.ipvs-topo.io/keys=zone,,*");
     let told = String::from_utf8(odd.stderr).unwrap();
-    assert!(told.contains("an empty one is none"), "{told}");
+    assert!(told.contains("an empty level is not allowed"), "{told}");
     assert!(change("topology.ipvs-topo.io/keys-").status.success());
 }
