@@ -64,10 +64,10 @@ impl Followed {
     /// Fails when a batch arrives within `time`.
     fn expect_no_change(&mut self, time: Duration) {
         let watch = &mut self.watch;
-        let batch = self
+        let result = self
             .runtime
             .block_on(async { tokio::time::timeout(time, watch.next()).await });
-        assert!(batch.is_err(), "{batch:?}");
+        assert!(result.is_err(), "{result:?}");
     }
 }
 

@@ -1,9 +1,10 @@
-//! Leader election among replicas by a Lease, with the rules of client-go's `leaderelection`. No I/O, no clock.
+//! Leader election with a Lease, by the rules of client-go's `leaderelection`. No I/O, no clock.
 //!
-//! The holder renews the Lease. Another replica takes it after it has seen the Lease unchanged for its duration. It
-//! measures that with its own clock, from when it first saw this version: clocks of different machines are never
-//! compared. A holder that cannot renew stops leading before that, counted from before its last renewal was sent. So
-//! there is at most one leader. A property test runs many replicas against one Lease with delays of any length.
+//! The holder renews the Lease. Another replica takes the Lease after it was unchanged for its
+//! duration. Each replica measures this time with its own clock, from the moment when it first read
+//! this version: clocks of different machines are never compared. A holder that cannot renew stops
+//! leading earlier, counted from the moment before it sent its last renewal. So there is at most
+//! one leader. A property test runs many replicas against one Lease with delays of any length.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use std::time::Duration;
 pub const DURATION: Duration = Duration::from_secs(15);
 /// The holder stops leading after this time without a renewal.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// Between two attempts.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A Lease as the API server has it.
@@ -33,7 +34,7 @@ pub struct Record {
 /// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// None before this moment.
+    /// Send nothing before this time.
     Wait(Duration),
     /// Read the Lease.
     Get,
@@ -62,7 +63,7 @@ pub enum Response {
 #[derive(Debug)]
 pub struct Election {
     me: String,
-    /// The Lease as last seen, and when this version was first seen.
+    /// The Lease as last read, and when this version was first read.
     seen: Option<(Record, Duration)>,
     /// When the last successful renewal was sent.
     renewed: Option<Duration>,
@@ -75,7 +76,7 @@ pub struct Election {
 }
 
 impl Election {
-    /// A replica with an identity that no other has.
+    /// `me`: the holder identity, which must be unique.
     pub fn new(me: &str) -> Self {
         Self {
             me: me.to_owned(),
@@ -88,7 +89,8 @@ impl Election {
         }
     }
 
-    /// Until when this replica leads without another response; `None` if it does not lead at `now`.
+    /// Time until which this replica leads without another response; `None` if it does not lead at
+    /// `now`.
     pub fn leads_until(&self, now: Duration) -> Option<Duration> {
         let until = self.renewed? + DEADLINE;
         (now < until).then_some(until)
@@ -149,7 +151,7 @@ impl Election {
         };
         let writes = is_mine || is_free(&record, since, now);
         self.seen = Some((record, since));
-        // Writes at once, while what was read is fresh.
+        // Writes at once, before the Lease changes again.
         self.unread = !writes;
         if writes {
             self.not_before = now;
@@ -159,7 +161,7 @@ impl Election {
     }
 
     fn written(&mut self, now: Duration, version: String) {
-        // A write over another holder's name is one more transition.
+        // A change of the holder is a transition.
         let transitions = self.seen.as_ref().map_or(0, |(seen, _)| {
             seen.transitions
                 .saturating_add(i32::from(seen.holder != self.me))
@@ -174,7 +176,7 @@ impl Election {
         (self.missing, self.unread, self.renewed) = (false, false, Some(self.sent));
     }
 
-    /// Stops leading. Returns what to write so that another replica need not wait, if the Lease is held.
+    /// Stops leading. If the Lease is held, returns the record that frees it for another replica.
     pub fn release(&mut self) -> Option<Record> {
         self.renewed.take()?;
         let (seen, _) = self.seen.take()?;

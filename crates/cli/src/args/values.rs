@@ -107,7 +107,9 @@ fn bind_address(text: &str, default_port: u16) -> Result<BindAddress, String> {
 pub fn label_key(text: &str) -> Result<String, String> {
     match LevelKey::parse(text)? {
         LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
-        LevelKey::Node | LevelKey::Any => Err("it is no label; name those of Nodes".to_owned()),
+        LevelKey::Node | LevelKey::Any => {
+            Err("not the key of a label; use keys of Node labels".to_owned())
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crd::{GROUP, VERSION};
 
-/// A collection of objects that the controller follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
     /// `v1` Nodes.
@@ -19,7 +18,7 @@ pub enum Collection {
     Maps,
     /// `v1` Services.
     Services,
-    /// `EndpointSlice` objects that Kubernetes' own controller does not make.
+    /// `EndpointSlice` objects that the controller of Kubernetes does not create.
     Slices,
 }
 
@@ -87,8 +86,8 @@ impl Collection {
         }
     }
 
-    /// The label selector, percent-encoded: Services and slices that node proxies serve, and of slices those without
-    /// `endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io`.
+    /// The label selector, percent-encoded. Selects Services and slices that node proxies serve,
+    /// without the slices of `endpointslice-controller.k8s.io`.
     pub const fn selector(self) -> &'static str {
         match self {
             Self::Services => {
