@@ -61,8 +61,8 @@ fn weights(loaded: &Loaded, now: Option<i64>) -> [Option<u32>; 2] {
         let address: std::net::IpAddr = address.parse().unwrap();
         let mut found = server.real_servers.iter();
         found
-            .find(|one| one.address == address)
-            .map(|one| one.weight)
+            .find(|real_server| real_server.address == address)
+            .map(|real_server| real_server.weight)
     })
 }
 

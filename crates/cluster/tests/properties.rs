@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn an_odd_object_does_not_touch_the_good_one_beside_it(odd in object(), first in any::<bool>()) {
+    fn a_random_object_does_not_affect_a_valid_object_beside_it(odd in object(), first in any::<bool>()) {
         let text = if first { format!("{odd}\n---{GOOD}") } else { format!("{GOOD}---\n{odd}\n") };
         let loaded = read_text("two.yaml", text.as_bytes(), &Options::default()).unwrap();
         let good = loaded.snapshot.services().find(|service| &*service.name.name == "good").unwrap();

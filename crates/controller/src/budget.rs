@@ -168,8 +168,8 @@ impl Budget {
             let used = self.used.get(owner).copied().unwrap_or_default();
             Some((owner, used, !queue.front()?.is_transition))
         });
-        let next = waiting.min_by(|(_, one, counts), (_, other, also)| {
-            one.total_cmp(other).then(counts.cmp(also))
+        let next = waiting.min_by(|(_, used, counts), (_, other_used, other_counts)| {
+            used.total_cmp(other_used).then(counts.cmp(other_counts))
         });
         next.map(|(owner, ..)| owner.clone())
     }
@@ -214,9 +214,9 @@ mod tests {
         let mut all = Vec::new();
         for second in 0..seconds {
             let now = Duration::from_secs(second);
-            for one in budget.allow(now, planned()) {
-                budget.wrote(now, &one, true);
-                all.push((second, one));
+            for write in budget.allow(now, planned()) {
+                budget.wrote(now, &write, true);
+                all.push((second, write));
             }
         }
         all
@@ -249,7 +249,7 @@ mod tests {
         for collection in [Collection::Maps, Collection::Drains] {
             let of = written
                 .iter()
-                .filter(|(_, one)| one.collection == collection);
+                .filter(|(_, write)| write.collection == collection);
             let seconds: Vec<u64> = of.map(|(second, _)| *second).collect();
             assert_eq!(seconds[0], 0);
             let longest = seconds.windows(2).map(|two| two[1] - two[0]).max();
@@ -271,7 +271,9 @@ mod tests {
         };
         let written = written(600, storm);
         let count = |namespace: &str| {
-            let of = written.iter().filter(|(_, one)| one.name.0 == namespace);
+            let of = written
+                .iter()
+                .filter(|(_, write)| write.name.0 == namespace);
             of.count()
         };
         assert!(count("aaa").abs_diff(count("zzz")) <= 2, "{}", count("aaa"));
@@ -286,8 +288,8 @@ mod tests {
         let mixed = vec![write(1, false), write(2, true)];
         let allowed = budget.allow(Duration::ZERO, mixed);
         assert!(allowed[0].is_transition);
-        for one in &allowed {
-            budget.wrote(Duration::ZERO, one, true);
+        for write in &allowed {
+            budget.wrote(Duration::ZERO, write, true);
         }
         let now = Duration::from_secs(1);
         assert_eq!(budget.allow(now, vec![write(1, false)]), []);

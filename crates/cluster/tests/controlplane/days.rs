@@ -85,11 +85,11 @@ fn a_busy_or_broken_server_gets_few_requests_and_nothing_is_deleted() {
     let follower = &mut broken.follower;
     follower.until_warned(&["services: Unavailable (503): etcd is away"]);
     for second in 1..=60 {
-        for one in [&mut busy, &mut broken] {
-            one.follower.until("the next second", |_| {
+        for behind in [&mut busy, &mut broken] {
+            behind.follower.until("the next second", |_| {
                 (start.elapsed() >= Duration::from_secs(second)).then_some(())
             });
-            assert_eq!(one.follower.state("services").phase, Phase::Stale);
+            assert_eq!(behind.follower.state("services").phase, Phase::Stale);
         }
     }
     // Each collection is requested at once, and again after at least 0.4, 0.8, 1.6, 3.2, 6.4 and
@@ -97,8 +97,8 @@ fn a_busy_or_broken_server_gets_few_requests_and_nothing_is_deleted() {
     // three times as long, so each of the seven collections that are always read is requested at
     // least five times. `Retry-After` of 2 s does not increase these counts.
     let rare = 7 * 5..=COLLECTIONS * 11;
-    for one in [&busy, &broken] {
-        let requests = one.gate.answered();
+    for behind in [&busy, &broken] {
+        let requests = behind.gate.answered();
         assert!(rare.contains(&requests), "{requests} in a minute");
     }
     busy.recovers(&namespaces[0].0);
@@ -274,18 +274,18 @@ mod alone {
                 };
                 refused.contains(text).then_some(())
             });
-            let mut one = Follower::administrator();
-            one.until_warned(&["services: Certificate: ", fault, remedy]);
-            assert_eq!(one.state("services").phase, Phase::Listing);
-            starting.push(one);
+            let mut follower = Follower::administrator();
+            follower.until_warned(&["services: Certificate: ", fault, remedy]);
+            assert_eq!(follower.state("services").phase, Phase::Listing);
+            starting.push(follower);
         }
         running.until("the watch after the change", |me| {
             (me.state("services").phase == Phase::Following).then_some(())
         });
         drop(serving);
-        for one in &mut starting {
-            one.until_whole();
-            one.until_no_warnings();
+        for follower in &mut starting {
+            follower.until_whole();
+            follower.until_no_warnings();
         }
         eventually("the server", || kubectl(&["get", "--raw=/readyz"]).ok());
     }

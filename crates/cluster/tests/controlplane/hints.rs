@@ -104,18 +104,18 @@ mod alone {
         }
 
         fn services(&self, placements: &[Placement]) {
-            for one in placements {
-                self.create(&self.path("services"), &one.service(MODE), None);
+            for placement in placements {
+                self.create(&self.path("services"), &placement.service(MODE), None);
             }
         }
 
         /// Waits until the slices of a Service have all of its endpoints.
-        fn slices(&self, follower: &mut Follower, one: &Placement) -> Vec<EndpointSlice> {
-            let name = ObjectName::new(&*self.namespace.0, &*one.name);
-            follower.until(&format!("the endpoints of {}", one.name), |me| {
+        fn slices(&self, follower: &mut Follower, placement: &Placement) -> Vec<EndpointSlice> {
+            let name = ObjectName::new(&*self.namespace.0, &*placement.name);
+            follower.until(&format!("the endpoints of {}", placement.name), |me| {
                 let slices = me.index.snapshot().slices(&name).to_vec();
                 let count: usize = slices.iter().map(|slice| slice.endpoints.len()).sum();
-                (!slices.is_empty() && count == one.pods).then_some(slices)
+                (!slices.is_empty() && count == placement.pods).then_some(slices)
             })
         }
 
@@ -135,11 +135,11 @@ mod alone {
                     })
                     .map(|[name, message]| (name, message))
                     .collect();
-                let has_annotation = |one: &&Placement| one.distribution.is_none();
+                let has_annotation = |placement: &&Placement| placement.distribution.is_none();
                 placements
                     .iter()
                     .filter(has_annotation)
-                    .all(|one| messages.contains_key(&one.name))
+                    .all(|placement| messages.contains_key(&placement.name))
                     .then_some(messages)
             })
         }
@@ -166,7 +166,7 @@ mod alone {
             let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
             let hints = endpoints.filter_map(|endpoint| endpoint.hints.as_ref());
             hints
-                .filter(|hints| hints.zones.iter().any(|one| **one == *zone))
+                .filter(|hints| hints.zones.iter().any(|hinted| **hinted == *zone))
                 .count()
         };
         let mut equal = [of("a"), of("b")];
@@ -194,30 +194,35 @@ mod alone {
         let messages = cluster.messages(placements);
         let theirs: Vec<_> = placements
             .iter()
-            .map(|one| cluster.slices(follower, one))
+            .map(|placement| cluster.slices(follower, placement))
             .collect();
         let nodes: Vec<Node> = follower.index.snapshot().nodes().cloned().collect();
         let zones = Zones::of(&nodes);
         let mut reasons = BTreeMap::new();
-        for (one, theirs) in placements.iter().zip(theirs) {
+        for (placement, theirs) in placements.iter().zip(theirs) {
             let mode = HintMode::of(
                 None,
-                Some("Auto").filter(|_| one.distribution.is_none()),
-                one.distribution,
+                Some("Auto").filter(|_| placement.distribution.is_none()),
+                placement.distribution,
             );
             let (ours, events) = ours(mode, zones.as_ref(), &theirs);
-            if one.distribution.is_some() {
-                assert_eq!(theirs, ours, "{}", one.name);
+            if placement.distribution.is_some() {
+                assert_eq!(theirs, ours, "{}", placement.name);
                 continue;
             }
             let words = words(events.first().unwrap());
             assert!(
-                messages[&one.name].contains(words),
+                messages[&placement.name].contains(words),
                 "{}: {words}, but the controller: {}",
-                one.name,
-                messages[&one.name]
+                placement.name,
+                messages[&placement.name]
             );
-            assert_eq!(counts(&theirs), counts(&ours), "{}: {theirs:?}", one.name);
+            assert_eq!(
+                counts(&theirs),
+                counts(&ours),
+                "{}: {theirs:?}",
+                placement.name
+            );
             *reasons.entry(words).or_default() += 1;
         }
         reasons
@@ -234,9 +239,9 @@ mod alone {
         let mut probes = (0..).map(|number| Placement::probe(&format!("probe-{number}")));
         let mut probe = |words: &str| {
             eventually(words, || {
-                let one = [probes.next().unwrap()];
-                cluster.services(&one);
-                cluster.messages(&one)[&one[0].name]
+                let next = [probes.next().unwrap()];
+                cluster.services(&next);
+                cluster.messages(&next)[&next[0].name]
                     .contains(words)
                     .then_some(())
             });

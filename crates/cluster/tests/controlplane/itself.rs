@@ -1,4 +1,4 @@
-//! The control plane of the tests behaves like the one of a real cluster.
+//! The control plane of the tests behaves like that of a real cluster.
 
 use std::process::Command;
 

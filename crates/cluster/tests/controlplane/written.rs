@@ -139,7 +139,7 @@ fn value(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<W
     let value =
         prop::sample::select(values).prop_map(move |value| (name.to_owned(), value.to_owned()));
     prop::option::weighted(0.3, value)
-        .prop_map(|one| one.into_iter().collect())
+        .prop_map(|pair| pair.into_iter().collect())
         .boxed()
 }
 
@@ -153,7 +153,7 @@ fn written() -> impl Strategy<Value = Written> {
     };
     let named = |name: &'static str, list: BoxedStrategy<String>, often: f64| {
         let pair = list.prop_map(move |value| (name.to_owned(), value));
-        prop::option::weighted(often, pair).prop_map(|one| one.into_iter().collect::<Written>())
+        prop::option::weighted(often, pair).prop_map(|pair| pair.into_iter().collect::<Written>())
     };
     let parts = (
         named("keys", list(level).boxed(), 0.6),

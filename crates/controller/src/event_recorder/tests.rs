@@ -19,13 +19,13 @@ fn fallback(nodes: usize) -> ServiceFallback {
 }
 
 fn seen(services: &[&str]) -> BTreeMap<Key, ServiceFallback> {
-    let one = |service: &&str| {
+    let fallback_of = |service: &&str| {
         (
             key(&ObjectName::parse(service).unwrap(), FallbackReason::Panic).unwrap(),
             fallback(1),
         )
     };
-    services.iter().map(one).collect()
+    services.iter().map(fallback_of).collect()
 }
 
 /// Writes the Events that are due.

@@ -58,15 +58,15 @@ fn at(millis: u64) -> Duration {
 /// time.
 fn run(replicas: usize, latencies: &[Latency], stop: Option<usize>) -> (usize, usize) {
     let mut server = Server::default();
-    let skew = |one: usize| at(1_000_000 * one as u64);
+    let skew = |replica: usize| at(1_000_000 * replica as u64);
     let mut all: Vec<(Election, Option<InFlight>)> = (0..replicas)
-        .map(|one| (Election::new(&format!("replica-{one}")), None))
+        .map(|replica| (Election::new(&format!("replica-{replica}")), None))
         .collect();
     let mut latencies = latencies.iter().cycle();
     let (mut ever, mut most) = (vec![false; replicas], 0);
     for now in (0..600_000_u64).step_by(100) {
-        for (one, (election, underway)) in all.iter_mut().enumerate() {
-            let local = at(now) + skew(one);
+        for (replica, (election, underway)) in all.iter_mut().enumerate() {
+            let local = at(now) + skew(replica);
             if let Some(request) = underway {
                 if request.answer.is_none() && now >= request.arrives {
                     request.answer = Some(server.answer(&request.ask));
@@ -78,7 +78,7 @@ fn run(replicas: usize, latencies: &[Latency], stop: Option<usize>) -> (usize, u
                 }
                 continue;
             }
-            if stop == Some(one) && now > 300_000 {
+            if stop == Some(replica) && now > 300_000 {
                 if let Some(record) = election.release() {
                     server.answer(&Request::Replace(record));
                 }
@@ -108,10 +108,10 @@ fn run(replicas: usize, latencies: &[Latency], stop: Option<usize>) -> (usize, u
             *underway = Some(request);
         }
         let mut leaders = 0;
-        for (one, (election, _)) in all.iter().enumerate() {
-            if election.leads_until(at(now) + skew(one)).is_some() {
+        for (replica, (election, _)) in all.iter().enumerate() {
+            if election.leads_until(at(now) + skew(replica)).is_some() {
                 leaders += 1;
-                ever[one] = true;
+                ever[replica] = true;
             }
         }
         most = most.max(leaders);

@@ -84,14 +84,18 @@ mod alone {
         assert_eq!(field("tmap", "shard-0", "{.spec.nodes.day-n2.v[0]}"), "a");
         assert_eq!(lease_field("renewTime"), renewed, "no controller renews it");
         let replicas = ["one", "two"].map(|name| Controller::start(kubeconfig, name));
-        let leader = eventually("a leader", || replicas.iter().find(|one| one.leads()));
+        let leader = eventually("a leader", || {
+            replicas.iter().find(|replica| replica.leads())
+        });
         becomes("tdrain", "day", "{.status.phase}", "Expired");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n3.v[0]}", "a");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n2}", "");
         leader.until_logged("acquired leadership");
         leader.until_logged("written object=TopologyDrain/day\n");
-        let leaders = replicas.iter().filter(|one| one.reports_leadership());
+        let leaders = replicas
+            .iter()
+            .filter(|replica| replica.reports_leadership());
         assert_eq!(leaders.count(), 1);
         replicas
     }
@@ -104,14 +108,14 @@ mod alone {
             r#"{{"spec": {{"holderIdentity": "thief", "renewTime": "{:.6}"}}}}"#,
             jiff::Timestamp::now()
         );
-        let led = replicas.iter().find(|one| one.leads()).unwrap();
+        let led = replicas.iter().find(|replica| replica.leads()).unwrap();
         let before_theft = audit.requests().len();
         patch_lease(&stolen);
         led.until_logged("lost leadership");
         eventually("the leader's refusal", || {
             let requests = audit.requests();
             let mut since = requests.iter().skip(before_theft);
-            since.find(|one| is_of_lease(one, 409)).map(drop)
+            since.find(|request| is_of_lease(request, 409)).map(drop)
         });
         eventually("metrics without a leader", || {
             let any = replicas.iter().any(Controller::reports_leadership);
@@ -119,7 +123,9 @@ mod alone {
         });
         assert_eq!(holder().unwrap(), "thief", "the Lease has not expired");
         move_node("day-n1", "c");
-        let leader = eventually("another leader", || replicas.iter().find(|one| one.leads()));
+        let leader = eventually("another leader", || {
+            replicas.iter().find(|replica| replica.leads())
+        });
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "c");
         assert!(leader.reports_leadership());
         assert_eq!(lease_field("leaseTransitions"), (before + 1).to_string());
@@ -128,12 +134,14 @@ mod alone {
 
     /// A stopped leader continues while another replica leads: it writes nothing.
     fn a_stopped_leader_continues(audit: &Audit, replicas: &[Controller]) {
-        let led = replicas.iter().find(|one| one.leads()).unwrap();
+        let led = replicas.iter().find(|replica| replica.leads()).unwrap();
         led.signal("STOP");
         move_node("day-n1", "d");
         let next = eventually("another leader", || {
-            let mut others = replicas.iter().filter(|one| !std::ptr::eq(*one, led));
-            others.find(|one| one.leads())
+            let mut others = replicas
+                .iter()
+                .filter(|replica| !std::ptr::eq(*replica, led));
+            others.find(|replica| replica.leads())
         });
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "d");
         let before_wake = audit.requests().len();
@@ -146,7 +154,7 @@ mod alone {
         let since = audit.requests();
         let written: Vec<&Request> = since[before_wake..]
             .iter()
-            .filter(|one| is_write(one) && one.resource == "topologymaps")
+            .filter(|request| is_write(request) && request.resource == "topologymaps")
             .collect();
         assert!(
             written.is_empty(),
@@ -156,11 +164,14 @@ mod alone {
 
     /// No replica writes without leadership, and the change is written once.
     fn written_once(since: &[Request]) {
-        let lost = since.iter().position(|one| is_of_lease(one, 409)).unwrap();
+        let lost = since
+            .iter()
+            .position(|request| is_of_lease(request, 409))
+            .unwrap();
         let between: Vec<&Request> = since[lost..]
             .iter()
-            .take_while(|one| !(one.verb == "update" && is_of_lease(one, 200)))
-            .filter(|one| is_write(one))
+            .take_while(|request| !(request.verb == "update" && is_of_lease(request, 200)))
+            .filter(|request| is_write(request))
             .collect();
         assert!(
             between.is_empty(),
@@ -168,7 +179,7 @@ mod alone {
         );
         let writes = since
             .iter()
-            .filter(|one| is_write(one) && one.resource == "topologymaps");
+            .filter(|request| is_write(request) && request.resource == "topologymaps");
         assert_eq!(writes.count(), 1, "the change is written once");
     }
 
@@ -180,10 +191,10 @@ mod alone {
         let kubeconfig = hired(ACCOUNT, &[], folder.path());
         kubectl_with(&node("day-n1"), &["apply", "-f", "-"]).unwrap();
         kubectl_with(&drain("day", 1), &["apply", "-f", "-"]).unwrap();
-        let one = Controller::start(&kubeconfig, "one");
+        let controller = Controller::start(&kubeconfig, "one");
         becomes("tdrain", "day", "{.status.phase}", "Active");
         let changed = Changed::to_another_version("topologydrains.topology.ipvs-topo.io");
-        one.until_logged("OtherVersion");
+        controller.until_logged("OtherVersion");
         move_node("day-n1", "b");
         becomes("tmap", "shard-0", "{.spec.nodes.day-n1.v[0]}", "b");
         drop(changed);
@@ -192,7 +203,7 @@ mod alone {
             kubectl_with(&refused, &["apply", "-f", "-"]).ok()
         });
         becomes("tdrain", "day", "{.status.phase}", "Refused");
-        assert!(one.end());
+        assert!(controller.end());
         ok(&["delete", "node", "day-n1"]);
         ok(&["delete", "tdrain", "day"]);
         ok(&["delete", "tmap", "--all"]);
@@ -212,8 +223,8 @@ mod alone {
         let replicas = catches_up(&kubeconfig, &renewed);
         two_leaders(&audit, &replicas);
         a_stopped_leader_continues(&audit, &replicas);
-        for one in replicas {
-            assert!(one.end());
+        for replica in replicas {
+            assert!(replica.end());
         }
         ok(&["delete", "node", "day-n1", "day-n3"]);
         ok(&["delete", "tdrain", "day"]);

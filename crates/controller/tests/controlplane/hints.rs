@@ -71,7 +71,7 @@ mod alone {
         });
         let slices = slices
             .iter()
-            .map(|(one, zones)| slice(name, one, manager, zones));
+            .map(|(slice_name, zones)| slice(name, slice_name, manager, zones));
         [service].into_iter().chain(slices).collect()
     }
 
@@ -321,8 +321,8 @@ mod alone {
         assert!(controller.end());
         audit.replay_role(ROLE, &[]);
         let patches = audit.requests();
-        let patches = patches.iter().filter(|one| {
-            one.verb == "patch" && one.resource == "endpointslices" && one.code == 200
+        let patches = patches.iter().filter(|request| {
+            request.verb == "patch" && request.resource == "endpointslices" && request.code == 200
         });
         // Five slices get hints, one gets them again, and two lose ours.
         assert_eq!(patches.count(), 8);

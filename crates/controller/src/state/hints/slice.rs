@@ -199,7 +199,7 @@ fn member(endpoint: &Value) -> HintedEndpoint {
     };
     let names = |path: &str| {
         let all = list(endpoint, path).iter();
-        all.map(|one| text(one, "/name").into()).collect()
+        all.map(|name| text(name, "/name").into()).collect()
     };
     let hints = Hints {
         zones: names("/hints/forZones"),

@@ -41,7 +41,8 @@ impl Fake {
     ) {
         self.version += 1;
         let before = self.slices.get(name);
-        let generation = before.map_or(0, |one| one["metadata"]["generation"].as_u64().unwrap());
+        let generation =
+            before.map_or(0, |slice| slice["metadata"]["generation"].as_u64().unwrap());
         let slice = json!({
             "addressType": if name.ends_with('6') { "IPv6" } else { "IPv4" },
             "metadata": {
@@ -105,8 +106,8 @@ impl Fake {
     /// The hinted zone of each endpoint of all slices.
     pub(super) fn zones(&self) -> Vec<String> {
         let all = self.slices.values();
-        let endpoints = all.flat_map(|one| one["endpoints"].as_array().unwrap());
-        let zone = |one: &Value| value::text(one, "/hints/forZones/0/name").to_owned();
+        let endpoints = all.flat_map(|slice| slice["endpoints"].as_array().unwrap());
+        let zone = |endpoint: &Value| value::text(endpoint, "/hints/forZones/0/name").to_owned();
         endpoints.map(zone).collect()
     }
 }
@@ -120,8 +121,8 @@ pub(super) fn slice_writes(state: &mut State) -> Vec<Write> {
 
 pub(super) fn bare(endpoints: &[Value]) -> Vec<Value> {
     let mut bare = endpoints.to_vec();
-    for one in &mut bare {
-        one.as_object_mut().unwrap().remove("hints");
+    for endpoint in &mut bare {
+        endpoint.as_object_mut().unwrap().remove("hints");
     }
     bare
 }
@@ -164,8 +165,8 @@ pub(super) fn endpoints(zones: &str) -> Vec<Value> {
 }
 
 pub(super) fn hinted(mut endpoints: Vec<Value>, zone: &str) -> Vec<Value> {
-    for one in &mut endpoints {
-        one["hints"] = json!({ "forZones": [{ "name": zone }] });
+    for endpoint in &mut endpoints {
+        endpoint["hints"] = json!({ "forZones": [{ "name": zone }] });
     }
     endpoints
 }

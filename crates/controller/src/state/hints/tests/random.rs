@@ -81,14 +81,14 @@ proptest! {
         for (slice, counts) in counts.iter().enumerate() {
             fake.run(&Step::Endpoints(slice, *counts, false));
         }
-        let fresh = fake.slices.iter().map(|(name, one)| Slice::read(one).unwrap().to_hint(name));
+        let fresh = fake.slices.iter().map(|(name, slice)| Slice::read(slice).unwrap().to_hint(name));
         let mut fresh = HintedSlices { create: fresh.collect(), ..HintedSlices::default() };
         let event = reconcile(HintMode::Auto, fake.state.zones().as_ref(), Family::V4, false, &mut fresh);
         let (events, _) = fake.settle();
         prop_assert_eq!(reasons(&events), [event.unwrap().reason()]);
-        let members = fresh.create.iter().flat_map(|one| &one.members);
+        let members = fresh.create.iter().flat_map(|slice| &slice.members);
         let zone = |hints: &topology_core::model::Hints| hints.zones[0].to_string();
-        let expected: Vec<String> = members.map(|one| one.hints.as_ref().map_or_else(String::new, zone)).collect();
+        let expected: Vec<String> = members.map(|member| member.hints.as_ref().map_or_else(String::new, zone)).collect();
         prop_assert_eq!(fake.zones(), expected);
     }
 
@@ -105,8 +105,8 @@ proptest! {
             let before = fake.slices.clone();
             let (_, written) = fake.settle();
             for name in &written {
-                let zones = before[name]["endpoints"].as_array().unwrap().iter();
-                let theirs = zones.filter(|one| value::text(one, "/hints/forZones/0/name") == "z");
+                let endpoints = before[name]["endpoints"].as_array().unwrap().iter();
+                let theirs = endpoints.filter(|endpoint| value::text(endpoint, "/hints/forZones/0/name") == "z");
                 prop_assert_eq!(theirs.count(), 0, "{} in {:?}", name, step);
             }
             for slice in fake.slices.values() {
