@@ -9,22 +9,17 @@ use std::time::Duration;
 
 use crate::state::{Collection, Name, Write};
 
-/// Limit of writes per minute.
 pub const PER_MINUTE: u32 = MAP + DRAINS + COMMON;
-/// Part of the limit for the map.
 const MAP: u32 = 15;
-/// Part of the limit for drains.
 const DRAINS: u32 = 10;
-/// Part of the limit that namespaces share.
+/// Shared between namespaces.
 const COMMON: u32 = 35;
 /// Time between two writes of one object if no condition changes (counts, and the map).
 pub const COALESCE: Duration = Duration::from_secs(10);
-/// The delay before a failed write is retried.
 pub const RETRY: Duration = Duration::from_secs(5);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The limits and the recent writes.
 #[derive(Debug)]
 pub struct Budget {
     filled: Duration,
@@ -38,14 +33,12 @@ pub struct Budget {
     not_before: BTreeMap<(Collection, Name), (Duration, bool)>,
 }
 
-/// The owner of a write: a namespace, or the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Cluster(Collection),
     Namespace(String),
 }
 
-/// A token bucket.
 #[derive(Debug)]
 struct Purse {
     tokens: f64,
@@ -96,8 +89,7 @@ impl Budget {
         }
     }
 
-    /// Returns the writes that are allowed at `now`, in this order: the map, drains, then the
-    /// namespaces in turn.
+    /// Returns the allowed writes in this order: the map, drains, then the namespaces in turn.
     pub fn allow(&mut self, now: Duration, mut writes: Vec<Write>) -> Vec<Write> {
         self.fill(now);
         writes.retain(|write| {
@@ -174,7 +166,6 @@ impl Budget {
         next.map(|(owner, ..)| owner.clone())
     }
 
-    /// Records the result of a write.
     pub fn wrote(&mut self, now: Duration, write: &Write, ok: bool) {
         let wait = if ok { COALESCE } else { RETRY };
         let key = (write.collection, write.name.clone());
@@ -235,8 +226,7 @@ mod tests {
         assert!(count <= most * 4 && count >= most * 3, "{count}");
     }
 
-    /// Review M6: changes of Nodes in the map are counts, which waited for the conditions of all
-    /// policies.
+    /// Review M6: changes of Nodes in the map waited for the conditions of all policies.
     #[test]
     fn endless_policy_changes_do_not_delay_the_map_or_drains() {
         let storm = || {

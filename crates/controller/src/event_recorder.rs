@@ -27,7 +27,6 @@ pub use reasons::{HINTS_LEFT, LEVEL_UNKNOWN, LEVELS_KNOWN};
 
 /// Limit of Events at once, and in each further minute.
 const PER_MINUTE: i64 = 30;
-/// Limit of pending Events.
 const MOST_PENDING: usize = 256;
 /// A repetition within this time, in milliseconds, counts in the same Event.
 const SERIES_MILLIS: i64 = 10 * 60_000;
@@ -35,16 +34,13 @@ const SERIES_MILLIS: i64 = 10 * 60_000;
 const COALESCE_MILLIS: i64 = 60_000;
 /// A fallback that is older than this, in milliseconds, was recorded by the former leader.
 const RECORDED_BEFORE_MILLIS: i64 = 5 * 60_000;
-/// `reportingController` of the Events.
 const REPORTING_CONTROLLER: &str = "ipvs-topo.io/controller";
 /// The namespace of Events about objects without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The object of an Event (a Service or a `ClusterTopologyPolicy`, whose namespace is empty) and
-/// its reason.
+/// The object of an Event (a `ClusterTopologyPolicy` has an empty namespace) and its reason.
 pub type Key = (ObjectName, &'static str);
 
-/// An Event that is due.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
     pub key: Key,
@@ -55,16 +51,13 @@ pub struct Pending {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventWrite {
-    /// Creates the Event.
     Create(Box<Event>),
-    /// Replaces the series of the Event, which exists.
+    /// Replaces the series of an existing Event.
     Series(EventSeries),
 }
 
-/// The written and the pending Events.
 #[derive(Debug)]
 pub struct EventRecorder {
-    /// `reportingInstance` of the Events: this replica.
     instance: String,
     /// The fallbacks of the last observation; `None` before the first.
     lasting: Option<BTreeSet<Key>>,
@@ -83,7 +76,6 @@ struct Occurrence {
     uid: Option<String>,
 }
 
-/// An Event that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Recorded {
     name: String,

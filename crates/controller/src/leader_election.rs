@@ -16,7 +16,6 @@ use tokio::time::Instant;
 use crate::lease::{Election, Record, Request, Response};
 use crate::log_once::LogOnce;
 
-/// The Lease, and the identity of this replica.
 #[derive(Debug, Clone)]
 pub struct LeaseIdentity {
     pub namespace: String,
@@ -29,7 +28,6 @@ pub struct LeaseIdentity {
 #[derive(Debug)]
 pub struct ElectionThread {
     stop: watch::Sender<bool>,
-    /// `None` after the thread has exited.
     end: Option<oneshot::Receiver<anyhow::Result<()>>>,
 }
 
@@ -74,7 +72,6 @@ impl ElectionThread {
     }
 }
 
-/// Runs the election in its own runtime.
 fn run_thread(
     access: &Access,
     connection: &Connection,

@@ -11,19 +11,16 @@ mod tests;
 
 use std::time::Duration;
 
-/// The duration of the Lease.
 pub const DURATION: Duration = Duration::from_secs(15);
 /// The holder stops leading after this time without a renewal.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// Time between two attempts.
+/// Time between two requests.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A Lease as the API server has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// The holder identity; empty when the Lease is free.
     pub holder: String,
-    /// The duration that the holder wrote.
     pub duration: Duration,
     /// The number of changes of the holder.
     pub transitions: i32,
@@ -31,25 +28,19 @@ pub struct Record {
     pub version: String,
 }
 
-/// The next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Send nothing before this time.
     Wait(Duration),
-    /// Read the Lease.
     Get,
-    /// Create the Lease.
     Create(Record),
     /// Update the Lease if it still has this version.
     Replace(Record),
 }
 
-/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
-    /// The Lease that was read.
     Found(Record),
-    /// There is no Lease.
     Missing,
     /// The Lease was written and has this version now.
     Written(String),
@@ -59,7 +50,6 @@ pub enum Response {
     Failed,
 }
 
-/// The election as one replica sees it.
 #[derive(Debug)]
 pub struct Election {
     me: String,
@@ -89,14 +79,12 @@ impl Election {
         }
     }
 
-    /// Time until which this replica leads without another response; `None` if it does not lead at
-    /// `now`.
+    /// Time until which this replica leads without another response; `None` if it does not lead.
     pub fn leads_until(&self, now: Duration) -> Option<Duration> {
         let until = self.renewed? + DEADLINE;
         (now < until).then_some(until)
     }
 
-    /// Returns the request to send at `now`.
     pub fn next_request(&mut self, now: Duration) -> Request {
         if now < self.not_before {
             return Request::Wait(self.not_before);
@@ -125,7 +113,6 @@ impl Election {
         }
     }
 
-    /// Handles the response to the last request.
     pub fn handle(&mut self, now: Duration, response: Response) {
         self.not_before = now + RETRY;
         match response {

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A failure that occurs again after this time is logged again. Longer than the longest wait before
-/// a retry: an API server may request 300 s.
+/// Longer than the longest wait before a retry: an API server may request 300 s.
 const QUIET: Duration = Duration::from_secs(360);
 
-/// The log of one operation that is retried.
 #[derive(Debug, Default)]
 pub(crate) struct LogOnce(Option<Last>);
 
@@ -36,7 +34,6 @@ impl LogOnce {
         is_news
     }
 
-    /// Logs the recovery, if a failure was logged.
     pub(crate) fn succeeded(&mut self) {
         if let Some(Last { words, .. }) = self.0.take() {
             tracing::info!("recovered: {words}");

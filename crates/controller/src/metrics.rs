@@ -76,13 +76,11 @@ impl Metrics {
         metrics
     }
 
-    /// Sets the gauges of leadership and Nodes.
     pub fn stands(&self, leads: bool, nodes: usize) {
         self.leader.set(u64::from(leads));
         self.nodes.set(u64::try_from(nodes).unwrap_or(u64::MAX));
     }
 
-    /// Sets the gauges of hints.
     pub fn hinted(&self, count: Count) {
         let Count {
             written,
@@ -104,7 +102,6 @@ impl Metrics {
         self.troubles.inc();
     }
 
-    /// Sets the counts of requests of a connection.
     pub fn asked(&self, api: &Connection) {
         let counts = api.count().requests.into_iter().map(|(key, count)| {
             let code = ClientRequests::code_label(key.code);

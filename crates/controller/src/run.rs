@@ -29,9 +29,7 @@ use write_event::write_event;
 
 /// The interval between writes; changes are collected meanwhile.
 const TICK: Duration = Duration::from_secs(1);
-/// The name of the Lease.
 const LEASE: &str = "ipvs-topo-controller";
-/// The user agent in the API server's logs.
 const USER_AGENT: &str = concat!("ipvs-topo-controller/", env!("CARGO_PKG_VERSION"));
 
 /// Runs until SIGTERM or SIGINT.
@@ -104,8 +102,7 @@ fn is_outdated(fault: Fault) -> bool {
     matches!(fault, Fault::Conflict | Fault::NotFound)
 }
 
-/// Returns the entries of `present` that are not in `logged`, and sets `logged` to the keys of
-/// `present`.
+/// Returns the entries that are not in `logged`, and sets `logged` to all keys.
 fn news<'p>(
     logged: &mut BTreeSet<String>,
     present: &'p BTreeMap<String, String>,
@@ -138,9 +135,7 @@ struct Loop {
     leads: watch::Receiver<Option<Instant>>,
     ready: Ready,
     metrics: Metrics,
-    /// For writes of objects.
     write_log: LogOnce,
-    /// For writes of Events.
     event_log: LogOnce,
     /// The Nodes that are left out of the map, as logged.
     left_out: BTreeSet<String>,
@@ -151,7 +146,6 @@ struct Loop {
 }
 
 impl Loop {
-    /// Runs until a task that follows the API server exits.
     async fn run(mut self) -> anyhow::Result<()> {
         let (sender, mut updates) = mpsc::channel(64);
         let mut tasks = tokio::task::JoinSet::new();
@@ -218,7 +212,6 @@ impl Loop {
         }
     }
 
-    /// Records Events and writes objects, as the leader.
     async fn lead(&mut self) {
         if self.dirty {
             let (seen, complete) = self.state.fallbacks();

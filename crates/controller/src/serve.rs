@@ -27,7 +27,6 @@ impl Ready {
     }
 }
 
-/// Serves on `address` until the task is dropped.
 pub async fn serve(
     address: SocketAddr,
     ready: Ready,

@@ -41,7 +41,6 @@ pub fn name_of(object: &Value) -> Name {
     value::name(object)
 }
 
-/// The observed objects; plans the writes.
 #[derive(Debug, Default)]
 pub struct State {
     observed: Observed,
@@ -49,7 +48,6 @@ pub struct State {
     unread: BTreeMap<String, String>,
     /// Whether time alone may change the status of a policy.
     waits: bool,
-    /// Nodes that are left out of the map, and why.
     left_out: BTreeMap<String, String>,
     hints: Hints,
 }
@@ -123,7 +121,6 @@ impl State {
         self.observed.reports.set(node, status)
     }
 
-    /// Records an object that is kept completely.
     fn written(&mut self, collection: Collection, name: Name, object: Value) -> bool {
         let key = (collection, name);
         let before = self.observed.objects.get(&key);
@@ -190,15 +187,13 @@ impl State {
         }
     }
 
-    /// Records that the first list of a collection is complete.
     pub fn listed(&mut self, collection: Collection) {
         if Collection::FOR_HINTS.contains(&collection) {
             self.hints.listed(collection);
         }
     }
 
-    /// Records a write and the response of the API server. Returns the Event to record, if the
-    /// write has one.
+    /// Records a write and the response of the API server. Returns the Event to record, if any.
     pub fn wrote(&mut self, write: &Write, answer: Value) -> Option<News> {
         let key = (write.collection, write.name.clone());
         let before = self.observed.objects.get(&key);
@@ -221,7 +216,6 @@ impl State {
         self.hints.look(zones.as_ref())
     }
 
-    /// Counts Services by the state of their hints.
     pub fn hinted(&self) -> Count {
         self.hints.count()
     }
@@ -257,8 +251,7 @@ impl State {
         self.observed.nodes.len()
     }
 
-    /// Returns the writes at `now` (milliseconds since 1970). Hints are those of the last
-    /// [`State::look`].
+    /// Returns the writes; `now`: milliseconds since 1970. Hints are those of [`State::look`].
     pub fn plan(&mut self, now: i64) -> Vec<Write> {
         self.observed.validate(now);
         let map::Plan {

@@ -2,7 +2,6 @@
 
 use topology_core::model::PolicyName;
 
-/// A fallback of a Service in the reports of all Nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceFallback {
     /// The policy that falls back; `None` for annotations.
@@ -13,6 +12,5 @@ pub struct ServiceFallback {
     pub to: String,
     /// When the first Node reported it, in milliseconds since 1970.
     pub since: i64,
-    /// The number of Nodes that report it.
     pub nodes: usize,
 }

@@ -17,11 +17,9 @@ pub const LEVEL_UNKNOWN: &str = "LevelUnknown";
 /// Each label of a `ClusterTopologyPolicy` is on some Node again.
 pub const LEVELS_KNOWN: &str = "LevelsKnown";
 
-/// The reasons of Events of type `Normal`.
 const NORMAL: [&str; 3] = [APPLIED, LEVELS_KNOWN, "TopologyAwareHintsEnabled"];
 
-/// Whether Events with this reason are about a `ClusterTopologyPolicy`; all others are about a
-/// Service.
+/// All other reasons are about a Service.
 pub(super) fn is_about_policy(reason: &str) -> bool {
     [LEVEL_UNKNOWN, LEVELS_KNOWN].contains(&reason)
 }
@@ -34,8 +32,7 @@ pub(super) fn event_type(reason: &str) -> &'static str {
     }
 }
 
-/// The reason of the Event for a reported fallback, and its explanation; `None` for a reason of a
-/// later version.
+/// Reason and explanation of the Event; `None` for a fallback of a later version.
 pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str, &'static str)> {
     Some(match reason {
         FallbackReason::Empty => ("TopologyFallbackEmpty", "no level has an endpoint but *"),
@@ -84,7 +81,6 @@ pub(super) const fn of_fallback(reason: FallbackReason) -> Option<(&'static str,
     })
 }
 
-/// The note of an Event with this reason.
 pub(super) fn note(reason: &str, fallback: &ServiceFallback) -> String {
     let mut all = FallbackReason::ALL.into_iter().filter_map(of_fallback);
     let why = all

@@ -16,12 +16,9 @@ use crate::state::{Collection, Name, name_of};
 #[cfg(test)]
 mod tests;
 
-/// A change in a collection.
 #[derive(Debug)]
 pub(super) enum Update {
-    /// An object was added or changed.
     Applied(Collection, Value),
-    /// An object was deleted.
     Deleted(Collection, Name),
     /// A list is complete; the names of all objects.
     Listed(Collection, BTreeSet<Name>),
@@ -73,7 +70,6 @@ struct Follower {
     source: Watcher<Value>,
     /// The known names; `None` for other collections than Nodes.
     names: Option<Names>,
-    /// The names in the list that is being read.
     listed: Option<BTreeSet<Name>>,
     has_failed: bool,
     log: LogOnce,

@@ -13,7 +13,6 @@ use crate::state::Name;
 /// The time before a doubtful list is confirmed, as in agents.
 pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
-/// The names of the objects of one collection.
 #[derive(Debug)]
 pub(super) struct Names {
     known: BTreeSet<Name>,
@@ -44,8 +43,7 @@ impl Names {
         self.known.remove(name);
     }
 
-    /// Handles a complete list. Returns the listed names, or the known names until the list is
-    /// confirmed.
+    /// Returns the names of a complete list, or the known names until the list is confirmed.
     pub(super) fn listed(&mut self, listed: BTreeSet<Name>, now: Instant) -> BTreeSet<Name> {
         let again = std::mem::replace(&mut self.was_listed, true);
         let (known, lacking) = (self.known.len(), self.known.difference(&listed).count());
@@ -71,12 +69,10 @@ impl Names {
         listed
     }
 
-    /// When to list again.
     pub(super) const fn list_again(&self) -> Option<Instant> {
         self.list_again
     }
 
-    /// Records that the list was started again.
     pub(super) const fn begins_again(&mut self) {
         self.list_again = None;
     }

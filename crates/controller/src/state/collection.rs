@@ -4,26 +4,19 @@ use crd::{GROUP, VERSION};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
-    /// `v1` Nodes.
     Nodes,
-    /// `ClusterTopologyPolicy` objects.
     ClusterPolicies,
-    /// `TopologyPolicy` objects.
     Policies,
-    /// `TopologyDrain` objects.
     Drains,
-    /// `TopologyAgent` objects, which agents write.
     Agents,
-    /// `TopologyMap` objects, which this controller writes.
+    /// `TopologyMap` objects; only the controller writes them.
     Maps,
-    /// `v1` Services.
     Services,
     /// `EndpointSlice` objects that the controller of Kubernetes does not create.
     Slices,
 }
 
 impl Collection {
-    /// The collections that are always followed.
     pub const ALWAYS: [Self; 6] = [
         Self::Nodes,
         Self::ClusterPolicies,
@@ -61,7 +54,6 @@ impl Collection {
         }
     }
 
-    /// Group and version of its objects.
     pub(super) fn version(self) -> String {
         match self {
             Self::Nodes | Self::Services => "v1".to_owned(),
@@ -72,7 +64,6 @@ impl Collection {
         }
     }
 
-    /// The path of the whole collection.
     pub const fn all(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes",

@@ -9,7 +9,6 @@ use super::collection::Collection;
 use super::value::{list, name, number, put, text};
 use super::write::{Write, WriteKind};
 
-/// A condition without its time.
 pub(super) struct Verdict {
     kind: &'static str,
     status: &'static str,

@@ -61,8 +61,7 @@ pub struct News {
     pub note: String,
 }
 
-/// Number of Services and families that have our hints, cannot have hints, or are left to another
-/// writer.
+/// Number of Services, counted per family, by the state of their hints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub written: usize,
@@ -70,7 +69,6 @@ pub struct Count {
     pub left: usize,
 }
 
-/// Services, the slices of other writers for them, and the hints that were written.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     listed: BTreeSet<Collection>,
@@ -125,12 +123,10 @@ impl Hints {
         }
     }
 
-    /// Records that the first list of a collection is complete.
     pub(super) fn listed(&mut self, collection: Collection) {
         self.listed.insert(collection);
     }
 
-    /// Records a write and the response of the API server.
     pub(super) fn wrote(&mut self, body: &Value, answer: &Value) {
         if let Some(slice) = Slice::read(answer) {
             let written = Written::new(value::list(body, "/endpoints").to_vec(), slice);
@@ -138,7 +134,6 @@ impl Hints {
         }
     }
 
-    /// Forgets which hints this replica has written.
     pub(super) fn forget(&mut self) {
         self.changes.clear();
         self.written.clear();
@@ -210,7 +205,6 @@ impl Hints {
         })
     }
 
-    /// Returns the writes, as of the last look.
     pub(super) fn plan(&self) -> Vec<Write> {
         let writes = self.changes.iter();
         writes

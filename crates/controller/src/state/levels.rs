@@ -67,9 +67,7 @@ fn written(object: &Value) -> Option<&Value> {
 /// The reason of the condition `LevelsKnown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Levels {
-    /// Each label is on some Node.
     Known,
-    /// One of the labels is on no Node.
     LevelUnknown,
 }
 

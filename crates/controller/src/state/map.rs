@@ -19,14 +19,11 @@ use super::write::{Name, Write, WriteKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The shards that differ.
     pub(super) writes: Vec<Write>,
-    /// Nodes that the API server would refuse, and why. Such a Node would block the write of its
-    /// shard.
+    /// Nodes that the API server would refuse, and why. They would block the write of their shard.
     pub(super) left_out: BTreeMap<String, String>,
 }
 
-/// Compares the observed shards with the desired ones.
 pub(super) fn plan(state: &Observed) -> Plan {
     let keys = keys(state);
     let mut plan = Plan::default();

@@ -17,7 +17,6 @@ use super::write::Name;
 /// The labels of Nodes; a label with an empty value counts as missing.
 #[derive(Debug, Default)]
 pub(super) struct NodeLabels {
-    /// The number of Nodes with each label.
     count: BTreeMap<Arc<str>, usize>,
     /// The most similar label, for each label that a policy uses and no Node has.
     pub(super) meant: HashMap<String, Option<String>>,

@@ -11,7 +11,6 @@ use super::validate::read;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     pub labels: Labels,
-    /// Internal addresses.
     pub addresses: Vec<IpAddr>,
     /// Allocatable CPU in thousandths.
     pub cpu_milli: u64,
@@ -23,7 +22,6 @@ impl Place {
         &self.labels
     }
 
-    /// Converts to the input of the allocator of hints.
     pub(super) fn node(&self, name: &str) -> Node {
         Node {
             labels: self.labels.clone(),

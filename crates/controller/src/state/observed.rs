@@ -19,7 +19,6 @@ pub(super) struct Observed {
     pub(super) extra_keys: BTreeSet<String>,
     pub(super) nodes: BTreeMap<String, Place>,
     pub(super) labels: NodeLabels,
-    /// Policies, drains and maps.
     pub(super) objects: BTreeMap<(Collection, Name), Value>,
     pub(super) policies: BTreeMap<(Collection, Name), ValidatedPolicy>,
     /// The generation of each policy, and when it was first read, in milliseconds since 1970.
@@ -31,7 +30,6 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// Validates policies and drains that changed.
     pub(super) fn validate(&mut self, now: i64) {
         for (key, object) in &self.objects {
             match key.0 {

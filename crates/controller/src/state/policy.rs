@@ -93,9 +93,7 @@ fn last_transition(fallback: &Fallback) -> LastTransition {
     }
 }
 
-/// The nodes on which a policy is in force.
 struct InForce {
-    /// Nodes that its selector matches.
     nodes: NodeCount,
     /// Nodes that report the policy, because it decides for a Service there.
     naming: usize,
@@ -136,7 +134,6 @@ impl InForce {
         force
     }
 
-    /// Nodes whose agents do not report.
     fn silent(&self) -> usize {
         self.nodes.all.saturating_sub(self.nodes.reporting)
     }
@@ -181,7 +178,6 @@ impl InForce {
 enum Reach {
     /// The selector matches no Node.
     NoNodes,
-    /// No agent reports.
     NoReports,
     /// Every agent had time to report, and the policy decides for no Service.
     DecidesNothing,
@@ -214,8 +210,7 @@ impl Reach {
     }
 }
 
-/// Whether the status already says that this generation is in force, which remains true while
-/// Services are added and deleted.
+/// Whether the status already reports this generation as in force.
 fn was_programmed(object: &Value, generation: u64) -> bool {
     let mut conditions = list(object, "/status/conditions").iter();
     conditions.any(|condition| {

@@ -16,12 +16,10 @@ pub(super) struct Reports {
     by_node: BTreeMap<String, AgentStatus>,
     policies: BTreeMap<PolicyName, BTreeMap<String, PolicyInUse>>,
     drains: BTreeMap<String, BTreeMap<String, DrainInUse>>,
-    /// The fallbacks of each policy by node.
     fallbacks: BTreeMap<PolicyName, BTreeMap<String, Vec<Fallback>>>,
 }
 
-/// Reads the status of a `TopologyAgent`. Returns the status, if it can be read, and which part
-/// cannot be read.
+/// Returns the status of a `TopologyAgent`, if it can be read, and which part cannot be read.
 pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     let Some(written) = object.get("status") else {
         return (None, None);
@@ -37,7 +35,6 @@ pub(super) fn read(object: &Value) -> (Option<AgentStatus>, Option<String>) {
     (Some(status), unread)
 }
 
-/// Names the parts of a report that were skipped.
 fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
     let lists = [
         ("policies", status.policies.len()),
@@ -58,8 +55,7 @@ fn unread(written: &Value, status: &AgentStatus) -> Option<String> {
 }
 
 impl Reports {
-    /// Records the report of a node; `None` if it has none. Returns whether the report differs from
-    /// the last.
+    /// Records the report of a node, or removes it. Returns whether it differs from the last.
     pub(super) fn set(&mut self, node: &str, status: Option<AgentStatus>) -> bool {
         if self.by_node.get(node) == status.as_ref() {
             return false;
@@ -74,7 +70,6 @@ impl Reports {
         true
     }
 
-    /// Adds a report to the indexes, or removes it.
     fn index(&mut self, node: &str, status: &AgentStatus, is_added: bool) {
         for policy in &status.policies {
             let report = is_added.then(|| policy.clone());
@@ -112,7 +107,6 @@ impl Reports {
         self.policies.get(policy).into_iter().flatten()
     }
 
-    /// The reports about a drain.
     pub(super) fn of_drain(&self, name: &str) -> impl Iterator<Item = &DrainInUse> {
         let nodes = self.drains.get(name).into_iter();
         nodes.flat_map(BTreeMap::values)

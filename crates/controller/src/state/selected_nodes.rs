@@ -11,11 +11,9 @@ use super::report::Reports;
 #[derive(Debug, Default)]
 pub(super) struct SelectedNodes(HashMap<Selector, NodeCount>);
 
-/// The number of Nodes that a selector matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct NodeCount {
     pub(super) all: usize,
-    /// Nodes whose agents report.
     pub(super) reporting: usize,
 }
 

@@ -22,7 +22,6 @@ pub(super) fn read(object: &Value, now: Option<i64>) -> Option<Loaded> {
 /// The part of a policy that its status and the map depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedPolicy {
-    /// Why the policy is not used.
     pub(super) fault: Option<String>,
     /// Selects the Nodes that it applies to; all if the policy is not used.
     pub(super) nodes: Selector,
@@ -32,10 +31,8 @@ pub(super) struct ValidatedPolicy {
     pub(super) boundary: Option<BTreeSet<String>>,
 }
 
-/// A drain and the time of its validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValidatedDrain {
-    /// The drain, or why it is not used.
     pub(super) drain: Result<Drain, String>,
     /// Milliseconds since 1970. A drain that ends too late may become valid.
     at: i64,
@@ -87,8 +84,7 @@ impl ValidatedDrain {
         }
     }
 
-    /// Whether the drain must be validated again: a refused drain may be valid now, and the clock
-    /// may have been set back.
+    /// A refused drain may be valid later, and the clock may have been set back.
     pub(super) fn is_outdated(&self, now: i64) -> bool {
         now < self.at || self.drain.is_err() && now > self.at
     }
@@ -100,7 +96,6 @@ impl ValidatedDrain {
     }
 }
 
-/// Why an object is not used.
 fn fault(loaded: Option<&Loaded>) -> String {
     let Some(loaded) = loaded else {
         return "the object cannot be read".to_owned();

@@ -35,7 +35,6 @@ pub(super) fn list<'v>(object: &'v Value, path: &str) -> &'v [Value] {
         .unwrap_or_default()
 }
 
-/// Namespace and name.
 pub(super) fn name(object: &Value) -> Name {
     (
         text(object, "/metadata/namespace").to_owned(),

@@ -21,7 +21,6 @@ pub struct Write {
     pub is_transition: bool,
 }
 
-/// The request that writes an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     Create,

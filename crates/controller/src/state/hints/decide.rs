@@ -9,10 +9,8 @@ use super::super::write::Name;
 use super::service::Service;
 use super::slice::{Author, Group, Slice, Written};
 
-/// The state of the hints of one Service and family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// The Service requests no hints.
     Unasked,
     /// Hints by CPU are being written.
     Dealing,
@@ -41,7 +39,6 @@ impl Standing {
     }
 }
 
-/// The desired hints of one Service and family.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) standing: Standing,
@@ -53,7 +50,6 @@ pub(super) struct Decision {
     pub(super) changes: Vec<(Name, Vec<Value>)>,
 }
 
-/// The inputs of a decision besides the slices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'h> {
     pub(super) services: &'h BTreeMap<Name, Service>,
@@ -128,7 +124,6 @@ impl Known<'_> {
         }
     }
 
-    /// Why a Service is left to another writer, if it is.
     fn why_left(
         &self,
         group: &Group,

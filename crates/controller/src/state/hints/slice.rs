@@ -20,7 +20,6 @@ const SERVICE_NAME: &str = "/metadata/labels/kubernetes.io~1service-name";
 /// The Service and the address family of slices that are hinted together.
 pub(super) type Group = (Name, Family);
 
-/// An `EndpointSlice`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slice {
     service: Name,
@@ -34,7 +33,6 @@ pub(super) struct Slice {
 /// The last writer of the endpoints of a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Author {
-    /// This program.
     Us,
     /// A controller of Kubernetes, which may overwrite the endpoints at any time.
     Kubernetes(String),
@@ -47,9 +45,7 @@ pub(super) enum Author {
 /// A write of this program on a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
-    /// The endpoints of the request.
     asked: Vec<Value>,
-    /// The response of the API server.
     answer: Slice,
 }
 
@@ -79,7 +75,6 @@ impl Author {
         }
     }
 
-    /// The name for messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Us => MANAGER,
@@ -117,7 +112,6 @@ impl Slice {
         (self.service.clone(), self.family)
     }
 
-    /// Whether any endpoint has hints.
     pub(super) fn is_hinted(&self) -> bool {
         !hints_of(&self.endpoints).is_empty()
     }
@@ -146,8 +140,7 @@ impl Written {
         Self { asked, answer }
     }
 
-    /// Whether `slice` is the response to a write of `endpoints`, so the same write would change
-    /// nothing.
+    /// Whether the same write of `endpoints` would change nothing.
     pub(super) fn is_answer_to(&self, endpoints: &[Value], slice: &Slice) -> bool {
         self.asked == endpoints && self.answer.generation == slice.generation
     }
@@ -171,7 +164,6 @@ impl Written {
     }
 }
 
-/// Hints by address.
 fn hints_of(endpoints: &[Value]) -> BTreeMap<&str, Hints> {
     let hinted = endpoints.iter().filter_map(|endpoint| {
         let hints = member(endpoint).hints?;
@@ -190,8 +182,7 @@ fn bare(endpoints: &[Value]) -> Vec<String> {
     bare
 }
 
-/// Converts an endpoint for the allocator. An endpoint without the condition `ready` is ready, as
-/// in kube-proxy.
+/// Like kube-proxy, treats an endpoint without the condition `ready` as ready.
 fn member(endpoint: &Value) -> HintedEndpoint {
     let own = |path: &str| {
         let found = endpoint.pointer(path).and_then(Value::as_str);
@@ -216,7 +207,6 @@ fn member(endpoint: &Value) -> HintedEndpoint {
     }
 }
 
-/// The endpoint with these hints.
 fn hint(mut endpoint: Value, hints: Option<&Hints>) -> Value {
     if let Some(fields) = endpoint.as_object_mut() {
         fields.remove("hints");
