@@ -21,7 +21,6 @@ use cluster::source::{Watch, watch};
 use tempfile::TempDir;
 use topology_core::model::{Faults, ObjectName};
 
-/// A watched folder or file.
 struct Followed {
     runtime: tokio::runtime::Runtime,
     watch: Watch,

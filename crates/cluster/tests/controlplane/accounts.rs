@@ -77,7 +77,6 @@ fn until_rules_are_reported(follower: &mut Follower) {
     }
 }
 
-/// A follower behind a gate.
 fn with_user(name: &str, user: &Value) -> (Gate, Follower) {
     let gate = Gate::before(server().trim_start_matches("https://"));
     let follower = Follower::at(&format!("https://{}", gate.address()), name, user);
@@ -170,7 +169,6 @@ impl Projected {
     }
 }
 
-/// A follower with a token file, behind a gate.
 fn with_file(name: &str, token: &Projected) -> (Gate, Follower) {
     with_user(name, &json!({"tokenFile": token.path()}))
 }

@@ -17,7 +17,6 @@ use tokio::runtime::Runtime;
 
 use crate::kubectl::{config, ok, server, variable};
 
-/// Limit for a wait.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A client that watches the cluster and keeps an index of it.
@@ -111,7 +110,6 @@ impl Follower {
         });
     }
 
-    /// Waits until the index has the Service.
     pub(crate) fn until_service(&mut self, namespace: &str, name: &str) {
         self.until(name, |me| {
             me.services(namespace)
@@ -128,19 +126,16 @@ impl Follower {
         });
     }
 
-    /// The Services of a namespace in the index.
     pub(crate) fn services(&self, namespace: &str) -> Vec<String> {
         let services = self.index.snapshot().services();
         let found = services.filter(|service| &*service.name.namespace == namespace);
         found.map(|service| service.name.name.to_string()).collect()
     }
 
-    /// Bytes received for a collection.
     pub(crate) fn bytes(&self, name: &str) -> u64 {
         self.watch.sync_status().unwrap().count().bytes[name]
     }
 
-    /// Number of requests for a collection.
     pub(crate) fn requests(&self, name: &str) -> u64 {
         let count = self.watch.sync_status().unwrap().count();
         let matching = count
@@ -150,7 +145,6 @@ impl Follower {
         matching.map(|(_, number)| number).sum()
     }
 
-    /// Number of answers with a status code.
     pub(crate) fn answers(&self, code: u16) -> u64 {
         let count = self.watch.sync_status().unwrap().count();
         let matching = count
@@ -188,7 +182,6 @@ impl Follower {
     }
 }
 
-/// Runs `xtask controlplane`.
 pub(crate) fn xtask(arguments: &[&str]) {
     let status = std::process::Command::new(variable("CONTROLPLANE_XTASK"))
         .arg("controlplane")
@@ -229,7 +222,6 @@ impl Account {
         std::fs::write(self.kubeconfig(), config).unwrap();
     }
 
-    /// Requests a new token.
     pub(crate) fn token(&self) -> String {
         let token = ok(&["create", "token", self.name, "-n", &self.namespace]);
         token.trim().to_owned()
@@ -272,7 +264,6 @@ pub(crate) fn compact() {
     );
 }
 
-/// Sends a request to etcd over its socket.
 fn etcd(path: &str, body: &str) -> serde_json::Value {
     let socket = format!("{}/client.sock", variable("CONTROLPLANE_FOLDER"));
     let mut stream = UnixStream::connect(socket).unwrap();

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::kubectl::{config, variable};
 
-/// A proxy on a loopback port.
 pub(crate) struct Gate {
     port: u16,
     shared: Arc<Shared>,
@@ -25,11 +24,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Both ends of every open connection.
     open: Vec<TcpStream>,
     /// The first answer that matches is sent.
     answers: Vec<Answer>,
-    /// Number of requests that the gate answered.
     answered: usize,
 }
 
@@ -62,7 +59,6 @@ impl Gate {
         gate
     }
 
-    /// Host and port of the gate.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -118,7 +114,6 @@ impl Gate {
         self.cut();
     }
 
-    /// Number of requests that the gate answered.
     pub(crate) fn answered(&self) -> usize {
         self.shared.lock().answered
     }

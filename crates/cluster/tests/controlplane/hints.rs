@@ -55,7 +55,6 @@ mod alone {
             format!("/api/v1/namespaces/{}/{resource}", self.namespace.0)
         }
 
-        /// Creates an object and sets its status.
         fn create(&self, path: &str, object: &Value, status: Option<Value>) {
             let name = object["metadata"]["name"].as_str().unwrap();
             self.runtime.block_on(async {

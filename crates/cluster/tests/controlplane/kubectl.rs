@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Limit for a wait.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads a variable that `cargo xtask controlplane test` sets.
@@ -46,7 +45,6 @@ pub(crate) fn kubectl_with(input: &str, arguments: &[&str]) -> Result<String, St
     }
 }
 
-/// Runs [`kubectl_with`] without input.
 pub(crate) fn kubectl(arguments: &[&str]) -> Result<String, String> {
     kubectl_with("", arguments)
 }
@@ -73,7 +71,6 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
     kubectl(arguments).unwrap_err()
 }
 
-/// The path of a file or folder of the repository.
 pub(crate) fn repository(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join(path).to_str().unwrap().to_owned()
@@ -191,7 +188,6 @@ impl Drop for Changed {
     }
 }
 
-/// The URL of the API server.
 pub(crate) fn server() -> String {
     ok(&[
         "config",
@@ -223,7 +219,6 @@ pub(crate) fn service(name: &str, annotations: &[(&str, &str)]) -> String {
     text
 }
 
-/// A folder with a file for each text.
 pub(crate) fn folder(texts: &[String]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (at, text) in texts.iter().enumerate() {
@@ -274,7 +269,6 @@ impl Namespace {
         Self(name)
     }
 
-    /// Runs kubectl in the namespace.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         kubectl(&[&["--namespace", &self.0], arguments].concat())
     }

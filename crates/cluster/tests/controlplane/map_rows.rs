@@ -25,25 +25,21 @@ fn keys(count: usize) -> Value {
     keys.collect::<Vec<_>>().into()
 }
 
-/// Nodes without values.
 fn nodes(count: usize) -> Value {
     let nodes = (0..count).map(|number| (format!("n{number}"), json!({})));
     nodes.collect()
 }
 
-/// A map of one Node with this field.
 fn with(field: &str, value: impl Into<Value>) -> Value {
     let mut spec = json!({"shard": 0, "nodes": {"n1": {}}});
     spec["nodes"]["n1"][field] = value.into();
     spec
 }
 
-/// A map of one Node with these keys and values.
 fn with_values(keys: &Value, values: &Value) -> Value {
     json!({"shard": 0, "keys": keys, "nodes": {"n1": {"v": values}}})
 }
 
-/// A label key of `length` characters.
 fn long_key(length: usize) -> Value {
     let (prefix, name) = ("a".repeat(length - 64), "b".repeat(63));
     json!([format!("{prefix}/{name}")])

@@ -4,7 +4,6 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use serde_json::{Map, Value, json};
 
-/// Number of Pods.
 const PODS: usize = 60;
 
 /// Number of Pods on a Node without a zone. One of them is enough to prevent hints for a Service.
@@ -15,7 +14,6 @@ pub(crate) struct Pod {
     pub(crate) status: Value,
 }
 
-/// A Service over some of the Pods.
 pub(crate) struct Placement {
     pub(crate) name: String,
     /// Number of Pods that it selects.

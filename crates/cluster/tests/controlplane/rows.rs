@@ -57,7 +57,6 @@ const EXCEPTIONS: [Exception; 8] = [
     },
 ];
 
-/// The name and the text of an object.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) text: String,

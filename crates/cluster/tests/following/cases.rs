@@ -43,7 +43,6 @@ macro_rules! api_server_cases {
 /// Limit for an answer and for the next line of a watch.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The path of the collection in a namespace.
 pub(crate) fn collection(namespace: &str) -> String {
     format!("/apis/topology.ipvs-topo.io/v1alpha1/namespaces/{namespace}/topologypolicies")
 }
@@ -114,7 +113,6 @@ impl Api {
     }
 }
 
-/// The lines of a watch.
 struct Lines {
     body: Body,
     received: Vec<u8>,

@@ -26,10 +26,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// The reply to a request for a collection.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// Refuses the request.
     Refuse(u16, &'static str),
     /// Refuses the request because the definition of the kind is new.
     Initializing,
@@ -54,7 +52,6 @@ type StreamSender = mpsc::UnboundedSender<Chunk>;
 /// A part of a body, or the error that breaks the connection.
 type Chunk = Result<Bytes, std::io::Error>;
 
-/// The state of the server, and the requests that it received.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) objects: BTreeMap<String, Vec<Value>>,
@@ -136,12 +133,10 @@ impl Fake {
         });
     }
 
-    /// Ends every open stream of a collection.
     pub(crate) fn end_streams(&self, collection: &str) {
         self.world(|world| world.open.remove(collection));
     }
 
-    /// The requests for a collection so far.
     pub(crate) fn requests(&self, collection: &str) -> Vec<String> {
         let of = |seen: &&String| seen.split('?').next() == Some(collection);
         self.world(|world| world.seen.iter().filter(of).cloned().collect())
@@ -166,7 +161,6 @@ impl Fake {
         Connection::of_client(self.client())
     }
 
-    /// Follows the server for `time`.
     pub(crate) async fn followed(&self, time: Duration) -> Followed {
         let mut followed = Followed::new();
         self.follow_with(&mut followed, time, |_, _| {}).await;
