@@ -47,10 +47,10 @@ pub(crate) enum Reply {
 const FIRST: u64 = 10;
 
 /// The sending half of an open stream.
-type StreamSender = mpsc::UnboundedSender<Chunk>;
+type StreamSender = mpsc::UnboundedSender<BodyPart>;
 
 /// A part of a body, or the error that breaks the connection.
-type Chunk = Result<Bytes, std::io::Error>;
+type BodyPart = Result<Bytes, std::io::Error>;
 
 #[derive(Default)]
 pub(crate) struct World {
@@ -467,7 +467,7 @@ fn open() -> (StreamSender, Response) {
 }
 
 /// A body that is open until its sender is dropped.
-struct StreamBody(mpsc::UnboundedReceiver<Chunk>);
+struct StreamBody(mpsc::UnboundedReceiver<BodyPart>);
 
 impl hyper::body::Body for StreamBody {
     type Data = Bytes;

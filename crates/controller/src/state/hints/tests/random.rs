@@ -9,7 +9,7 @@ use super::*;
 
 /// A change of one of three slices, or of the Service.
 #[derive(Debug, Clone)]
-enum Step {
+enum RandomStep {
     /// The manager writes so many endpoints in each zone, and keeps the hints or drops them.
     Endpoints(usize, [usize; 3], bool),
     /// Another writer writes hints.
@@ -20,21 +20,21 @@ enum Step {
     NewLeader,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = RandomStep> {
     prop_oneof![
         8 => (0_usize..3, [0_usize..4, 0..4, 0..4], any::<bool>())
-            .prop_map(|(slice, counts, keeps)| Step::Endpoints(slice, counts, keeps)),
-        1 => (0_usize..3).prop_map(Step::ForeignHints),
-        2 => any::<bool>().prop_map(Step::Request),
-        1 => Just(Step::NewLeader),
+            .prop_map(|(slice, counts, keeps)| RandomStep::Endpoints(slice, counts, keeps)),
+        1 => (0_usize..3).prop_map(RandomStep::ForeignHints),
+        2 => any::<bool>().prop_map(RandomStep::Request),
+        1 => Just(RandomStep::NewLeader),
     ]
 }
 
 impl Fake {
-    fn run(&mut self, step: &Step) {
+    fn run(&mut self, step: &RandomStep) {
         let name = |number: &usize| format!("cart-{number}");
         match step {
-            Step::Endpoints(slice, counts, keeps) => {
+            RandomStep::Endpoints(slice, counts, keeps) => {
                 let zones = ["a", "b", "c"].into_iter().zip(counts);
                 let zones = zones.flat_map(|(zone, count)| (0..*count).map(move |at| (zone, at)));
                 let mut made: Vec<Value> = zones
@@ -57,16 +57,16 @@ impl Fake {
                 }
                 self.make(&name(slice), &made);
             }
-            Step::ForeignHints(slice) if self.slices.contains_key(&name(slice)) => {
+            RandomStep::ForeignHints(slice) if self.slices.contains_key(&name(slice)) => {
                 let theirs = hinted(self.endpoints(&name(slice)), "z");
                 self.write("other", "Update", &name(slice), &theirs);
             }
-            Step::ForeignHints(_) => {}
-            Step::Request(requests) => {
+            RandomStep::ForeignHints(_) => {}
+            RandomStep::Request(requests) => {
                 let mode = mode_annotation(if *requests { "Auto" } else { "Disabled" });
                 self.state.exists(Collection::Services, service(&mode));
             }
-            Step::NewLeader => self.state.forget(),
+            RandomStep::NewLeader => self.state.forget(),
         }
     }
 }
@@ -79,7 +79,7 @@ proptest! {
     fn hints_are_those_of_the_allocator(counts in prop::collection::vec([0_usize..5, 0..5, 0..5], 1..4)) {
         let mut fake = Fake::new();
         for (slice, counts) in counts.iter().enumerate() {
-            fake.run(&Step::Endpoints(slice, *counts, false));
+            fake.run(&RandomStep::Endpoints(slice, *counts, false));
         }
         let fresh = fake.slices.iter().map(|(name, slice)| Slice::read(slice).unwrap().to_hint(name));
         let mut fresh = HintedSlices { create: fresh.collect(), ..HintedSlices::default() };
@@ -99,7 +99,7 @@ proptest! {
         let (mut fake, mut requested) = (Fake::new(), true);
         for step in &all {
             fake.run(step);
-            if let Step::Request(requests) = step {
+            if let RandomStep::Request(requests) = step {
                 requested = *requests;
             }
             let before = fake.slices.clone();
