@@ -103,7 +103,7 @@ pub fn label_key(text: &str) -> Result<String, String> {
     match LevelKey::parse(text)? {
         LevelKey::Label(key) => Ok(key.as_ref().to_owned()),
         LevelKey::Node | LevelKey::Any => {
-            Err("not a label; use the key of a Node label".to_owned())
+            Err("not the key of a label; use keys of Node labels".to_owned())
         }
     }
 }
